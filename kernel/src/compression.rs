@@ -1,0 +1,179 @@
+//! The codecs of a payload.
+//!
+//! A damaged size field must never decide how much memory is taken: each codec's best possible ratio
+//! bounds it before anything is allocated, and zstd, which has no such ratio, grows as it decodes.
+
+use std::io::Read;
+
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+
+use crate::error::{ErrorKind, KernelError, Result};
+
+/// Largest payload that is decompressed: 1 GiB. Brokers refuse compressed entries above
+/// `maxMessageSize` (5 MiB by default), and Arrow's 32-bit offsets end at 2 GiB.
+pub const MAX_UNCOMPRESSED: usize = 1 << 30;
+
+/// `CompressionType` of PulsarApi.proto.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Codec {
+    /// 0
+    None,
+    /// 1, a raw block
+    Lz4,
+    /// 2
+    Zlib,
+    /// 3, a frame
+    Zstd,
+    /// 4, raw
+    Snappy,
+}
+
+impl Codec {
+    /// From the number in the metadata.
+    pub fn from_number(number: u64) -> Result<Self> {
+        [Self::None, Self::Lz4, Self::Zlib, Self::Zstd, Self::Snappy]
+            .into_iter()
+            .find(|codec| codec.number() == number)
+            .ok_or_else(|| {
+                KernelError::new(
+                    ErrorKind::Unsupported,
+                    format!("compression type {number}; known are 0 NONE, 1 LZ4, 2 ZLIB, 3 ZSTD, 4 SNAPPY"),
+                )
+            })
+    }
+
+    /// From the name in the options.
+    pub fn from_name(name: &str) -> Result<Self> {
+        Ok(match name {
+            "NONE" => Self::None,
+            "LZ4" => Self::Lz4,
+            "ZLIB" => Self::Zlib,
+            "ZSTD" => Self::Zstd,
+            "SNAPPY" => Self::Snappy,
+            _ => {
+                return Err(KernelError::schema(format!(
+                    "compression: expected NONE, LZ4, ZLIB, ZSTD or SNAPPY, got {name:?}"
+                )));
+            }
+        })
+    }
+
+    /// The number in the metadata.
+    pub fn number(self) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Lz4 => 1,
+            Self::Zlib => 2,
+            Self::Zstd => 3,
+            Self::Snappy => 4,
+        }
+    }
+}
+
+/// Decompress to exactly `size` bytes; anything else is an error.
+pub fn decompress(codec: Codec, data: &[u8], size: usize) -> Result<Vec<u8>> {
+    // Java writes stub bytes for an empty payload that not every codec accepts.
+    if size == 0 {
+        return Ok(Vec::new());
+    }
+    if size > MAX_UNCOMPRESSED {
+        return Err(KernelError::new(
+            ErrorKind::Unsupported,
+            format!("a payload of {size} bytes uncompressed; the limit is {MAX_UNCOMPRESSED}"),
+        ));
+    }
+    let out = match codec {
+        Codec::None => data.to_vec(),
+        Codec::Lz4 => lz4(data, size)?,
+        Codec::Zlib => zlib(data, size)?,
+        Codec::Zstd => zstd_frame(data, size)?,
+        Codec::Snappy => snappy(data, size)?,
+    };
+    if out.len() != size {
+        return Err(damaged(codec, format!("expected {size} bytes uncompressed, got {}", out.len())));
+    }
+    Ok(out)
+}
+
+fn damaged(codec: Codec, why: impl std::fmt::Display) -> KernelError {
+    KernelError::corrupt(format!("the {codec:?} payload cannot be decompressed: {why}"))
+}
+
+/// Refuse a size that `data` cannot unpack to, at `ratio` output bytes per input byte.
+fn check_ratio(codec: Codec, data: &[u8], size: usize, ratio: usize) -> Result<()> {
+    if size > data.len().saturating_mul(ratio).saturating_add(64) {
+        return Err(damaged(codec, format!("{} bytes cannot hold {size}", data.len())));
+    }
+    Ok(())
+}
+
+fn lz4(data: &[u8], size: usize) -> Result<Vec<u8>> {
+    check_ratio(Codec::Lz4, data, size, 255)?;
+    let mut out = vec![0; size];
+    let written = lz4_flex::block::decompress_into(data, &mut out).map_err(|e| damaged(Codec::Lz4, e))?;
+    out.truncate(written);
+    Ok(out)
+}
+
+fn snappy(data: &[u8], size: usize) -> Result<Vec<u8>> {
+    check_ratio(Codec::Snappy, data, size, 64)?;
+    let announced = snap::raw::decompress_len(data).map_err(|e| damaged(Codec::Snappy, e))?;
+    if announced != size {
+        return Err(damaged(Codec::Snappy, format!("it announces {announced} bytes, its metadata {size}")));
+    }
+    snap::raw::Decoder::new().decompress_vec(data).map_err(|e| damaged(Codec::Snappy, e))
+}
+
+fn zstd_frame(data: &[u8], size: usize) -> Result<Vec<u8>> {
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(data).map_err(|e| damaged(Codec::Zstd, e))?;
+    let mut out = Vec::with_capacity(size.min(1 << 20));
+    // One byte more than expected, so that a longer payload shows.
+    let limit = size as u64 + 1;
+    decoder.by_ref().take(limit).read_to_end(&mut out).map_err(|e| damaged(Codec::Zstd, e))?;
+    Ok(out)
+}
+
+/// Java's client ends with a sync flush and writes neither final block nor Adler checksum, so the end of
+/// the stream is where the input ends.
+fn zlib(data: &[u8], size: usize) -> Result<Vec<u8>> {
+    check_ratio(Codec::Zlib, data, size, 1040)?;
+    let mut out = Vec::with_capacity(size + 1);
+    let mut inflater = Decompress::new(true);
+    loop {
+        let input = data.get(inflater.total_in() as usize..).unwrap_or_default();
+        let before = (inflater.total_in(), out.len());
+        let status = inflater
+            .decompress_vec(input, &mut out, FlushDecompress::None)
+            .map_err(|e| damaged(Codec::Zlib, e))?;
+        let stuck = before == (inflater.total_in(), out.len());
+        if status == Status::StreamEnd || stuck || out.len() > size {
+            return Ok(out);
+        }
+    }
+}
+
+/// Compress a payload.
+pub fn compress(codec: Codec, data: &[u8]) -> Result<Vec<u8>> {
+    let failed = |e: &dyn std::fmt::Display| {
+        KernelError::payload(format!("the payload cannot be compressed with {codec:?}: {e}"))
+    };
+    match codec {
+        Codec::None => Ok(data.to_vec()),
+        Codec::Lz4 => Ok(lz4_flex::block::compress(data)),
+        Codec::Zstd => zstd::bulk::compress(data, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(|e| failed(&e)),
+        Codec::Snappy => snap::raw::Encoder::new().compress_vec(data).map_err(|e| failed(&e)),
+        Codec::Zlib => deflate(data).map_err(|e| failed(&e)),
+    }
+}
+
+fn deflate(data: &[u8]) -> std::result::Result<Vec<u8>, flate2::CompressError> {
+    let mut deflater = Compress::new(Compression::default(), true);
+    let mut out = Vec::with_capacity(data.len() / 2 + 64);
+    loop {
+        let input = data.get(deflater.total_in() as usize..).unwrap_or_default();
+        if deflater.compress_vec(input, &mut out, FlushCompress::Finish)? == Status::StreamEnd {
+            return Ok(out);
+        }
+        out.reserve(out.capacity().max(64));
+    }
+}

@@ -1,0 +1,164 @@
+//! Rebuild an array in a target type: the last step of decoding and the first of encoding.
+//!
+//! Where only the label differs (time zone, field names, nullability) buffers are shared; where the
+//! values differ `arrow-cast` converts them, and a value that does not fit is an error, never a null.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{FixedSizeBinaryBuilder, StringBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, FixedSizeBinaryArray, LargeListArray, ListArray, MapArray, StructArray, new_null_array,
+};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, TimeUnit};
+
+type Result<T> = std::result::Result<T, ArrowError>;
+
+/// `array` as `field`; an error when it holds a null that `field` forbids.
+pub fn conform(array: &ArrayRef, field: &Field) -> Result<ArrayRef> {
+    let out = conform_type(array, field.data_type())?;
+    if !field.is_nullable() && out.logical_null_count() > 0 {
+        return Err(ArrowError::InvalidArgumentError(format!(
+            "field {}: expected no nulls, got {}",
+            field.name(),
+            out.logical_null_count()
+        )));
+    }
+    Ok(out)
+}
+
+/// `array` as `target`.
+pub fn conform_type(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == target {
+        return Ok(array.clone());
+    }
+    match (array.data_type(), target) {
+        (DataType::Null, _) => Ok(new_null_array(target, array.len())),
+        (DataType::Struct(_), DataType::Struct(fields)) => structure(array.as_struct(), fields),
+        (DataType::List(_), DataType::List(item)) => {
+            let (_, offsets, values, nulls) = array.as_list::<i32>().clone().into_parts();
+            Ok(Arc::new(ListArray::try_new(item.clone(), offsets, conform(&values, item)?, nulls)?))
+        }
+        (DataType::LargeList(_), DataType::LargeList(item)) => {
+            let (_, offsets, values, nulls) = array.as_list::<i64>().clone().into_parts();
+            Ok(Arc::new(LargeListArray::try_new(item.clone(), offsets, conform(&values, item)?, nulls)?))
+        }
+        (DataType::List(own), DataType::LargeList(item)) | (DataType::LargeList(own), DataType::List(item)) => {
+            let relabelled = match target {
+                DataType::List(_) => DataType::List(own.clone()),
+                _ => DataType::LargeList(own.clone()),
+            };
+            let array = cast(array, &relabelled)?;
+            debug_assert_eq!(own.name(), item.name());
+            conform_type(&array, target)
+        }
+        (DataType::Map(_, _), DataType::Map(entries, sorted)) => map(array.as_map(), entries, *sorted),
+        (DataType::Timestamp(from, zone), DataType::Timestamp(to, _)) => {
+            timestamp(array, *from, zone.is_some(), *to, target)
+        }
+        (DataType::FixedSizeBinary(16), DataType::Utf8) => Ok(Arc::new(uuid_text(array)?)),
+        (DataType::Utf8, DataType::FixedSizeBinary(16)) => Ok(Arc::new(uuid_bytes(array)?)),
+        (DataType::FixedSizeBinary(_), DataType::Utf8 | DataType::LargeUtf8) => Err(mismatch(array, target)),
+        (DataType::Dictionary(_, value), _) => {
+            let value = value.as_ref().clone();
+            conform_type(&cast(array, &value)?, target)
+        }
+        (DataType::Time32(_), DataType::Int64) => cast(&cast(array, &DataType::Int32)?, target),
+        (_, DataType::Timestamp(unit, Some(_))) => {
+            let plain = cast(array, &DataType::Timestamp(*unit, None))?;
+            relabel(&plain, target)
+        }
+        _ => cast(array, target),
+    }
+}
+
+fn cast(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+    // `safe` would turn what does not fit into nulls: silent loss.
+    cast_with_options(array, target, &CastOptions { safe: false, ..CastOptions::default() })
+}
+
+fn mismatch(array: &ArrayRef, target: &DataType) -> ArrowError {
+    ArrowError::CastError(format!("expected {target}, got {}", array.data_type()))
+}
+
+/// The same buffers under another type of the same layout.
+fn relabel(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+    Ok(arrow_array::make_array(array.to_data().into_builder().data_type(target.clone()).build()?))
+}
+
+/// A zone is only a label here; arrow would want a time zone database to read it.
+fn timestamp(array: &ArrayRef, from: TimeUnit, zoned: bool, to: TimeUnit, target: &DataType) -> Result<ArrayRef> {
+    if from == to {
+        return relabel(array, target);
+    }
+    let plain =
+        if zoned { relabel(array, &DataType::Timestamp(from, None))? } else { array.clone() };
+    relabel(&cast(&plain, &DataType::Timestamp(to, None))?, target)
+}
+
+/// Children by name, or by position when no name fits; a field the source lacks becomes null.
+fn structure(array: &StructArray, fields: &Fields) -> Result<ArrayRef> {
+    let columns = fields
+        .iter()
+        .map(|field| match array.column_by_name(field.name()) {
+            // A child may hold nulls below a null parent, whatever it says of itself.
+            Some(column) if array.null_count() > 0 => conform_type(column, field.data_type()),
+            Some(column) => conform(column, field),
+            None => conform(&new_null_array(field.data_type(), array.len()), field),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    if fields.is_empty() {
+        return Ok(Arc::new(StructArray::new_empty_fields(array.len(), array.nulls().cloned())));
+    }
+    Ok(Arc::new(StructArray::try_new(fields.clone(), columns, array.nulls().cloned())?))
+}
+
+fn map(array: &MapArray, entries: &FieldRef, sorted: bool) -> Result<ArrayRef> {
+    let DataType::Struct(fields) = entries.data_type() else {
+        return Err(ArrowError::SchemaError("map entries must be a struct".into()));
+    };
+    let [key, value] = fields.as_ref() else {
+        return Err(ArrowError::SchemaError("map entries must have two fields".into()));
+    };
+    let columns = vec![conform(array.keys(), key)?, conform(array.values(), value)?];
+    let rebuilt = StructArray::try_new(fields.clone(), columns, None)?;
+    let (offsets, nulls) = (array.offsets().clone(), array.nulls().cloned());
+    Ok(Arc::new(MapArray::try_new(entries.clone(), offsets, rebuilt, nulls, sorted)?))
+}
+
+fn uuid_text(array: &ArrayRef) -> Result<arrow_array::StringArray> {
+    let array: &FixedSizeBinaryArray = array.as_fixed_size_binary();
+    let mut out = StringBuilder::with_capacity(array.len(), array.len() * 36);
+    for value in array.iter() {
+        out.append_option(value.map(|bytes| {
+            let mut text = String::with_capacity(36);
+            for (i, byte) in bytes.iter().enumerate() {
+                if matches!(i, 4 | 6 | 8 | 10) {
+                    text.push('-');
+                }
+                text.extend([byte >> 4, byte & 15].map(|d| char::from_digit(u32::from(d), 16).unwrap_or('0')));
+            }
+            text
+        }));
+    }
+    Ok(out.finish())
+}
+
+fn uuid_bytes(array: &ArrayRef) -> Result<FixedSizeBinaryArray> {
+    let mut out = FixedSizeBinaryBuilder::with_capacity(array.len(), 16);
+    for value in array.as_string::<i32>().iter() {
+        let Some(text) = value else {
+            out.append_null();
+            continue;
+        };
+        let digits: Vec<u8> =
+            text.chars().filter(|c| *c != '-').filter_map(|c| c.to_digit(16)).map(|d| d as u8).collect();
+        if digits.len() != 32 || text.len() != 36 {
+            return Err(ArrowError::CastError(format!("expected a UUID of 36 characters, got {text:?}")));
+        }
+        let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+        out.append_value(bytes)?;
+    }
+    Ok(out.finish())
+}

@@ -1,0 +1,154 @@
+//! Entries: what a bookie stores and a MESSAGE frame carries behind its command.
+//!
+//! `[0x0e02 | u32 n | BrokerEntryMetadata] [0x0e01 | u32 crc32c of all that follows]
+//! u32 metadata size | MessageMetadata | payload`, big endian. A payload is compressed as a whole; in a
+//! batched entry it holds `{u32 n | SingleMessageMetadata | payload_size bytes}` per message.
+
+use crate::error::{KernelError, MessageRef, Result};
+use crate::metadata::MessageMetadata;
+use crate::wire::split_u32;
+
+const BROKER_METADATA_MAGIC: [u8; 2] = [0x0e, 0x02];
+/// Announces the checksum of an entry.
+pub const CHECKSUM_MAGIC: [u8; 2] = [0x0e, 0x01];
+
+/// One entry and where it is stored.
+#[derive(Debug)]
+pub struct Entry {
+    /// BookKeeper ledger.
+    pub ledger: i64,
+    /// Entry in the ledger.
+    pub entry: i64,
+    /// The bytes of the entry.
+    pub data: Vec<u8>,
+    verified: bool,
+}
+
+/// An entry taken apart; everything is borrowed from it.
+#[derive(Debug)]
+pub struct EntryParts<'a> {
+    /// Metadata of the entry.
+    pub metadata: MessageMetadata<'a>,
+    /// Payload, still compressed.
+    pub payload: &'a [u8],
+}
+
+impl Entry {
+    /// Store `data` as the entry `entry` of `ledger`; nothing is looked at yet.
+    pub fn new(ledger: i64, entry: i64, data: Vec<u8>) -> Self {
+        Self { ledger, entry, data, verified: false }
+    }
+
+    /// The entry as a whole, for error messages.
+    pub fn reference(&self) -> MessageRef {
+        MessageRef { ledger: self.ledger, entry: self.entry, batch_index: -1 }
+    }
+
+    /// Verify the checksum, once: later calls only look the result up.
+    pub fn verify(&mut self) -> Result<()> {
+        if !self.verified {
+            verify_checksum(&self.data).map_err(|e| e.at(self.reference()))?;
+            self.verified = true;
+        }
+        Ok(())
+    }
+
+    /// Metadata and payload, without looking at the checksum.
+    pub fn parts(&self) -> Result<EntryParts<'_>> {
+        parse(&self.data).map_err(|e| e.at(self.reference()))
+    }
+}
+
+/// Whole entries in the order in which they were pushed.
+#[derive(Debug, Default)]
+pub struct EntryBatch {
+    /// The entries, oldest first.
+    pub entries: Vec<Entry>,
+    nbytes: usize,
+}
+
+impl EntryBatch {
+    /// Add one entry at the end.
+    pub fn push(&mut self, entry: Entry) {
+        self.nbytes = self.nbytes.saturating_add(entry.data.len());
+        self.entries.push(entry);
+    }
+
+    /// Bytes of all entries.
+    pub fn nbytes(&self) -> usize {
+        self.nbytes
+    }
+
+    /// Take the entries out.
+    pub fn take(&mut self) -> Vec<Entry> {
+        self.nbytes = 0;
+        std::mem::take(&mut self.entries)
+    }
+
+    /// Messages as a broker counts permits; an entry that cannot be read counts as one.
+    pub fn num_messages(&self) -> usize {
+        let count = |e: &Entry| match e.parts() {
+            Ok(parts) => parts.metadata.num_messages_in_batch.unwrap_or(1).max(1) as usize,
+            Err(_) => 1,
+        };
+        self.entries.iter().map(count).fold(0, usize::saturating_add)
+    }
+
+    /// Distinct schema versions in order of first sight; empty bytes stand for none. Verifies checksums.
+    /// Markers and what the decoder refuses anyway (encrypted, chunked) are left out only as markers.
+    pub fn schema_versions(&mut self) -> Result<Vec<Vec<u8>>> {
+        let mut versions: Vec<Vec<u8>> = Vec::new();
+        for entry in &mut self.entries {
+            entry.verify()?;
+            let metadata = entry.parts()?.metadata;
+            let version = metadata.schema_version.unwrap_or_default();
+            if metadata.marker_type.is_none() && !versions.iter().any(|v| v == version) {
+                versions.push(version.to_vec());
+            }
+        }
+        Ok(versions)
+    }
+}
+
+fn skip_broker_metadata(data: &[u8]) -> Result<&[u8]> {
+    let Some(rest) = data.strip_prefix(&BROKER_METADATA_MAGIC) else {
+        return Ok(data);
+    };
+    split_u32(rest)
+        .and_then(|(length, rest)| rest.get(length as usize..))
+        .ok_or_else(|| KernelError::corrupt("the broker entry metadata is longer than the entry"))
+}
+
+/// The checksummed part of an entry and its checksum, when it has one.
+fn split_checksum(data: &[u8]) -> Result<(Option<u32>, &[u8])> {
+    let data = skip_broker_metadata(data)?;
+    let Some(rest) = data.strip_prefix(&CHECKSUM_MAGIC) else {
+        return Ok((None, data));
+    };
+    let (checksum, rest) =
+        split_u32(rest).ok_or_else(|| KernelError::corrupt("the entry ends inside its checksum"))?;
+    Ok((Some(checksum), rest))
+}
+
+fn verify_checksum(data: &[u8]) -> Result<()> {
+    let (checksum, rest) = split_checksum(data)?;
+    match checksum.map(|expected| (expected, crc32c::crc32c(rest))) {
+        Some((expected, got)) if expected != got => Err(KernelError::corrupt(format!(
+            "checksum mismatch: the entry says {expected:#010x}, its bytes give {got:#010x}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn parse(data: &[u8]) -> Result<EntryParts<'_>> {
+    let (_, rest) = split_checksum(data)?;
+    let (length, rest) =
+        split_u32(rest).ok_or_else(|| KernelError::corrupt("the entry ends before its metadata"))?;
+    let Some((metadata, payload)) = rest.split_at_checked(length as usize) else {
+        return Err(KernelError::corrupt(format!(
+            "metadata of {length} bytes in an entry with {} bytes left",
+            rest.len()
+        )));
+    };
+    Ok(EntryParts { metadata: MessageMetadata::parse(metadata)?, payload })
+}

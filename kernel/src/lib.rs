@@ -1,0 +1,27 @@
+//! Pulsar entries to Arrow record batches and back.
+//!
+//! Everything that happens once per message happens here, and nothing else does: no socket, no clock,
+//! no thread. `python` (behind the feature of that name) is the only module that knows an interpreter;
+//! the rest is plain Rust and is tested without one.
+//!
+//! Reading: [`frame`] splits what a broker sends, [`entry`] finds metadata and payload in an entry,
+//! [`decode`] turns messages into columns. Writing: [`encode`] turns columns into SEND frames.
+#![deny(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod compression;
+pub mod conform;
+pub mod decode;
+pub mod document;
+mod document_names;
+//pub mod encode;
+pub mod entry;
+pub mod error;
+pub mod frame;
+pub mod metadata;
+#[cfg(feature = "python")]
+//mod python;
+pub mod select;
+pub mod wire;
+
+pub use error::{ErrorKind, KernelError};

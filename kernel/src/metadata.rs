@@ -1,0 +1,242 @@
+//! `MessageMetadata` and `SingleMessageMetadata` of PulsarApi.proto, read and written by hand.
+//!
+//! Field numbers: apache/pulsar, pulsar-common/src/main/proto/PulsarApi.proto.
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::error::{KernelError, Result};
+use crate::wire::{Fields, put_bytes, put_number};
+
+/// Key and value of one property, as the producer wrote them.
+pub type Property<'a> = (&'a [u8], &'a [u8]);
+
+/// A message key as it lies in the metadata.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Key<'a> {
+    /// Text, or the base64 of a binary key.
+    pub text: &'a [u8],
+    /// Whether `text` is base64.
+    pub base64: bool,
+}
+
+impl<'a> Key<'a> {
+    /// The bytes the producer gave as key.
+    pub fn decoded(&self) -> Result<Cow<'a, [u8]>> {
+        if !self.base64 {
+            return Ok(Cow::Borrowed(self.text));
+        }
+        let bytes = STANDARD
+            .decode(self.text)
+            .map_err(|e| KernelError::corrupt(format!("partition_key is not the base64 it claims to be: {e}")))?;
+        Ok(Cow::Owned(bytes))
+    }
+}
+
+/// The fields of an entry's `MessageMetadata` that matter to a reader.
+#[derive(Debug, Default, Clone)]
+pub struct MessageMetadata<'a> {
+    /// 1
+    pub producer_name: &'a [u8],
+    /// 2
+    pub sequence_id: u64,
+    /// 3, Unix milliseconds by the producer's clock
+    pub publish_time: u64,
+    /// 4
+    pub properties: Vec<Property<'a>>,
+    /// 6
+    pub partition_key: Option<&'a [u8]>,
+    /// 8
+    pub compression: u64,
+    /// 9
+    pub uncompressed_size: u32,
+    /// 11; the entry is a batch when the field is there, whatever its value
+    pub num_messages_in_batch: Option<i32>,
+    /// 12, Unix milliseconds; 0 is none
+    pub event_time: u64,
+    /// 13 is there
+    pub encrypted: bool,
+    /// 16
+    pub schema_version: Option<&'a [u8]>,
+    /// 17
+    pub partition_key_base64: bool,
+    /// 18
+    pub ordering_key: Option<&'a [u8]>,
+    /// 20
+    pub marker_type: Option<u64>,
+    /// 25
+    pub null_value: bool,
+    /// 27
+    pub num_chunks: u64,
+}
+
+impl<'a> MessageMetadata<'a> {
+    /// Read from the bytes of exactly one `MessageMetadata`.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        let mut metadata = Self::default();
+        let mut fields = Fields::new(bytes);
+        let mut required = 0u8;
+        while let Some((number, value)) = fields.next_field()? {
+            match number {
+                1 => metadata.producer_name = value.bytes("producer_name")?,
+                2 => metadata.sequence_id = value.number("sequence_id")?,
+                3 => metadata.publish_time = value.number("publish_time")?,
+                4 => metadata.properties.push(parse_property(value.bytes("properties")?)?),
+                6 => metadata.partition_key = Some(value.bytes("partition_key")?),
+                8 => metadata.compression = value.number("compression")?,
+                9 => metadata.uncompressed_size = size(value.number("uncompressed_size")?)?,
+                11 => metadata.num_messages_in_batch = Some(value.number("num_messages_in_batch")? as i32),
+                12 => metadata.event_time = value.number("event_time")?,
+                13 => metadata.encrypted = true,
+                16 => metadata.schema_version = Some(value.bytes("schema_version")?),
+                17 => metadata.partition_key_base64 = value.number("partition_key_b64_encoded")? != 0,
+                18 => metadata.ordering_key = Some(value.bytes("ordering_key")?),
+                20 => metadata.marker_type = Some(value.number("marker_type")?),
+                25 => metadata.null_value = value.number("null_value")? != 0,
+                27 => metadata.num_chunks = value.number("num_chunks_from_msg")?,
+                _ => {}
+            }
+            if (1..=3).contains(&number) {
+                required |= 1 << number;
+            }
+        }
+        if required != 0b1110 {
+            return Err(KernelError::corrupt(
+                "message metadata without its required producer_name, sequence_id and publish_time",
+            ));
+        }
+        Ok(metadata)
+    }
+
+    /// The key of an unbatched message.
+    pub fn key(&self) -> Option<Key<'a>> {
+        self.partition_key.map(|text| Key { text, base64: self.partition_key_base64 })
+    }
+
+    /// Append as protobuf. Fields at their default are left out.
+    pub fn write(&self, out: &mut Vec<u8>, highest_sequence_id: u64) {
+        put_bytes(out, 1, self.producer_name);
+        put_number(out, 2, self.sequence_id);
+        put_number(out, 3, self.publish_time);
+        if self.compression != 0 {
+            put_number(out, 8, self.compression);
+        }
+        put_number(out, 9, u64::from(self.uncompressed_size));
+        if let Some(count) = self.num_messages_in_batch {
+            put_number(out, 11, count as u64);
+        }
+        if let Some(version) = self.schema_version {
+            put_bytes(out, 16, version);
+        }
+        put_number(out, 24, highest_sequence_id);
+    }
+}
+
+/// `SingleMessageMetadata`: what a message inside a batched entry carries itself.
+#[derive(Debug, Default, Clone)]
+pub struct SingleMetadata<'a> {
+    /// 1
+    pub properties: Vec<Property<'a>>,
+    /// 2
+    pub partition_key: Option<&'a [u8]>,
+    /// 3
+    pub payload_size: u32,
+    /// 4
+    pub compacted_out: bool,
+    /// 5, Unix milliseconds; 0 is none
+    pub event_time: u64,
+    /// 6
+    pub partition_key_base64: bool,
+    /// 7
+    pub ordering_key: Option<&'a [u8]>,
+    /// 8
+    pub sequence_id: Option<u64>,
+    /// 9
+    pub null_value: bool,
+}
+
+impl<'a> SingleMetadata<'a> {
+    /// Read from the bytes of exactly one `SingleMessageMetadata`, reusing the property list.
+    pub fn parse_into(&mut self, bytes: &'a [u8]) -> Result<()> {
+        let mut properties = std::mem::take(&mut self.properties);
+        properties.clear();
+        *self = Self { properties, ..Self::default() };
+        let mut fields = Fields::new(bytes);
+        let mut sized = false;
+        while let Some((number, value)) = fields.next_field()? {
+            match number {
+                1 => self.properties.push(parse_property(value.bytes("properties")?)?),
+                2 => self.partition_key = Some(value.bytes("partition_key")?),
+                3 => {
+                    self.payload_size = size(value.number("payload_size")?)?;
+                    sized = true;
+                }
+                4 => self.compacted_out = value.number("compacted_out")? != 0,
+                5 => self.event_time = value.number("event_time")?,
+                6 => self.partition_key_base64 = value.number("partition_key_b64_encoded")? != 0,
+                7 => self.ordering_key = Some(value.bytes("ordering_key")?),
+                8 => self.sequence_id = Some(value.number("sequence_id")?),
+                9 => self.null_value = value.number("null_value")? != 0,
+                _ => {}
+            }
+        }
+        if !sized {
+            return Err(KernelError::corrupt("a batched message without its required payload_size"));
+        }
+        Ok(())
+    }
+
+    /// The key of the message.
+    pub fn key(&self) -> Option<Key<'a>> {
+        self.partition_key.map(|text| Key { text, base64: self.partition_key_base64 })
+    }
+
+    /// Append as protobuf.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut pair = Vec::new();
+        for (key, value) in &self.properties {
+            pair.clear();
+            put_bytes(&mut pair, 1, key);
+            put_bytes(&mut pair, 2, value);
+            put_bytes(out, 1, &pair);
+        }
+        if let Some(key) = self.partition_key {
+            put_bytes(out, 2, key);
+        }
+        put_number(out, 3, u64::from(self.payload_size));
+        if self.event_time != 0 {
+            put_number(out, 5, self.event_time);
+        }
+        if self.partition_key_base64 {
+            put_number(out, 6, 1);
+        }
+        if let Some(key) = self.ordering_key {
+            put_bytes(out, 7, key);
+        }
+        if let Some(sequence_id) = self.sequence_id {
+            put_number(out, 8, sequence_id);
+        }
+        if self.null_value {
+            put_number(out, 9, 1);
+        }
+    }
+}
+
+fn parse_property(bytes: &[u8]) -> Result<Property<'_>> {
+    let (mut key, mut value) = (&[][..], &[][..]);
+    let mut fields = Fields::new(bytes);
+    while let Some((number, field)) = fields.next_field()? {
+        match number {
+            1 => key = field.bytes("property key")?,
+            2 => value = field.bytes("property value")?,
+            _ => {}
+        }
+    }
+    Ok((key, value))
+}
+
+fn size(value: u64) -> Result<u32> {
+    u32::try_from(value).map_err(|_| KernelError::corrupt(format!("a size of {value} bytes, above 32 bits")))
+}

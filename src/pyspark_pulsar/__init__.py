@@ -1,0 +1,35 @@
+"""Apache Pulsar for Apache Spark: `spark.read`, `readStream`, `write`, `writeStream` with `format("pulsar")`.
+
+Spark imports every installed `pyspark_*` package, in several processes of every query, to look for
+`DefaultSource`. So nothing is imported here until somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark_pulsar.datasource import PulsarDataSource as DefaultSource
+    from pyspark_pulsar.datasource import PulsarDataSource as PulsarDataSource
+    from pyspark_pulsar.datasource import register as register
+    from pyspark_pulsar.errors import PulsarError as PulsarError
+    from pyspark_pulsar.interpreter import check_workers as check_workers
+
+__all__ = ["DefaultSource", "PulsarDataSource", "PulsarError", "check_workers", "register"]
+
+_HOMES = {
+    "DefaultSource": ("datasource", "PulsarDataSource"),
+    "PulsarDataSource": ("datasource", "PulsarDataSource"),
+    "register": ("datasource", "register"),
+    "PulsarError": ("errors", "PulsarError"),
+    "check_workers": ("interpreter", "check_workers"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    module, attribute = _HOMES[name]
+    return getattr(import_module(f"{__name__}.{module}"), attribute)

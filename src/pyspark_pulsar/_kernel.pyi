@@ -1,0 +1,189 @@
+"""The Rust kernel: bytes to Arrow and Arrow to bytes, for everything that happens once per message.
+
+Pure: no socket, no clock, no thread, no call back into Python. Every method that does real work
+releases the interpreter lock. Only `codec` and `client.connection` may import this module; see
+docs/decisions for why each side of the border lies where it does.
+
+Positions are `(ledger, entry, batch_index)`: the next message to read. A message that is not part of
+a batch has batch index -1 in `__messageId` (as in Pulsar's own clients) and counts as index 0 in a
+position.
+"""
+
+from typing import Protocol
+
+class ArrowSchemaExportable(Protocol):
+    """Anything with the Arrow PyCapsule schema method, e.g. `pyarrow.Schema`."""
+
+    def __arrow_c_schema__(self) -> object: ...
+
+class ArrowArrayExportable(Protocol):
+    """Anything with the Arrow PyCapsule array method, e.g. `pyarrow.RecordBatch`."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+
+Position = tuple[int, int, int]
+
+class KernelError(Exception):
+    """What the kernel refuses. `codec` turns it into a `PulsarError` that names the topic.
+
+    `kind` is one of:
+    "corrupt": a checksum, length or codec that does not fit; the bytes are damaged.
+    "payload": the bytes are whole, but a value does not fit its schema.
+    "unsupported": something valid that this version cannot decode (encrypted, chunked, ...).
+    "schema": a schema document or Arrow schema that cannot be used, or an unknown schema version.
+    "too_large": one message exceeds the broker's maximum message size.
+    `ledger`, `entry`, `batch_index` are -1 where they do not apply; `row` is the row of the record
+    batch given to `Encoder.encode`, -1 elsewhere.
+    """
+
+    kind: str
+    message: str
+    ledger: int
+    entry: int
+    batch_index: int
+    row: int
+
+class EntryBatch:
+    """Whole entries in the order in which they were pushed; the bytes stay on the Rust side."""
+
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    def push(self, ledger: int, entry: int, data: bytes) -> None:
+        """Add one entry: `data` is what a bookie stores and a MESSAGE frame carries behind its command,
+        `[0e02 broker entry metadata] [0e01 crc32c] metadata size, MessageMetadata, payload`."""
+
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def num_messages(self) -> int:
+        """Messages in these entries, as the broker counts permits: a batched entry counts its messages."""
+
+    @property
+    def first(self) -> tuple[int, int] | None:
+        """(ledger, entry) of the first entry; None when empty."""
+
+    @property
+    def last(self) -> tuple[int, int] | None: ...
+    def schema_versions(self) -> list[bytes]:
+        """Distinct `schema_version` values of the entries, in order of first sight; b"" stands for none.
+        Raises KernelError "corrupt" for an entry whose checksum or metadata does not fit."""
+
+class FrameDecoder:
+    """Splits what a broker sends into frames. Feed it whatever the socket gave, in order.
+
+    Wire format: `u32 total size, u32 command size, BaseCommand[, rest]` (Pulsar binary protocol).
+    MESSAGE frames stay inside, per consumer id; every other command is handed out as the bytes of its
+    BaseCommand. A MESSAGE's checksum is not looked at here but when it is decoded.
+    """
+
+    def __init__(self, max_frame_bytes: int) -> None: ...
+    def feed(self, data: bytes) -> list[bytes]:
+        """Raises KernelError "corrupt" for a frame longer than `max_frame_bytes` or with lengths that
+        contradict each other; the connection is of no use after that."""
+
+    def take_entries(self, consumer_id: int) -> EntryBatch | None:
+        """All entries queued for this consumer, oldest first; None when there are none. Duplicate
+        delivery is not filtered: ranges do that in the Decoder."""
+
+    def buffered_bytes(self) -> int:
+        """Bytes of the MESSAGE frames that wait inside, over all consumers."""
+
+    def drop_consumer(self, consumer_id: int) -> None:
+        """Forget what is queued for the consumer, and drop what still arrives for it."""
+
+class Decoder:
+    """Entries of one topic partition to Arrow record batches of one fixed schema."""
+
+    def __init__(
+        self,
+        output_schema: ArrowSchemaExportable,
+        *,
+        topic: str,
+        partition: int,
+        value_type: str,
+        value_schema: ArrowSchemaExportable | None = None,
+        reader_document: str | None = None,
+        batch_rows: int = 16384,
+        start: Position | None = None,
+        end: Position | None = None,
+    ) -> None:
+        """`output_schema`: the value columns and then the metadata columns, exactly as they come out;
+        metadata columns are known by name (`__key`, `__topic`, `__partition`, `__messageId`,
+        `__publishTime`, `__eventTime`, `__messageProperties`, `__orderingKey`, `__producerName`,
+        `__sequenceId`, `__schemaVersion`, `__messageSize`). What it does not name is not decoded.
+        `topic`: text of `__topic`, without the partition suffix. `partition`: -1 when not partitioned.
+        `value_type`: "bytes", "string", "boolean", "int8", "int16", "int32", "int64", "float", "double"
+        (one value column, `value`; big endian as Pulsar's Java schemas write them), "json" or "avro"
+        (record fields at top level).
+        `value_schema`: for json and avro, the fields as their document describes them (timestamp-millis is
+        timestamp[ms], ...); outputs are cast from these to `output_schema`.
+        `reader_document`: for avro, the Avro schema to resolve to.
+        `batch_rows`: rows of a full batch; the only bound on memory besides one decompressed entry.
+        `start` inclusive, `end` exclusive; None is unbounded. Messages outside are dropped row by row.
+        Raises KernelError "schema"."""
+
+    def add_writer_schema(self, version: bytes, document: str) -> None:
+        """Make a registry version known (b"" is the version of messages that name none). Only avro
+        needs it. Raises KernelError "schema" when it cannot be resolved to `reader_document`."""
+
+    def unknown_versions(self, entries: EntryBatch) -> list[bytes]:
+        """Versions in `entries` that `add_writer_schema` must be called with before `push`; [] for
+        value types other than avro."""
+
+    def push(self, entries: EntryBatch) -> None:
+        """Take over the entries; `entries` is empty afterwards. Markers and compacted-out messages yield
+        no row. Nothing is decompressed before a batch needs it."""
+
+    def next_batch(self, flush: bool) -> ArrowArrayExportable | None:
+        """The next record batch: `batch_rows` rows, or with `flush` the remaining 1..batch_rows rows.
+        None when there is not enough. Raises KernelError "corrupt", "payload", "unsupported" naming
+        ledger, entry and batch index; the decoder is of no use after that."""
+
+class SendFrames:
+    """SEND frames for one partition, ready for the socket, in order of sequence id."""
+
+    partition: int
+    frames: bytes
+    first_sequence_id: int
+    last_sequence_id: int
+    sequence_ids: list[int]
+    """`sequence_id` of each CommandSend in `frames`, in order; its receipt carries the same."""
+    num_messages: int
+
+class Encoder:
+    """Arrow record batches to batched entries inside SEND frames, routed to partitions."""
+
+    def __init__(
+        self,
+        input_schema: ArrowSchemaExportable,
+        *,
+        value_type: str,
+        value_schema: ArrowSchemaExportable | None = None,
+        document: str | None = None,
+        partitions: int,
+        compression: str = "NONE",
+        batching_max_messages: int = 1000,
+        batching_max_bytes: int = 131072,
+        max_message_bytes: int = 5242880,
+    ) -> None:
+        """`input_schema`: the schema of every batch given to `encode`. Metadata columns by name: `__key`
+        (binary or string), `__eventTime` (timestamp), `__messageProperties` (map<string,string>),
+        `__orderingKey`; other columns whose names begin with `__` are ignored; the others are the value:
+        one column `value` for primitives, the record's fields (by name) for json and avro.
+        `document`: the Avro schema of the topic, for avro and json. `value_schema`: the Arrow fields
+        of that document in its order, in its units; a field without an input column is written as null.
+        `compression`: NONE, LZ4, ZLIB, ZSTD, SNAPPY.
+        Raises KernelError "schema"."""
+
+    def set_producer(
+        self, partition: int, *, producer_id: int, producer_name: str, next_sequence_id: int, schema_version: bytes | None
+    ) -> None:
+        """Must be called for every partition in 0..partitions before the first `encode`."""
+
+    def encode(self, batch: ArrowArrayExportable, publish_time_ms: int) -> list[SendFrames]:
+        """Encode all rows; nothing is held back. A row with a `__key` goes to partition
+        `(String.hashCode of the key's UTF-8 text & 0x7fffffff) % partitions` (the official Java client's
+        default, JavaStringHash); rows without a key go round robin, an entry at a time. Rows of one
+        partition keep their order. A null value (all value columns null) is written with null_value set
+        for primitives; for records it is a record of nulls. `publish_time_ms`: Unix milliseconds, UTC.
+        Raises KernelError "payload" (row named), "too_large"."""

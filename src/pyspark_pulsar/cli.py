@@ -1,0 +1,131 @@
+"""The command `pyspark-pulsar`. Heavy imports stay inside the commands, so that `--help` is instant."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pyspark_pulsar.errors import PulsarError
+
+if TYPE_CHECKING:
+    from pyspark_pulsar.standalone import InstanceStatus, LocalPulsar
+
+_NAME = click.option("--name", default="default", show_default=True, help="Which instance.")
+_DATA = click.option(
+    "--data", type=click.Path(path_type=Path, file_okay=False), help="Data folder [default: in the cache]."
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="pyspark-pulsar", prog_name="pyspark-pulsar")
+def cli() -> None:
+    """Apache Pulsar for PySpark."""
+
+
+@cli.group()
+def standalone() -> None:
+    """A real Pulsar server on this machine, for a first try and for tests."""
+
+
+@standalone.command()
+@_NAME
+@_DATA
+@click.option("--broker-port", type=click.IntRange(1, 65535), help="[default: a free one]")
+@click.option("--web-port", type=click.IntRange(1, 65535), help="[default: a free one]")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Extra server setting; repeatable.")
+@click.option("--deadline", default=120.0, show_default=True, help="Seconds to wait until it serves.")
+def start(  # noqa: PLR0913 - one per option
+    name: str,
+    data: Path | None,
+    broker_port: int | None,
+    web_port: int | None,
+    settings: tuple[str, ...],
+    deadline: float,
+) -> None:
+    """Start a server; it runs until it is stopped, also after this shell ends."""
+    from pyspark_pulsar.standalone import LocalPulsar  # noqa: PLC0415
+
+    server = LocalPulsar(
+        name=name,
+        data=data,
+        broker_port=broker_port,
+        web_port=web_port,
+        config=dict(_key_and_value(setting) for setting in settings),
+        start_deadline_seconds=deadline,
+    )
+    began = time.monotonic()
+    started = server.start()
+    took = time.monotonic() - began
+    click.echo(f"Pulsar is ready after {took:.1f} s." if started else "Pulsar already runs.")
+    _show(server)
+
+
+@standalone.command()
+@_NAME
+@_DATA
+def stop(name: str, data: Path | None) -> None:
+    """Stop a server. Its data stay."""
+    from pyspark_pulsar.standalone import LocalPulsar  # noqa: PLC0415
+
+    server = LocalPulsar(name=name, data=data)
+    stopped = server.stop()
+    click.echo(f"Pulsar on {server.data} is stopped." if stopped else f"No Pulsar runs on {server.data}.")
+
+
+@standalone.command()
+@_NAME
+@_DATA
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
+def status(name: str, data: Path | None, *, as_json: bool) -> None:
+    """Show whether a server runs, and where."""
+    from pyspark_pulsar.standalone import LocalPulsar  # noqa: PLC0415
+
+    server = LocalPulsar(name=name, data=data)
+    if as_json:
+        click.echo(json.dumps(_facts(server.status())))
+    else:
+        _show(server)
+
+
+def _show(server: "LocalPulsar") -> None:
+    facts = _facts(server.status())
+    width = max(map(len, facts))
+    for key, value in facts.items():
+        if value is not None:
+            click.echo(f"  {key:<{width}}  {value}")
+
+
+def _facts(shown: "InstanceStatus") -> dict[str, str | int | None]:
+    return {
+        "state": str(shown.state),
+        "service_url": shown.service_url,
+        "admin_url": shown.admin_url,
+        "pid": shown.pid,
+        "version": shown.version,
+        "data": str(shown.data),
+        "log": str(shown.log_file),
+    }
+
+
+def _key_and_value(setting: str) -> tuple[str, str]:
+    key, equals, value = setting.partition("=")
+    if not equals or not key.strip():
+        msg = f"expected KEY=VALUE, got {setting!r}."
+        raise click.BadParameter(msg, param_hint="--set")
+    return key.strip(), value
+
+
+def main() -> None:
+    """Entry point of the console script: exit code 0, 1 after an error of ours, 2 for a wrong call."""
+    try:
+        cli()
+    except PulsarError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

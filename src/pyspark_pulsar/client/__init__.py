@@ -1,0 +1,1 @@
+"""The only folder with sockets: brokers over Pulsar's binary protocol."""

@@ -1,0 +1,215 @@
+"""Requests to brokers that need no consumer or producer: lookup, partitions, schemas, topic lists.
+
+A `BrokerClient` keeps one connection per broker and remembers which broker serves a topic until that
+broker says otherwise. Requests that fail for a passing reason (connection lost, topic moving) are
+repeated with growing pauses until `patience_ms` is over.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, TypeVar
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+from pyspark_pulsar.client.address import BrokerAddress, parse_broker_url, parse_service_url
+from pyspark_pulsar.client.connection import (
+    GET_SCHEMA,
+    GET_TOPICS_OF_NAMESPACE,
+    LOOKUP,
+    PARTITIONED_METADATA,
+    Connection,
+    await_answer,
+    open_connection,
+)
+from pyspark_pulsar.client.refusal import refusal
+from pyspark_pulsar.client.wire import commands_pb2 as wire
+from pyspark_pulsar.errors import ConnectionFailed, ProtocolError, TopicNotFoundError
+from pyspark_pulsar.options import ConnectionOptions
+from pyspark_pulsar.schema.info import SchemaInfo
+from pyspark_pulsar.topic import Namespace, TopicName
+
+Answer = TypeVar("Answer")
+
+_MAX_REDIRECTS = 20
+_REDIRECT, _CONNECT, _FAILED = 0, 1, 2
+_METADATA_FAILED = 1
+
+
+class BrokerClient:
+    """Used on the driver and, one for each task, on executors. Close it, or use it as a context manager."""
+
+    def __init__(self, options: ConnectionOptions, patience_ms: int | None = None) -> None:
+        """Connects lazily. `patience_ms`: how long passing failures are retried; by default
+        `pulsar.client.operationTimeoutMs`. Raises `OptionError` for a malformed service URL."""
+        self._hosts = parse_service_url(options.service_url)
+        self._connect_seconds = options.connection_timeout_ms / 1000
+        self.request_seconds = options.operation_timeout_ms / 1000
+        self._patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
+        self._connections: dict[BrokerAddress, Connection] = {}
+        self._owners: dict[str, BrokerAddress] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> BrokerClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            connections = list(self._connections.values())
+            self._connections.clear()
+            self._owners.clear()
+        for connection in connections:
+            connection.close()
+
+    def retrying(self, attempt: Callable[[], Answer], patience_seconds: float | None = None) -> Answer:
+        """Call `attempt` until it does not fail for a passing reason, with pauses of up to 2 s."""
+        retry = Retrying(
+            retry=retry_if_exception_type(ConnectionFailed),
+            stop=stop_after_delay(patience_seconds or self._patience_seconds),
+            wait=wait_random_exponential(multiplier=0.1, max=2.0),
+            reraise=True,
+        )
+        return retry(attempt)
+
+    # Connections
+
+    def service_connection(self) -> Connection:
+        """A connection to any host of the service URL. Raises `ConnectionFailed` when none answers."""
+        hosts = random.sample(self._hosts, len(self._hosts))
+        for index, host in enumerate(hosts):
+            try:
+                return self._connection(host)
+            except ConnectionFailed:
+                if index == len(hosts) - 1:
+                    raise
+        raise ConnectionFailed("service.url names no host")
+
+    def _connection(self, address: BrokerAddress) -> Connection:
+        with self._lock:
+            known = self._connections.get(address)
+            if known is not None and known.is_open:
+                return known
+            opened = open_connection(address, self._connect_seconds)
+            self._connections[address] = opened
+            return opened
+
+    def owner_connection(self, topic: str) -> Connection:
+        """A connection to the broker that serves `topic` (a partition's own name). One attempt, no retry."""
+        owner = self._owners.get(topic)
+        if owner is None:
+            owner = self._lookup(topic)
+            self._owners[topic] = owner
+        try:
+            return self._connection(owner)
+        except ConnectionFailed:
+            self.forget_owner(topic)
+            raise
+
+    def forget_owner(self, topic: str) -> None:
+        """Call when the owner closed a consumer or producer, or refused: the topic may have moved."""
+        self._owners.pop(topic, None)
+
+    def _lookup(self, topic: str) -> BrokerAddress:
+        where = f"looking up {topic}"
+        connection, authoritative = self.service_connection(), False
+        for _ in range(_MAX_REDIRECTS):
+            command = wire.BaseCommand(
+                type=LOOKUP,
+                lookupTopic=wire.CommandLookupTopic(topic=topic, request_id=0, authoritative=authoritative),
+            )
+            answer = connection.request(command, where, self.request_seconds)
+            if answer.response == _FAILED:
+                raise refusal(answer.error, answer.message, where)
+            target = parse_broker_url(answer.brokerServiceUrl, where)
+            if answer.proxy_through_service_url:
+                host = connection.address
+                target = BrokerAddress(host.host, host.port, f"{target.host}:{target.port}")
+            if answer.response == _CONNECT:
+                return target
+            connection, authoritative = self._connection(target), answer.authoritative
+        raise ProtocolError(f"{where}: expected an owner within {_MAX_REDIRECTS} redirects, got more redirects")
+
+    # Requests
+
+    def partition_count(self, topic: TopicName, *, create: bool = False) -> int:
+        """Partitions of the topic, 0 when it is not partitioned. Raises `TopicNotFoundError`.
+
+        `create`: let the broker create a missing topic as its own auto-creation policy says.
+        """
+        return self.partition_counts([topic], create=create)[topic]
+
+    def partition_counts(self, topics: Iterable[TopicName], *, create: bool = False) -> dict[TopicName, int]:
+        """`partition_count` for many topics, with the requests pipelined."""
+        wanted = list(topics)
+
+        def attempt() -> dict[TopicName, int]:
+            connection = self.service_connection()
+            answers = [connection.submit(_partitions_command(topic, create), _where(topic)) for topic in wanted]
+            return {
+                topic: self._partitions(answer, topic) for topic, answer in zip(wanted, answers, strict=True)
+            }
+
+        return self.retrying(attempt)
+
+    def _partitions(self, answer: Future[Any], topic: TopicName) -> int:
+        try:
+            metadata = await_answer(answer, _where(topic), self.request_seconds)
+            if metadata.response == _METADATA_FAILED:
+                raise refusal(metadata.error, metadata.message, _where(topic))
+        except TopicNotFoundError:
+            raise TopicNotFoundError(
+                f"topic {topic} does not exist; create it, or correct the name (a read never creates a topic)"
+            ) from None
+        return int(metadata.partitions)
+
+    def topics_of_namespace(self, namespace: Namespace) -> list[TopicName]:
+        """Persistent topics without system topics, partitions folded into their topic, sorted."""
+        where = f"listing the topics of {namespace}"
+        command = wire.BaseCommand(
+            type=GET_TOPICS_OF_NAMESPACE,
+            getTopicsOfNamespace=wire.CommandGetTopicsOfNamespace(request_id=0, namespace=str(namespace), mode=0),
+        )
+        answer = self.retrying(lambda: self.service_connection().request(command, where, self.request_seconds))
+        names = {TopicName.parse(text).without_partition() for text in answer.topics}
+        return sorted(name for name in names if not name.is_system)
+
+    def schema(self, topic: TopicName, schema_version: bytes | None = None) -> SchemaInfo | None:
+        """The registry's schema of a topic, the latest or one version; None when it has none."""
+        where = f"reading the schema of {topic}"
+        request = wire.CommandGetSchema(request_id=0, topic=str(topic))
+        if schema_version is not None:
+            request.schema_version = schema_version
+        command = wire.BaseCommand(type=GET_SCHEMA, getSchema=request)
+        answer = self.retrying(lambda: self.service_connection().request(command, where, self.request_seconds))
+        if answer.HasField("error_code"):
+            fault = refusal(answer.error_code, answer.error_message, where)
+            if isinstance(fault, TopicNotFoundError):
+                return None
+            raise fault
+        return SchemaInfo.from_wire(
+            name=answer.schema.name,
+            type_number=answer.schema.type,
+            schema_data=answer.schema.schema_data,
+            properties=[(each.key, each.value) for each in answer.schema.properties],
+            version=answer.schema_version or None,
+        )
+
+
+def _where(topic: TopicName) -> str:
+    return f"reading the partitions of {topic}"
+
+
+def _partitions_command(topic: TopicName, create: bool) -> wire.BaseCommand:
+    request = wire.CommandPartitionedTopicMetadata(
+        topic=str(topic), request_id=0, metadata_auto_creation_enabled=create
+    )
+    return wire.BaseCommand(type=PARTITIONED_METADATA, partitionMetadata=request)

@@ -1,0 +1,153 @@
+"""A non-durable, exclusive consumer of one topic partition: whole entries from a position on.
+
+The subscription has a random name, leaves nothing behind, and never creates a topic. The broker sends at
+most as many messages as it holds permits for; permits are given back as entries are taken.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+
+from pyspark_pulsar._kernel import EntryBatch
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.connection import (
+    CLOSE_CONSUMER,
+    FLOW,
+    GET_LAST_MESSAGE_ID,
+    SUBSCRIBE,
+    Connection,
+    frame,
+)
+from pyspark_pulsar.client.wire import commands_pb2 as wire
+from pyspark_pulsar.errors import ConnectionFailed
+from pyspark_pulsar.message_id import Position, after_entry
+
+_EXCLUSIVE = 0
+_EARLIEST, _LATEST = 1, 0
+_CLOSE_SECONDS = 5.0
+
+
+class EntryConsumer:
+    """Open with `subscribe`. One thread takes; the connection's thread delivers."""
+
+    def __init__(self, connection: Connection, consumer_id: int, topic: str, request_seconds: float) -> None:
+        self._connection = connection
+        self._id = consumer_id
+        self._topic = topic
+        self._request_seconds = request_seconds
+        self._changed = threading.Condition()
+        self._arrivals = 0
+        self._failure: ConnectionFailed | None = None
+
+    # Listener; the connection's receiving thread calls these
+
+    def on_command(self, command: wire.BaseCommand) -> None:
+        if command.type == CLOSE_CONSUMER:
+            self.on_closed(ConnectionFailed(f"{self._topic}: the broker closed the consumer; the topic moves"))
+
+    def on_entries(self) -> None:
+        with self._changed:
+            self._arrivals += 1
+            self._changed.notify_all()
+
+    def on_closed(self, reason: ConnectionFailed) -> None:
+        with self._changed:
+            self._failure = self._failure or reason
+            self._changed.notify_all()
+
+    # The reading thread calls these
+
+    def allow(self, messages: int) -> None:
+        """Let the broker send this many more messages."""
+        flow = wire.CommandFlow(consumer_id=self._id, messagePermits=messages)
+        self._connection.send_bytes(frame(wire.BaseCommand(type=FLOW, flow=flow)))
+
+    def take(self, wait_seconds: float) -> EntryBatch | None:
+        """Entries received so far, or the first to come within `wait_seconds`; None when none do.
+
+        Raises `ConnectionFailed` when the connection or consumer is gone and all that came is taken.
+        """
+        deadline = time.monotonic() + wait_seconds
+        while True:
+            with self._changed:
+                seen, failure = self._arrivals, self._failure
+            entries = self._connection.take_entries(self._id)
+            if entries is not None:
+                return entries
+            if failure is not None:
+                raise failure
+            with self._changed:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return None
+                if self._arrivals == seen and self._failure is None:
+                    self._changed.wait(left)
+
+    def end(self) -> Position:
+        """Behind the last message that consumers can see now; `EARLIEST` when there is none.
+
+        Transactions: nothing behind the first open transaction counts (the broker's own rule).
+        """
+        request = wire.CommandGetLastMessageId(consumer_id=self._id, request_id=0)
+        command = wire.BaseCommand(type=GET_LAST_MESSAGE_ID, getLastMessageId=request)
+        where = f"reading the last message id of {self._topic}"
+        last = self._connection.request(command, where, self._request_seconds).last_message_id
+        return after_entry(_signed(last.ledgerId), _signed(last.entryId))
+
+    def close(self) -> None:
+        """Tell the broker and forget; never raises for a connection that is already gone."""
+        self._connection.remove_consumer(self._id)
+        if not self._connection.is_open or self._failure is not None:
+            return
+        request = wire.CommandCloseConsumer(consumer_id=self._id, request_id=0)
+        command = wire.BaseCommand(type=CLOSE_CONSUMER, close_consumer=request)
+        try:
+            self._connection.request(command, f"closing the consumer of {self._topic}", _CLOSE_SECONDS)
+        except ConnectionFailed:
+            return
+
+
+def subscribe(client: BrokerClient, topic: str, start: Position | None) -> EntryConsumer:
+    """Subscribe at `start` (None: behind the last message). One attempt; the caller retries.
+
+    Entries arrive whole: the first one may hold messages before `start`, which ranges drop later.
+    Raises `ConnectionFailed` (passing), `TopicNotFoundError`, `PermissionDenied`.
+    """
+    connection = client.owner_connection(topic)
+    consumer = EntryConsumer(connection, connection.new_id(), topic, client.request_seconds)
+    connection.add_consumer(consumer._id, consumer)
+    request = wire.CommandSubscribe(
+        topic=topic,
+        subscription=f"pyspark-pulsar-{uuid.uuid4().hex}",
+        subType=_EXCLUSIVE,
+        consumer_id=consumer._id,
+        request_id=0,
+        durable=False,
+        start_message_id=_start_message_id(start),
+        initialPosition=_LATEST if start is None else _EARLIEST,
+        force_topic_creation=False,
+    )
+    command = wire.BaseCommand(type=SUBSCRIBE, subscribe=request)
+    try:
+        connection.request(command, f"subscribing to {topic}", client.request_seconds)
+    except BaseException:
+        connection.remove_consumer(consumer._id)
+        client.forget_owner(topic)
+        raise
+    return consumer
+
+
+def _start_message_id(start: Position | None) -> wire.MessageIdData:
+    if start is None:
+        return wire.MessageIdData(ledgerId=2**63 - 1, entryId=2**63 - 1)
+    if start.is_earliest:
+        return wire.MessageIdData(ledgerId=2**64 - 1, entryId=2**64 - 1)
+    # A batch index makes the broker step back by one entry, since its cursors start behind a position.
+    return wire.MessageIdData(ledgerId=start.ledger, entryId=start.entry, batch_index=start.batch_index)
+
+
+def _signed(number: int) -> int:
+    """The protocol carries Java longs as unsigned; -1 stands for "none"."""
+    return number - 2**64 if number >= 2**63 else number

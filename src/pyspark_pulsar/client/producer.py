@@ -1,0 +1,232 @@
+"""A producer on one topic partition: frames out, receipts in, in the same order.
+
+A frame is kept until its receipt is here. When the connection breaks or the topic moves, the producer is
+opened again under the same name and everything unconfirmed is sent once more: a message may then be stored
+twice, never lost (at-least-once). A refused frame fails the producer for good.
+
+Protocol: CommandProducer, CommandSend, CommandSendReceipt; the epoch lets a reopened producer replace the
+broker's memory of its former self.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+from pyspark_pulsar._kernel import SendFrames
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.connection import (
+    CLOSE_PRODUCER,
+    PRODUCER,
+    SEND_ERROR,
+    SEND_RECEIPT,
+    Connection,
+)
+from pyspark_pulsar.client.refusal import refusal
+from pyspark_pulsar.client.wire import commands_pb2 as wire
+from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, ProtocolError, PulsarError, SendError
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+
+_CLOSE_SECONDS = 5.0
+_WAIT_SECONDS = 0.5
+
+
+@dataclass
+class _Unconfirmed:
+    """Frames whose receipts are still due; `expected` are the sequence ids not yet confirmed."""
+
+    frames: SendFrames
+    sent_at: float
+    expected: deque[int] = field(default_factory=deque)
+
+
+class Producer:
+    """Used by one task thread; receipts come on the connection's thread."""
+
+    def __init__(
+        self, client: BrokerClient, topic: str, producer_id: int, info: SchemaInfo | None, timeout_seconds: float
+    ) -> None:
+        """`producer_id` must be unique among the producers of `client`, over all its connections."""
+        self.topic = topic
+        self.producer_id = producer_id
+        self.name = ""
+        self.schema_version: bytes | None = None
+        self.max_message_bytes = 0
+        self._client = client
+        self._info = info
+        self._timeout_seconds = timeout_seconds
+        self._epoch = 0
+        self._connection: Connection | None = None
+        self._changed = threading.Condition()
+        self._unconfirmed: deque[_Unconfirmed] = deque()
+        self._unconfirmed_bytes = 0
+        self._lost: ConnectionFailed | None = None
+        self._failure: PulsarError | None = None
+
+    def open(self) -> None:
+        """Raises what the broker refuses with: `SchemaError`, `PermissionDenied`, `TopicNotFoundError`."""
+        self._client.retrying(self._open_once)
+
+    def _open_once(self) -> None:
+        connection = self._client.owner_connection(self.topic)
+        connection.add_producer(self.producer_id, self)
+        request = wire.CommandProducer(
+            topic=self.topic,
+            producer_id=self.producer_id,
+            request_id=0,
+            epoch=self._epoch,
+            user_provided_producer_name=False,
+            schema=_wire_schema(self._info),
+        )
+        if self.name:
+            request.producer_name = self.name
+        command = wire.BaseCommand(type=PRODUCER, producer=request)
+        with self._changed:
+            self._lost = None
+        try:
+            answer = connection.request(
+                command, f"opening a producer on {self.topic}", self._client.request_seconds
+            )
+        except BaseException:
+            connection.remove_producer(self.producer_id)
+            self._client.forget_owner(self.topic)
+            raise
+        self.name = answer.producer_name
+        self.schema_version = answer.schema_version or None
+        self.max_message_bytes = connection.max_message_bytes
+        self._epoch += 1
+        self._connection = connection
+
+    # Listener; the connection's receiving thread calls these
+
+    def on_command(self, command: wire.BaseCommand) -> None:
+        if command.type == SEND_RECEIPT:
+            self._confirm(command.send_receipt.sequence_id)
+        elif command.type == SEND_ERROR:
+            error = command.send_error
+            self._fail(refusal(error.error, error.message, f"sending to {self.topic}"))
+        elif command.type == CLOSE_PRODUCER:
+            self.on_closed(ConnectionFailed(f"{self.topic}: the broker closed the producer; the topic moves"))
+
+    def on_entries(self) -> None:
+        """Producers receive none."""
+
+    def on_closed(self, reason: ConnectionFailed) -> None:
+        with self._changed:
+            self._lost = reason
+            self._changed.notify_all()
+
+    def _confirm(self, sequence_id: int) -> None:
+        with self._changed:
+            if not self._unconfirmed or sequence_id < self._unconfirmed[0].expected[0]:
+                return  # Confirms the first sending of something that was sent twice.
+            oldest = self._unconfirmed[0]
+            if oldest.expected[0] != sequence_id:
+                self._failure = ProtocolError(
+                    f"{self.topic}: expected the receipt of message {oldest.expected[0]}, got that of {sequence_id}"
+                )
+            else:
+                oldest.expected.popleft()
+                if not oldest.expected:
+                    self._unconfirmed.popleft()
+                    self._unconfirmed_bytes -= len(oldest.frames.frames)
+            self._changed.notify_all()
+
+    def _fail(self, failure: PulsarError) -> None:
+        if not isinstance(failure, SendError):
+            failure = SendError(f"{failure}; nothing behind it counts as written")
+        with self._changed:
+            self._failure = self._failure or failure
+            self._changed.notify_all()
+
+    # The task's thread calls these
+
+    def send(self, frames: SendFrames) -> None:
+        """Send without waiting for receipts. Raises `SendError` for anything refused so far."""
+        pending = _Unconfirmed(frames, time.monotonic(), deque(frames.sequence_ids))
+        with self._changed:
+            self._raise_failure()
+            self._unconfirmed.append(pending)
+            self._unconfirmed_bytes += len(frames.frames)
+            lost = self._lost
+        if lost is None and self._connection is not None:
+            try:
+                self._connection.send_bytes(frames.frames)
+                return
+            except ConnectionFailed:
+                pass  # What is unconfirmed, this frame included, is sent again.
+        self._recover()
+
+    def await_below(self, most_bytes: int) -> None:
+        """Wait until fewer than `most_bytes` are unconfirmed, or none are for 0.
+
+        Raises `SendError` for a refusal, `DeadlineExceeded` when the oldest frame is older than the timeout.
+        """
+        while True:
+            with self._changed:
+                self._raise_failure()
+                if not self._unconfirmed or self._unconfirmed_bytes < most_bytes:
+                    return
+                self._check_deadline()
+                if self._lost is None:
+                    self._changed.wait(_WAIT_SECONDS)
+                lost = self._lost is not None
+            if lost:
+                self._recover()
+
+    def _recover(self) -> None:
+        with self._changed:
+            oldest = self._unconfirmed[0].sent_at if self._unconfirmed else time.monotonic()
+        patience = max(0.1, oldest + self._timeout_seconds - time.monotonic())
+        self._client.forget_owner(self.topic)
+        self._client.retrying(self._reopen_and_resend, patience)
+
+    def _reopen_and_resend(self) -> None:
+        self._open_once()
+        with self._changed:
+            again = [pending.frames.frames for pending in self._unconfirmed]
+            for pending in self._unconfirmed:
+                pending.expected = deque(pending.frames.sequence_ids)
+        assert self._connection is not None
+        for frames in again:
+            self._connection.send_bytes(frames)
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _check_deadline(self) -> None:
+        waited = time.monotonic() - self._unconfirmed[0].sent_at
+        if waited > self._timeout_seconds:
+            raise DeadlineExceeded(
+                f"{self.topic}: expected a receipt within {self._timeout_seconds:.0f} s, got none for message "
+                f"{self._unconfirmed[0].expected[0]}; raise pulsar.producer.sendTimeoutMs if the broker is slow"
+            )
+
+    def close(self) -> None:
+        """Never raises for a connection that is already gone."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        connection.remove_producer(self.producer_id)
+        if not connection.is_open or self._lost is not None:
+            return
+        request = wire.CommandCloseProducer(producer_id=self.producer_id, request_id=0)
+        command = wire.BaseCommand(type=CLOSE_PRODUCER, close_producer=request)
+        try:
+            connection.request(command, f"closing the producer of {self.topic}", _CLOSE_SECONDS)
+        except PulsarError:
+            return
+
+
+def _wire_schema(info: SchemaInfo | None) -> wire.Schema | None:
+    if info is None or info.type in (SchemaType.NONE, SchemaType.BYTES):
+        return None
+    return wire.Schema(
+        name=info.name,
+        schema_data=info.document,
+        type=info.type.wire_number,
+        properties=[wire.KeyValue(key=key, value=value) for key, value in info.properties],
+    )

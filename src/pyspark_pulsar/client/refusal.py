@@ -1,0 +1,72 @@
+"""What a broker's error codes mean for us: who has to act, and whether asking again can help.
+
+Codes: `ServerError` of the protocol specification.
+"""
+
+from __future__ import annotations
+
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    OptionError,
+    PermissionDenied,
+    ProtocolError,
+    PulsarError,
+    SchemaError,
+    SendError,
+    TopicNameError,
+    TopicNotFoundError,
+)
+
+_NAMES = {
+    0: "UnknownError",
+    1: "MetadataError",
+    2: "PersistenceError",
+    3: "AuthenticationError",
+    4: "AuthorizationError",
+    5: "ConsumerBusy",
+    6: "ServiceNotReady",
+    7: "ProducerBlockedQuotaExceededError",
+    8: "ProducerBlockedQuotaExceededException",
+    9: "ChecksumError",
+    10: "UnsupportedVersionError",
+    11: "TopicNotFound",
+    12: "SubscriptionNotFound",
+    13: "ConsumerNotFound",
+    14: "TooManyRequests",
+    15: "TopicTerminatedError",
+    16: "ProducerBusy",
+    17: "InvalidTopicName",
+    18: "IncompatibleSchema",
+    19: "ConsumerAssignError",
+    22: "NotAllowedError",
+    25: "ProducerFenced",
+}
+
+_ERRORS: dict[int, tuple[type[PulsarError], str]] = {
+    3: (PermissionDenied, "check the authentication options"),
+    4: (PermissionDenied, "ask for the right that the message names"),
+    7: (SendError, "the topic's backlog quota is used up: consume it or raise the quota"),
+    8: (SendError, "the topic's backlog quota is used up: consume it or raise the quota"),
+    11: (TopicNotFoundError, "create the topic, or correct its name"),
+    15: (SendError, "the topic is terminated and takes no more messages"),
+    17: (TopicNameError, "correct the topic's name"),
+    18: (SchemaError, "change the data or the topic's schema compatibility strategy"),
+    22: (OptionError, "the broker's policies do not allow this"),
+}
+
+# ServiceNotReady: the topic moves or loads; TooManyRequests: the broker throttles; MetadataError and
+# PersistenceError: a metadata store or bookie hiccup. Pulsar's own clients retry the same set.
+_PASSING = frozenset({1, 2, 6, 14})
+
+
+class NotReady(ConnectionFailed):
+    """The broker cannot answer now but may soon; look the topic up again before the next attempt."""
+
+
+def refusal(code: int, message: str, where: str) -> PulsarError:
+    """The exception for an error code that a broker answered; `where` names request and topic."""
+    text = f"{where}: the broker answered {_NAMES.get(code, f'error {code}')}: {message.strip()}"
+    if code in _PASSING:
+        return NotReady(text)
+    kind, advice = _ERRORS.get(code, (ProtocolError, ""))
+    return kind(f"{text}; {advice}" if advice else text)

@@ -1,0 +1,1 @@
+"""Commands of the binary protocol: `commands.proto` is the source, `commands_pb2` is generated from it."""

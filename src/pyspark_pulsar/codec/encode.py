@@ -1,0 +1,110 @@
+"""Record batches of a DataFrame to SEND frames for the partitions of one topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from pyspark_pulsar._kernel import Encoder, KernelError
+from pyspark_pulsar.codec.kernel_errors import write_error
+from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.write_schema import WriteSchema
+
+if TYPE_CHECKING:
+    from pyspark_pulsar._kernel import SendFrames
+
+DEFAULT_BATCHING_MAX_MESSAGES: Final = 1000
+DEFAULT_BATCHING_MAX_BYTES: Final = 128 * 1024
+DEFAULT_MAX_MESSAGE_BYTES: Final = 5 * 1024 * 1024
+
+
+class BatchEncoder:
+    """Encodes the rows of one task attempt on an executor; used by one thread."""
+
+    def __init__(
+        self,
+        schema: WriteSchema,
+        *,
+        topic: str,
+        partitions: int,
+        compression: str = "NONE",
+        batching_max_messages: int = DEFAULT_BATCHING_MAX_MESSAGES,
+        batching_max_bytes: int = DEFAULT_BATCHING_MAX_BYTES,
+        max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
+    ) -> None:
+        """`topic` is the full name without partition suffix; `partitions` is 1 when it is not partitioned.
+
+        `compression` is NONE, LZ4, ZLIB, ZSTD or SNAPPY. An entry holds at most `batching_max_messages`
+        messages and about `batching_max_bytes` uncompressed bytes, unless one message is larger;
+        `max_message_bytes` is the broker's limit. Raises SchemaError.
+        """
+        self._schema = schema
+        self._topic = topic
+        try:
+            self._encoder = Encoder(
+                schema.input_schema,
+                value_type=schema.value_type,
+                value_schema=schema.value_schema,
+                document=schema.document,
+                partitions=partitions,
+                compression=compression,
+                batching_max_messages=batching_max_messages,
+                batching_max_bytes=batching_max_bytes,
+                max_message_bytes=max_message_bytes,
+            )
+        except KernelError as error:
+            raise write_error(error, topic=topic) from None
+
+    def set_producer(
+        self,
+        partition: int,
+        *,
+        producer_id: int,
+        producer_name: str,
+        next_sequence_id: int,
+        schema_version: bytes | None,
+    ) -> None:
+        """Name the open producer of a partition; for every partition before the first `encode`."""
+        self._encoder.set_producer(
+            partition,
+            producer_id=producer_id,
+            producer_name=producer_name,
+            next_sequence_id=next_sequence_id,
+            schema_version=schema_version,
+        )
+
+    def encode(self, batch: pa.RecordBatch, publish_time_ms: int) -> list[SendFrames]:
+        """All rows as SEND frames, nothing held back; rows of one partition keep their order.
+
+        `batch` holds the DataFrame's columns, in any order, timestamps labelled with any zone.
+        `publish_time_ms` is Unix time in milliseconds. Raises SchemaError for a row that does not fit,
+        SendError for a message above the broker's limit; either way nothing of the batch was encoded.
+        """
+        if batch.num_rows == 0:
+            return []
+        rows = self._conform(batch)
+        try:
+            return self._encoder.encode(rows, publish_time_ms)
+        except KernelError as error:
+            raise write_error(error, topic=self._topic) from None
+
+    def _conform(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns that the kernel takes: Spark labels timestamps with the session's zone and passes
+        columns that are not stored; absent fields get their default."""
+        defaults = dict(self._schema.defaults)
+        arrays = []
+        for field in self._schema.input_schema:
+            if field.name in defaults:
+                arrays.append(pa.repeat(pa.scalar(defaults[field.name], field.type), batch.num_rows))
+                continue
+            try:
+                column = batch.column(field.name)
+                arrays.append(column if column.type == field.type else column.cast(field.type))
+            except (KeyError, pa.ArrowException) as error:
+                raise SchemaError(
+                    f"topic {self._topic}: expected column {field.name} of type {field.type}, got a record "
+                    f"batch of {', '.join(batch.schema.names)} ({error}); plan the write "
+                    "again with these columns"
+                ) from None
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema.input_schema)

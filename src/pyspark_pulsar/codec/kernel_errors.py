@@ -1,0 +1,71 @@
+"""The kernel knows no topic; here its errors get one, and the class that says who has to act."""
+
+from __future__ import annotations
+
+from pyspark_pulsar._kernel import KernelError
+from pyspark_pulsar.errors import (
+    CorruptEntryError,
+    DecodeError,
+    PulsarError,
+    SchemaError,
+    SendError,
+    UnsupportedEntryError,
+)
+
+_READ: dict[str, tuple[type[PulsarError], str]] = {
+    "corrupt": (
+        CorruptEntryError,
+        "the stored bytes are damaged; read them from another replica or reader (readFrom=broker), "
+        "or start the read behind this entry",
+    ),
+    "payload": (
+        DecodeError,
+        "the message does not fit its schema; find its producer, or read around it",
+    ),
+    "unsupported": (
+        UnsupportedEntryError,
+        "this version cannot decode such messages; read around them, or upgrade pyspark-pulsar",
+    ),
+    "schema": (
+        SchemaError,
+        "the topic's schema cannot be read this way; make the schema versions compatible",
+    ),
+}
+
+_WRITE: dict[str, tuple[type[PulsarError], str]] = {
+    "payload": (SchemaError, "change or filter this row before writing; nothing of its batch was sent"),
+    "schema": (SchemaError, "change the columns or the topic's schema; nothing was sent"),
+    "too_large": (
+        SendError,
+        "make the row smaller, or raise maxMessageSize on the brokers; nothing of its batch was sent",
+    ),
+}
+
+
+def read_error(error: KernelError, *, topic: str, version: bytes | None = None) -> PulsarError:
+    """The error of a read. `topic` is the full name with the partition suffix, if there is one."""
+    found, advice = _READ.get(error.kind, (PulsarError, "please report this"))
+    place = [f"topic {topic}"]
+    if error.ledger >= 0:
+        place.append(f"ledger {error.ledger}")
+    if error.entry >= 0:
+        place.append(f"entry {error.entry}")
+    if error.batch_index >= 0:
+        place.append(f"batch index {error.batch_index}")
+    if version is not None:
+        place.append(f"schema version {version_text(version)}")
+    return found(f"{', '.join(place)}: {error.message}; {advice}")
+
+
+def write_error(error: KernelError, *, topic: str) -> PulsarError:
+    """The error of a write; rows are counted from 0 within the record batch."""
+    found, advice = _WRITE.get(error.kind, (PulsarError, "please report this"))
+    row = f", row {error.row} of the record batch" if error.row >= 0 else ""
+    return found(f"topic {topic}{row}: {error.message}; {advice}")
+
+
+def version_text(version: bytes) -> str:
+    """A registry version as people know it: a number where it is eight bytes, else hexadecimal."""
+    if not version:
+        return "none"
+    return str(int.from_bytes(version, "big", signed=True)) if len(version) == 8 else version.hex()

@@ -1,0 +1,109 @@
+"""The `pulsar` data source: wiring between Spark's calls and the rooms that do the work.
+
+Spark builds this object in short-lived driver processes, several for each query, so importing and making it
+is cheap; rooms are imported when they are entered.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+from pyspark_pulsar.options import ReadOptions, WriteOptions, parse_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+    from pyspark_pulsar.read.batch import PulsarBatchReader
+    from pyspark_pulsar.read.stream import PulsarStreamReader
+    from pyspark_pulsar.schema.read_schema import ReadSchema
+    from pyspark_pulsar.write.batch import PulsarBatchWriter
+    from pyspark_pulsar.write.stream import PulsarStreamWriter
+
+
+class PulsarDataSource(DataSource):
+    """Options: docs/options.md. All methods run on the driver and raise `PulsarError`."""
+
+    _resolved: ReadSchema | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        return "pulsar"
+
+    def schema(self) -> StructType:
+        """The value columns of the topics' schema, then six metadata columns."""
+        from pyspark_pulsar.read.source_schema import resolve_source_schema
+        from pyspark_pulsar.schema.spark import spark_schema
+
+        # Kept with the object, which Spark carries on to `reader`: the query then decodes to exactly the
+        # schema that it was analysed with, and the registry is asked once.
+        self._resolved = resolve_source_schema(self._read_options())
+        return spark_schema(self._resolved.output_schema)
+
+    def reader(self, schema: StructType) -> PulsarBatchReader:
+        from pyspark_pulsar.read.batch import PulsarBatchReader
+        from pyspark_pulsar.read.bounds import check_bound
+
+        options = self._read_options()
+        check_bound("startingOffsets", options.starting_offsets or "earliest")
+        check_bound("endingOffsets", options.ending_offsets or "latest", ("latest",))
+        return PulsarBatchReader(options, self._read_schema(options, schema))
+
+    def streamReader(self, schema: StructType) -> PulsarStreamReader:  # noqa: N802
+        from pyspark_pulsar.errors import OptionError
+        from pyspark_pulsar.read.bounds import check_bound
+        from pyspark_pulsar.read.stream import PulsarStreamReader
+
+        options = self._read_options()
+        check_bound("startingOffsets", options.starting_offsets or "latest")
+        if options.ending_offsets is not None:
+            raise OptionError(
+                "option 'endingOffsets': expected only in a batch read, got it in a stream; leave it out, or use "
+                "spark.read"
+            )
+        return PulsarStreamReader(options, self._read_schema(options, schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> PulsarBatchWriter:
+        from pyspark_pulsar.errors import OptionError
+        from pyspark_pulsar.schema.spark import arrow_schema
+        from pyspark_pulsar.write.batch import PulsarBatchWriter
+        from pyspark_pulsar.write.target import settle_target
+
+        if overwrite:
+            raise OptionError(
+                'save mode: expected mode("append"), got overwrite; a topic cannot be overwritten: delete it, or '
+                "write to a new one"
+            )
+        options = parse_options(WriteOptions, self.options)
+        return PulsarBatchWriter(options, settle_target(options, arrow_schema(schema)))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> PulsarStreamWriter:  # noqa: N802
+        from pyspark_pulsar.schema.spark import arrow_schema
+        from pyspark_pulsar.write.stream import PulsarStreamWriter
+        from pyspark_pulsar.write.target import settle_target
+
+        options = parse_options(WriteOptions, self.options)
+        return PulsarStreamWriter(options, settle_target(options, arrow_schema(schema)))
+
+    def _read_options(self) -> ReadOptions:
+        return parse_options(ReadOptions, self.options)
+
+    def _read_schema(self, options: ReadOptions, schema: StructType) -> ReadSchema:
+        from pyspark_pulsar.read.source_schema import resolve_source_schema, restrict_to
+        from pyspark_pulsar.schema.spark import arrow_schema
+
+        resolved = self._resolved or resolve_source_schema(options)
+        return restrict_to(resolved, arrow_schema(schema))
+
+
+def register(spark: SparkSession) -> None:
+    """Check that workers have this package, and register the source explicitly.
+
+    Not needed where discovery works; use it to be told why it does not. Raises `InterpreterError`.
+    """
+    from pyspark_pulsar.interpreter import check_workers
+
+    check_workers(spark)
+    spark.dataSource.register(PulsarDataSource)

@@ -1,0 +1,78 @@
+"""One tree for everything that this package raises, split by who has to act.
+
+Every message says what was expected, what was found, where (topic, ledger, entry, version), and what
+to do. Errors are raised as early as possible, on the driver where that is possible. All of them
+survive pickling, since Spark carries them from executors to the driver.
+"""
+
+
+class PulsarError(Exception):
+    """Root of the tree. Catch this to catch all that pyspark-pulsar raises on purpose."""
+
+
+class OptionError(PulsarError, ValueError):
+    """An option is unknown, missing, malformed or contradicts another. The user changes the call."""
+
+
+class TopicNameError(OptionError):
+    """A topic, namespace or tenant name does not follow Pulsar's grammar."""
+
+
+class TopicNotFoundError(PulsarError):
+    """A topic does not exist. A read never creates one."""
+
+
+class SchemaError(PulsarError):
+    """A schema cannot be used, or data and schema do not fit. The user changes the schema or the query."""
+
+
+class DecodeError(PulsarError):
+    """A whole, undamaged message does not fit the schema it claims."""
+
+
+class CorruptEntryError(PulsarError):
+    """An entry's bytes are damaged: checksum, length or compression do not fit."""
+
+
+class UnsupportedEntryError(PulsarError):
+    """A valid entry of a kind that this version cannot decode; says which kind."""
+
+
+class DataLossError(PulsarError):
+    """Rows that the query asks for are gone from the topic."""
+
+
+class ConnectionFailed(PulsarError):
+    """A broker, bookie or REST endpoint cannot be reached, or went away, and retries are used up."""
+
+
+class DeadlineExceeded(ConnectionFailed):
+    """An answer did not come in time. Names what was waited for and for how long."""
+
+
+class PermissionDenied(PulsarError):
+    """The server refused this role. Names the missing right where the server says it."""
+
+
+class ProtocolError(PulsarError):
+    """The server answered something that the protocol does not allow at this point."""
+
+
+class SendError(PulsarError):
+    """A message was not stored, or its receipt did not come. Nothing after it counts as written."""
+
+
+class CommitError(PulsarError):
+    """An epoch could not be committed; it is not counted as written."""
+
+
+class InterpreterError(PulsarError):
+    """Python workers run an interpreter that lacks this package. Says how to set PYSPARK_PYTHON."""
+
+
+class PrerequisiteMissing(PulsarError):
+    """A program that a command needs is not installed. Names it and how to get it."""
+
+
+class StandaloneFailed(PulsarError):
+    """The local Pulsar server did not start or stop; carries the end of its log."""

@@ -1,0 +1,94 @@
+"""Workers that run an interpreter without this package, and telling the user so.
+
+Spark starts executors' Python as `PYSPARK_PYTHON` (or `spark.pyspark.python`, or else `python3` on the
+PATH), which need not be the driver's. Objects of this package that are shipped to executors travel as the
+pickled bytes of their state next to a function that is pickled *by value*, so that a worker without the
+package fails in our words and not with a bare ModuleNotFoundError.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pyspark_pulsar.errors import InterpreterError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def restorer() -> Callable[[bytes, str], Any]:
+    """A function without a module, which cloudpickle therefore ships by value."""
+
+    def restore(state: bytes, driver_executable: str) -> Any:
+        import pickle
+        import sys
+
+        try:
+            import pyspark_pulsar  # noqa: F401
+        except ImportError as fault:
+            raise RuntimeError(
+                f"expected Python workers in which the package pyspark-pulsar is installed, got {sys.executable} "
+                f"(Python {sys.version.split()[0]}) without it ({fault}); set PYSPARK_PYTHON, or "
+                f"spark.pyspark.python, to an interpreter that has it (the driver runs {driver_executable}), "
+                f"or install it there with pip"
+            ) from None
+        kind, attributes = pickle.loads(state)
+        instance = kind.__new__(kind)
+        instance.__dict__.update(attributes)
+        return instance
+
+    restore.__module__ = "__main__"
+    return restore
+
+
+class Shipped:
+    """Base of what Spark pickles on the driver and runs on executors."""
+
+    def shipped_state(self) -> dict[str, Any]:
+        """Attributes to ship; leave out sockets and other things of the driver."""
+        return dict(self.__dict__)
+
+    def __reduce__(self) -> tuple[Callable[[bytes, str], Any], tuple[bytes, str]]:
+        state = pickle.dumps((type(self), self.shipped_state()))
+        return restorer(), (state, sys.executable)
+
+
+def check_workers(spark: SparkSession) -> None:
+    """Run one tiny job and see whether its worker has this package, in this version.
+
+    Driver only. Raises `InterpreterError` saying which interpreter the workers run and what to set.
+    """
+    expected = _installed_version()
+
+    def probe(batches: Any) -> Any:
+        import sys
+
+        import pyarrow
+
+        try:
+            from importlib.metadata import version
+
+            found = version("pyspark-pulsar")
+        except ImportError:
+            found = ""
+        for _ in batches:
+            yield pyarrow.RecordBatch.from_pydict({"found": [found], "executable": [sys.executable]})
+
+    probe.__module__ = "__main__"
+    frame = spark.range(1, numPartitions=1).mapInArrow(probe, "found string, executable string")
+    for row in frame.collect():
+        if row.found != expected:
+            raise InterpreterError(
+                f"expected Python workers with pyspark-pulsar {expected}, got {row.executable} with "
+                f"{row.found or 'none'}; set PYSPARK_PYTHON (or spark.pyspark.python) to {sys.executable} before "
+                f"the session starts, or install the package there"
+            )
+
+
+def _installed_version() -> str:
+    from importlib.metadata import version
+
+    return version("pyspark-pulsar")

@@ -1,0 +1,1 @@
+"""Reading, in the order of a query: discovery, bounds, plan, location readers, Arrow."""

@@ -1,0 +1,102 @@
+"""From `startingOffsets` and `endingOffsets` to positions. Driver only.
+
+Bounds are checked when the query is planned: a topic that the JSON names but the query does not read, or
+the other way round, is an error, never a silent default.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.consumer import EntryConsumer, subscribe
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.message_id import EARLIEST, Position
+from pyspark_pulsar.topic import TopicPartition
+
+EARLIEST_TEXT, LATEST_TEXT = "earliest", "latest"
+_SYMBOLS = (EARLIEST_TEXT, LATEST_TEXT)
+
+
+def check_bound(key: str, text: str, symbols: Iterable[str] = _SYMBOLS) -> None:
+    """Check the form of a bound before anything is connected. Raises `OptionError`."""
+    if text.lower() not in symbols:
+        _parse_json(key, text, tuple(symbols))
+
+
+def resolve_bound(
+    key: str, text: str, partitions: list[TopicPartition], ends: Mapping[TopicPartition, Position]
+) -> dict[TopicPartition, Position]:
+    """The position in each partition that a bound means; `ends` are the present ends for `latest`.
+
+    `key` names the option in errors. Raises `OptionError`.
+    """
+    if text.lower() == EARLIEST_TEXT:
+        return dict.fromkeys(partitions, EARLIEST)
+    if text.lower() == LATEST_TEXT:
+        return {partition: ends[partition] for partition in partitions}
+    given = _parse_json(key, text, _SYMBOLS)
+    missing = sorted(partition.name for partition in partitions if partition not in given)
+    unknown = sorted(partition.name for partition in given if partition not in partitions)
+    if missing or unknown:
+        raise OptionError(
+            f"option {key!r}: expected a position for each topic partition that the query reads, got "
+            + "; ".join(
+                part
+                for part in (
+                    f"none for {', '.join(missing)}" if missing else "",
+                    f"one for {', '.join(unknown)}, which it does not read" if unknown else "",
+                )
+                if part
+            )
+        )
+    return {
+        partition: ends[partition] if position is None else position for partition, position in given.items()
+    }
+
+
+def check_reachable(
+    key: str, bound: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position]
+) -> None:
+    """Refuse positions behind the last message: such a range would end early. Raises `OptionError`."""
+    for partition, position in bound.items():
+        if position > ends[partition]:
+            raise OptionError(
+                f"option {key!r}: expected a position in {partition} of at most {ends[partition]} (behind its last "
+                f"message), got {position}"
+            )
+
+
+def present_ends(client: BrokerClient, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Position]:
+    """Behind the last visible message of each partition now. Leaves no subscription behind."""
+    return {partition: client.retrying(lambda p=partition: _present_end(client, p)) for partition in partitions}
+
+
+def _present_end(client: BrokerClient, partition: TopicPartition) -> Position:
+    with ExitStack() as cleanup:
+        consumer: EntryConsumer = subscribe(client, partition.name, None)
+        cleanup.callback(consumer.close)
+        return consumer.end()
+
+
+def _parse_json(key: str, text: str, symbols: tuple[str, ...]) -> dict[TopicPartition, Position | None]:
+    """None stands for `latest`."""
+    expected = (
+        f"option {key!r}: expected {' or '.join(symbols)}, or JSON from topic partition to position such as "
+        f'{{"persistent://public/default/t-partition-0": "12:7:0"}}'
+    )
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as fault:
+        raise OptionError(f"{expected}; got {text!r} ({fault})") from None
+    if not isinstance(document, dict) or not all(isinstance(value, str) for value in document.values()):
+        raise OptionError(f"{expected}; got {text!r}")
+    positions: dict[TopicPartition, Position | None] = {}
+    for name, value in document.items():
+        try:
+            positions[TopicPartition.parse(name)] = None if value == LATEST_TEXT else Position.parse(value)
+        except OptionError as fault:
+            raise OptionError(f"option {key!r}, topic {name!r}: {fault}") from None
+    return positions

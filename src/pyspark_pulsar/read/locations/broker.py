@@ -1,0 +1,104 @@
+"""Entries of a split through the broker that owns the topic partition. Executor only.
+
+The broker pushes; what arrives twice after a reconnect or lies outside the range is dropped by position in
+the decoder, so a reconnect neither loses nor repeats a row: it subscribes again behind the last entry taken.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from pyspark_pulsar._kernel import EntryBatch
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.consumer import EntryConsumer, subscribe
+from pyspark_pulsar.errors import ConnectionFailed, DataLossError, DeadlineExceeded
+from pyspark_pulsar.message_id import Position, after_entry
+from pyspark_pulsar.read.split import Split
+
+_LOOK_AGAIN_SECONDS = 1.0
+
+
+class BrokerEntries:
+    """Iterate once. Raises `DeadlineExceeded` when `poll_seconds` pass without progress."""
+
+    def __init__(self, client: BrokerClient, split: Split, *, permits: int, poll_seconds: float) -> None:
+        self._client = client
+        self._split = split
+        self._permits = permits
+        self._poll_seconds = poll_seconds
+        self._next = split.start
+        self._consumer: EntryConsumer | None = None
+        self._used = 0
+
+    def __iter__(self) -> Iterator[EntryBatch]:
+        """Entries in order; the first may begin before the range and the last end behind it."""
+        deadline = time.monotonic() + self._poll_seconds
+        try:
+            while self._next < self._split.end:
+                entries = self._take(deadline)
+                if entries is not None:
+                    yield entries
+                    deadline = time.monotonic() + self._poll_seconds
+                else:
+                    self._check_still_there()
+        finally:
+            self._drop_consumer()
+
+    def _take(self, deadline: float) -> EntryBatch | None:
+        if time.monotonic() > deadline:
+            raise DeadlineExceeded(
+                f"{self._split.partition}: expected messages from {self._next} up to {self._split.end}, got none "
+                f"within {self._poll_seconds:.0f} s; raise pollTimeoutMs if the broker is slow, and check that "
+                f"retention has not removed the range"
+            )
+        try:
+            consumer = self._subscribed(deadline)
+            entries = consumer.take(_LOOK_AGAIN_SECONDS)
+        except ConnectionFailed:
+            self._drop_consumer()
+            self._client.forget_owner(self._split.partition.name)
+            return None
+        if entries is None or entries.last is None:
+            return None
+        self._give_back(consumer, entries.num_messages)
+        self._next = max(self._next, after_entry(*entries.last))
+        return entries
+
+    def _subscribed(self, deadline: float) -> EntryConsumer:
+        if self._consumer is None:
+            patience = max(0.1, deadline - time.monotonic())
+            self._consumer = self._client.retrying(
+                lambda: subscribe(self._client, self._split.partition.name, self._next), patience
+            )
+            self._used = 0
+            self._consumer.allow(self._permits)
+        return self._consumer
+
+    def _give_back(self, consumer: EntryConsumer, messages: int) -> None:
+        self._used += messages
+        if self._used >= self._permits // 2:
+            consumer.allow(self._used)
+            self._used = 0
+
+    def _check_still_there(self) -> None:
+        """The range was planned up to a message that consumers could see. Raises `DataLossError` when the
+        topic now ends before it and so nothing more can come."""
+        if self._consumer is None:
+            return
+        try:
+            end = self._consumer.end()
+        except ConnectionFailed:
+            self._drop_consumer()
+            return
+        if end <= self._next:
+            raise DataLossError(
+                f"{self._split.partition}: expected messages from {self._next} up to {self._split.end}, but the topic "
+                f"now ends at {end}: they were removed (retention, truncation, or the topic was made again) "
+                f"after the read was planned"
+            )
+
+    def _drop_consumer(self) -> None:
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            consumer.close()

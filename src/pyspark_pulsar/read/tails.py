@@ -1,0 +1,43 @@
+"""Where each topic partition ends now, asked again at every trigger. Driver only.
+
+Keeps one idle, non-durable consumer for each partition, since brokers answer "last message id" to consumers
+only; they share a connection per broker, are given no permits, and go away with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.consumer import EntryConsumer, subscribe
+from pyspark_pulsar.errors import ConnectionFailed
+from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.topic import TopicPartition
+
+
+class Tails:
+    """Used by one thread."""
+
+    def __init__(self, client: BrokerClient) -> None:
+        self._client = client
+        self._consumers: dict[TopicPartition, EntryConsumer] = {}
+
+    def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Position]:
+        """Behind the last visible message of each; partitions no longer asked for are let go."""
+        wanted = list(partitions)
+        for partition in self._consumers.keys() - set(wanted):
+            self._consumers.pop(partition).close()
+        return {
+            partition: self._client.retrying(lambda each=partition: self._end(each)) for partition in wanted
+        }
+
+    def _end(self, partition: TopicPartition) -> Position:
+        try:
+            consumer = self._consumers.get(partition)
+            if consumer is None:
+                consumer = self._consumers[partition] = subscribe(self._client, partition.name, None)
+            return consumer.end()
+        except ConnectionFailed:
+            self._consumers.pop(partition, None)
+            self._client.forget_owner(partition.name)
+            raise

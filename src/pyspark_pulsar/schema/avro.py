@@ -1,0 +1,237 @@
+"""Avro documents to Arrow, in the document's own units.
+
+Pulsar describes both its AVRO and its JSON schemas by an Avro document (Avro 1.11 specification,
+https://avro.apache.org/docs/1.11.1/specification/). Supported are records whose fields are primitives,
+enums, fixed, arrays, maps, records, and unions of null with one such type; logical types are date,
+time-*, timestamp-*, local-timestamp-*, decimal up to 38 digits, and uuid. Logical types that Avro tells
+readers to ignore (unknown, or on the wrong base type) are ignored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pyspark_pulsar.errors import SchemaError
+
+MAX_DECIMAL_DIGITS: Final = 38
+
+_PRIMITIVES: Final = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "bytes": pa.binary(),
+    "string": pa.string(),
+}
+
+_LOGICAL: Final = {
+    ("int", "date"): pa.date32(),
+    ("int", "time-millis"): pa.time32("ms"),
+    ("long", "time-micros"): pa.time64("us"),
+    ("long", "timestamp-millis"): pa.timestamp("ms", tz="UTC"),
+    ("long", "timestamp-micros"): pa.timestamp("us", tz="UTC"),
+    ("long", "timestamp-nanos"): pa.timestamp("ns", tz="UTC"),
+    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
+    ("long", "local-timestamp-micros"): pa.timestamp("us"),
+    ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
+}
+
+_SUPPORTED: Final = (
+    "supported are primitives, enum, fixed, array, map, record, and a union of null with one of these"
+)
+
+
+def record_schema(document: str, *, where: str) -> pa.Schema:
+    """The fields of the record that `document` describes, in order, nullable where it allows null.
+
+    `where` names the origin in errors, such as "topic persistent://t/n/x". Lists name their items
+    `element`, maps `key` and `value`, as Spark does. Raises SchemaError naming the field's path.
+    """
+    node = _parse(document, where)
+    scope = _Scope(where=where)
+    if not isinstance(node, dict) or node.get("type") not in ("record", "error"):
+        raise scope.refuse(
+            "a record at the top of its Avro document", _describe(node), "register a record schema"
+        )
+    found = _named(node, scope)
+    return pa.schema(list(found))
+
+
+def field_defaults(document: str, *, where: str) -> dict[str, object]:
+    """The defaults of the record's own fields, as JSON values, for the fields that have one."""
+    node = _parse(document, where)
+    return {each["name"]: each["default"] for each in node["fields"] if "default" in each}
+
+
+def list_of(item: pa.DataType, *, nullable: bool) -> pa.DataType:
+    """A list as Spark names and exchanges it."""
+    return pa.list_(pa.field("element", item, nullable=nullable))
+
+
+def map_of(item: pa.DataType, *, nullable: bool) -> pa.DataType:
+    """A map from strings as Spark names and exchanges it."""
+    return pa.map_(pa.field("key", pa.string(), nullable=False), pa.field("value", item, nullable=nullable))
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Where the walk stands: the field's path, the enclosing namespace, and the names met so far.
+
+    `known` and `unfinished` are shared by all scopes of one document, since Avro names are global in it.
+    """
+
+    where: str
+    path: str = ""
+    namespace: str = ""
+    known: dict[str, pa.DataType] = field(default_factory=dict)
+    unfinished: set[str] = field(default_factory=set)
+
+    def below(self, step: str) -> _Scope:
+        dot = "." if self.path and not step.startswith(("[", "{")) else ""
+        return replace(self, path=f"{self.path}{dot}{step}")
+
+    def refuse(self, expected: str, got: str, advice: str) -> SchemaError:
+        place = f"{self.where}, field {self.path}" if self.path else self.where
+        return SchemaError(f"{place}: expected {expected}, got {got}; {advice}")
+
+    def full_name(self, name: str, namespace: object = None) -> str:
+        if "." in name:
+            return name
+        space = namespace if isinstance(namespace, str) else self.namespace
+        return f"{space}.{name}" if space else name
+
+
+def _parse(document: str, where: str) -> Any:
+    try:
+        return json.loads(document)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise SchemaError(
+            f"{where}: expected an Avro schema as JSON, got {document[:80]!r} ({error}); "
+            "register the schema again"
+        ) from None
+
+
+def _describe(node: object) -> str:
+    if isinstance(node, list):
+        return "a union of " + ", ".join(_describe(branch) for branch in node)
+    if isinstance(node, dict):
+        kind = node.get("type")
+        name = f" {node['name']}" if isinstance(node.get("name"), str) else ""
+        return f"{kind}{name}" if isinstance(kind, str) else _describe(kind)
+    return str(node)
+
+
+def _type_of(node: object, scope: _Scope) -> tuple[pa.DataType, bool]:
+    """The Arrow type of `node`, and whether it may be null."""
+    if isinstance(node, list):
+        return _union(node, scope)
+    if isinstance(node, str):
+        return (_PRIMITIVES[node] if node in _PRIMITIVES else _reference(node, scope)), False
+    if isinstance(node, dict):
+        kind = node.get("type")
+        if isinstance(kind, dict | list):
+            return _type_of(kind, scope)
+        return _complex(node, kind, scope), False
+    raise scope.refuse("an Avro type", repr(node), _SUPPORTED)
+
+
+def _union(branches: list[object], scope: _Scope) -> tuple[pa.DataType, bool]:
+    others = [branch for branch in branches if branch not in ("null", {"type": "null"})]
+    if len(others) != 1:
+        raise scope.refuse(
+            "a union of null with one type", _describe(branches) if branches else "none", _SUPPORTED
+        )
+    found, nullable = _type_of(others[0], scope)
+    return found, nullable or len(branches) > 1
+
+
+def _reference(name: str, scope: _Scope) -> pa.DataType:
+    full = scope.full_name(name)
+    # Avro looks a short name up in the enclosing namespace; older writers meant the null namespace.
+    for candidate in (full, name):
+        if candidate in scope.unfinished:
+            raise scope.refuse("a type of finite depth", f"{candidate}, which contains itself", _SUPPORTED)
+        if candidate in scope.known:
+            return scope.known[candidate]
+    raise scope.refuse("an Avro type or a name defined before it", name, _SUPPORTED)
+
+
+def _complex(node: Mapping[str, Any], kind: object, scope: _Scope) -> pa.DataType:
+    if kind in ("record", "error", "enum", "fixed"):
+        return _named(node, scope)
+    if kind == "array":
+        item, nullable = _type_of(node.get("items"), scope.below("[]"))
+        return list_of(item, nullable=nullable)
+    if kind == "map":
+        item, nullable = _type_of(node.get("values"), scope.below("{}"))
+        return map_of(item, nullable=nullable)
+    if kind == "bytes" and node.get("logicalType") == "decimal":
+        return _decimal(node, scope)
+    if isinstance(kind, str) and kind in _PRIMITIVES:
+        return _LOGICAL.get((kind, str(node.get("logicalType"))), _PRIMITIVES[kind])
+    if isinstance(kind, str):
+        return _reference(kind, scope)
+    raise scope.refuse("an Avro type", repr(dict(node)), _SUPPORTED)
+
+
+def _named(node: Mapping[str, Any], scope: _Scope) -> pa.DataType:
+    name = node.get("name")
+    if not isinstance(name, str) or not name:
+        raise scope.refuse(f"a name for the {node['type']}", repr(name), "register a valid Avro schema")
+    full = scope.full_name(name, node.get("namespace"))
+    if full in scope.known or full in scope.unfinished:
+        raise scope.refuse("each Avro name defined once", f"{full} twice", "rename one of the two")
+    if node["type"] == "enum":
+        found = pa.string()
+    elif node["type"] == "fixed":
+        found = _fixed(node, scope)
+    else:
+        scope.unfinished.add(full)
+        found = _record(node, replace(scope, namespace=full.rpartition(".")[0]))
+        scope.unfinished.discard(full)
+    scope.known[full] = found
+    return found
+
+
+def _record(node: Mapping[str, Any], scope: _Scope) -> pa.DataType:
+    members: dict[str, pa.Field] = {}
+    declared = node.get("fields")
+    if not isinstance(declared, list):
+        raise scope.refuse("a list of fields", repr(declared), "register a valid Avro schema")
+    for member in declared:
+        name = member.get("name") if isinstance(member, dict) else None
+        if not isinstance(name, str) or name in members:
+            raise scope.refuse("fields with names of their own", repr(member), "register a valid Avro schema")
+        found, nullable = _type_of(member.get("type"), scope.below(name))
+        members[name] = pa.field(name, found, nullable=nullable)
+    return pa.struct(list(members.values()))
+
+
+def _fixed(node: Mapping[str, Any], scope: _Scope) -> pa.DataType:
+    size = node.get("size")
+    if not isinstance(size, int) or not 0 <= size < 2**31:
+        raise scope.refuse("a fixed of 0 to 2147483647 bytes", repr(size), "register a valid Avro schema")
+    if node.get("logicalType") == "decimal":
+        return _decimal(node, scope)
+    if node.get("logicalType") == "duration":
+        raise scope.refuse("a type that Spark has", "duration", "use a long with a unit of your own")
+    return pa.binary(size)
+
+
+def _decimal(node: Mapping[str, Any], scope: _Scope) -> pa.DataType:
+    precision: Any = node.get("precision")
+    scale: Any = node.get("scale", 0)
+    usable = isinstance(precision, int) and isinstance(scale, int) and precision <= MAX_DECIMAL_DIGITS
+    if not usable or not 0 <= scale <= precision or precision < 1:
+        raise scope.refuse(
+            f"a decimal of 1 to {MAX_DECIMAL_DIGITS} digits whose scale is not above its precision",
+            f"precision {precision} and scale {scale}",
+            "Spark has no wider decimal; use a narrower one or bytes",
+        )
+    return pa.decimal128(precision, scale)

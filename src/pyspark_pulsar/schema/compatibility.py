@@ -1,0 +1,72 @@
+"""Do a DataFrame's columns fit a topic's record? By name and type, before anything is sent.
+
+Widening fits, narrowing does not. What only a value can show is left to the encoder, which refuses the
+row: null for a required field, a string that is no symbol of an enum, bytes of another length than the
+fixed. Timestamps and times of day fit coarser units and lose the digits below them, since Spark itself
+knows only microseconds and most Pulsar schemas only milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import types
+
+from pyspark_pulsar.schema.read_schema import suggestion
+
+_INTEGER_BITS: Final = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
+# Integers up to these widths are exact in a float and a double.
+_EXACT_IN: Final = {pa.float32(): 16, pa.float64(): 32}
+
+
+def record_mismatches(
+    columns: Iterable[pa.Field], target: Iterable[pa.Field], path: str = ""
+) -> Iterator[str]:
+    """Every way in which `columns` do not fit the record `target`; nothing when they fit.
+
+    A target field without a column fits when it is nullable: it is written as null.
+    """
+    given = {column.name: column for column in columns}
+    wanted = {field.name: field for field in target}
+    for name in given:
+        if name not in wanted:
+            yield f"{path}{name} is not in the topic's schema{suggestion(name, wanted)}"
+    for name, field in wanted.items():
+        if name in given:
+            yield from type_mismatches(given[name].type, field.type, f"{path}{name}")
+        elif not field.nullable:
+            yield f"{path}{name} ({field.type}) is required by the topic's schema and missing; add it"
+
+
+def type_mismatches(given: pa.DataType, wanted: pa.DataType, path: str) -> Iterator[str]:
+    """Every way in which values of type `given` do not fit `wanted`, nested ones named by their path."""
+    if types.is_struct(given) and types.is_struct(wanted):
+        yield from record_mismatches(given, wanted, f"{path}.")
+    elif types.is_list(given) and types.is_list(wanted):
+        yield from type_mismatches(given.value_type, wanted.value_type, f"{path}[]")
+    elif types.is_map(given) and types.is_map(wanted):
+        yield from type_mismatches(given.key_type, wanted.key_type, f"{path}{{key}}")
+        yield from type_mismatches(given.item_type, wanted.item_type, f"{path}{{}}")
+    elif not scalar_fits(given, wanted):
+        yield f"{path} is {given}, the topic's schema wants {wanted}; cast it"
+
+
+def scalar_fits(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether every value of `given` can be written as `wanted` (see the module for units and lengths)."""
+    if given == wanted:
+        return True
+    if given in _INTEGER_BITS:
+        limit = _INTEGER_BITS.get(wanted, _EXACT_IN.get(wanted, 0))
+        return _INTEGER_BITS[given] <= limit
+    if types.is_float32(given):
+        return bool(types.is_float64(wanted))
+    if types.is_decimal(given) and types.is_decimal(wanted):
+        whole_digits = wanted.precision - wanted.scale
+        return bool(given.scale <= wanted.scale and given.precision - given.scale <= whole_digits)
+    if types.is_timestamp(given) and types.is_timestamp(wanted):
+        return (given.tz is None) == (wanted.tz is None)
+    if types.is_time(given):
+        return bool(types.is_time(wanted))
+    return bool(types.is_binary(given) and types.is_fixed_size_binary(wanted))

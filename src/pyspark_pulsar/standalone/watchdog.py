@@ -1,0 +1,46 @@
+"""Runs a command and ends it when the process that asked for it is gone, however that died.
+
+A script of its own, started by `LocalPulsar` as `python -I -S watchdog.py PARENT_PID COMMAND...`, hence
+only the standard library. Prints the command's process id on standard output; what the command prints
+goes to this script's standard error. Ends with the command, with its exit code.
+
+It looks at its parent's process id: PR_SET_PDEATHSIG exists on Linux only and fires already when the
+*thread* that started the child ends; a pipe stays open in every forked child of the parent.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+
+_POLL_SECONDS = 0.5
+_GRACE_SECONDS = 10.0
+
+
+def main() -> int:
+    parent = int(sys.argv[1])
+    command = subprocess.Popen(  # noqa: S603 - the caller's own command
+        sys.argv[2:], stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno(), start_new_session=True
+    )
+    print(command.pid, flush=True)  # noqa: T201 - this is the protocol with the parent
+    os.close(sys.stdout.fileno())
+    while True:
+        try:
+            return command.wait(_POLL_SECONDS)
+        except subprocess.TimeoutExpired:
+            if os.getppid() != parent:
+                return _end(command)
+
+
+def _end(command: "subprocess.Popen[bytes]") -> int:
+    os.killpg(command.pid, signal.SIGTERM)
+    try:
+        return command.wait(_GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(command.pid, signal.SIGKILL)
+        return command.wait()
+
+
+if __name__ == "__main__":
+    # A second interpreter shutdown step would flush the closed standard output.
+    os._exit(main() & 0xFF)

@@ -1,0 +1,1 @@
+"""Writing: Arrow, kernel, router (in the kernel), producers, receipts, commit."""

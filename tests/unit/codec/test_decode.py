@@ -1,0 +1,235 @@
+"""Entries are built here by hand after PulsarApi.proto, so that encoder bugs cannot hide decoder bugs."""
+
+import datetime
+import io
+import json
+import struct
+from collections.abc import Callable
+
+import fastavro
+import pyarrow as pa
+import pytest
+
+from pyspark_pulsar._kernel import EntryBatch
+from pyspark_pulsar.codec.decode import EntryDecoder
+from pyspark_pulsar.errors import CorruptEntryError, DecodeError, SchemaError, UnsupportedEntryError
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.read_schema import resolve_read_schema
+
+TOPIC = "persistent://public/default/orders"
+PUBLISHED_MS = 1_795_230_103_082
+PUBLISHED = datetime.datetime.fromtimestamp(PUBLISHED_MS / 1000, datetime.UTC).replace(microsecond=82_000)
+V1 = b"\0\0\0\0\0\0\0\1"
+V2 = b"\0\0\0\0\0\0\0\2"
+OLD = '{"type":"record","name":"R","fields":[{"name":"id","type":"int"}]}'
+NEW = (
+    '{"type":"record","name":"R","fields":[{"name":"id","type":"long"},'
+    '{"name":"tag","type":["null","string"],"default":null}]}'
+)
+
+
+def varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def proto(*fields: tuple[int, int | bytes]) -> bytes:
+    out = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            out += varint(number << 3) + varint(value)
+        else:
+            out += varint(number << 3 | 2) + varint(len(value)) + value
+    return out
+
+
+def entry(payload: bytes, *fields: tuple[int, int | bytes]) -> bytes:
+    """Without the optional checksum; MessageMetadata: 1 producer, 2 sequence id, 3 publish time."""
+    metadata = proto((1, b"producer"), (2, 41), (3, PUBLISHED_MS), *fields)
+    return struct.pack(">I", len(metadata)) + metadata + payload
+
+
+def batched(*messages: bytes) -> bytes:
+    """11 is the number of messages; SingleMessageMetadata 3 is the payload's size."""
+    singles = b""
+    for message in messages:
+        single = proto((3, len(message)))
+        singles += struct.pack(">I", len(single)) + single + message
+    return entry(singles, (11, len(messages)))
+
+
+def no_fetch(version: bytes) -> str | None:
+    raise AssertionError(f"asked for {version!r}")
+
+
+def decoder(
+    info: SchemaInfo | None,
+    columns: list[str] | None = None,
+    *,
+    partition: int = 2,
+    fetch: Callable[[bytes], str | None] = no_fetch,
+    batch_rows: int = 100,
+    start: tuple[int, int, int] | None = None,
+    end: tuple[int, int, int] | None = None,
+) -> EntryDecoder:
+    return EntryDecoder(
+        resolve_read_schema(info, topic=TOPIC, columns=columns),
+        topic=TOPIC,
+        partition=partition,
+        fetch_document=fetch,
+        batch_rows=batch_rows,
+        start=start,
+        end=end,
+    )
+
+
+def pushed(*entries: bytes) -> EntryBatch:
+    found = EntryBatch()
+    for number, data in enumerate(entries):
+        found.push(7, number, data)
+    return found
+
+
+def rows_of(over: EntryDecoder, *entries: bytes) -> list[dict[str, object]]:
+    found = [*over.decode(pushed(*entries)), *over.finish()]
+    return [row for batch in found for row in batch.to_pylist(maps_as_pydicts="strict")]
+
+
+def avro(record: dict[str, object], document: str) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(document)), record)
+    return out.getvalue()
+
+
+def test_default_columns_of_one_unbatched_message() -> None:
+    property_ = proto((1, b"colour"), (2, b"red"))
+    rows = rows_of(decoder(None), entry(b"payload", (4, property_), (6, b"the key"), (12, PUBLISHED_MS)))
+    assert rows == [
+        {
+            "value": b"payload",
+            "__key": b"the key",
+            "__topic": TOPIC,
+            "__messageId": {"ledger": 7, "entry": 0, "batchIndex": -1, "partition": 2},
+            "__publishTime": PUBLISHED,
+            "__eventTime": PUBLISHED,
+            "__messageProperties": {"colour": "red"},
+        }
+    ]
+
+
+def test_columns_on_request_and_their_nulls() -> None:
+    names = [
+        "__partition",
+        "__orderingKey",
+        "__producerName",
+        "__sequenceId",
+        "__schemaVersion",
+        "__messageSize",
+    ]
+    rows = rows_of(decoder(None, names), entry(b"abc", (16, V2), (18, b"order")), entry(b""))
+    assert [list(row.values()) for row in rows] == [
+        [2, b"order", "producer", 41, 2, 3],
+        [2, None, "producer", 41, None, 0],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("schema_type", "payload", "value"),
+    [
+        (SchemaType.STRING, "grün".encode(), "grün"),
+        (SchemaType.BOOLEAN, b"\1", True),
+        (SchemaType.INT8, b"\xfe", -2),
+        (SchemaType.INT16, b"\1\2", 258),
+        (SchemaType.INT32, b"\xff\xff\xff\xfd", -3),
+        (SchemaType.INT64, b"\0\0\0\1\0\0\0\0", 2**32),
+        (SchemaType.FLOAT, struct.pack(">f", 1.5), 1.5),
+        (SchemaType.DOUBLE, struct.pack(">d", -0.1), -0.1),
+    ],
+)
+def test_primitives_as_java_writes_them(schema_type: SchemaType, payload: bytes, value: object) -> None:
+    rows = rows_of(decoder(SchemaInfo("x", schema_type), ["value"]), entry(payload), entry(b"", (25, 1)))
+    assert rows == [{"value": value}, {"value": None}]
+
+
+def test_range_is_start_inclusive_end_exclusive() -> None:
+    entries = [batched(b"a", b"b", b"c"), entry(b"d"), batched(b"e", b"f")]
+    over = decoder(None, ["value"], start=(7, 0, 1), end=(7, 2, 1))
+    assert [row["value"] for row in rows_of(over, *entries)] == [b"b", b"c", b"d", b"e"]
+
+
+def test_full_batches_come_at_once_and_the_rest_at_the_end() -> None:
+    over = decoder(None, ["value"], batch_rows=2)
+    first = [
+        batch.num_rows for batch in over.decode(pushed(batched(b"a", b"b", b"c"), entry(b"d"), entry(b"e")))
+    ]
+    assert (first, [batch.num_rows for batch in over.finish()]) == ([2, 2], [1])
+
+
+def test_batches_have_exactly_the_planned_schema() -> None:
+    schema = resolve_read_schema(SchemaInfo("x", SchemaType.AVRO, NEW.encode()), topic=TOPIC)
+    over = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_document=no_fetch)
+    (batch, *_) = [*over.decode(pushed(entry(avro({"id": 1, "tag": None}, NEW)))), *over.finish()]
+    assert isinstance(batch, pa.RecordBatch)
+    assert batch.schema.equals(schema.output_schema, check_metadata=True)
+
+
+def test_older_versions_are_resolved_and_fetched_once() -> None:
+    asked: list[bytes] = []
+
+    def fetch(version: bytes) -> str | None:
+        asked.append(version)
+        return {V1: OLD, V2: NEW}[version]
+
+    over = decoder(SchemaInfo("x", SchemaType.AVRO, NEW.encode()), ["*"], fetch=fetch)
+    old, new = entry(avro({"id": 1}, OLD), (16, V1)), entry(avro({"id": 2, "tag": "x"}, NEW), (16, V2))
+    rows = [
+        row for _ in range(2) for batch in over.decode(pushed(old, new, old)) for row in batch.to_pylist()
+    ]
+    rows += [row for batch in over.finish() for row in batch.to_pylist()]
+    assert rows == [{"id": 1, "tag": None}, {"id": 2, "tag": "x"}, {"id": 1, "tag": None}] * 2
+    assert sorted(asked) == [V1, V2]
+
+
+def test_version_that_the_registry_lost() -> None:
+    over = decoder(SchemaInfo("x", SchemaType.AVRO, NEW.encode()), fetch=lambda _: None)
+    with pytest.raises(SchemaError, match=r"orders-partition-2: .* schema version 2,"):
+        list(over.decode(pushed(entry(b"\2\0", (16, V2)))))
+
+
+def test_version_that_does_not_resolve() -> None:
+    foreign = '{"type":"record","name":"R","fields":[{"name":"id","type":"string"}]}'
+    over = decoder(SchemaInfo("x", SchemaType.AVRO, NEW.encode()), fetch=lambda _: foreign)
+    with pytest.raises(SchemaError, match=r"orders-partition-2.*schema version 1\b"):
+        [*over.decode(pushed(entry(b"\2a", (16, V1)))), *over.finish()]
+
+
+@pytest.mark.parametrize(
+    ("info", "data", "expected"),
+    [
+        (None, b"\x0e\x01\0\0\0\0" + entry(b"x"), CorruptEntryError),
+        (None, entry(b"x")[:9], CorruptEntryError),
+        (None, entry(b"x", (8, 1), (9, 100)), CorruptEntryError),
+        (SchemaInfo("x", SchemaType.INT32), entry(b"abc"), DecodeError),
+        (SchemaInfo("x", SchemaType.STRING), entry(b"\xff"), DecodeError),
+        (SchemaInfo("x", SchemaType.JSON, NEW.encode()), entry(b'{"id":1}{"id":2}'), DecodeError),
+        (SchemaInfo("x", SchemaType.AVRO, NEW.encode()), entry(b"\2\0\0"), DecodeError),
+        (None, entry(b"x", (13, proto((1, b"k"), (2, b"v")))), UnsupportedEntryError),
+    ],
+)
+def test_errors_name_topic_ledger_and_entry(
+    info: SchemaInfo | None, data: bytes, expected: type[Exception]
+) -> None:
+    over = decoder(info)
+    good = {SchemaType.INT32: b"\0\0\0\1", SchemaType.JSON: b'{"id":1}', SchemaType.AVRO: b"\2\0"}
+    first = entry(good.get(info.type, b"y") if info else b"y")
+    with pytest.raises(expected, match=r"orders-partition-2, ledger 7, entry 1\b"):
+        [*over.decode(pushed(first, data)), *over.finish()]
+
+
+def test_error_within_a_batch_names_the_batch_index() -> None:
+    over = decoder(SchemaInfo("x", SchemaType.INT8), ["value"], partition=-1)
+    with pytest.raises(DecodeError, match=r"orders, ledger 7, entry 0, batch index 1\b"):
+        [*over.decode(pushed(batched(b"a", b"bc", b"d"))), *over.finish()]
