@@ -21,8 +21,8 @@ from pathlib import Path
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
 import pulsar
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession, functions as F
+from pyspark.sql.streaming import StreamingQuery
 from word_count_stream import to_topic, windowed_counts
 
 from pyspark_pulsar.standalone import LocalPulsar
@@ -31,6 +31,7 @@ LINES_TOPIC = "persistent://public/default/lines"
 COUNTS_TOPIC = "persistent://public/default/word-counts"
 _WORD = re.compile(r"[^\W_]+")
 _ROWS_SHOWN = 8
+_DEADLINE_SECONDS = 120.0
 
 
 class Feeder(threading.Thread):
@@ -45,7 +46,9 @@ class Feeder(threading.Thread):
         self.failures: queue.Queue[str] = queue.Queue()
 
     def run(self) -> None:
-        client = pulsar.Client(self._server.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
+        client = pulsar.Client(
+            self._server.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
+        )
         producer = client.create_producer(LINES_TOPIC, schema=pulsar.schema.StringSchema())
         for line in self._text():
             self.lines += 1
@@ -116,7 +119,7 @@ def run(server: LocalPulsar, seconds: float, checkpoint: str) -> int:
     return verdict
 
 
-def counts_so_far(spark, server):
+def counts_so_far(spark: SparkSession, server: LocalPulsar) -> DataFrame | None:
     """The result topic, read as a batch; None before it exists."""
     try:
         return (
@@ -131,8 +134,10 @@ def counts_so_far(spark, server):
         raise
 
 
-def show_until_closed(spark, server, feeder, query, deadline_seconds: float = 120.0) -> None:
-    """Print the newest counts while the stream runs, until the last window is in the topic or the deadline."""
+def show_until_closed(
+    spark: SparkSession, server: LocalPulsar, feeder: Feeder, query: StreamingQuery
+) -> None:
+    """Print the newest counts while the stream runs, until all words are counted or the deadline passes."""
     shown = -1
     fed = None
     while query.isActive:
@@ -147,17 +152,23 @@ def show_until_closed(spark, server, feeder, query, deadline_seconds: float = 12
         if not feeder.is_alive():
             fed = fed or time.monotonic()
             total = counts.agg(F.sum("cnt")).first()[0] if counts is not None else 0
-            if (total or 0) >= feeder.words.total() or time.monotonic() - fed > deadline_seconds:
+            if (total or 0) >= feeder.words.total() or time.monotonic() - fed > _DEADLINE_SECONDS:
                 return
         time.sleep(1.0)
     if query.exception() is not None:
         raise query.exception()
 
 
-def compare(spark, server, feeder) -> int:
+def compare(spark: SparkSession, server: LocalPulsar, feeder: Feeder) -> int:
+    """0 when Spark's total of every word is the feeder's; prints what differs."""
     feeder.join()
     counts = counts_so_far(spark, server)
-    totals = {row.word: row.total for row in counts.groupBy("word").agg(F.sum("cnt").alias("total")).collect()}
+    if counts is None:
+        print("demo: no counts arrived")
+        return 1
+    totals = {
+        row.word: row.total for row in counts.groupBy("word").agg(F.sum("cnt").alias("total")).collect()
+    }
     windows = counts.select("window_start").distinct().count()
     if not feeder.failures.empty():
         print(f"demo: {feeder.failures.qsize()} lines were not stored: {feeder.failures.get()}")
@@ -170,7 +181,9 @@ def compare(spark, server, feeder) -> int:
     if differing:
         for word, (expected, found) in sorted(differing.items())[:50]:
             print(f"demo: {word!r}: expected {expected}, got {found}")
-        print(f"demo: {feeder.lines} lines, {len(totals)} words, {windows} windows, {len(differing)} words DIFFER")
+        print(
+            f"demo: {feeder.lines} lines, {len(totals)} words, {windows} windows, {len(differing)} words DIFFER"
+        )
         return 1
     print(f"demo: {feeder.lines} lines, {len(totals)} words, {windows} windows, counts equal")
     return 0

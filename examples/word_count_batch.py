@@ -1,14 +1,13 @@
 """A batch: count the words of all lines that a topic holds now, and write the result to another topic.
 
-    python examples/word_count_batch.py pulsar://localhost:6650 lines totals
+python examples/word_count_batch.py pulsar://localhost:6650 lines totals
 """
 
 import argparse
 import os
 import sys
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession, functions as F
 from word_count_stream import words_of
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -1,6 +1,6 @@
 """The word count in SQL: a topic as the table `words`, and the result into a JSON topic of word and cnt.
 
-    python examples/word_count_sql.py pulsar://localhost:6650 lines wc
+python examples/word_count_sql.py pulsar://localhost:6650 lines wc
 """
 
 import argparse

@@ -10,8 +10,7 @@ import argparse
 import os
 import sys
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.streaming import DataStreamWriter
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -44,7 +44,8 @@ pub fn conform_type(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
             let (_, offsets, values, nulls) = array.as_list::<i64>().clone().into_parts();
             Ok(Arc::new(LargeListArray::try_new(item.clone(), offsets, conform(&values, item)?, nulls)?))
         }
-        (DataType::List(own), DataType::LargeList(item)) | (DataType::LargeList(own), DataType::List(item)) => {
+        (DataType::List(own), DataType::LargeList(item))
+        | (DataType::LargeList(own), DataType::List(item)) => {
             let relabelled = match target {
                 DataType::List(_) => DataType::List(own.clone()),
                 _ => DataType::LargeList(own.clone()),
@@ -88,12 +89,17 @@ fn relabel(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
 }
 
 /// A zone is only a label here; arrow would want a time zone database to read it.
-fn timestamp(array: &ArrayRef, from: TimeUnit, zoned: bool, to: TimeUnit, target: &DataType) -> Result<ArrayRef> {
+fn timestamp(
+    array: &ArrayRef,
+    from: TimeUnit,
+    zoned: bool,
+    to: TimeUnit,
+    target: &DataType,
+) -> Result<ArrayRef> {
     if from == to {
         return relabel(array, target);
     }
-    let plain =
-        if zoned { relabel(array, &DataType::Timestamp(from, None))? } else { array.clone() };
+    let plain = if zoned { relabel(array, &DataType::Timestamp(from, None))? } else { array.clone() };
     relabel(&cast(&plain, &DataType::Timestamp(to, None))?, target)
 }
 
@@ -137,7 +143,9 @@ fn uuid_text(array: &ArrayRef) -> Result<arrow_array::StringArray> {
                 if matches!(i, 4 | 6 | 8 | 10) {
                     text.push('-');
                 }
-                text.extend([byte >> 4, byte & 15].map(|d| char::from_digit(u32::from(d), 16).unwrap_or('0')));
+                text.extend(
+                    [byte >> 4, byte & 15].map(|d| char::from_digit(u32::from(d), 16).unwrap_or('0')),
+                );
             }
             text
         }));

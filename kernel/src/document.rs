@@ -78,7 +78,9 @@ impl AvroType {
     pub fn fields(&self) -> Result<&[AvroField]> {
         match self {
             Self::Record(fields) => Ok(fields),
-            other => Err(KernelError::schema(format!("expected a record at the top of the schema, got {other:?}"))),
+            other => {
+                Err(KernelError::schema(format!("expected a record at the top of the schema, got {other:?}")))
+            }
         }
     }
 
@@ -150,7 +152,9 @@ impl Parser {
                 let found = self.named.get(&full_name(name, namespace)).or_else(|| self.named.get(name));
                 return match found {
                     Some(Some(known)) => Ok(known.clone()),
-                    Some(None) => Err(refuse(path, format!("{name} contains itself; recursive types have no columns"))),
+                    Some(None) => {
+                        Err(refuse(path, format!("{name} contains itself; recursive types have no columns")))
+                    }
                     None => Err(refuse(path, format!("unknown Avro type {name:?}"))),
                 };
             }
@@ -158,8 +162,7 @@ impl Parser {
     }
 
     fn union(&mut self, branches: &[Value], path: &str, namespace: &str) -> Result<AvroType> {
-        let kinds =
-            branches.iter().map(|b| self.parse(b, path, namespace)).collect::<Result<Vec<_>>>()?;
+        let kinds = branches.iter().map(|b| self.parse(b, path, namespace)).collect::<Result<Vec<_>>>()?;
         match <[AvroType; 2]>::try_from(kinds) {
             Ok([AvroType::Null, inner]) if inner != AvroType::Null => {
                 Ok(AvroType::Nullable { inner: Box::new(inner), null_branch: 0 })
@@ -217,7 +220,8 @@ impl Parser {
         let mut fields = Vec::with_capacity(declared.len());
         for field in declared {
             let field_name = field.get("name").and_then(Value::as_str).unwrap_or_default();
-            let field_path = if path.is_empty() { field_name.to_owned() } else { format!("{path}.{field_name}") };
+            let field_path =
+                if path.is_empty() { field_name.to_owned() } else { format!("{path}.{field_name}") };
             let kind = field.get("type").unwrap_or(&Value::Null);
             // A field may carry the logical type beside a plain type name; Avro ignores it there, so do we.
             let kind = self.parse(kind, &field_path, &inner_namespace)?;

@@ -26,7 +26,8 @@ pub fn comparable_documents(writer: &str, reader: &str) -> Result<(String, Strin
 pub fn project(document: &str, names: &[&str]) -> Result<String> {
     let mut value = parse(document)?;
     if let Some(fields) = value.get_mut("fields").and_then(Value::as_array_mut) {
-        let wanted = |field: &Value| field.get("name").and_then(Value::as_str).is_some_and(|n| names.contains(&n));
+        let wanted =
+            |field: &Value| field.get("name").and_then(Value::as_str).is_some_and(|n| names.contains(&n));
         fields.retain(wanted);
     }
     let projected = value.to_string();
@@ -35,7 +36,8 @@ pub fn project(document: &str, names: &[&str]) -> Result<String> {
 }
 
 fn parse(document: &str) -> Result<Value> {
-    serde_json::from_str(document).map_err(|e| KernelError::schema(format!("the Avro schema is not JSON: {e}")))
+    serde_json::from_str(document)
+        .map_err(|e| KernelError::schema(format!("the Avro schema is not JSON: {e}")))
 }
 
 /// Drop namespaces, unless two types would end up with one name.
@@ -60,7 +62,10 @@ fn collect(value: &Value, namespace: &str, names: &mut HashMap<String, String>) 
                     return false;
                 }
             }
-            ["type", "items", "values"].iter().filter_map(|k| object.get(*k)).all(|v| collect(v, &inner, names))
+            ["type", "items", "values"]
+                .iter()
+                .filter_map(|k| object.get(*k))
+                .all(|v| collect(v, &inner, names))
                 && object
                     .get("fields")
                     .and_then(Value::as_array)

@@ -14,13 +14,13 @@ pub mod conform;
 pub mod decode;
 pub mod document;
 mod document_names;
-//pub mod encode;
+pub mod encode;
 pub mod entry;
 pub mod error;
 pub mod frame;
 pub mod metadata;
 #[cfg(feature = "python")]
-//mod python;
+mod python;
 pub mod select;
 pub mod wire;
 

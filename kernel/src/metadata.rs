@@ -28,9 +28,9 @@ impl<'a> Key<'a> {
         if !self.base64 {
             return Ok(Cow::Borrowed(self.text));
         }
-        let bytes = STANDARD
-            .decode(self.text)
-            .map_err(|e| KernelError::corrupt(format!("partition_key is not the base64 it claims to be: {e}")))?;
+        let bytes = STANDARD.decode(self.text).map_err(|e| {
+            KernelError::corrupt(format!("partition_key is not the base64 it claims to be: {e}"))
+        })?;
         Ok(Cow::Owned(bytes))
     }
 }

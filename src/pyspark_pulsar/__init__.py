@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspark_pulsar.datasource import PulsarDataSource as DefaultSource
-    from pyspark_pulsar.datasource import PulsarDataSource as PulsarDataSource
-    from pyspark_pulsar.datasource import register as register
+    from pyspark_pulsar.datasource import (
+        PulsarDataSource as DefaultSource,
+        PulsarDataSource as PulsarDataSource,
+        register as register,
+    )
     from pyspark_pulsar.errors import PulsarError as PulsarError
     from pyspark_pulsar.interpreter import check_workers as check_workers
 

@@ -176,7 +176,13 @@ class Encoder:
         Raises KernelError "schema"."""
 
     def set_producer(
-        self, partition: int, *, producer_id: int, producer_name: str, next_sequence_id: int, schema_version: bytes | None
+        self,
+        partition: int,
+        *,
+        producer_id: int,
+        producer_name: str,
+        next_sequence_id: int,
+        schema_version: bytes | None,
     ) -> None:
         """Must be called for every partition in 0..partitions before the first `encode`."""
 

@@ -35,9 +35,11 @@ def standalone() -> None:
 @_DATA
 @click.option("--broker-port", type=click.IntRange(1, 65535), help="[default: a free one]")
 @click.option("--web-port", type=click.IntRange(1, 65535), help="[default: a free one]")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Extra server setting; repeatable.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Extra server setting; repeatable."
+)
 @click.option("--deadline", default=120.0, show_default=True, help="Seconds to wait until it serves.")
-def start(  # noqa: PLR0913 - one per option
+def start(
     name: str,
     data: Path | None,
     broker_port: int | None,
@@ -46,7 +48,7 @@ def start(  # noqa: PLR0913 - one per option
     deadline: float,
 ) -> None:
     """Start a server; it runs until it is stopped, also after this shell ends."""
-    from pyspark_pulsar.standalone import LocalPulsar  # noqa: PLC0415
+    from pyspark_pulsar.standalone import LocalPulsar
 
     server = LocalPulsar(
         name=name,
@@ -68,7 +70,7 @@ def start(  # noqa: PLR0913 - one per option
 @_DATA
 def stop(name: str, data: Path | None) -> None:
     """Stop a server. Its data stay."""
-    from pyspark_pulsar.standalone import LocalPulsar  # noqa: PLC0415
+    from pyspark_pulsar.standalone import LocalPulsar
 
     server = LocalPulsar(name=name, data=data)
     stopped = server.stop()
@@ -81,7 +83,7 @@ def stop(name: str, data: Path | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of text.")
 def status(name: str, data: Path | None, *, as_json: bool) -> None:
     """Show whether a server runs, and where."""
-    from pyspark_pulsar.standalone import LocalPulsar  # noqa: PLC0415
+    from pyspark_pulsar.standalone import LocalPulsar
 
     server = LocalPulsar(name=name, data=data)
     if as_json:

@@ -79,7 +79,11 @@ class PulsarDataSource(DataSource):
         options = parse_options(WriteOptions, self.options)
         return PulsarBatchWriter(options, settle_target(options, arrow_schema(schema)))
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> PulsarStreamWriter:  # noqa: N802
+    def streamWriter(  # noqa: N802
+        self,
+        schema: StructType,
+        overwrite: bool,  # noqa: ARG002 -- Spark passes True for complete mode, whose rows are appended too
+    ) -> PulsarStreamWriter:
         from pyspark_pulsar.schema.spark import arrow_schema
         from pyspark_pulsar.write.stream import PulsarStreamWriter
         from pyspark_pulsar.write.target import settle_target

@@ -35,7 +35,7 @@ def restorer() -> Callable[[bytes, str], Any]:
                 f"spark.pyspark.python, to an interpreter that has it (the driver runs {driver_executable}), "
                 f"or install it there with pip"
             ) from None
-        kind, attributes = pickle.loads(state)
+        kind, attributes = pickle.loads(state)  # noqa: S301 -- Spark's own task, pickled by our driver
         instance = kind.__new__(kind)
         instance.__dict__.update(attributes)
         return instance
@@ -66,7 +66,7 @@ def check_workers(spark: SparkSession) -> None:
     def probe(batches: Any) -> Any:
         import sys
 
-        import pyarrow
+        import pyarrow as pa
 
         try:
             from importlib.metadata import version
@@ -75,7 +75,7 @@ def check_workers(spark: SparkSession) -> None:
         except ImportError:
             found = ""
         for _ in batches:
-            yield pyarrow.RecordBatch.from_pydict({"found": [found], "executable": [sys.executable]})
+            yield pa.RecordBatch.from_pydict({"found": [found], "executable": [sys.executable]})
 
     probe.__module__ = "__main__"
     frame = spark.range(1, numPartitions=1).mapInArrow(probe, "found string, executable string")

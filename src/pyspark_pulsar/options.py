@@ -86,8 +86,6 @@ def _choice(*choices: str) -> Callable[[str], str]:
     return parse
 
 
-
-
 @dataclass(frozen=True, kw_only=True)
 class ConnectionOptions:
     """How to reach Pulsar; the same for reading and writing."""
@@ -123,7 +121,9 @@ class ConnectionOptions:
 class ReadOptions(ConnectionOptions):
     """`spark.read` and `spark.readStream`."""
 
-    topic: str | None = _option("topic", _text, "One topic. Exactly one of the three topic options.", default=None)
+    topic: str | None = _option(
+        "topic", _text, "One topic. Exactly one of the three topic options.", default=None
+    )
     topics: tuple[str, ...] | None = _option(
         "topics", _names, "Several topics, separated by commas.", default=None, aliases=("subscribe",)
     )

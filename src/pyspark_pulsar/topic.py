@@ -14,6 +14,7 @@ from pyspark_pulsar.errors import TopicNameError
 
 _PARTITION = re.compile(r"^(?P<topic>.+)-partition-(?P<index>\d+)$", re.DOTALL)
 _NAME_PART = re.compile(r"^[-=:.\w]+$", re.ASCII)
+_PARTS = 3  # tenant, namespace, local
 _DOMAINS = ("persistent", "non-persistent")
 _SYSTEM_TOPIC = re.compile(r"^__|__transaction_pending_ack$")
 
@@ -51,7 +52,7 @@ class TopicName:
         parts = rest.split("/", 2)
         if len(parts) == 1 and not separator:
             parts = ["public", "default", rest]
-        if len(parts) != 3 or not all(parts):
+        if len(parts) != _PARTS or not all(parts):
             raise TopicNameError(
                 f"topic {text!r}: expected 'topic', 'tenant/namespace/topic' or "
                 f"'persistent://tenant/namespace/topic'"

@@ -1,6 +1,6 @@
 """Generated DataFrame schemas, in Spark's Arrow types, and rows that fit them."""
 
-import datetime
+import datetime as dt
 import decimal
 import math
 from typing import Any
@@ -64,7 +64,7 @@ _SIMPLE: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.date32(): st.dates(),
     pa.time64("ns"): st.times(),
     pa.timestamp("us"): st.datetimes(),
-    pa.timestamp("us", tz="UTC"): st.datetimes(timezones=st.just(datetime.UTC)),
+    pa.timestamp("us", tz="UTC"): st.datetimes(timezones=st.just(dt.UTC)),
 }
 
 

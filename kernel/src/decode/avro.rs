@@ -35,7 +35,12 @@ struct Writer {
 
 impl AvroValues {
     /// `output` fields must all be named in `value_schema` and in the reader's document.
-    pub fn new(output: Vec<FieldRef>, value_schema: &Schema, reader: &str, batch_rows: usize) -> Result<Self> {
+    pub fn new(
+        output: Vec<FieldRef>,
+        value_schema: &Schema,
+        reader: &str,
+        batch_rows: usize,
+    ) -> Result<Self> {
         AvroType::parse(reader)?.fields()?;
         let mut columns = Vec::with_capacity(output.len());
         for field in output {
@@ -82,7 +87,9 @@ impl AvroValues {
         };
         let known = self.versions.get(version).copied();
         let Some((index, writer)) = known.and_then(|i| Some((i, self.writers.get_mut(i)?))) else {
-            return Err(KernelError::schema(format!("schema version {version:?} was not added to the decoder")));
+            return Err(KernelError::schema(format!(
+                "schema version {version:?} was not added to the decoder"
+            )));
         };
         decode_one(&mut writer.decoder, payload)?;
         self.payloads.push(self.rows.len(), payload);
@@ -112,7 +119,11 @@ impl AvroValues {
         Ok(columns)
     }
 
-    fn assemble(&self, parts: Vec<Vec<ArrayRef>>, offsets: &[u32]) -> std::result::Result<Vec<ArrayRef>, ArrowError> {
+    fn assemble(
+        &self,
+        parts: Vec<Vec<ArrayRef>>,
+        offsets: &[u32],
+    ) -> std::result::Result<Vec<ArrayRef>, ArrowError> {
         let in_order = parts.len() == 1 && self.rows.iter().all(Option::is_some);
         let indices: UInt32Array =
             self.rows.iter().map(|row| row.and_then(|(writer, i)| Some(offsets.get(writer)? + i))).collect();
@@ -136,7 +147,8 @@ impl AvroValues {
             decode_one(&mut decoder, payload)?;
             let decoded = decoder.flush().map_err(ArrowError::from);
             let fits = decoded.and_then(|batch| columns_of(&self.columns, batch));
-            fits.map(|_| ()).map_err(|e| KernelError::payload(format!("the Avro does not fit its schema: {e}")))
+            fits.map(|_| ())
+                .map_err(|e| KernelError::payload(format!("the Avro does not fit its schema: {e}")))
         })
     }
 }
@@ -147,9 +159,9 @@ fn columns_of(
 ) -> std::result::Result<Option<Vec<ArrayRef>>, ArrowError> {
     let Some(batch) = batch else { return Ok(None) };
     let one = |(field, declared): &(FieldRef, DataType)| {
-        let array = batch
-            .column_by_name(field.name())
-            .ok_or_else(|| ArrowError::SchemaError(format!("the reader's document has no field {}", field.name())))?;
+        let array = batch.column_by_name(field.name()).ok_or_else(|| {
+            ArrowError::SchemaError(format!("the reader's document has no field {}", field.name()))
+        })?;
         conform(&conform_type(array, declared)?, field)
     };
     columns.iter().map(one).collect::<std::result::Result<_, _>>().map(Some)
@@ -157,7 +169,8 @@ fn columns_of(
 
 fn build(writer: &str, reader: &str, batch_rows: usize) -> Result<DatumDecoder> {
     let (writer, reader) = comparable_documents(writer, reader)?;
-    let refused = |e: ArrowError| KernelError::schema(format!("cannot be resolved to the reader's schema: {e}"));
+    let refused =
+        |e: ArrowError| KernelError::schema(format!("cannot be resolved to the reader's schema: {e}"));
     let mut store = SchemaStore::new_with_type(FingerprintAlgorithm::Id);
     let id = store.set(Fingerprint::Id(0), AvroSchema::new(writer)).map_err(refused)?;
     ReaderBuilder::new()

@@ -44,7 +44,15 @@ impl JsonValues {
         }
         let physical = Arc::new(Schema::new(physical));
         let decoder = build(&physical, batch_rows)?;
-        Ok(Self { decoder, physical, columns, batch_rows, payloads: Payloads::default(), rows: Vec::new(), decoded: 0 })
+        Ok(Self {
+            decoder,
+            physical,
+            columns,
+            batch_rows,
+            payloads: Payloads::default(),
+            rows: Vec::new(),
+            decoded: 0,
+        })
     }
 
     /// Add one message; `None` is a null value.
@@ -92,7 +100,9 @@ impl JsonValues {
             let mut decoder = build(&self.physical, self.batch_rows)?;
             decode_one(&mut decoder, payload)?;
             let decoded = decoder.flush().and_then(|batch| self.columns_of(batch));
-            decoded.map(|_| ()).map_err(|e| KernelError::payload(format!("the JSON does not fit its schema: {e}")))
+            decoded
+                .map(|_| ())
+                .map_err(|e| KernelError::payload(format!("the JSON does not fit its schema: {e}")))
         })
     }
 }
@@ -124,7 +134,8 @@ fn decode_one(decoder: &mut TapeDecoder, payload: &[u8]) -> Result<()> {
 
 /// How a type lies in JSON: logical types as their bare numbers, everything nullable.
 fn physical_type(declared: &DataType) -> DataType {
-    let nullable = |field: &FieldRef| Arc::new(Field::new(field.name(), physical_type(field.data_type()), true));
+    let nullable =
+        |field: &FieldRef| Arc::new(Field::new(field.name(), physical_type(field.data_type()), true));
     match declared {
         DataType::Timestamp(_, _) | DataType::Time64(_) => DataType::Int64,
         DataType::Date32 | DataType::Time32(_) => DataType::Int32,

@@ -6,9 +6,9 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use arrow_array::builder::{BinaryBuilder, Decimal128Builder, PrimitiveBuilder};
 use arrow_array::types::{ArrowPrimitiveType, Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef};
 use arrow_cast::parse::parse_decimal;
 use arrow_json::reader::{ArrayDecoder, DecoderContext, DecoderFactory, Tape, TapeElement};
 use arrow_schema::{ArrowError, DataType, FieldRef};
@@ -34,7 +34,9 @@ impl DecoderFactory for PulsarValues {
             DataType::Int32 => Box::new(Integers::<Int32Type>(PhantomData)),
             DataType::Int64 => Box::new(Integers::<Int64Type>(PhantomData)),
             DataType::Binary => Box::new(Bytes),
-            DataType::Decimal128(precision, scale) => Box::new(Decimals { precision: *precision, scale: *scale }),
+            DataType::Decimal128(precision, scale) => {
+                Box::new(Decimals { precision: *precision, scale: *scale })
+            }
             _ => return Ok(None),
         }))
     }

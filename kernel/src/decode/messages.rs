@@ -39,13 +39,19 @@ impl OpenEntry {
         let codec = Codec::from_number(metadata.compression).map_err(|e| e.at(at))?;
         let payload = match codec {
             Codec::None => parts.payload.to_vec(),
-            _ => decompress(codec, parts.payload, metadata.uncompressed_size as usize).map_err(|e| e.at(at))?,
+            _ => {
+                decompress(codec, parts.payload, metadata.uncompressed_size as usize).map_err(|e| e.at(at))?
+            }
         };
         Ok(Some(Self { entry, payload, offset: 0, index: 0 }))
     }
 
     /// Hand the wanted messages to `take` until it returns false; true when the entry is used up.
-    pub fn each_message(&mut self, range: &Range, mut take: impl FnMut(&Row<'_>) -> Result<bool>) -> Result<bool> {
+    pub fn each_message(
+        &mut self,
+        range: &Range,
+        mut take: impl FnMut(&Row<'_>) -> Result<bool>,
+    ) -> Result<bool> {
         let parts = self.entry.parts()?;
         let Some(count) = parts.metadata.num_messages_in_batch else {
             take(&unbatched_row(&self.entry, &parts.metadata, &self.payload))?;

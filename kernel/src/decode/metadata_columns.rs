@@ -87,8 +87,13 @@ impl MetadataColumn {
             "__publishTime" => Self::PublishTime(Vec::new()),
             "__eventTime" => Self::EventTime(Int64Builder::new()),
             "__messageProperties" => {
-                let names = MapFieldNames { entry: "entries".into(), key: "key".into(), value: "value".into() };
-                Self::Properties(Box::new(MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new())))
+                let names =
+                    MapFieldNames { entry: "entries".into(), key: "key".into(), value: "value".into() };
+                Self::Properties(Box::new(MapBuilder::new(
+                    Some(names),
+                    StringBuilder::new(),
+                    StringBuilder::new(),
+                )))
             }
             "__orderingKey" => Self::OrderingKey(BinaryBuilder::new()),
             "__producerName" => Self::ProducerName(StringBuilder::new()),
@@ -137,7 +142,9 @@ impl MetadataColumn {
                 let rows = std::mem::take(rows);
                 Arc::new(StringArray::from_iter_values(std::iter::repeat_n(topic.as_str(), rows)))
             }
-            Self::Partition(partition, rows) => Arc::new(Int32Array::from(vec![*partition; std::mem::take(rows)])),
+            Self::Partition(partition, rows) => {
+                Arc::new(Int32Array::from(vec![*partition; std::mem::take(rows)]))
+            }
             Self::MessageId(ids) => ids.finish(),
             Self::PublishTime(v) => return times(Arc::new(Int64Array::from(std::mem::take(v))), field),
             Self::EventTime(b) => return times(Arc::new(b.finish()), field),
@@ -171,9 +178,18 @@ impl MessageIds {
         let partitions = vec![self.partition; self.ledgers.len()];
         let child = |name: &str, kind| Arc::new(Field::new(name, kind, true));
         Arc::new(StructArray::from(vec![
-            (child("ledger", DataType::Int64), Arc::new(Int64Array::from(std::mem::take(&mut self.ledgers))) as ArrayRef),
-            (child("entry", DataType::Int64), Arc::new(Int64Array::from(std::mem::take(&mut self.entries))) as ArrayRef),
-            (child("batchIndex", DataType::Int32), Arc::new(Int32Array::from(std::mem::take(&mut self.indexes))) as ArrayRef),
+            (
+                child("ledger", DataType::Int64),
+                Arc::new(Int64Array::from(std::mem::take(&mut self.ledgers))) as ArrayRef,
+            ),
+            (
+                child("entry", DataType::Int64),
+                Arc::new(Int64Array::from(std::mem::take(&mut self.entries))) as ArrayRef,
+            ),
+            (
+                child("batchIndex", DataType::Int32),
+                Arc::new(Int32Array::from(std::mem::take(&mut self.indexes))) as ArrayRef,
+            ),
             (child("partition", DataType::Int32), Arc::new(Int32Array::from(partitions)) as ArrayRef),
         ]))
     }
@@ -186,7 +202,8 @@ fn times(millis: ArrayRef, field: &Field) -> Result<ArrayRef> {
 }
 
 fn fit(array: &ArrayRef, field: &Field) -> Result<ArrayRef> {
-    crate::conform::conform(array, field).map_err(|e| KernelError::schema(format!("column {}: {e}", field.name())))
+    crate::conform::conform(array, field)
+        .map_err(|e| KernelError::schema(format!("column {}: {e}", field.name())))
 }
 
 /// Milliseconds that still fit a 64-bit number of microseconds.

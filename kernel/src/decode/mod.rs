@@ -73,7 +73,9 @@ impl Decoder {
     pub fn new(options: DecoderOptions) -> Result<Self> {
         let rows = options.batch_rows;
         if rows == 0 || rows > MAX_BATCH_ROWS {
-            return Err(KernelError::schema(format!("batch_rows: expected 1 to {MAX_BATCH_ROWS}, got {rows}")));
+            return Err(KernelError::schema(format!(
+                "batch_rows: expected 1 to {MAX_BATCH_ROWS}, got {rows}"
+            )));
         }
         let mut value_fields: Vec<FieldRef> = Vec::new();
         let mut columns = Vec::new();
@@ -149,7 +151,8 @@ impl Decoder {
                 self.open = OpenEntry::open(entry, &self.range)?;
             }
             let Some(mut open) = self.open.take() else { continue };
-            let finished = open.each_message(&self.range, |row| {
+            let range = self.range;
+            let finished = open.each_message(&range, |row| {
                 self.append(row).map_err(|e| e.at(row.at))?;
                 Ok(!self.is_full())
             })?;
@@ -178,9 +181,10 @@ impl Decoder {
         for (column, field) in self.columns.iter_mut().zip(self.schema.fields()) {
             arrays.push(match column {
                 Column::Metadata(column) => column.finish(field)?,
-                Column::Value(index) => values.get(*index).cloned().ok_or_else(|| {
-                    KernelError::schema(format!("column {} was not decoded", field.name()))
-                })?,
+                Column::Value(index) => values
+                    .get(*index)
+                    .cloned()
+                    .ok_or_else(|| KernelError::schema(format!("column {} was not decoded", field.name())))?,
             });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows.len()));

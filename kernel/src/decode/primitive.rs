@@ -112,7 +112,7 @@ fn boolean(payload: &[u8]) -> Result<bool> {
 }
 
 fn exact<const N: usize>(payload: &[u8]) -> Result<[u8; N]> {
-    payload
-        .try_into()
-        .map_err(|_| KernelError::payload(format!("expected {N} bytes for the schema's type, got {}", payload.len())))
+    payload.try_into().map_err(|_| {
+        KernelError::payload(format!("expected {N} bytes for the schema's type, got {}", payload.len()))
+    })
 }

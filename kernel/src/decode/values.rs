@@ -26,7 +26,9 @@ impl Values {
         let value_type = options.value_type.as_str();
         let known = PrimitiveValues::new(value_type);
         if known.is_none() && !matches!(value_type, "json" | "avro") {
-            return Err(KernelError::schema(format!("value_type: {value_type:?} is not one the kernel decodes")));
+            return Err(KernelError::schema(format!(
+                "value_type: {value_type:?} is not one the kernel decodes"
+            )));
         }
         // Without a value column nothing is decoded, whatever the type.
         if fields.is_empty() {
@@ -35,7 +37,9 @@ impl Values {
         if let Some(values) = known {
             return match (fields.pop(), fields.is_empty()) {
                 (Some(field), true) if field.name() == "value" => Ok(Self::Primitive(values, Some(field))),
-                _ => Err(KernelError::schema(format!("expected the one value column `value` for {value_type}"))),
+                _ => Err(KernelError::schema(format!(
+                    "expected the one value column `value` for {value_type}"
+                ))),
             };
         }
         let missing = |what: &str| KernelError::schema(format!("{value_type} needs {what}"));
@@ -85,7 +89,9 @@ impl Values {
             Self::Primitive(values, field) => {
                 let array = values.finish();
                 let Some(field) = field else { return Ok(Vec::new()) };
-                conform(&array, field).map(|array| vec![array]).map_err(|e| KernelError::payload(e.to_string()))
+                conform(&array, field)
+                    .map(|array| vec![array])
+                    .map_err(|e| KernelError::payload(e.to_string()))
             }
         }
     }

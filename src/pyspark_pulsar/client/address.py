@@ -8,6 +8,7 @@ from pyspark_pulsar.errors import OptionError, ProtocolError
 
 _SCHEME = "pulsar://"
 _DEFAULT_PORT = 6650
+_MAX_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,7 @@ def parse_service_url(url: str) -> tuple[BrokerAddress, ...]:
     """All hosts of a service URL. Raises `OptionError`."""
     if not url.startswith(_SCHEME):
         raise OptionError(f"option 'service.url': expected {_SCHEME}host:port, got {url!r}")
-    addresses = tuple(_host_and_port(part, url) for part in url.removeprefix(_SCHEME).split(","))
-    return addresses
+    return tuple(_host_and_port(part, url) for part in url.removeprefix(_SCHEME).split(","))
 
 
 def parse_broker_url(url: str, where: str) -> BrokerAddress:
@@ -44,6 +44,6 @@ def _host_and_port(text: str, url: str) -> BrokerAddress:
     if not separator or "]" in port:
         host, port = text.strip(), str(_DEFAULT_PORT)
     host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+    if not host or not port.isdigit() or not 0 < int(port) <= _MAX_PORT:
         raise OptionError(f"option 'service.url': expected {_SCHEME}host:port, got {url!r}")
     return BrokerAddress(host, int(port))

@@ -12,20 +12,13 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from pyspark_pulsar.client.address import BrokerAddress, parse_broker_url, parse_service_url
-from pyspark_pulsar.client.connection import (
-    GET_SCHEMA,
-    GET_TOPICS_OF_NAMESPACE,
-    LOOKUP,
-    PARTITIONED_METADATA,
-    Connection,
-    await_answer,
-    open_connection,
-)
+from pyspark_pulsar.client.commands import GET_SCHEMA, GET_TOPICS_OF_NAMESPACE, LOOKUP, PARTITIONED_METADATA
+from pyspark_pulsar.client.connection import Connection, await_answer, open_connection
 from pyspark_pulsar.client.refusal import refusal
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, ProtocolError, TopicNotFoundError
@@ -54,7 +47,7 @@ class BrokerClient:
         self._owners: dict[str, BrokerAddress] = {}
         self._lock = threading.Lock()
 
-    def __enter__(self) -> BrokerClient:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -136,7 +129,9 @@ class BrokerClient:
             if answer.response == _CONNECT:
                 return target
             connection, authoritative = self._connection(target), answer.authoritative
-        raise ProtocolError(f"{where}: expected an owner within {_MAX_REDIRECTS} redirects, got more redirects")
+        raise ProtocolError(
+            f"{where}: expected an owner within {_MAX_REDIRECTS} redirects, got more redirects"
+        )
 
     # Requests
 
@@ -153,7 +148,9 @@ class BrokerClient:
 
         def attempt() -> dict[TopicName, int]:
             connection = self.service_connection()
-            answers = [connection.submit(_partitions_command(topic, create), _where(topic)) for topic in wanted]
+            answers = [
+                connection.submit(_partitions_command(topic, create), _where(topic)) for topic in wanted
+            ]
             return {
                 topic: self._partitions(answer, topic) for topic, answer in zip(wanted, answers, strict=True)
             }
@@ -176,9 +173,13 @@ class BrokerClient:
         where = f"listing the topics of {namespace}"
         command = wire.BaseCommand(
             type=GET_TOPICS_OF_NAMESPACE,
-            getTopicsOfNamespace=wire.CommandGetTopicsOfNamespace(request_id=0, namespace=str(namespace), mode=0),
+            getTopicsOfNamespace=wire.CommandGetTopicsOfNamespace(
+                request_id=0, namespace=str(namespace), mode=0
+            ),
         )
-        answer = self.retrying(lambda: self.service_connection().request(command, where, self.request_seconds))
+        answer = self.retrying(
+            lambda: self.service_connection().request(command, where, self.request_seconds)
+        )
         names = {TopicName.parse(text).without_partition() for text in answer.topics}
         return sorted(name for name in names if not name.is_system)
 
@@ -189,7 +190,9 @@ class BrokerClient:
         if schema_version is not None:
             request.schema_version = schema_version
         command = wire.BaseCommand(type=GET_SCHEMA, getSchema=request)
-        answer = self.retrying(lambda: self.service_connection().request(command, where, self.request_seconds))
+        answer = self.retrying(
+            lambda: self.service_connection().request(command, where, self.request_seconds)
+        )
         if answer.HasField("error_code"):
             fault = refusal(answer.error_code, answer.error_message, where)
             if isinstance(fault, TopicNotFoundError):

@@ -10,8 +10,8 @@ Protocol: the binary protocol specification, sections "Connection establishment"
 
 from __future__ import annotations
 
+import contextlib
 import socket
-import struct
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +21,20 @@ from typing import Any, Protocol
 
 from pyspark_pulsar._kernel import EntryBatch, FrameDecoder, KernelError
 from pyspark_pulsar.client.address import BrokerAddress
+from pyspark_pulsar.client.commands import (
+    ANSWERS,
+    CLOSE_CONSUMER,
+    CLOSE_PRODUCER,
+    CONNECT,
+    CONNECTED,
+    ERROR,
+    PING,
+    PONG,
+    REQUESTS,
+    SEND_ERROR,
+    SEND_RECEIPT,
+    frame,
+)
 from pyspark_pulsar.client.refusal import refusal
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, ProtocolError
@@ -34,32 +48,6 @@ _DEFAULT_MAX_MESSAGE_BYTES = 5 * 1024 * 1024
 # message (properties) count as metadata and can exceed that.
 _FRAME_ALLOWANCE = 16 * 1024 * 1024
 
-CONNECT, CONNECTED, PRODUCER, SEND_RECEIPT, SEND_ERROR = 2, 3, 5, 7, 8
-SUBSCRIBE, FLOW, SUCCESS, ERROR, CLOSE_PRODUCER, CLOSE_CONSUMER = 4, 11, 13, 14, 15, 16
-PRODUCER_SUCCESS, PING, PONG = 17, 18, 19
-PARTITIONED_METADATA, LOOKUP, GET_LAST_MESSAGE_ID, GET_TOPICS_OF_NAMESPACE, GET_SCHEMA = 21, 23, 29, 32, 34
-
-_REQUESTS = {
-    SUBSCRIBE: "subscribe",
-    PRODUCER: "producer",
-    CLOSE_PRODUCER: "close_producer",
-    CLOSE_CONSUMER: "close_consumer",
-    PARTITIONED_METADATA: "partitionMetadata",
-    LOOKUP: "lookupTopic",
-    GET_LAST_MESSAGE_ID: "getLastMessageId",
-    GET_TOPICS_OF_NAMESPACE: "getTopicsOfNamespace",
-    GET_SCHEMA: "getSchema",
-}
-_ANSWERS = {
-    SUCCESS: "success",
-    PRODUCER_SUCCESS: "producer_success",
-    22: "partitionMetadataResponse",
-    24: "lookupTopicResponse",
-    30: "getLastMessageIdResponse",
-    33: "getTopicsOfNamespaceResponse",
-    35: "getSchemaResponse",
-}
-
 
 class Listener(Protocol):
     """A consumer or producer on a connection. Called on the receiving thread; must not block."""
@@ -72,12 +60,6 @@ class Listener(Protocol):
 
     def on_closed(self, reason: ConnectionFailed) -> None:
         """The connection is gone; nothing more will come."""
-
-
-def frame(command: wire.BaseCommand) -> bytes:
-    """`u32 total, u32 command size, BaseCommand`; sizes do not count themselves."""
-    body = command.SerializeToString()
-    return struct.pack(">II", len(body) + 4, len(body)) + body
 
 
 class Connection:
@@ -135,7 +117,9 @@ class Connection:
             except OSError as fault:
                 raise ConnectionFailed(f"{self.address}: no answer to CONNECT: {fault}") from fault
             if not data:
-                raise ConnectionFailed(f"{self.address}: the server closed the connection during the handshake")
+                raise ConnectionFailed(
+                    f"{self.address}: the server closed the connection during the handshake"
+                )
             commands = self._feed(data)
             if commands:
                 return wire.BaseCommand.FromString(commands[0])
@@ -163,7 +147,7 @@ class Connection:
 
         `where` names request and topic for error messages. The request id is filled in here.
         """
-        request = getattr(command, _REQUESTS[command.type])
+        request = getattr(command, REQUESTS[command.type])
         request.request_id = self.new_id()
         answer: Future[Any] = Future()
         with self._lock:
@@ -230,7 +214,7 @@ class Connection:
                 self._pause_while_full()
         except ConnectionFailed as failure:
             self.close(failure)
-        except Exception as fault:
+        except Exception as fault:  # noqa: BLE001 -- a thread that dies must tell its waiters why
             self.close(ConnectionFailed(f"{self.address}: receiving failed: {fault!r}"))
 
     def _next_bytes(self) -> bytes:
@@ -264,8 +248,8 @@ class Connection:
             consumer.on_entries()
 
     def _dispatch(self, command: wire.BaseCommand) -> None:
-        if command.type in _ANSWERS:
-            answer = getattr(command, _ANSWERS[command.type])
+        if command.type in ANSWERS:
+            answer = getattr(command, ANSWERS[command.type])
             self._resolve(answer.request_id, lambda future, _: future.set_result(answer))
         elif command.type == ERROR:
             error = command.error
@@ -308,10 +292,8 @@ class Connection:
             listeners = [*self._consumers.values(), *self._producers.values()]
             self._waiting.clear()
             self._drained.notify_all()
-        try:
+        with contextlib.suppress(OSError):
             self._stream.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         self._stream.close()
         for future, _ in waiting:
             future.set_exception(self._closed)

@@ -9,20 +9,17 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+from typing import TYPE_CHECKING
 
-from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.connection import (
-    CLOSE_CONSUMER,
-    FLOW,
-    GET_LAST_MESSAGE_ID,
-    SUBSCRIBE,
-    Connection,
-    frame,
-)
+from pyspark_pulsar.client.commands import CLOSE_CONSUMER, FLOW, GET_LAST_MESSAGE_ID, SUBSCRIBE, frame
+from pyspark_pulsar.client.connection import Connection
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed
 from pyspark_pulsar.message_id import Position, after_entry
+
+if TYPE_CHECKING:
+    from pyspark_pulsar._kernel import EntryBatch
 
 _EXCLUSIVE = 0
 _EARLIEST, _LATEST = 1, 0
@@ -34,7 +31,7 @@ class EntryConsumer:
 
     def __init__(self, connection: Connection, consumer_id: int, topic: str, request_seconds: float) -> None:
         self._connection = connection
-        self._id = consumer_id
+        self.consumer_id = consumer_id
         self._topic = topic
         self._request_seconds = request_seconds
         self._changed = threading.Condition()
@@ -45,7 +42,9 @@ class EntryConsumer:
 
     def on_command(self, command: wire.BaseCommand) -> None:
         if command.type == CLOSE_CONSUMER:
-            self.on_closed(ConnectionFailed(f"{self._topic}: the broker closed the consumer; the topic moves"))
+            self.on_closed(
+                ConnectionFailed(f"{self._topic}: the broker closed the consumer; the topic moves")
+            )
 
     def on_entries(self) -> None:
         with self._changed:
@@ -61,7 +60,7 @@ class EntryConsumer:
 
     def allow(self, messages: int) -> None:
         """Let the broker send this many more messages."""
-        flow = wire.CommandFlow(consumer_id=self._id, messagePermits=messages)
+        flow = wire.CommandFlow(consumer_id=self.consumer_id, messagePermits=messages)
         self._connection.send_bytes(frame(wire.BaseCommand(type=FLOW, flow=flow)))
 
     def take(self, wait_seconds: float) -> EntryBatch | None:
@@ -73,7 +72,7 @@ class EntryConsumer:
         while True:
             with self._changed:
                 seen, failure = self._arrivals, self._failure
-            entries = self._connection.take_entries(self._id)
+            entries = self._connection.take_entries(self.consumer_id)
             if entries is not None:
                 return entries
             if failure is not None:
@@ -90,7 +89,7 @@ class EntryConsumer:
 
         Transactions: nothing behind the first open transaction counts (the broker's own rule).
         """
-        request = wire.CommandGetLastMessageId(consumer_id=self._id, request_id=0)
+        request = wire.CommandGetLastMessageId(consumer_id=self.consumer_id, request_id=0)
         command = wire.BaseCommand(type=GET_LAST_MESSAGE_ID, getLastMessageId=request)
         where = f"reading the last message id of {self._topic}"
         last = self._connection.request(command, where, self._request_seconds).last_message_id
@@ -98,10 +97,10 @@ class EntryConsumer:
 
     def close(self) -> None:
         """Tell the broker and forget; never raises for a connection that is already gone."""
-        self._connection.remove_consumer(self._id)
+        self._connection.remove_consumer(self.consumer_id)
         if not self._connection.is_open or self._failure is not None:
             return
-        request = wire.CommandCloseConsumer(consumer_id=self._id, request_id=0)
+        request = wire.CommandCloseConsumer(consumer_id=self.consumer_id, request_id=0)
         command = wire.BaseCommand(type=CLOSE_CONSUMER, close_consumer=request)
         try:
             self._connection.request(command, f"closing the consumer of {self._topic}", _CLOSE_SECONDS)
@@ -117,12 +116,12 @@ def subscribe(client: BrokerClient, topic: str, start: Position | None) -> Entry
     """
     connection = client.owner_connection(topic)
     consumer = EntryConsumer(connection, connection.new_id(), topic, client.request_seconds)
-    connection.add_consumer(consumer._id, consumer)
+    connection.add_consumer(consumer.consumer_id, consumer)
     request = wire.CommandSubscribe(
         topic=topic,
         subscription=f"pyspark-pulsar-{uuid.uuid4().hex}",
         subType=_EXCLUSIVE,
-        consumer_id=consumer._id,
+        consumer_id=consumer.consumer_id,
         request_id=0,
         durable=False,
         start_message_id=_start_message_id(start),
@@ -133,7 +132,7 @@ def subscribe(client: BrokerClient, topic: str, start: Position | None) -> Entry
     try:
         connection.request(command, f"subscribing to {topic}", client.request_seconds)
     except BaseException:
-        connection.remove_consumer(consumer._id)
+        connection.remove_consumer(consumer.consumer_id)
         client.forget_owner(topic)
         raise
     return consumer

@@ -14,20 +14,18 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from pyspark_pulsar._kernel import SendFrames
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.connection import (
-    CLOSE_PRODUCER,
-    PRODUCER,
-    SEND_ERROR,
-    SEND_RECEIPT,
-    Connection,
-)
+from pyspark_pulsar.client.commands import CLOSE_PRODUCER, PRODUCER, SEND_ERROR, SEND_RECEIPT
+from pyspark_pulsar.client.connection import Connection
 from pyspark_pulsar.client.refusal import refusal
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, ProtocolError, PulsarError, SendError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+
+if TYPE_CHECKING:
+    from pyspark_pulsar._kernel import SendFrames
 
 _CLOSE_SECONDS = 5.0
 _WAIT_SECONDS = 0.5
@@ -46,7 +44,12 @@ class Producer:
     """Used by one task thread; receipts come on the connection's thread."""
 
     def __init__(
-        self, client: BrokerClient, topic: str, producer_id: int, info: SchemaInfo | None, timeout_seconds: float
+        self,
+        client: BrokerClient,
+        topic: str,
+        producer_id: int,
+        info: SchemaInfo | None,
+        timeout_seconds: float,
     ) -> None:
         """`producer_id` must be unique among the producers of `client`, over all its connections."""
         self.topic = topic
@@ -69,7 +72,7 @@ class Producer:
         """Raises what the broker refuses with: `SchemaError`, `PermissionDenied`, `TopicNotFoundError`."""
         self._client.retrying(self._open_once)
 
-    def _open_once(self) -> None:
+    def _open_once(self) -> Connection:
         connection = self._client.owner_connection(self.topic)
         connection.add_producer(self.producer_id, self)
         request = wire.CommandProducer(
@@ -98,6 +101,7 @@ class Producer:
         self.max_message_bytes = connection.max_message_bytes
         self._epoch += 1
         self._connection = connection
+        return connection
 
     # Listener; the connection's receiving thread calls these
 
@@ -154,10 +158,10 @@ class Producer:
         if lost is None and self._connection is not None:
             try:
                 self._connection.send_bytes(frames.frames)
-                return
             except ConnectionFailed:
-                pass  # What is unconfirmed, this frame included, is sent again.
-        self._recover()
+                self._recover()  # Sends all that is unconfirmed again, these frames included.
+        else:
+            self._recover()
 
     def await_below(self, most_bytes: int) -> None:
         """Wait until fewer than `most_bytes` are unconfirmed, or none are for 0.
@@ -184,14 +188,13 @@ class Producer:
         self._client.retrying(self._reopen_and_resend, patience)
 
     def _reopen_and_resend(self) -> None:
-        self._open_once()
+        connection = self._open_once()
         with self._changed:
             again = [pending.frames.frames for pending in self._unconfirmed]
             for pending in self._unconfirmed:
                 pending.expected = deque(pending.frames.sequence_ids)
-        assert self._connection is not None
         for frames in again:
-            self._connection.send_bytes(frames)
+            connection.send_bytes(frames)
 
     def _raise_failure(self) -> None:
         if self._failure is not None:

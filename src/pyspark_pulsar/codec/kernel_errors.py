@@ -15,8 +15,7 @@ from pyspark_pulsar.errors import (
 _READ: dict[str, tuple[type[PulsarError], str]] = {
     "corrupt": (
         CorruptEntryError,
-        "the stored bytes are damaged; read them from another replica or reader (readFrom=broker), "
-        "or start the read behind this entry",
+        "the stored bytes are damaged; start the read behind this entry",
     ),
     "payload": (
         DecodeError,
@@ -40,6 +39,9 @@ _WRITE: dict[str, tuple[type[PulsarError], str]] = {
         "make the row smaller, or raise maxMessageSize on the brokers; nothing of its batch was sent",
     ),
 }
+
+
+_NUMBER_BYTES = 8  # Pulsar's own registry counts versions in big-endian longs.
 
 
 def read_error(error: KernelError, *, topic: str, version: bytes | None = None) -> PulsarError:
@@ -68,4 +70,6 @@ def version_text(version: bytes) -> str:
     """A registry version as people know it: a number where it is eight bytes, else hexadecimal."""
     if not version:
         return "none"
-    return str(int.from_bytes(version, "big", signed=True)) if len(version) == 8 else version.hex()
+    return (
+        str(int.from_bytes(version, "big", signed=True)) if len(version) == _NUMBER_BYTES else version.hex()
+    )

@@ -10,7 +10,13 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.interpreter import Shipped
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.bounds import EARLIEST_TEXT, LATEST_TEXT, check_reachable, present_ends, resolve_bound
+from pyspark_pulsar.read.bounds import (
+    EARLIEST_TEXT,
+    LATEST_TEXT,
+    check_reachable,
+    present_ends,
+    resolve_bound,
+)
 from pyspark_pulsar.read.discovery import discover_partitions, discover_topics
 from pyspark_pulsar.read.plan import plan_splits
 from pyspark_pulsar.read.split import Split

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from functools import partial
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.consumer import EntryConsumer, subscribe
@@ -69,9 +70,11 @@ def check_reachable(
             )
 
 
-def present_ends(client: BrokerClient, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Position]:
+def present_ends(
+    client: BrokerClient, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, Position]:
     """Behind the last visible message of each partition now. Leaves no subscription behind."""
-    return {partition: client.retrying(lambda p=partition: _present_end(client, p)) for partition in partitions}
+    return {partition: client.retrying(partial(_present_end, client, partition)) for partition in partitions}
 
 
 def _present_end(client: BrokerClient, partition: TopicPartition) -> Position:

@@ -9,7 +9,9 @@ from pyspark_pulsar.errors import OptionError, TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
 
-_PATTERN = re.compile(r"^(?:(?P<domain>[\w-]+)://)?(?P<tenant>[-=:.\w]+)/(?P<namespace>[-=:.\w]+)/(?P<local>.+)$")
+_PATTERN = re.compile(
+    r"^(?:(?P<domain>[\w-]+)://)?(?P<tenant>[-=:.\w]+)/(?P<namespace>[-=:.\w]+)/(?P<local>.+)$"
+)
 
 
 def discover_topics(client: BrokerClient, options: ReadOptions) -> list[TopicName]:

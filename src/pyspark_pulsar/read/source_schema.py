@@ -20,7 +20,9 @@ _PLANNING_PATIENCE_MS = 5_000
 
 def resolve_source_schema(options: ReadOptions) -> ReadSchema:
     """Raises `SchemaError` when the topics differ, listing them by schema; `TopicNotFoundError`."""
-    with BrokerClient(options, patience_ms=min(_PLANNING_PATIENCE_MS, options.operation_timeout_ms)) as client:
+    with BrokerClient(
+        options, patience_ms=min(_PLANNING_PATIENCE_MS, options.operation_timeout_ms)
+    ) as client:
         topics = require_topics(discover_topics(client, options), options)
         discover_partitions(client, topics)
         schemas = {topic: client.schema(topic.without_partition()) for topic in topics}
@@ -55,7 +57,9 @@ def restrict_to(resolved: ReadSchema, wanted: pa.Schema) -> ReadSchema:
         if index < 0:
             faults.append(f"column {field.name}, which the topic does not have")
         elif resolved.output_schema.field(index).type != field.type:
-            faults.append(f"column {field.name} as {field.type}, expected {resolved.output_schema.field(index).type}")
+            faults.append(
+                f"column {field.name} as {field.type}, expected {resolved.output_schema.field(index).type}"
+            )
     if faults:
         raise SchemaError(
             f"expected a schema with columns among {', '.join(resolved.output_schema.names)}, got "

@@ -47,7 +47,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         """A symbol: Spark asks twice, and each answer must mean the same."""
         return StreamOffset(start=self._options.starting_offsets or LATEST_TEXT).to_json()
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002, N802
         """The ends now, or those seen when Trigger.AvailableNow began. Limits: all that is available.
 
         Raises `DataLossError` when a topic ends before the position that the query has reached.

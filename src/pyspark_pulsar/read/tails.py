@@ -7,6 +7,7 @@ only; they share a connection per broker, are given no permits, and go away with
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.consumer import EntryConsumer, subscribe
@@ -27,9 +28,7 @@ class Tails:
         wanted = list(partitions)
         for partition in self._consumers.keys() - set(wanted):
             self._consumers.pop(partition).close()
-        return {
-            partition: self._client.retrying(lambda each=partition: self._end(each)) for partition in wanted
-        }
+        return {partition: self._client.retrying(partial(self._end, partition)) for partition in wanted}
 
     def _end(self, partition: TopicPartition) -> Position:
         try:

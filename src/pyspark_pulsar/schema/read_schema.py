@@ -12,9 +12,9 @@ import pyarrow as pa
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.avro import record_schema
-from pyspark_pulsar.schema.info import SchemaInfo
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.primitive import RECORD_TYPES, VALUE_COLUMN, primitive_of
-from pyspark_pulsar.schema.spark_types import readable
+from pyspark_pulsar.schema.spark_types import optional_type, readable
 
 ALL_VALUE_COLUMNS: Final = "*"
 
@@ -25,7 +25,7 @@ class ReadSchema:
 
     `output_schema` holds the value columns and then the metadata columns, in Spark's types, all nullable.
     `value_schema` and `reader_document` are None for primitives; `value_schema` is in the units of the
-    document. Messages of other registry versions are resolved to `reader_document`.
+    document, for JSON nullable throughout. Messages of other registry versions are resolved to `reader_document`.
     """
 
     value_type: str
@@ -44,14 +44,17 @@ def resolve_read_schema(
     order given. Raises SchemaError for an unsupported schema, an unknown or repeated column, and a value
     field that bears the name of a metadata column.
     """
+    info = info or SchemaInfo("", SchemaType.NONE)
     primitive = primitive_of(info, topic=topic)
     if primitive is not None:
         value_type, document = primitive.value_type, None
         fields = pa.schema([pa.field(VALUE_COLUMN, primitive.arrow_type)])
     else:
-        assert info is not None
         value_type, document = RECORD_TYPES[info.type], info.text
         fields = record_schema(document, where=f"topic {topic}, {info.type.name} schema")
+        if info.type is SchemaType.JSON:
+            # JSON knows no versions: a message older than a required field lacks it.
+            fields = pa.schema([pa.field(each.name, optional_type(each.type)) for each in fields])
     _refuse_collisions(fields, topic)
     output = _select({field.name: readable(field) for field in fields}, columns, topic)
     return ReadSchema(value_type, None if document is None else fields, document, output)

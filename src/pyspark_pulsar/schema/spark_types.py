@@ -20,6 +20,17 @@ def readable(field: pa.Field) -> pa.Field:
     return pa.field(field.name, readable_type(field.type), nullable=True)
 
 
+def optional_type(kind: pa.DataType) -> pa.DataType:
+    """`kind` with its units kept, and everything within it nullable but map keys."""
+    if types.is_list(kind):
+        return list_of(optional_type(kind.value_type), nullable=True)
+    if types.is_map(kind):
+        return pa.map_(kind.key_field, pa.field("value", optional_type(kind.item_type)))
+    if types.is_struct(kind):
+        return pa.struct([pa.field(member.name, optional_type(member.type)) for member in kind])
+    return kind
+
+
 def readable_type(kind: pa.DataType) -> pa.DataType:
     """The type that stands for `kind` in Spark; the same for types that Spark has."""
     if types.is_timestamp(kind):

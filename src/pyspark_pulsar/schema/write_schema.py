@@ -83,7 +83,7 @@ def resolve_write_schema(
     document = record_document(pa.schema(values), record_name=name, where=f"topic {topic}")
     new = SchemaInfo(name, _FORMATS[chosen], document.encode())
     fields = record_schema(document, where=f"topic {topic}")
-    return WriteSchema(chosen, fields, document, new, True, pa.schema(values + stored))
+    return WriteSchema(chosen, fields, document, new, registers=True, input_schema=pa.schema(values + stored))
 
 
 def _for_topic_schema(
@@ -105,8 +105,15 @@ def _for_topic_schema(
     added = [fields.field(name) for name, _ in defaults]
     faults += record_mismatches([*values, *added], fields)
     _refuse(faults, f"topic {topic}: expected columns that fit its {info.type.name} schema")
-    input_schema = pa.schema(values + added + stored)
-    return WriteSchema(RECORD_TYPES[info.type], fields, document, info, False, input_schema, tuple(defaults))
+    return WriteSchema(
+        RECORD_TYPES[info.type],
+        fields,
+        document,
+        info,
+        registers=False,
+        input_schema=pa.schema(values + added + stored),
+        defaults=tuple(defaults),
+    )
 
 
 def _absent_defaults(
@@ -150,7 +157,9 @@ def _primitive(
     values: list[pa.Field], stored: list[pa.Field], info: SchemaInfo, primitive: Primitive, *, registers: bool
 ) -> WriteSchema:
     value = pa.field(VALUE_COLUMN, primitive.arrow_type, nullable=values[0].nullable)
-    return WriteSchema(primitive.value_type, None, None, info, registers, pa.schema([value, *stored]))
+    return WriteSchema(
+        primitive.value_type, None, None, info, registers=registers, input_schema=pa.schema([value, *stored])
+    )
 
 
 def _split(columns: pa.Schema, topic: str) -> tuple[list[pa.Field], list[pa.Field]]:

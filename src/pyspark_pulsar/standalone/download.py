@@ -143,8 +143,8 @@ def _progress(artifact: ServerArtifact) -> Iterator[Follow]:
         _say(f"{title} ({artifact.size / _MEGABYTE:.0f} MB) from Maven Central, once.")
         yield lambda _: None
         return
-    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
     with Progress(*columns, console=Console(stderr=True)) as bar:

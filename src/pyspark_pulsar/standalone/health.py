@@ -12,9 +12,7 @@ _OK = 200
 _ASK_SECONDS = 10.0
 
 # The broker hands out transaction ids only once it owns this topic; asking for its owner assigns it.
-_COORDINATOR_LOOKUP = (
-    "/lookup/v2/topic/persistent/pulsar/system/transaction_coordinator_assign-partition-0"
-)
+_COORDINATOR_LOOKUP = "/lookup/v2/topic/persistent/pulsar/system/transaction_coordinator_assign-partition-0"
 _HEALTH = "/admin/v2/brokers/health"
 
 

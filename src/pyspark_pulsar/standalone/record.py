@@ -40,11 +40,7 @@ class InstanceRecord:
 def read_record(path: Path) -> InstanceRecord | None:
     """The record; None when there is none. Raises StandaloneFailed when the file is not one of ours."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        if document.pop("format") != _FORMAT:
-            raise ValueError
-        process = document.pop("process")
-        return InstanceRecord(process=ProcessIdentity(**process) if process else None, **document)
+        return _parsed(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -53,6 +49,15 @@ def read_record(path: Path) -> InstanceRecord | None:
             "remove the file."
         )
         raise StandaloneFailed(msg) from error
+
+
+def _parsed(text: str) -> InstanceRecord:
+    document = json.loads(text)
+    if document.pop("format") != _FORMAT:
+        msg = "another format"
+        raise ValueError(msg)
+    process = document.pop("process")
+    return InstanceRecord(process=ProcessIdentity(**process) if process else None, **document)
 
 
 def write_record(path: Path, record: InstanceRecord) -> None:

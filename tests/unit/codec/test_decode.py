@@ -1,6 +1,6 @@
 """Entries are built here by hand after PulsarApi.proto, so that encoder bugs cannot hide decoder bugs."""
 
-import datetime
+import datetime as dt
 import io
 import json
 import struct
@@ -18,7 +18,7 @@ from pyspark_pulsar.schema.read_schema import resolve_read_schema
 
 TOPIC = "persistent://public/default/orders"
 PUBLISHED_MS = 1_795_230_103_082
-PUBLISHED = datetime.datetime.fromtimestamp(PUBLISHED_MS / 1000, datetime.UTC).replace(microsecond=82_000)
+PUBLISHED = dt.datetime.fromtimestamp(PUBLISHED_MS / 1000, dt.UTC).replace(microsecond=82_000)
 V1 = b"\0\0\0\0\0\0\0\1"
 V2 = b"\0\0\0\0\0\0\0\2"
 OLD = '{"type":"record","name":"R","fields":[{"name":"id","type":"int"}]}'
@@ -191,6 +191,16 @@ def test_older_versions_are_resolved_and_fetched_once() -> None:
     rows += [row for batch in over.finish() for row in batch.to_pylist()]
     assert rows == [{"id": 1, "tag": None}, {"id": 2, "tag": "x"}, {"id": 1, "tag": None}] * 2
     assert sorted(asked) == [V1, V2]
+
+
+def test_json_message_older_than_a_required_field() -> None:
+    document = (
+        '{"type":"record","name":"R","fields":[{"name":"id","type":"int"},{"name":"in","type":'
+        '{"type":"record","name":"N","fields":[{"name":"a","type":"int"},{"name":"b","type":"int"}]}}]}'
+    )
+    over = decoder(SchemaInfo("x", SchemaType.JSON, document.encode()), ["*"])
+    rows = rows_of(over, entry(b'{"in":{"b":2},"unknown":[1]}'), entry(b'{"id":1}'))
+    assert rows == [{"id": None, "in": {"a": None, "b": 2}}, {"id": 1, "in": None}]
 
 
 def test_version_that_the_registry_lost() -> None:

@@ -85,6 +85,17 @@ def test_record_in_spark_types() -> None:
     assert "time(6)" in spark_schema(found.output_schema).simpleString()
 
 
+def test_json_may_lack_every_field() -> None:
+    found = resolve_read_schema(
+        SchemaInfo("orders", SchemaType.JSON, RECORD.document), topic="t"
+    ).value_schema
+    assert found is not None
+    assert all(field.nullable for field in found)
+    assert found.field("place").type == pa.struct([pa.field("seen", pa.timestamp("ms", tz="UTC"))])
+    assert found.field("tags").type == list_of(pa.string(), nullable=True)
+    assert found.field("counts").type == map_of(pa.int32(), nullable=True)
+
+
 def test_all_metadata_columns_have_their_spark_type() -> None:
     found = resolve_read_schema(None, topic="t", columns=list(metadata_columns.FIELDS))
     assert spark_schema(found.output_schema).simpleString() == (

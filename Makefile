@@ -1,0 +1,106 @@
+# Builds, checks and runs everything; `make` lists what there is.
+# Needs Python >= 3.11, a JDK >= 17, Rust >= 1.88 and Maven; scripts/check_prerequisites.sh says what lacks.
+
+PYTHON ?= python3
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# Kept outside the clone, so that a second clone builds in seconds: Rust's objects and the Pulsar server.
+CACHE := $(or $(PYSPARK_PULSAR_CACHE),$(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME)/pyspark-pulsar,$(HOME)/.cache/pyspark-pulsar))
+export PYSPARK_PULSAR_CACHE := $(CACHE)
+export CARGO_TARGET_DIR := $(CACHE)/cargo-target
+# One interpreter for all that Rust builds, or pyo3 is compiled again and again.
+export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
+# Spark's workers and the tools of the tests must be those of the virtual environment.
+export PYSPARK_PYTHON := $(PYO3_PYTHON)
+unexport SPARK_HOME PYSPARK_DRIVER_PYTHON PYTHONPATH
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+BIN := .venv/bin
+KERNEL := kernel/Cargo.toml
+VENV_DONE := .venv/.requirements-installed
+BUILD_DONE := .venv/.package-installed
+KERNEL_INPUTS := $(shell find kernel -name target -prune -o -type f -print 2>/dev/null)
+CARGO_TESTS := --locked --release --manifest-path $(KERNEL)
+
+.PHONY: help
+help: ## List the targets
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|' 2>/dev/null \
+	  || sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1: \2/p' $(MAKEFILE_LIST)
+
+.PHONY: check-prerequisites check-lint-prerequisites
+check-prerequisites:
+	@bash scripts/check_prerequisites.sh $(PYTHON)
+check-lint-prerequisites:
+	@bash scripts/check_prerequisites.sh $(PYTHON) lint
+
+$(VENV_DONE): requirements/dev.txt | check-prerequisites
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
+	@touch $@
+
+# An editable install: changed Python files count at once, changed Rust files after the next `make build`.
+$(BUILD_DONE): $(VENV_DONE) pyproject.toml $(KERNEL_INPUTS)
+	$(BIN)/maturin develop --release --locked --quiet
+	@touch $@
+
+.PHONY: venv
+venv: $(VENV_DONE) ## Make .venv with all tools, from the hash-locked requirements/dev.txt
+
+.PHONY: build
+build: $(BUILD_DONE) ## Compile the kernel and install the package into .venv, editable
+
+.PHONY: server
+server: $(BUILD_DONE) ## Fetch the Pulsar server into the cache
+	@$(BIN)/python -c 'from pyspark_pulsar.standalone import fetch_server; fetch_server()'
+
+.PHONY: demo
+demo: server ## Show the whole thing against a real Pulsar server
+	$(BIN)/python examples/demo.py
+
+.PHONY: test
+test: check-lint-prerequisites ## Everything that CI runs: lint, then all tests; a real Pulsar server at the end
+	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory lint test-kernel test-unit
+	@$(MAKE) --no-print-directory test-integration
+
+.PHONY: format
+format: $(VENV_DONE) ## Format all code
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix --quiet || true
+	cargo fmt --manifest-path $(KERNEL)
+
+.PHONY: lint
+lint: $(BUILD_DONE) ## Formatting, ruff, mypy --strict, layer contracts, clippy
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	cargo fmt --check --manifest-path $(KERNEL)
+	cargo clippy --quiet $(CARGO_TESTS) --all-targets -- -D warnings
+	cargo clippy --quiet $(CARGO_TESTS) --features python -- -D warnings
+
+.PHONY: test-kernel
+test-kernel: $(VENV_DONE) ## The kernel's own tests
+	cargo test --quiet $(CARGO_TESTS)
+
+.PHONY: test-unit
+test-unit: $(BUILD_DONE) ## Tests that need no server
+	$(BIN)/python -m pytest tests/unit tests/property
+
+# pytest's exit code 5 (no test ran) is a failure like any other.
+.PHONY: test-integration
+test-integration: server ## Tests against a real Pulsar server
+	$(BIN)/python -m pytest tests/integration
+
+.PHONY: lock
+lock: ## Choose new versions for requirements/dev.txt (needs uv)
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet --output-file requirements/dev.txt
+
+.PHONY: clean
+clean: ## Remove what was built in this clone; the cache outside of it stays
+	rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -f src/pyspark_pulsar/_kernel*.so

@@ -1,0 +1,104 @@
+//! Avro binary encoding of bound columns.
+//!
+//! `arrow-avro` writes documents that it derives itself; a topic has its own document, with its own order
+//! of fields and union branches, so the encoder walks that.
+//! <https://avro.apache.org/docs/1.12.0/specification/#binary-encoding>
+
+use super::bind::{Bound, Refused, Written, span};
+
+/// Append the value in `row`, which must not be null unless its type is nullable.
+pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
+    if let Bound::Nullable(inner, null_branch) = node {
+        if inner.is_null(row) {
+            put_long(out, i64::from(*null_branch));
+            return Ok(());
+        }
+        put_long(out, 1 - i64::from(*null_branch));
+        return write(inner, row, out);
+    }
+    if node.is_null(row) && !matches!(node, Bound::Null) {
+        return Err(Refused::null());
+    }
+    match node {
+        Bound::Null | Bound::Nullable(_, _) => {}
+        Bound::Boolean(a) => out.push(u8::from(a.value(row))),
+        Bound::Int(a) => put_long(out, i64::from(a.value(row))),
+        Bound::Long(a) => put_long(out, a.value(row)),
+        Bound::Float(a) => out.extend_from_slice(&a.value(row).to_le_bytes()),
+        Bound::Double(a) => out.extend_from_slice(&a.value(row).to_le_bytes()),
+        Bound::Bytes(a) => put_bytes(out, a.value(row)),
+        Bound::String(a) => put_bytes(out, a.value(row).as_bytes()),
+        Bound::Fixed(a) => out.extend_from_slice(a.value(row)),
+        Bound::Decimal(a, fixed) => decimal(a.value(row), *fixed, out)?,
+        Bound::Enum(a, symbols) => put_long(out, symbol(a.value(row), symbols)?),
+        Bound::Array(a, items) => {
+            let range = span(a.value_offsets(), row);
+            block(out, range.len());
+            for item in range.clone() {
+                write(items, item, out).map_err(|e| e.below("[]"))?;
+            }
+            out.push(0);
+        }
+        Bound::Map(a, keys, values) => {
+            let range = span(a.value_offsets(), row);
+            block(out, range.len());
+            for item in range.clone() {
+                put_bytes(out, keys.value(item).as_bytes());
+                write(values, item, out).map_err(|e| e.below(keys.value(item)))?;
+            }
+            out.push(0);
+        }
+        Bound::Record(_, fields) => record(fields, row, out)?,
+    }
+    Ok(())
+}
+
+/// Append the fields of a record one after the other.
+pub fn record(fields: &[(String, Bound)], row: usize, out: &mut Vec<u8>) -> Written {
+    for (name, field) in fields {
+        write(field, row, out).map_err(|e| e.below(name))?;
+    }
+    Ok(())
+}
+
+fn put_long(out: &mut Vec<u8>, value: i64) {
+    crate::wire::put_varint(out, ((value << 1) ^ (value >> 63)) as u64);
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_long(out, bytes.len() as i64);
+    out.extend_from_slice(bytes);
+}
+
+/// The head of the one block that holds all items; an empty list has none. A zero ends the list.
+fn block(out: &mut Vec<u8>, items: usize) {
+    if items > 0 {
+        put_long(out, items as i64);
+    }
+}
+
+fn symbol(text: &str, symbols: &[String]) -> Result<i64, Box<Refused>> {
+    let found = symbols.iter().position(|s| s == text);
+    found.map(|i| i as i64).ok_or_else(|| Refused::new(format!("expected one of {symbols:?}, got {text:?}")))
+}
+
+/// Two's complement, big endian: as short as it gets on bytes, sign-extended on a fixed.
+fn decimal(value: i128, fixed: Option<i32>, out: &mut Vec<u8>) -> Written {
+    let bytes = value.to_be_bytes();
+    let sign = if value < 0 { 0xff } else { 0 };
+    let redundant =
+        bytes.windows(2).take_while(|pair| pair[0] == sign && (pair[0] ^ pair[1]) & 0x80 == 0).count();
+    let shortest = bytes.get(redundant..).unwrap_or_default();
+    let Some(size) = fixed else {
+        put_bytes(out, shortest);
+        return Ok(());
+    };
+    let Some(padding) = (size as usize).checked_sub(shortest.len()) else {
+        return Err(Refused::new(format!(
+            "expected a decimal that fits {size} bytes, got {value} (unscaled)"
+        )));
+    };
+    out.extend(std::iter::repeat_n(sign, padding));
+    out.extend_from_slice(shortest);
+    Ok(())
+}

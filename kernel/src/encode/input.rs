@@ -1,0 +1,153 @@
+//! The columns of an input batch, cast to what is written.
+
+use std::borrow::Cow;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::TimestampMillisecondType;
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, MapArray, RecordBatch, StringArray, TimestampMillisecondArray,
+    new_null_array,
+};
+use arrow_schema::{DataType, Field, TimeUnit};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::ValueKind;
+use super::bind::{Bound, span};
+use super::{avro, json, primitive};
+use crate::conform::conform_type;
+use crate::error::{KernelError, Result};
+use crate::metadata::SingleMetadata;
+
+/// Value and metadata columns of one batch.
+pub struct Input {
+    value: Value,
+    key: Option<BinaryArray>,
+    ordering_key: Option<BinaryArray>,
+    event_time: Option<TimestampMillisecondArray>,
+    properties: Option<Properties>,
+}
+
+enum Value {
+    Primitive(ArrayRef),
+    Record { fields: Vec<(String, Bound)>, json: bool },
+}
+
+struct Properties {
+    map: MapArray,
+    keys: StringArray,
+    values: StringArray,
+}
+
+impl Input {
+    /// Cast the columns; a value that does not fit is "payload" and names its row.
+    pub fn new(batch: &RecordBatch, kind: &ValueKind) -> Result<Self> {
+        let column = |name: &str, to: DataType| match batch.column_by_name(name) {
+            Some(array) => fit(array, name, &[&to]).map(Some),
+            None => Ok(None),
+        };
+        let properties = column("__messageProperties", properties_type())?.map(|array| {
+            let map = array.as_map().clone();
+            let (keys, values) = (map.keys().as_string().clone(), map.values().as_string().clone());
+            Properties { map, keys, values }
+        });
+        let event_time = column("__eventTime", DataType::Timestamp(TimeUnit::Millisecond, None))?;
+        Ok(Self {
+            value: Value::new(batch, kind)?,
+            key: column("__key", DataType::Binary)?.map(|a| a.as_binary().clone()),
+            ordering_key: column("__orderingKey", DataType::Binary)?.map(|a| a.as_binary().clone()),
+            event_time: event_time.map(|a| a.as_primitive::<TimestampMillisecondType>().clone()),
+            properties,
+        })
+    }
+
+    /// The key as it is written, and whether that is base64: Pulsar's key is text, so bytes that are no
+    /// UTF-8 are written as base64, like the official clients do.
+    pub fn key(&self, row: usize) -> Option<(Cow<'_, str>, bool)> {
+        let array = self.key.as_ref().filter(|array| array.is_valid(row))?;
+        Some(match std::str::from_utf8(array.value(row)) {
+            Ok(text) => (Cow::Borrowed(text), false),
+            Err(_) => (Cow::Owned(STANDARD.encode(array.value(row))), true),
+        })
+    }
+
+    /// Everything but key, payload size and sequence id.
+    pub fn metadata(&self, row: usize) -> Result<SingleMetadata<'_>> {
+        let mut single = SingleMetadata::default();
+        if let Some(array) = self.ordering_key.as_ref().filter(|array| array.is_valid(row)) {
+            single.ordering_key = Some(array.value(row));
+        }
+        if let Some(array) = self.event_time.as_ref().filter(|array| array.is_valid(row)) {
+            let millis = array.value(row);
+            single.event_time = u64::try_from(millis).map_err(|_| {
+                let why = format!("__eventTime: expected a time after 1970, got {millis} ms");
+                KernelError::payload(why).in_row(row)
+            })?;
+        }
+        if let Some(properties) = self.properties.as_ref().filter(|p| p.map.is_valid(row)) {
+            for item in span(properties.map.value_offsets(), row) {
+                let key = properties.keys.value(item);
+                if properties.values.is_null(item) {
+                    let why = format!("__messageProperties: expected text for {key:?}, got null");
+                    return Err(KernelError::payload(why).in_row(row));
+                }
+                single.properties.push((key.as_bytes(), properties.values.value(item).as_bytes()));
+            }
+        }
+        Ok(single)
+    }
+
+    /// Append the value; false when it is a null value, which has no bytes.
+    pub fn write_value(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
+        let written = match &self.value {
+            Value::Primitive(array) => return Ok(primitive::write(array, row, out)),
+            Value::Record { fields, json: true } => json::record(fields, row, out),
+            Value::Record { fields, json: false } => avro::record(fields, row, out),
+        };
+        written
+            .map(|()| true)
+            .map_err(|e| KernelError::payload(format!("field {}: {}", e.path, e.why)).in_row(row))
+    }
+}
+
+impl Value {
+    fn new(batch: &RecordBatch, kind: &ValueKind) -> Result<Self> {
+        match kind {
+            ValueKind::Primitive(physical) => {
+                let array = batch
+                    .column_by_name("value")
+                    .ok_or_else(|| KernelError::schema("expected a column `value` in the batch"))?;
+                Ok(Self::Primitive(fit(array, "value", &[physical])?))
+            }
+            ValueKind::Record { fields, json } => {
+                let bind = |(field, declared): &(crate::document::AvroField, DataType)| {
+                    let physical = field.kind.physical();
+                    let array = match batch.column_by_name(&field.name) {
+                        Some(array) => fit(array, &field.name, &[declared, &physical])?,
+                        None => new_null_array(&physical, batch.num_rows()),
+                    };
+                    Ok((field.name.clone(), Bound::new(&field.kind, &array)?))
+                };
+                let fields = fields.iter().map(bind).collect::<Result<_>>()?;
+                Ok(Self::Record { fields, json: *json })
+            }
+        }
+    }
+}
+
+/// Cast through `types` in order.
+fn fit(array: &ArrayRef, name: &str, types: &[&DataType]) -> Result<ArrayRef> {
+    let cast = |array: &ArrayRef| types.iter().try_fold(array.clone(), |array, to| conform_type(&array, to));
+    cast(array).map_err(|error| {
+        let why = KernelError::payload(format!("column {name}: {error}"));
+        match (0..array.len()).find(|row| cast(&array.slice(*row, 1)).is_err()) {
+            Some(row) => why.in_row(row),
+            None => why,
+        }
+    })
+}
+
+fn properties_type() -> DataType {
+    let fields = vec![Field::new("key", DataType::Utf8, false), Field::new("value", DataType::Utf8, true)];
+    DataType::Map(Field::new("entries", DataType::Struct(fields.into()), false).into(), false)
+}

@@ -1,0 +1,104 @@
+//! JSON encoding of bound columns, as Jackson writes a Pulsar JSON schema: logical types as numbers in the
+//! document's unit, decimals as numbers, bytes as base64, fields in the document's order.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde_json::to_writer;
+
+use super::bind::{Bound, Refused, Written, span};
+
+/// Append the value in `row`, which must not be null unless its type is nullable.
+pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
+    match node {
+        Bound::Null => out.extend_from_slice(b"null"),
+        Bound::Nullable(inner, _) if inner.is_null(row) => out.extend_from_slice(b"null"),
+        Bound::Nullable(inner, _) => write(inner, row, out)?,
+        _ if node.is_null(row) => return Err(Refused::null()),
+        Bound::Boolean(a) => out.extend_from_slice(if a.value(row) { b"true" } else { b"false" }),
+        Bound::Int(a) => put(out, &a.value(row))?,
+        Bound::Long(a) => put(out, &a.value(row))?,
+        Bound::Float(a) => match odd_number(f64::from(a.value(row))) {
+            Some(name) => put(out, name)?,
+            None => put(out, &a.value(row))?,
+        },
+        Bound::Double(a) => match odd_number(a.value(row)) {
+            Some(name) => put(out, name)?,
+            None => put(out, &a.value(row))?,
+        },
+        Bound::Bytes(a) => put_base64(out, a.value(row)),
+        Bound::Fixed(a) => put_base64(out, a.value(row)),
+        Bound::String(a) => put(out, a.value(row))?,
+        Bound::Decimal(a, _) => out.extend_from_slice(a.value_as_string(row).as_bytes()),
+        Bound::Enum(a, symbols) => {
+            let text = a.value(row);
+            if !symbols.iter().any(|s| s == text) {
+                return Err(Refused::new(format!("expected one of {symbols:?}, got {text:?}")));
+            }
+            put(out, text)?;
+        }
+        Bound::Array(a, items) => array(span(a.value_offsets(), row), items, out)?,
+        Bound::Map(a, keys, values) => {
+            out.push(b'{');
+            for (i, item) in span(a.value_offsets(), row).enumerate() {
+                separate(out, i);
+                put(out, keys.value(item))?;
+                out.push(b':');
+                write(values, item, out).map_err(|e| e.below(keys.value(item)))?;
+            }
+            out.push(b'}');
+        }
+        Bound::Record(_, fields) => record(fields, row, out)?,
+    }
+    Ok(())
+}
+
+/// Append an object of the fields.
+pub fn record(fields: &[(String, Bound)], row: usize, out: &mut Vec<u8>) -> Written {
+    out.push(b'{');
+    for (i, (name, field)) in fields.iter().enumerate() {
+        separate(out, i);
+        put(out, name.as_str())?;
+        out.push(b':');
+        write(field, row, out).map_err(|e| e.below(name))?;
+    }
+    out.push(b'}');
+    Ok(())
+}
+
+fn array(range: std::ops::Range<usize>, items: &Bound, out: &mut Vec<u8>) -> Written {
+    out.push(b'[');
+    for (i, item) in range.enumerate() {
+        separate(out, i);
+        write(items, item, out).map_err(|e| e.below("[]"))?;
+    }
+    out.push(b']');
+    Ok(())
+}
+
+fn separate(out: &mut Vec<u8>, index: usize) {
+    if index > 0 {
+        out.push(b',');
+    }
+}
+
+fn put<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> Written {
+    to_writer(out, value).map_err(|e| Refused::new(e.to_string()))
+}
+
+/// JSON has no number for these; Jackson writes and reads them as names.
+fn odd_number(value: f64) -> Option<&'static str> {
+    if value.is_nan() {
+        Some("NaN")
+    } else if value.is_infinite() {
+        Some(if value > 0.0 { "Infinity" } else { "-Infinity" })
+    } else {
+        None
+    }
+}
+
+fn put_base64(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.push(b'"');
+    out.extend_from_slice(STANDARD.encode(bytes).as_bytes());
+    out.push(b'"');
+}

@@ -1,0 +1,230 @@
+//! Arrow record batches to batched entries inside SEND frames, routed to partitions.
+
+mod avro;
+mod batch;
+mod bind;
+mod input;
+mod json;
+mod primitive;
+pub mod route;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, SchemaRef};
+
+use crate::compression::Codec;
+use crate::decode::primitive::physical_type;
+use crate::document::{AvroField, AvroType};
+use crate::error::{KernelError, Result};
+use batch::PartitionWriter;
+pub use batch::{Limits, Producer, SendFrames};
+use input::Input;
+
+/// What an encoder is made of.
+#[derive(Debug, Clone)]
+pub struct EncoderOptions {
+    /// Schema of every batch.
+    pub input_schema: SchemaRef,
+    /// Name of the value's type.
+    pub value_type: String,
+    /// The document's fields in its order and units.
+    pub value_schema: Option<SchemaRef>,
+    /// Avro document, for avro and json.
+    pub document: Option<String>,
+    /// Partitions of the topic; 1 for a topic without.
+    pub partitions: usize,
+    /// Name of the codec.
+    pub compression: String,
+    /// Most messages of an entry.
+    pub batching_max_messages: usize,
+    /// Most uncompressed bytes of an entry of several messages.
+    pub batching_max_bytes: usize,
+    /// Most bytes of an entry as sent.
+    pub max_message_bytes: usize,
+}
+
+/// How values are written.
+#[derive(Debug)]
+pub enum ValueKind {
+    /// The column `value` as this type.
+    Primitive(DataType),
+    /// Fields of a record, each with the type that its document gives it.
+    Record {
+        /// In the document's order.
+        fields: Vec<(AvroField, DataType)>,
+        /// JSON rather than Avro binary.
+        json: bool,
+    },
+}
+
+impl ValueKind {
+    fn new(options: &EncoderOptions) -> Result<Self> {
+        let value_type = options.value_type.as_str();
+        if let Some(physical) = physical_type(value_type) {
+            options
+                .input_schema
+                .field_with_name("value")
+                .map_err(|_| KernelError::schema(format!("expected a column `value` for {value_type}")))?;
+            return Ok(Self::Primitive(physical));
+        }
+        if !matches!(value_type, "json" | "avro") {
+            return Err(KernelError::schema(format!(
+                "value_type: {value_type:?} is not one the kernel encodes"
+            )));
+        }
+        let missing = |what: &str| KernelError::schema(format!("{value_type} needs {what}"));
+        let document = AvroType::parse(options.document.as_deref().ok_or_else(|| missing("document"))?)?;
+        let value_schema = options.value_schema.as_ref().ok_or_else(|| missing("value_schema"))?;
+        let mut fields = Vec::new();
+        for field in document.fields()? {
+            let declared = value_schema.field_with_name(&field.name).map_err(|_| {
+                KernelError::schema(format!("value_schema lacks the document's field {}", field.name))
+            })?;
+            fields.push((field.clone(), declared.data_type().clone()));
+        }
+        for name in options.input_schema.fields().iter().map(|f| f.name()).filter(|n| !n.starts_with("__")) {
+            if !fields.iter().any(|(field, _)| field.name == *name) {
+                return Err(KernelError::schema(format!(
+                    "column {name} is not a field of the topic's schema"
+                )));
+            }
+        }
+        Ok(Self::Record { fields, json: value_type == "json" })
+    }
+}
+
+/// Encodes batches of one schema for one topic.
+#[derive(Debug)]
+pub struct Encoder {
+    kind: ValueKind,
+    limits: Limits,
+    producers: Vec<Option<Producer>>,
+    /// Partition of the next message without a key.
+    round: Option<usize>,
+}
+
+impl Encoder {
+    /// Raises "schema" when the options contradict each other.
+    pub fn new(options: &EncoderOptions) -> Result<Self> {
+        if options.partitions == 0 {
+            return Err(KernelError::schema("partitions: expected at least 1, got 0"));
+        }
+        Ok(Self {
+            kind: ValueKind::new(options)?,
+            limits: Limits {
+                codec: Codec::from_name(&options.compression)?,
+                max_messages: options.batching_max_messages.clamp(1, i32::MAX as usize),
+                max_bytes: options.batching_max_bytes.max(1),
+                max_message_bytes: options.max_message_bytes,
+            },
+            producers: vec![None; options.partitions],
+            round: None,
+        })
+    }
+
+    /// Set who sends to a partition.
+    pub fn set_producer(&mut self, partition: usize, producer: Producer) -> Result<()> {
+        let partitions = self.producers.len();
+        let slot = self.producers.get_mut(partition).ok_or_else(|| {
+            KernelError::schema(format!("partition: expected 0 to {}, got {partition}", partitions - 1))
+        })?;
+        *slot = Some(producer);
+        Ok(())
+    }
+
+    /// Encode all rows. After an error nothing has happened: sequence ids are as before.
+    pub fn encode(&mut self, batch: &RecordBatch, publish_time: u64) -> Result<Vec<SendFrames>> {
+        let input = Input::new(batch, &self.kind)?;
+        let producers = self.producers.iter().enumerate().map(|(partition, producer)| {
+            producer
+                .as_ref()
+                .ok_or_else(|| KernelError::schema(format!("no producer is set for partition {partition}")))
+        });
+        let producers = producers.collect::<Result<Vec<_>>>()?;
+        let writers = producers.iter().map(|p| PartitionWriter::new(p, self.limits, publish_time)).collect();
+        let round = self.round.unwrap_or_else(|| {
+            let name = producers.first().map_or("", |p| p.producer_name.as_str());
+            route::first_partition(name, producers.len())
+        });
+        let round = Round { partition: round, partitions: producers.len(), used: false };
+        let mut run = Run { input: &input, writers, round };
+        for row in 0..batch.num_rows() {
+            run.row(row)?;
+        }
+        if run.round.used {
+            run.round.advance();
+        }
+        let round = run.round.partition;
+        let mut out = Vec::new();
+        for (partition, writer) in run.writers.into_iter().enumerate() {
+            out.extend(writer.finish(partition)?);
+        }
+        for frames in &out {
+            if let Some(Some(producer)) = self.producers.get_mut(frames.partition) {
+                producer.next_sequence_id = frames.last_sequence_id.wrapping_add(1);
+            }
+        }
+        self.round = Some(round);
+        Ok(out)
+    }
+}
+
+/// Partitions take turns in messages without a key.
+struct Round {
+    partition: usize,
+    partitions: usize,
+    used: bool,
+}
+
+impl Round {
+    fn advance(&mut self) {
+        self.partition = (self.partition + 1).checked_rem(self.partitions).unwrap_or(0);
+        self.used = false;
+    }
+}
+
+/// One call of `encode`.
+struct Run<'a> {
+    input: &'a Input,
+    writers: Vec<PartitionWriter<'a>>,
+    round: Round,
+}
+
+impl Run<'_> {
+    fn row(&mut self, row: usize) -> Result<()> {
+        let mut payload = Vec::new();
+        let mut single = self.input.metadata(row)?;
+        single.null_value = !self.input.write_value(row, &mut payload)?;
+        let key = self.input.key(row);
+        if let Some((text, base64)) = &key {
+            single.partition_key = Some(text.as_bytes());
+            single.partition_key_base64 = *base64;
+        }
+        let properties: usize = single.properties.iter().map(|(k, v)| k.len() + v.len() + 16).sum();
+        let keys = single.partition_key.map_or(0, <[u8]>::len) + single.ordering_key.map_or(0, <[u8]>::len);
+        let weight = payload.len() + properties + keys + 48;
+
+        let partition = match &key {
+            Some((text, _)) => route::partition_of_key(text, self.writers.len()),
+            None => {
+                let open = self.writers.get_mut(self.round.partition);
+                if let Some(full) = open.filter(|writer| writer.must_close_before(weight)) {
+                    full.close()?;
+                    self.round.advance();
+                }
+                self.round.used = true;
+                self.round.partition
+            }
+        };
+        let Some(writer) = self.writers.get_mut(partition) else { return Ok(()) };
+        if writer.must_close_before(weight) {
+            writer.close()?;
+        }
+        if writer.append(&mut single, &payload, row)? {
+            writer.close()?;
+            if key.is_none() {
+                self.round.advance();
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! Entries and frames.
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::entry::{self, Entry};
+use crate::frame;
+
+/// See `_kernel.pyi`.
+#[pyclass(module = "pyspark_pulsar._kernel")]
+#[derive(Default)]
+pub struct EntryBatch(pub entry::EntryBatch);
+
+#[pymethods]
+impl EntryBatch {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.entries.len()
+    }
+
+    fn push(&mut self, ledger: i64, entry: i64, data: &[u8]) {
+        self.0.push(Entry::new(ledger, entry, data.to_vec()));
+    }
+
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.0.nbytes()
+    }
+
+    #[getter]
+    fn num_messages(&self) -> usize {
+        self.0.num_messages()
+    }
+
+    #[getter]
+    fn first(&self) -> Option<(i64, i64)> {
+        self.0.entries.first().map(|e| (e.ledger, e.entry))
+    }
+
+    #[getter]
+    fn last(&self) -> Option<(i64, i64)> {
+        self.0.entries.last().map(|e| (e.ledger, e.entry))
+    }
+
+    fn schema_versions<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let versions = py.detach(|| self.0.schema_versions())?;
+        Ok(versions.iter().map(|version| PyBytes::new(py, version)).collect())
+    }
+}
+
+/// See `_kernel.pyi`.
+#[pyclass(module = "pyspark_pulsar._kernel")]
+pub struct FrameDecoder(frame::FrameDecoder);
+
+#[pymethods]
+impl FrameDecoder {
+    #[new]
+    fn new(max_frame_bytes: usize) -> Self {
+        Self(frame::FrameDecoder::new(max_frame_bytes))
+    }
+
+    fn feed<'py>(&mut self, py: Python<'py>, data: &[u8]) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let commands = py.detach(|| self.0.feed(data))?;
+        Ok(commands.iter().map(|command| PyBytes::new(py, command)).collect())
+    }
+
+    fn take_entries(&mut self, consumer_id: u64) -> Option<EntryBatch> {
+        self.0.take_entries(consumer_id).map(EntryBatch)
+    }
+
+    fn buffered_bytes(&self) -> usize {
+        self.0.buffered_bytes()
+    }
+
+    fn drop_consumer(&mut self, consumer_id: u64) {
+        self.0.drop_consumer(consumer_id);
+    }
+}

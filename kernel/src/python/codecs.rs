@@ -1,0 +1,164 @@
+//! Decoder and encoder.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::capsule::{ArrowBatch, import_batch, import_schema};
+use super::classes::EntryBatch;
+use crate::error::KernelError;
+use crate::select::{Position, Range};
+use crate::{decode, encode};
+
+/// See `_kernel.pyi`. The mutex only makes the type `Sync`, which arrow-json's decoder is not.
+#[pyclass(module = "pyspark_pulsar._kernel")]
+pub struct Decoder(Mutex<decode::Decoder>);
+
+impl Decoder {
+    fn inner(&mut self) -> &mut decode::Decoder {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Decoder {
+    #[new]
+    #[pyo3(signature = (output_schema, *, topic, partition, value_type, value_schema=None, reader_document=None,
+                        batch_rows=16384, start=None, end=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        output_schema: &Bound<'_, PyAny>,
+        topic: String,
+        partition: i32,
+        value_type: String,
+        value_schema: Option<&Bound<'_, PyAny>>,
+        reader_document: Option<String>,
+        batch_rows: usize,
+        start: Option<Position>,
+        end: Option<Position>,
+    ) -> PyResult<Self> {
+        let options = decode::DecoderOptions {
+            output_schema: import_schema(output_schema)?,
+            topic,
+            partition,
+            value_type,
+            value_schema: value_schema.map(import_schema).transpose()?,
+            reader_document,
+            batch_rows,
+            range: Range { start, end },
+        };
+        Ok(Self(Mutex::new(decode::Decoder::new(options)?)))
+    }
+
+    fn add_writer_schema(&mut self, py: Python<'_>, version: &[u8], document: &str) -> PyResult<()> {
+        let decoder = self.inner();
+        Ok(py.detach(|| decoder.add_writer_schema(version, document))?)
+    }
+
+    fn unknown_versions<'py>(
+        &mut self,
+        py: Python<'py>,
+        entries: &mut EntryBatch,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let (decoder, entries) = (self.inner(), &mut entries.0);
+        let versions = py.detach(move || decoder.unknown_versions(entries))?;
+        Ok(versions.iter().map(|version| PyBytes::new(py, version)).collect())
+    }
+
+    fn push(&mut self, entries: &mut EntryBatch) {
+        self.inner().push(&mut entries.0);
+    }
+
+    fn next_batch(&mut self, py: Python<'_>, flush: bool) -> PyResult<Option<ArrowBatch>> {
+        let decoder = self.inner();
+        Ok(py.detach(|| decoder.next_batch(flush))?.map(ArrowBatch))
+    }
+}
+
+/// See `_kernel.pyi`.
+#[pyclass(frozen, get_all, module = "pyspark_pulsar._kernel")]
+pub struct SendFrames {
+    partition: usize,
+    frames: Py<PyBytes>,
+    first_sequence_id: u64,
+    last_sequence_id: u64,
+    sequence_ids: Vec<u64>,
+    num_messages: usize,
+}
+
+impl SendFrames {
+    fn new(py: Python<'_>, sent: encode::SendFrames) -> Self {
+        Self {
+            partition: sent.partition,
+            frames: PyBytes::new(py, &sent.frames).unbind(),
+            first_sequence_id: sent.first_sequence_id,
+            last_sequence_id: sent.last_sequence_id,
+            sequence_ids: sent.sequence_ids,
+            num_messages: sent.num_messages,
+        }
+    }
+}
+
+/// See `_kernel.pyi`.
+#[pyclass(module = "pyspark_pulsar._kernel")]
+pub struct Encoder(encode::Encoder);
+
+#[pymethods]
+impl Encoder {
+    #[new]
+    #[pyo3(signature = (input_schema, *, value_type, value_schema=None, document=None, partitions,
+                        compression="NONE", batching_max_messages=1000, batching_max_bytes=131_072,
+                        max_message_bytes=5_242_880))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        input_schema: &Bound<'_, PyAny>,
+        value_type: String,
+        value_schema: Option<&Bound<'_, PyAny>>,
+        document: Option<String>,
+        partitions: usize,
+        compression: &str,
+        batching_max_messages: usize,
+        batching_max_bytes: usize,
+        max_message_bytes: usize,
+    ) -> PyResult<Self> {
+        let options = encode::EncoderOptions {
+            input_schema: import_schema(input_schema)?,
+            value_type,
+            value_schema: value_schema.map(import_schema).transpose()?,
+            document,
+            partitions,
+            compression: compression.to_owned(),
+            batching_max_messages,
+            batching_max_bytes,
+            max_message_bytes,
+        };
+        Ok(Self(encode::Encoder::new(&options)?))
+    }
+
+    #[pyo3(signature = (partition, *, producer_id, producer_name, next_sequence_id, schema_version))]
+    fn set_producer(
+        &mut self,
+        partition: usize,
+        producer_id: u64,
+        producer_name: String,
+        next_sequence_id: u64,
+        schema_version: Option<Vec<u8>>,
+    ) -> PyResult<()> {
+        let producer = encode::Producer { producer_id, producer_name, next_sequence_id, schema_version };
+        Ok(self.0.set_producer(partition, producer)?)
+    }
+
+    fn encode(
+        &mut self,
+        py: Python<'_>,
+        batch: &Bound<'_, PyAny>,
+        publish_time_ms: i64,
+    ) -> PyResult<Vec<SendFrames>> {
+        let batch = import_batch(batch)?;
+        let publish_time = u64::try_from(publish_time_ms)
+            .map_err(|_| KernelError::payload("publish_time_ms: expected a time after 1970"))?;
+        let sent = py.detach(|| self.0.encode(&batch, publish_time))?;
+        Ok(sent.into_iter().map(|frames| SendFrames::new(py, frames)).collect())
+    }
+}

@@ -1,0 +1,52 @@
+//! The Python face: the only module that names pyo3.
+//!
+//! `_kernel.pyi` is the contract. Everything that does work lets the interpreter lock go; arguments are
+//! copied or taken over before.
+
+mod capsule;
+mod classes;
+mod codecs;
+
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+use crate::error::KernelError;
+
+pyo3::create_exception!(_kernel, KernelException, PyException);
+
+impl From<KernelError> for PyErr {
+    fn from(error: KernelError) -> Self {
+        Python::attach(|py| {
+            let exception = KernelException::new_err(error.message.clone());
+            let value = exception.value(py);
+            let (ledger, entry, batch_index) =
+                error.at.map_or((-1, -1, -1), |at| (at.ledger, at.entry, at.batch_index));
+            let row = error.row.map_or(-1, |row| row as i64);
+            let set = value
+                .setattr("kind", error.kind.name())
+                .and_then(|()| value.setattr("message", &error.message))
+                .and_then(|()| value.setattr("ledger", ledger))
+                .and_then(|()| value.setattr("entry", entry))
+                .and_then(|()| value.setattr("batch_index", batch_index))
+                .and_then(|()| value.setattr("row", row));
+            set.err().unwrap_or(exception)
+        })
+    }
+}
+
+#[pymodule(gil_used = false)]
+fn _kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let error = py.get_type::<KernelException>();
+    error.setattr("__name__", "KernelError")?;
+    error.setattr("__qualname__", "KernelError")?;
+    error.setattr("__module__", "pyspark_pulsar._kernel")?;
+    module.add("KernelError", error)?;
+    module.add_class::<classes::EntryBatch>()?;
+    module.add_class::<classes::FrameDecoder>()?;
+    module.add_class::<codecs::Decoder>()?;
+    module.add_class::<codecs::Encoder>()?;
+    module.add_class::<codecs::SendFrames>()?;
+    module.add_class::<capsule::ArrowBatch>()?;
+    Ok(())
+}

@@ -1,0 +1,118 @@
+"""Writes the pages of docs/ that repeat what the code says: the options and the errors.
+
+Run it as `python scripts/generate_docs.py`. With `--check` it writes nothing and exits with 1 if a page is not
+what would be written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import MISSING, fields
+from pathlib import Path
+
+from pyspark_pulsar import errors
+from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.options import ConnectionOptions, OptionField, ReadOptions, WriteOptions, option_fields
+
+ROOT = Path(__file__).resolve().parent.parent
+
+_NOTICE = "<!-- Written by scripts/generate_docs.py (`make docs`). Change the code, not this page. -->"
+
+_OPTIONS_HEAD = """\
+# Options
+
+Options are strings, as everywhere in Spark, and their names are not case-sensitive. They are read on the
+driver before anything is connected. An option that is unknown, malformed, or given twice under two names is
+an `OptionError`; a near miss gets a suggestion. Spark's own options, such as `checkpointLocation`, stay
+Spark's.
+"""
+
+_ERRORS_HEAD = """\
+# Errors
+
+Everything that this package raises on purpose is a `pyspark_pulsar.PulsarError`. A message says what was
+expected, what was found, where (topic, ledger, entry), and what to do. Most faults of a call are found on
+the driver, before a task starts.
+
+Spark puts an exception of its own around an error of a Python data source. The name and the text below are
+in the message of that exception; the class itself is not what `except` sees.
+"""
+
+
+def pages() -> dict[Path, str]:
+    """The generated pages: path to text."""
+    return {ROOT / "docs" / "options.md": options_page(), ROOT / "docs" / "errors.md": errors_page()}
+
+
+def options_page() -> str:
+    shared = set(option_fields(ConnectionOptions))
+    sections = [
+        ("Connection: reading and writing", ConnectionOptions, shared),
+        ("Reading", ReadOptions, set(option_fields(ReadOptions)) - shared),
+        ("Writing", WriteOptions, set(option_fields(WriteOptions)) - shared),
+    ]
+    lines = [_NOTICE, _OPTIONS_HEAD]
+    for title, scope, names in sections:
+        lines += [f"## {title}", "", "| Option | Default | Value | Meaning |", "|---|---|---|---|"]
+        lines += list(_option_rows(scope, names))
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _option_rows(scope: type[ConnectionOptions], names: Iterable[str]) -> Iterator[str]:
+    options = option_fields(scope)
+    wanted = set(names)
+    for field in fields(scope):
+        if field.name in wanted:
+            option = options[field.name]
+            keys = ", also ".join(f"`{key}`" for key in (option.key, *option.aliases))
+            yield f"| {keys} | {_default(field.default)} | {_accepted(option)} | {_cell(option.doc)} |"
+
+
+def _default(value: object) -> str:
+    if value is MISSING:
+        return "required"
+    return "none" if value is None else f"`{value}`"
+
+
+def _accepted(option: OptionField) -> str:
+    """What the parser itself says when it is given nothing."""
+    try:
+        option.parse("")
+    except ValueError as expected:
+        return _cell(str(expected))
+    return "any text"
+
+
+def errors_page() -> str:
+    lines = [_NOTICE, _ERRORS_HEAD, "| Error | Is a | Meaning |", "|---|---|---|"]
+    for name, kind in inspect.getmembers(errors, inspect.isclass):
+        if issubclass(kind, PulsarError):
+            bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
+            lines.append(f"| `{name}` | {bases} | {_cell(inspect.getdoc(kind) or '')} |")
+    return "\n".join([*lines, ""])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    arguments.add_argument("--check", action="store_true", help="write nothing, compare")
+    check = arguments.parse_args().check
+    stale = [path for path, text in pages().items() if not path.exists() or path.read_text() != text]
+    for path in stale:
+        if check:
+            print(f"{path.relative_to(ROOT)} is stale; run scripts/generate_docs.py")
+        else:
+            path.write_text(pages()[path])
+            print(f"wrote {path.relative_to(ROOT)}")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

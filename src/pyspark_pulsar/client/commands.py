@@ -1,0 +1,42 @@
+"""Numbers and frames of the protocol's commands, and which answer has which shape.
+
+Numbers: `BaseCommand.Type` of the protocol specification.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from pyspark_pulsar.client.wire import commands_pb2 as wire
+
+CONNECT, CONNECTED, PRODUCER, SEND_RECEIPT, SEND_ERROR = 2, 3, 5, 7, 8
+SUBSCRIBE, FLOW, SUCCESS, ERROR, CLOSE_PRODUCER, CLOSE_CONSUMER = 4, 11, 13, 14, 15, 16
+PRODUCER_SUCCESS, PING, PONG = 17, 18, 19
+PARTITIONED_METADATA, LOOKUP, GET_LAST_MESSAGE_ID, GET_TOPICS_OF_NAMESPACE, GET_SCHEMA = 21, 23, 29, 32, 34
+
+REQUESTS = {
+    SUBSCRIBE: "subscribe",
+    PRODUCER: "producer",
+    CLOSE_PRODUCER: "close_producer",
+    CLOSE_CONSUMER: "close_consumer",
+    PARTITIONED_METADATA: "partitionMetadata",
+    LOOKUP: "lookupTopic",
+    GET_LAST_MESSAGE_ID: "getLastMessageId",
+    GET_TOPICS_OF_NAMESPACE: "getTopicsOfNamespace",
+    GET_SCHEMA: "getSchema",
+}
+ANSWERS = {
+    SUCCESS: "success",
+    PRODUCER_SUCCESS: "producer_success",
+    22: "partitionMetadataResponse",
+    24: "lookupTopicResponse",
+    30: "getLastMessageIdResponse",
+    33: "getTopicsOfNamespaceResponse",
+    35: "getSchemaResponse",
+}
+
+
+def frame(command: wire.BaseCommand) -> bytes:
+    """`u32 total, u32 command size, BaseCommand`; sizes do not count themselves."""
+    body = command.SerializeToString()
+    return struct.pack(">II", len(body) + 4, len(body)) + body

@@ -1,0 +1,138 @@
+"""The references of these tests: the official clients and the admin REST API of the server."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pulsar as official_client
+import urllib3
+
+from pyspark_pulsar.standalone import LocalPulsar
+
+_JAVA_SOURCE = Path(__file__).parent / "java" / "OfficialClient.java"
+_WAIT_SECONDS = 60.0
+
+
+class Admin:
+    """The requests to the admin REST API that tests need; raises AssertionError for an unexpected status."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._http = urllib3.PoolManager()
+
+    def request(self, method: str, path: str, body: Any = None) -> urllib3.BaseHTTPResponse:
+        return self._http.request(method, f"{self._url}/admin/v2/{path}", json=body, redirect=True)
+
+    def _must(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self.request(method, path, body)
+        assert answer.status < 300, f"{method} {path}: {answer.status} {answer.data!r}"
+        return json.loads(answer.data) if answer.data else None
+
+    def create(self, topic: str) -> None:
+        self._must("PUT", _path("persistent", topic))
+
+    def create_partitioned(self, topic: str, partitions: int) -> None:
+        self._must("PUT", _path("persistent", topic) + "/partitions", partitions)
+
+    def update_partitions(self, topic: str, partitions: int) -> None:
+        self._must("POST", _path("persistent", topic) + "/partitions", partitions)
+
+    def delete(self, topic: str) -> None:
+        self._must("DELETE", _path("persistent", topic) + "?force=true")
+
+    def topics(self) -> set[str]:
+        """Every topic of public/default, partitions and partitioned topics alike."""
+        plain = self._must("GET", "persistent/public/default")
+        return set(plain) | set(self._must("GET", "persistent/public/default/partitioned"))
+
+    def entries(self, topic: str) -> int:
+        """Entries ever added to one topic partition."""
+        stats = self._must("GET", _path("persistent", topic) + "/internalStats")
+        return int(stats["numberOfEntries"])
+
+    def subscriptions(self, topic: str) -> list[str]:
+        return list(self._must("GET", _path("persistent", topic) + "/subscriptions"))
+
+    def schema(self, topic: str) -> dict[str, Any] | None:
+        answer = self.request("GET", _path("schemas", topic) + "/schema")
+        return None if answer.status == 404 else dict(json.loads(answer.data))
+
+    def register(self, topic: str, kind: str, document: str = "", **properties: str) -> None:
+        body = {"type": kind, "schema": document, "properties": properties}
+        self._must("POST", _path("schemas", topic) + "/schema", body)
+
+
+def _path(kind: str, topic: str) -> str:
+    tenant, namespace, local = topic.removeprefix("persistent://").split("/", 2)
+    return f"{kind}/{tenant}/{namespace}/{quote(local, safe='')}"
+
+
+class JavaClient:
+    """Runs jobs of java/OfficialClient.java in a JVM with the jars of the server's distribution."""
+
+    def __init__(self, server: LocalPulsar) -> None:
+        self._server = server
+
+    def run(self, *jobs: dict[str, Any]) -> list[list[dict[str, Any]]]:
+        command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{self._server.home}/lib/*"]
+        # Without a configuration Log4j prints errors only, and to standard output.
+        command += ["-Dlog4j2.level=OFF", "-Dlog4j.configurationFile=none", str(_JAVA_SOURCE)]
+        done = subprocess.run(
+            [*command, self._server.service_url],
+            input=json.dumps(jobs),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return list(json.loads(done.stdout.splitlines()[-1]))
+
+    def produce(self, topic: str, schema: str, messages: list[dict[str, Any]], **job: Any) -> None:
+        self.run({"do": "produce", "topic": topic, "schema": schema, "messages": messages, **job})
+
+    def read(self, topic: str, schema: str) -> list[dict[str, Any]]:
+        return self.run({"do": "read", "topic": topic, "schema": schema})[0]
+
+
+def as_base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def instant(milliseconds: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp(milliseconds // 1000, dt.UTC) + dt.timedelta(
+        milliseconds=milliseconds % 1000
+    )
+
+
+def messages_of(
+    client: official_client.Client, topic: str, schema: official_client.schema.Schema | None = None
+) -> Iterator[official_client.Message]:
+    """Everything in a topic, partitioned or not, through the official Reader; partitions are interleaved."""
+    reader = client.create_reader(
+        topic,
+        official_client.MessageId.earliest,
+        schema=schema or official_client.schema.BytesSchema(),
+        receiver_queue_size=5000,
+    )
+    try:
+        while reader.has_message_available():
+            yield reader.read_next(timeout_millis=30_000)
+    finally:
+        reader.close()
+
+
+def await_true(what: str, condition: Callable[[], bool], seconds: float = _WAIT_SECONDS) -> None:
+    """Return as soon as `condition` holds; fail naming `what` when it does not within `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what}: did not come true within {seconds:.0f} s"
+        time.sleep(0.05)

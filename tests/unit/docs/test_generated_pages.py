@@ -1,0 +1,26 @@
+import importlib.util
+from types import ModuleType
+
+from fixtures.doc_pages import ROOT
+
+from pyspark_pulsar.options import ReadOptions, WriteOptions, option_fields
+
+
+def _generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "scripts" / "generate_docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_generated_pages_are_what_the_code_says():
+    for page, text in _generator().pages().items():
+        assert page.read_text() == text, f"{page} is stale; run scripts/generate_docs.py"
+
+
+def test_the_options_page_has_a_row_for_every_option():
+    rows = [line for line in (ROOT / "docs" / "options.md").read_text().splitlines() if line.startswith("| `")]
+    options = {option.key for scope in (ReadOptions, WriteOptions) for option in option_fields(scope).values()}
+    assert {row.split("`")[1] for row in rows} == options

@@ -1,0 +1,62 @@
+"""Options: parsed once, with words for whatever is wrong."""
+
+import pytest
+
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.options import ConnectionOptions, ReadOptions, WriteOptions, option_fields, parse_options
+
+SERVICE = {"service.url": "pulsar://localhost:6650"}
+
+
+def test_defaults_and_keys_in_any_case() -> None:
+    options = parse_options(ReadOptions, {"SERVICE.URL": "pulsar://h:1", "Topic": "orders"})
+    assert options.service_url == "pulsar://h:1"
+    assert options.topic == "orders"
+    assert options.starting_offsets is None
+
+
+def test_aliases_of_peers() -> None:
+    options = parse_options(ReadOptions, {"serviceUrl": "pulsar://h:1", "subscribe": "a, b"})
+    assert options.topics == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"topic": "a"}, "'service.url' is missing"),
+        ({**SERVICE, "topik": "a"}, "did you mean 'topic'"),
+        ({**SERVICE, "startingOffset": "earliest", "topic": "a"}, "did you mean 'startingOffsets'"),
+        ({**SERVICE, "zzz": "1", "topic": "a"}, "known are"),
+        (SERVICE, "got none of them"),
+        ({**SERVICE, "topic": "a", "topics": "b"}, "got topic and topics"),
+        ({**SERVICE, "topic": "a", "topicsPattern": "b"}, "got topic and topicsPattern"),
+        ({**SERVICE, "serviceUrl": "pulsar://h:1", "topic": "a"}, "mean the same"),
+        ({"service.url": "http://h:1", "topic": "a"}, "expected pulsar://host:port"),
+        ({**SERVICE, "topic": " "}, "a text that is not empty"),
+        ({**SERVICE, "topics": " , "}, "a comma-separated list"),
+        ({**SERVICE, "topic": "a", "batchRows": "0"}, "a whole number from 1 to 1000000"),
+        ({**SERVICE, "topic": "a", "pollTimeoutMs": "soon"}, "a whole number from 1"),
+    ],
+)
+def test_read_options_refused(given: dict[str, str], words: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        parse_options(ReadOptions, given)
+    assert words in str(caught.value)
+
+
+def test_write_options() -> None:
+    options = parse_options(
+        WriteOptions, {**SERVICE, "topic": "a", "pulsar.producer.compressionType": "zstd"}
+    )
+    assert options.compression_type == "ZSTD"
+    with pytest.raises(OptionError, match="one of avro, json"):
+        parse_options(WriteOptions, {**SERVICE, "topic": "a", "valueFormat": "parquet"})
+    with pytest.raises(OptionError, match="'topic' is missing"):
+        parse_options(WriteOptions, SERVICE)
+
+
+@pytest.mark.parametrize("scope", [ConnectionOptions, ReadOptions, WriteOptions])
+def test_every_option_is_explained_and_no_key_means_two_things(scope: type[ConnectionOptions]) -> None:
+    keys = [key.lower() for option in option_fields(scope).values() for key in (option.key, *option.aliases)]
+    assert len(keys) == len(set(keys))
+    assert all(option.doc.endswith(".") for option in option_fields(scope).values())
