@@ -95,12 +95,28 @@ test-unit: $(BUILD_DONE) ## Tests that need no server
 test-integration: server ## Tests against a real Pulsar server
 	$(BIN)/python -m pytest tests/integration
 
+.PHONY: docs
+docs: $(BUILD_DONE) ## Write the generated pages and build the site into site/
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/docs.txt
+	$(BIN)/python scripts/generate_docs.py
+	$(BIN)/mkdocs build --strict --quiet
+
+# Code that a newer grpcio-tools generates asks for a newer protobuf than users have.
+.PHONY: protocol
+protocol: $(VENV_DONE) ## Generate the protocol's commands from commands.proto
+	$(PYTHON) -m venv .venv/protocol
+	.venv/protocol/bin/python -m pip install --quiet grpcio-tools==1.76.0
+	.venv/protocol/bin/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src \
+	  src/pyspark_pulsar/client/wire/commands.proto
+
 .PHONY: lock
-lock: ## Choose new versions for requirements/dev.txt (needs uv)
+lock: ## Choose new versions for requirements/*.txt (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet --output-file requirements/dev.txt
+	uv pip compile --group docs --constraint requirements/dev.txt --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet --output-file requirements/docs.txt
 
 .PHONY: clean
 clean: ## Remove what was built in this clone; the cache outside of it stays
-	rm -rf .venv dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -f src/pyspark_pulsar/_kernel*.so

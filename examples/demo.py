@@ -97,6 +97,7 @@ def run(server: LocalPulsar, seconds: float, checkpoint: str) -> int:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
@@ -138,7 +139,7 @@ def show_until_closed(
     spark: SparkSession, server: LocalPulsar, feeder: Feeder, query: StreamingQuery
 ) -> None:
     """Print the newest counts while the stream runs, until all words are counted or the deadline passes."""
-    shown = -1
+    shown = 0
     fed = None
     while query.isActive:
         counts = counts_so_far(spark, server)

@@ -9,7 +9,7 @@ a batch has batch index -1 in `__messageId` (as in Pulsar's own clients) and cou
 position.
 """
 
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 class ArrowSchemaExportable(Protocol):
     """Anything with the Arrow PyCapsule schema method, e.g. `pyarrow.Schema`."""
@@ -21,7 +21,7 @@ class ArrowArrayExportable(Protocol):
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
 
-Position = tuple[int, int, int]
+Position: TypeAlias = tuple[int, int, int]
 
 class KernelError(Exception):
     """What the kernel refuses. `codec` turns it into a `PulsarError` that names the topic.

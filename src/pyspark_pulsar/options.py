@@ -16,6 +16,9 @@ from pyspark_pulsar.errors import OptionError
 
 T = TypeVar("T", bound="ConnectionOptions")
 
+# Spark hands its own options of a streaming query over with ours.
+_OPTIONS_OF_SPARK = frozenset({"checkpointlocation", "queryname"})
+
 
 @dataclass(frozen=True, slots=True)
 class OptionField:
@@ -229,6 +232,8 @@ def parse_options(scope: type[T], given: Mapping[str, str]) -> T:
     values: dict[str, Any] = {}
     seen: dict[str, str] = {}
     for key, text in given.items():
+        if key.lower() in _OPTIONS_OF_SPARK:
+            continue
         field_name = by_key.get(key.lower())
         if field_name is None:
             raise OptionError(_unknown(key, scope))

@@ -2,7 +2,7 @@
 
 Widening fits, narrowing does not. What only a value can show is left to the encoder, which refuses the
 row: null for a required field, a string that is no symbol of an enum, bytes of another length than the
-fixed. Timestamps and times of day fit coarser units and lose the digits below them, since Spark itself
+fixed. Timestamps and times of day fit coarser units and lose the digits below them (towards zero), since Spark itself
 knows only microseconds and most Pulsar schemas only milliseconds.
 """
 

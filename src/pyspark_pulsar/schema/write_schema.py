@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final
 
 import pyarrow as pa
@@ -128,13 +129,22 @@ def _absent_defaults(
         if field.name in given or default is None:
             continue
         if isinstance(default, str) and not types.is_string(field.type):
-            default = default.encode("latin-1", "replace")  # Avro writes bytes as code points 0 to 255.
+            default = _bytes_default(default, field.type)
         try:
             pa.scalar(default, field.type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             faults.append(f"{field.name} ({field.type}) is missing and its default cannot be written; add it")
         usable.append((field.name, default))
     return usable, faults
+
+
+def _bytes_default(text: str, kind: pa.DataType) -> bytes | Decimal:
+    """Avro writes the default of bytes and fixed as code points 0 to 255; decimals lie in such bytes."""
+    data = text.encode("latin-1", "replace")
+    if not types.is_decimal(kind):
+        return data
+    unscaled = Decimal(int.from_bytes(data, "big", signed=True)).as_tuple()
+    return Decimal((unscaled.sign, unscaled.digits, -kind.scale))
 
 
 def _check_primitive(values: list[pa.Field], primitive: Primitive, info: SchemaInfo, topic: str) -> None:

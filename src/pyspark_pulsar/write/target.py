@@ -8,9 +8,13 @@ import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.producer import Producer
+from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.write_schema import WriteSchema, resolve_write_schema
 from pyspark_pulsar.topic import TopicName, TopicPartition
+
+# As in a read: an unreachable broker should fail a query that is being written at a desk within seconds.
+_PLANNING_PATIENCE_MS = 5_000
 
 
 @dataclass(frozen=True)
@@ -29,10 +33,17 @@ def settle_target(options: WriteOptions, columns: pa.Schema) -> Target:
     """Create the topic if there is none, register its schema if it has none, and check the columns.
 
     A topic that is missing is created as the broker's auto-creation policy says. Raises `SchemaError` for
-    columns that do not fit, `TopicNotFoundError` when the broker does not create topics by itself.
+    columns that do not fit, `OptionError` for a topic that is not persistent, `TopicNotFoundError` when the
+    broker does not create topics by itself.
     """
     topic = TopicName.parse(options.topic)
-    with BrokerClient(options) as client:
+    if not topic.is_persistent:
+        raise OptionError(
+            f"topic {topic}: expected a persistent topic, got a non-persistent one, which stores no messages; "
+            f"make it persistent"
+        )
+    patience_ms = min(_PLANNING_PATIENCE_MS, options.operation_timeout_ms)
+    with BrokerClient(options, patience_ms=patience_ms) as client:
         schema = resolve_write_schema(
             columns,
             client.schema(topic.without_partition()),

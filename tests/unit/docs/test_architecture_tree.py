@@ -36,19 +36,19 @@ def _text(folder: Path) -> str:
     return f"{folder.relative_to(ROOT).as_posix()}/"
 
 
-def test_everything_in_the_tree_exists_and_is_described():
+def test_everything_in_the_tree_exists_and_is_described() -> None:
     for path, what in _tree().items():
         found = ROOT / path
         assert found.is_dir() if path.endswith("/") else found.is_file(), path
         assert what, f"{path} has no description"
 
 
-def test_every_folder_of_the_product_is_in_the_tree():
+def test_every_folder_of_the_product_is_in_the_tree() -> None:
     product = _folders("src/pyspark_pulsar") | _folders("kernel/src")
     assert not product - _tree().keys()
 
 
-def test_every_module_at_the_top_of_the_package_is_in_the_tree():
+def test_every_module_at_the_top_of_the_package_is_in_the_tree() -> None:
     package = ROOT / "src" / "pyspark_pulsar"
     modules = {
         path.relative_to(ROOT).as_posix() for path in package.iterdir() if path.suffix in {".py", ".pyi"}
@@ -56,6 +56,6 @@ def test_every_module_at_the_top_of_the_package_is_in_the_tree():
     assert not modules - _tree().keys()
 
 
-def test_every_kind_of_test_is_in_the_tree():
+def test_every_kind_of_test_is_in_the_tree() -> None:
     kinds = {_text(folder) for folder in (ROOT / "tests").iterdir() if any(folder.glob("**/*.py"))}
     assert not kinds - _tree().keys()

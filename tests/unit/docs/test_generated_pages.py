@@ -15,12 +15,16 @@ def _generator() -> ModuleType:
     return module
 
 
-def test_the_generated_pages_are_what_the_code_says():
+def test_the_generated_pages_are_what_the_code_says() -> None:
     for page, text in _generator().pages().items():
         assert page.read_text() == text, f"{page} is stale; run scripts/generate_docs.py"
 
 
-def test_the_options_page_has_a_row_for_every_option():
-    rows = [line for line in (ROOT / "docs" / "options.md").read_text().splitlines() if line.startswith("| `")]
-    options = {option.key for scope in (ReadOptions, WriteOptions) for option in option_fields(scope).values()}
+def test_the_options_page_has_a_row_for_every_option() -> None:
+    rows = [
+        line for line in (ROOT / "docs" / "options.md").read_text().splitlines() if line.startswith("| `")
+    ]
+    options = {
+        option.key for scope in (ReadOptions, WriteOptions) for option in option_fields(scope).values()
+    }
     assert {row.split("`")[1] for row in rows} == options

@@ -14,7 +14,7 @@ def _anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_inside_the_repository_lead_somewhere(page):
+def test_links_inside_the_repository_lead_somewhere(page: Path) -> None:
     broken = []
     for link in _LINK.findall(prose(page)):
         if "://" in link:
@@ -26,22 +26,24 @@ def test_links_inside_the_repository_lead_somewhere(page):
     assert not broken
 
 
-def test_pages_of_the_site_link_only_inside_the_site():
+def test_pages_of_the_site_link_only_inside_the_site() -> None:
     docs = ROOT / "docs"
     for page in docs.rglob("*.md"):
         for link in _LINK.findall(prose(page)):
             if "://" not in link:
-                assert (page.parent / link.partition("#")[0]).resolve().is_relative_to(docs), f"{page}: {link}"
+                assert (page.parent / link.partition("#")[0]).resolve().is_relative_to(docs), (
+                    f"{page}: {link}"
+                )
 
 
-def test_every_page_is_in_the_navigation():
+def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text()
     docs = ROOT / "docs"
     absent = [str(page.relative_to(docs)) for page in docs.rglob("*.md")]
     assert not [page for page in absent if f" {page}\n" not in navigation]
 
 
-def test_make_targets_that_pages_name_exist():
+def test_make_targets_that_pages_name_exist() -> None:
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = {a or b for page in PAGES for a, b in _MAKE.findall(page.read_text())}
     assert {"demo", "test"} <= named <= targets

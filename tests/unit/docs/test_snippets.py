@@ -4,13 +4,13 @@ from collections.abc import Iterator
 import pytest
 from fixtures.doc_pages import PAGES, Snippet, snippets
 
-from pyspark_pulsar.options import ReadOptions, WriteOptions, option_fields
+from pyspark_pulsar.options import ConnectionOptions, ReadOptions, WriteOptions, option_fields
 
 SNIPPETS = [snippet for page in PAGES for snippet in snippets(page)]
 SPARKS_OWN = {"checkpointlocation"}
 
 
-def _known(*scopes) -> set[str]:
+def _known(*scopes: type[ConnectionOptions]) -> set[str]:
     options = [option for scope in scopes for option in option_fields(scope).values()]
     return {key.lower() for option in options for key in (option.key, *option.aliases)} | SPARKS_OWN
 
@@ -56,7 +56,12 @@ def _options(code: str) -> Iterator[tuple[str, set[str]]]:
 
 
 def _unknown(code: str) -> list[str]:
-    scopes = {"read": ReadOptions, "readStream": ReadOptions, "write": WriteOptions, "writeStream": WriteOptions}
+    scopes = {
+        "read": ReadOptions,
+        "readStream": ReadOptions,
+        "write": WriteOptions,
+        "writeStream": WriteOptions,
+    }
     faults = []
     for key, chain in _options(code):
         used = [scope for name, scope in scopes.items() if name in chain] or [ReadOptions, WriteOptions]
@@ -66,17 +71,17 @@ def _unknown(code: str) -> list[str]:
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=str)
-def test_a_snippet_compiles_and_uses_known_options(snippet: Snippet):
+def test_a_snippet_compiles_and_uses_known_options(snippet: Snippet) -> None:
     compile(snippet.code, str(snippet), "exec")
     assert not _unknown(snippet.code)
 
 
-def test_there_are_snippets_and_some_run():
+def test_there_are_snippets_and_some_run() -> None:
     assert len(SNIPPETS) >= 8
     assert sum(snippet.runs for snippet in SNIPPETS) >= 6
 
 
-def test_the_check_of_options_sees_unknown_ones():
+def test_the_check_of_options_sees_unknown_ones() -> None:
     assert _unknown('spark.read.format("pulsar").option("servce.url", "x").load()') == ["servce.url"]
     assert _unknown('df.write.options(**{"startingOffsets": "earliest"})') == ["startingOffsets"]
     assert not _unknown('spark.readStream.option("SERVICEURL", "x")')

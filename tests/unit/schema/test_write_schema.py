@@ -1,5 +1,6 @@
 import json
 import pickle
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -101,6 +102,16 @@ def test_all_mismatches_are_listed_at_once() -> None:
         "  - user (string) is required by the topic's schema and missing; add it",
         "  - at is timestamp[us], the topic's schema wants timestamp[ms, tz=UTC]; cast it",
     ]
+
+
+def test_decimal_default() -> None:
+    price = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
+    fields = [{"name": "a", "type": "int"}, {"name": "b", "type": price, "default": "\u00ff\u0085"}]
+    info = SchemaInfo(
+        "x", SchemaType.AVRO, json.dumps({"type": "record", "name": "R", "fields": fields}).encode()
+    )
+    found = resolve_write_schema(pa.schema([("a", pa.int32())]), info, topic="t")
+    assert found.defaults == (("b", Decimal("-1.23")),)
 
 
 def test_default_that_cannot_be_written_is_a_mismatch() -> None:

@@ -67,27 +67,32 @@ def test_a_foreign_process_with_the_same_id_is_left_alone(sleeper: "subprocess.P
     assert sleeper.poll() is None
 
 
-def _watched(parent_code: str) -> tuple["subprocess.Popen[str]", int]:
+def _watched() -> tuple["subprocess.Popen[str]", int]:
     """A parent that starts a watchdog over a sleeping command, and the process id of that command."""
     command = [sys.executable, "-I", "-S", watchdog.__file__]
     code = (
         "import os, subprocess, sys, time\n"
         f"dog = subprocess.Popen([*{command!r}, str(os.getpid()), *{_SLEEP!r}], stdout=subprocess.PIPE,\n"
         "    stderr=subprocess.DEVNULL, start_new_session=True)\n"
-        "print(int(dog.stdout.readline()), flush=True)\n" + parent_code
+        "print(int(dog.stdout.readline()), flush=True)\n"
+        "sys.stdin.read()"
     )
-    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert parent.stdout is not None
     return parent, int(parent.stdout.readline())
 
 
 @pytest.mark.parametrize("death", ["killed", "ends"])
 def test_the_watchdog_ends_the_command_with_its_parent(death: str) -> None:
-    parent, pid = _watched("time.sleep(600)" if death == "killed" else "sys.stdin.read()")
+    parent, pid = _watched()
     command = ProcessIdentity.of(pid)
     assert command is not None
-    with parent:
-        parent.kill()
+    assert command.alive()
+    with parent:  # leaving the block closes its standard input, at which it ends by itself
+        if death == "killed":
+            parent.kill()
     give_up = time.monotonic() + 15
     while command.alive() and time.monotonic() < give_up:
         time.sleep(0.05)

@@ -6,6 +6,7 @@ the decoder, so a reconnect neither loses nor repeats a row: it subscribes again
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -64,8 +65,8 @@ class BrokerEntries:
             return None
         if entries is None or entries.last is None:
             return None
-        self._give_back(consumer, entries.num_messages)
         self._next = max(self._next, after_entry(*entries.last))
+        self._give_back(consumer, entries.num_messages)
         return entries
 
     def _subscribed(self, deadline: float) -> EntryConsumer:
@@ -80,9 +81,12 @@ class BrokerEntries:
 
     def _give_back(self, consumer: EntryConsumer, messages: int) -> None:
         self._used += messages
-        if self._used >= self._permits // 2:
+        if self._used < self._permits // 2:
+            return
+        # What was received counts all the same; the next call finds the consumer gone and comes again.
+        with contextlib.suppress(ConnectionFailed):
             consumer.allow(self._used)
-            self._used = 0
+        self._used = 0
 
     def _check_still_there(self) -> None:
         """The range was planned up to a message that consumers could see. Raises `DataLossError` when the

@@ -1,0 +1,203 @@
+//! Entry layout: metadata, checksum, codecs, batches, ranges.
+
+mod common;
+
+use _kernel::decode::Decoder;
+use _kernel::error::{ErrorKind, MessageRef};
+use _kernel::metadata::SingleMetadata;
+use _kernel::select::Range;
+use _kernel::wire::{put_bytes, put_number};
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
+use common::*;
+
+fn numbers(batch: &RecordBatch, column: &str) -> Vec<Option<i64>> {
+    batch.column_by_name(column).unwrap().as_primitive::<Int64Type>().iter().collect()
+}
+
+fn times(batch: &RecordBatch, column: &str) -> Vec<Option<i64>> {
+    batch.column_by_name(column).unwrap().as_primitive::<TimestampMicrosecondType>().iter().collect()
+}
+
+fn keys(batch: &RecordBatch, column: &str) -> Vec<Option<Vec<u8>>> {
+    batch.column_by_name(column).unwrap().as_binary::<i32>().iter().map(|v| v.map(<[u8]>::to_vec)).collect()
+}
+
+fn indexes(batch: &RecordBatch) -> Vec<i32> {
+    let ids = batch.column_by_name("__messageId").unwrap().as_struct();
+    ids.column_by_name("batchIndex").unwrap().as_primitive::<Int32Type>().values().to_vec()
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+}
+
+/// Entries made by Pulsar's own Java classes, each codec, batched and not.
+#[test]
+fn reads_what_java_wrote() {
+    let golden = include_str!("data/java_entries.tsv");
+    assert_eq!(golden.lines().count(), 10);
+    for line in golden.lines() {
+        let [codec, kind, bytes] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let batch =
+            &decode_all(string_options(), &[hex(bytes)]).unwrap_or_else(|e| panic!("{codec}: {e}"))[0];
+        let long = "-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+        assert_eq!(strings(batch, "__producerName")[0].as_deref(), Some("java-producer"));
+        assert_eq!(numbers(batch, "__schemaVersion")[0], Some(3));
+        assert_eq!(times(batch, "__publishTime")[0], Some(1_700_000_000_123_000));
+        if kind == "batched" {
+            let expected = [Some(format!("value-0{long}")), Some(format!("value-1{long}")), None];
+            assert_eq!(strings(batch, "value"), expected, "{codec}");
+            assert_eq!(keys(batch, "__key")[2].as_deref(), Some(&b"key-2"[..]));
+            assert_eq!(numbers(batch, "__sequenceId"), [Some(41), Some(42), Some(43)]);
+            assert_eq!(keys(batch, "__orderingKey"), [None, Some(b"ok".to_vec()), None]);
+            assert_eq!(times(batch, "__eventTime")[1], Some(1_600_000_000_001_000));
+            assert_eq!(indexes(batch), [0, 1, 2]);
+        } else {
+            assert_eq!(strings(batch, "value"), [Some(format!("value-0{long}"))], "{codec}");
+            assert_eq!(keys(batch, "__key")[0].as_deref(), Some(&b"key"[..]), "base64 decoded");
+            assert_eq!(indexes(batch), [-1]);
+        }
+        let properties = batch.column_by_name("__messageProperties").unwrap().as_map();
+        assert_eq!(properties.keys().as_string::<i32>().value(0), "p");
+    }
+}
+
+#[test]
+fn broker_entry_metadata_and_missing_checksum() {
+    let plain = batched_entry(2);
+    let mut with_broker = vec![0x0e, 0x02, 0, 0, 0, 3, 8, 1, 0];
+    with_broker.extend_from_slice(&plain);
+    let without_checksum = plain[6..].to_vec();
+    let batch = &decode_all(string_options(), &[with_broker, without_checksum]).unwrap()[0];
+    let expected: Vec<_> = ["m0", "m1", "m0", "m1"].map(|v| Some(v.to_owned())).into();
+    assert_eq!(strings(batch, "value"), expected);
+}
+
+#[test]
+fn checksum_mismatch_names_the_entry() {
+    let mut bytes = batched_entry(2);
+    *bytes.last_mut().unwrap() ^= 1;
+    let error = decode_all(string_options(), &[batched_entry(1), bytes.clone()]).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Corrupt);
+    assert_eq!(error.at, Some(MessageRef { ledger: 7, entry: 1, batch_index: -1 }));
+    assert_eq!(entries(&[bytes]).schema_versions().unwrap_err().kind, ErrorKind::Corrupt);
+}
+
+#[test]
+fn markers_and_compacted_out_give_no_row() {
+    let mut marker = metadata();
+    put_number(&mut marker, 20, 21);
+    let mut md = metadata();
+    put_number(&mut md, 11, 2);
+    let mut payload = Vec::new();
+    let mut single = SingleMetadata { payload_size: 1, ..SingleMetadata::default() };
+    let mut gone = Vec::new();
+    single.write(&mut gone);
+    put_number(&mut gone, 4, 1);
+    payload.extend_from_slice(&(gone.len() as u32).to_be_bytes());
+    payload.extend_from_slice(&gone);
+    payload.push(b'x');
+    single.sequence_id = Some(99);
+    put_message(&mut payload, &single, b"y");
+    let data = [entry(&marker, b"whatever"), entry(&md, &payload)];
+    let batch = &decode_all(string_options(), &data).unwrap()[0];
+    assert_eq!(strings(batch, "value"), [Some("y".to_owned())]);
+    assert_eq!(indexes(batch), [1]);
+    assert_eq!(numbers(batch, "__sequenceId"), [Some(99)]);
+}
+
+#[test]
+fn encrypted_and_chunked_are_named() {
+    let mut encrypted = metadata();
+    put_bytes(&mut encrypted, 13, b"");
+    let mut chunked = metadata();
+    put_number(&mut chunked, 27, 2);
+    for (md, word) in [(encrypted, "encrypted"), (chunked, "chunked")] {
+        let error = decode_all(string_options(), &[entry(&md, b"x")]).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Unsupported);
+        assert!(error.message.contains(word), "{error}");
+    }
+}
+
+#[test]
+fn unbatched_null_empty_and_defaults() {
+    let mut null = metadata();
+    put_number(&mut null, 25, 1);
+    let mut empty_lz4 = metadata();
+    put_number(&mut empty_lz4, 8, 1);
+    put_number(&mut empty_lz4, 9, 0);
+    let batch = &decode_all(string_options(), &[entry(&null, b""), entry(&empty_lz4, b"\0")]).unwrap()[0];
+    assert_eq!(strings(batch, "value"), [None, Some(String::new())]);
+    assert_eq!(keys(batch, "__key"), [None, None]);
+    assert_eq!(times(batch, "__eventTime"), [None, None]);
+    assert_eq!(numbers(batch, "__schemaVersion"), [None, None]);
+}
+
+#[test]
+fn bytes_behind_a_batch_are_corrupt() {
+    let mut md = metadata();
+    put_number(&mut md, 11, 1);
+    let error = decode_all(string_options(), &[entry(&md, &batch_payload(2))]).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Corrupt);
+    let mut md = metadata();
+    put_number(&mut md, 11, 3);
+    let error = decode_all(string_options(), &[entry(&md, &batch_payload(2))]).unwrap_err();
+    assert_eq!(error.at.unwrap().batch_index, 2);
+}
+
+#[test]
+fn ranges_are_exact() {
+    let data = [batched_entry(3), entry(&metadata(), b"single"), batched_entry(3)];
+    let all: Vec<(i64, i64, i32)> =
+        vec![(7, 0, 0), (7, 0, 1), (7, 0, 2), (7, 1, 0), (7, 2, 0), (7, 2, 1), (7, 2, 2)];
+    let bounds: Vec<_> = all.iter().copied().chain([(6, 9, 9), (7, 0, 9), (7, 1, 5), (8, 0, 0)]).collect();
+    for start in bounds.iter().copied().map(Some).chain([None]) {
+        for end in bounds.iter().copied().map(Some).chain([None]) {
+            let expected =
+                all.iter().filter(|p| start.is_none_or(|s| **p >= s) && end.is_none_or(|e| **p < e)).count();
+            let mut options = string_options();
+            options.range = Range { start, end };
+            let rows: usize = decode_all(options, &data).unwrap().iter().map(RecordBatch::num_rows).sum();
+            assert_eq!(rows, expected, "{start:?} to {end:?}");
+        }
+    }
+}
+
+#[test]
+fn entries_outside_the_range_are_not_even_verified() {
+    let mut broken = batched_entry(3);
+    *broken.last_mut().unwrap() ^= 1;
+    let mut options = string_options();
+    options.range = Range { start: Some((7, 1, 0)), end: Some((7, 2, 0)) };
+    let batches = decode_all(options, &[broken.clone(), batched_entry(2), broken]).unwrap();
+    assert_eq!(batches[0].num_rows(), 2);
+}
+
+#[test]
+fn an_entry_is_cut_across_batches() {
+    for batch_rows in 1..=7 {
+        let mut options = string_options();
+        options.batch_rows = batch_rows;
+        let mut decoder = Decoder::new(options).unwrap();
+        decoder.push(&mut entries(&[batched_entry(5), batched_entry(1)]));
+        let mut sizes = Vec::new();
+        while let Some(batch) = decoder.next_batch(false).unwrap() {
+            assert_eq!(batch.num_rows(), batch_rows);
+            sizes.push(batch.num_rows());
+        }
+        decoder.push(&mut entries(&[batched_entry(2)]));
+        sizes.extend(drain(&mut decoder).unwrap().iter().map(RecordBatch::num_rows));
+        assert_eq!(sizes.iter().sum::<usize>(), 8, "{batch_rows}");
+        assert!(sizes.iter().rev().skip(1).all(|n| *n == batch_rows));
+    }
+}
+
+#[test]
+fn an_error_is_repeated() {
+    let mut decoder = Decoder::new(string_options()).unwrap();
+    decoder.push(&mut entries(&[b"\x0e\x01".to_vec()]));
+    let first = decoder.next_batch(true).unwrap_err();
+    assert_eq!(decoder.next_batch(true).unwrap_err(), first);
+}

@@ -1,0 +1,87 @@
+"""The three word counts of the documentation and the demo, run as a user runs them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pulsar as official
+import pytest
+from fixtures.fix_spark import ReadTopic
+
+from pyspark_pulsar.standalone import LocalPulsar
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+TEXT = ["the quick brown fox", "The lazy dog", "", "fox and dog: DOG!", "grüße, Ärger 42"]
+EXPECTED = Counter(
+    ["the", "quick", "brown", "fox", "the", "lazy", "dog", "fox", "and", "dog", "dog", "grüße", "ärger", "42"]
+)
+START_MS = 1_700_000_000_000
+
+
+def run(program: str, *arguments: object, cwd: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / program, *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+@pytest.fixture
+def lines(pulsar: LocalPulsar, topic: str) -> str:
+    """A topic with TEXT in windows 7 s apart, and a last line a minute later that closes the windows."""
+    client = official.Client(pulsar.service_url)
+    producer = client.create_producer(topic, schema=official.schema.StringSchema())
+    for number, line in enumerate([*TEXT, " "]):
+        gap = 60_000 if line == " " else 0
+        producer.send(line, event_timestamp=START_MS + 7_000 * number + gap)
+    client.close()
+    return topic
+
+
+def test_word_count_stream(pulsar: LocalPulsar, lines: str, read_topic: ReadTopic, tmp_path: Path) -> None:
+    result = f"{lines}-counts"
+    run("word_count_stream.py", pulsar.service_url, lines, result, "--available-now", cwd=tmp_path)
+    rows = (
+        read_topic(result).selectExpr("cast(__key as string) as key", "word", "window_start", "cnt").collect()
+    )
+    assert sum((Counter({row.word: row.cnt}) for row in rows), Counter()) == EXPECTED
+    assert all(row.key == row.word for row in rows)
+    assert len({(row.word, row.window_start) for row in rows}) == len(rows)
+    assert len({row.window_start for row in rows}) == len([line for line in TEXT if line])
+
+
+def test_word_count_sql(pulsar: LocalPulsar, lines: str, read_topic: ReadTopic, tmp_path: Path) -> None:
+    result = f"{lines}-wc"
+    run("word_count_sql.py", pulsar.service_url, lines, result, "--available-now", cwd=tmp_path)
+    frame = read_topic(result)
+    assert frame.columns[:2] == ["word", "cnt"]
+    assert sum((Counter({row.word: row.cnt}) for row in frame.collect()), Counter()) == EXPECTED
+    client = official.Client(pulsar.service_url)
+    first = client.create_reader(result, official.MessageId.earliest).read_next(10_000).data()
+    client.close()
+    assert first.startswith(b'{"word":"')
+
+
+def test_word_count_batch(pulsar: LocalPulsar, lines: str, read_topic: ReadTopic, tmp_path: Path) -> None:
+    result = f"{lines}-totals"
+    run("word_count_batch.py", pulsar.service_url, lines, result, cwd=tmp_path)
+    rows = read_topic(result).collect()
+    assert Counter({row.word: row.cnt for row in rows}) == EXPECTED
+    assert len(rows) == len(EXPECTED)
+
+
+def test_demo(tmp_path: Path) -> None:
+    """Starts a server of its own, as `make demo` does."""
+    last = run("demo.py", "--seconds", "8", cwd=tmp_path).strip().splitlines()[-1]
+    assert last.startswith("demo: ")
+    assert last.endswith(" windows, counts equal")
