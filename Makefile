@@ -43,7 +43,8 @@ $(VENV_DONE): requirements/dev.txt | check-prerequisites
 
 # An editable install: changed Python files count at once, changed Rust files after the next `make build`.
 $(BUILD_DONE): $(VENV_DONE) pyproject.toml $(KERNEL_INPUTS)
-	$(BIN)/maturin develop --release --locked --quiet
+	PATH="$(CURDIR)/.venv/bin:$$PATH" python -m pip install --quiet --no-deps --no-build-isolation \
+	  --config-settings build-args=--locked --editable .
 	@touch $@
 
 .PHONY: venv
@@ -120,3 +121,7 @@ lock: ## Choose new versions for requirements/*.txt (needs uv)
 clean: ## Remove what was built in this clone; the cache outside of it stays
 	rm -rf .venv dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -f src/pyspark_pulsar/_kernel*.so
+
+.PHONY: bench
+bench: server ## Measure against the official client; writes bench/results/client_side_by_side.json
+	$(BIN)/python bench/client_side_by_side.py

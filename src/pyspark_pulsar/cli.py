@@ -38,7 +38,7 @@ def standalone() -> None:
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Extra server setting; repeatable."
 )
-@click.option("--deadline", default=120.0, show_default=True, help="Seconds to wait until it serves.")
+@click.option("--deadline", default=180.0, show_default=True, help="Seconds to wait until it serves.")
 def start(
     name: str,
     data: Path | None,

@@ -61,12 +61,12 @@ def check_workers(spark: SparkSession) -> None:
 
     Driver only. Raises `InterpreterError` saying which interpreter the workers run and what to set.
     """
+    from pyspark.sql.functions import udf
+
     expected = _installed_version()
 
-    def probe(batches: Any) -> Any:
+    def probe(_: Any) -> tuple[str, str]:
         import sys
-
-        import pyarrow as pa
 
         try:
             from importlib.metadata import version
@@ -74,18 +74,18 @@ def check_workers(spark: SparkSession) -> None:
             found = version("pyspark-pulsar")
         except ImportError:
             found = ""
-        for _ in batches:
-            yield pa.RecordBatch.from_pydict({"found": [found], "executable": [sys.executable]})
+        return found, sys.executable
 
     probe.__module__ = "__main__"
-    frame = spark.range(1, numPartitions=1).mapInArrow(probe, "found string, executable string")
-    for row in frame.collect():
-        if row.found != expected:
-            raise InterpreterError(
-                f"expected Python workers with pyspark-pulsar {expected}, got {row.executable} with "
-                f"{row.found or 'none'}; set PYSPARK_PYTHON (or spark.pyspark.python) to {sys.executable} before "
-                f"the session starts, or install the package there"
-            )
+    # Neither Arrow nor pandas: the first thing to say of a bare worker is that this package is missing.
+    ask = udf(probe, "found string, executable string", useArrow=False)
+    answer = spark.range(1, numPartitions=1).select(ask("id").alias("answer")).collect()[0].answer
+    if answer.found != expected:
+        raise InterpreterError(
+            f"expected Python workers with pyspark-pulsar {expected}, got {answer.executable} with "
+            f"{answer.found or 'none'}; set PYSPARK_PYTHON (or spark.pyspark.python) to {sys.executable} before "
+            f"the session starts, or install the package there"
+        )
 
 
 def _installed_version() -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pulsar as official_client
 import pytest
-from integration.official import Admin, JavaClient
+from integration.official import Admin, JavaClient, Refused
+from pyspark.sql import SparkSession
 
 from pyspark_pulsar.standalone import LocalPulsar
 
@@ -38,3 +41,41 @@ def rng() -> random.Random:
     seed = secrets.randbits(32)
     print(f"random seed: {seed}")  # noqa: T201
     return random.Random(seed)
+
+
+@pytest.fixture
+def filled(topic: str, official: official_client.Client) -> str:
+    """A plain topic with ten messages."""
+    producer = official.create_producer(topic)
+    for number in range(10):
+        producer.send(str(number).encode())
+    producer.close()
+    return topic
+
+
+@pytest.fixture
+def refused(spark: SparkSession) -> Refused:
+    """`refused(action, kind)`: the text with which `action` fails before any task ran; names `kind`."""
+    tracker = spark.sparkContext.statusTracker()
+
+    def check(action: Callable[[], Any], kind: str) -> str:
+        group = f"refused-{time.monotonic_ns()}"
+        spark.sparkContext.setJobGroup(group, "must not start")
+        try:
+            with pytest.raises(Exception) as caught:  # noqa: PT011 - Spark wraps what Python raises
+                action()
+        finally:
+            spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+        text = str(caught.value)
+        assert kind in text, text
+        for job in tracker.getJobIdsForGroup(group):
+            info = tracker.getJobInfo(job)
+            stages = [] if info is None else [tracker.getStageInfo(each) for each in info.stageIds]
+            assert not any(
+                stage.numActiveTasks + stage.numCompletedTasks + stage.numFailedTasks
+                for stage in stages
+                if stage
+            )
+        return text
+
+    return check

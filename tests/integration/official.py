@@ -17,6 +17,17 @@ import urllib3
 
 from pyspark_pulsar.standalone import LocalPulsar
 
+ONE_RECORD = json.dumps(
+    {
+        "type": "record",
+        "name": "R",
+        "fields": [{"name": "id", "type": "int"}, {"name": "name", "type": ["null", "string"]}],
+    }
+)
+
+Refused = Callable[[Callable[[], Any], str], str]
+"""What the fixture `refused` gives: `refused(action, kind)` returns the text with which the action fails."""
+
 _JAVA_SOURCE = Path(__file__).parent / "java" / "OfficialClient.java"
 _WAIT_SECONDS = 60.0
 

@@ -1,73 +1,18 @@
-"""What a user can do wrong: each is refused before any task starts, in words that say what to do."""
+"""What a reading user can do wrong: each is refused before any task starts, in words that say what to do."""
 
 from __future__ import annotations
 
 import json
 import socket
 import time
-from collections.abc import Callable
 from typing import Any
 
-import pulsar as official_client
 import pytest
 from fixtures.fix_spark import ReadTopic
-from integration.official import Admin
+from integration.official import ONE_RECORD, Admin, Refused
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_pulsar._kernel import EntryBatch
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.consumer import subscribe
-from pyspark_pulsar.codec.decode import EntryDecoder
-from pyspark_pulsar.errors import CorruptEntryError
-from pyspark_pulsar.message_id import EARLIEST
-from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.read.source_schema import resolve_source_schema
 from pyspark_pulsar.standalone import LocalPulsar
-
-AVRO = json.dumps(
-    {"type": "record", "name": "R",
-     "fields": [{"name": "id", "type": "int"}, {"name": "name", "type": ["null", "string"]}]}
-)  # fmt: skip
-
-Refused = Callable[[Callable[[], Any], str], str]
-
-
-@pytest.fixture
-def refused(spark: SparkSession) -> Refused:
-    """`refused(action, kind)`: the text with which `action` fails before any task ran; names `kind`."""
-    tracker = spark.sparkContext.statusTracker()
-
-    def check(action: Callable[[], Any], kind: str) -> str:
-        group = f"refused-{time.monotonic_ns()}"
-        spark.sparkContext.setJobGroup(group, "must not start")
-        try:
-            with pytest.raises(Exception) as caught:  # noqa: PT011 - Spark wraps what Python raises
-                action()
-        finally:
-            spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
-        text = str(caught.value)
-        assert kind in text, text
-        for job in tracker.getJobIdsForGroup(group):
-            info = tracker.getJobInfo(job)
-            stages = [] if info is None else [tracker.getStageInfo(each) for each in info.stageIds]
-            assert not any(
-                stage.numActiveTasks + stage.numCompletedTasks + stage.numFailedTasks
-                for stage in stages
-                if stage
-            )
-        return text
-
-    return check
-
-
-@pytest.fixture
-def filled(topic: str, official: official_client.Client) -> str:
-    """A plain topic with ten messages."""
-    producer = official.create_producer(topic)
-    for number in range(10):
-        producer.send(str(number).encode())
-    producer.close()
-    return topic
 
 
 def load(spark: SparkSession, **options: str) -> DataFrame:
@@ -232,7 +177,7 @@ def test_bounds_of_a_stream_must_be_json(
         ("PROTOBUF", json.dumps({"type": "record", "name": "P", "fields": [{"name": "a", "type": "int"}]})),
         ("INSTANT", ""),
         ("DATE", ""),
-        ("KEY_VALUE", json.dumps({"key": json.loads(AVRO), "value": json.loads(AVRO)})),
+        ("KEY_VALUE", json.dumps({"key": json.loads(ONE_RECORD), "value": json.loads(ONE_RECORD)})),
     ],
 )
 def test_unsupported_schema_types(
@@ -261,130 +206,3 @@ def test_topics_with_different_schemas(
     text = refused(lambda: load(spark, **options).collect(), "SchemaError")
     for word in ("STRING", "INT32", "-a", "-b", "read them apart"):
         assert word in text
-
-
-@pytest.mark.parametrize(
-    ("kind", "document", "columns", "words"),
-    [
-        ("AVRO", AVRO, "id string, name string", ["id is string", "cast it"]),
-        ("AVRO", AVRO, "id bigint, name string", ["id is int64", "int32"]),
-        ("AVRO", AVRO, "name string", ["id (int32) is required", "add it"]),
-        ("AVRO", AVRO, "id int, nmae string", ["nmae is not in the topic's schema", "did you mean name"]),
-        ("JSON", AVRO, "id int, name int", ["name is int32", "string"]),
-        ("INT32", "", "value string", ["column value of type string", "cast it to int32"]),
-        ("INT32", "", "number int", ["column number", "value"]),
-        ("INT32", "", "value int, __topik string", ["__topik", "did you mean __topic"]),
-        ("INT32", "", "value int, __eventTime string", ["__eventTime", "timestamp"]),
-    ],
-    ids=lambda value: value if isinstance(value, str) and not value.startswith("{") else "",
-)
-def test_write_that_does_not_fit_sends_nothing(
-    kind: str, document: str, columns: str, words: list[str], topic: str, spark: SparkSession, admin: Admin,
-    pulsar: LocalPulsar, refused: Refused,
-) -> None:  # fmt: skip
-    admin.create(topic)
-    admin.register(topic, kind, document)
-    before = admin.schema(topic)
-    named = [each.split() for each in columns.split(", ")]
-    writer = spark.range(100).selectExpr(*[f"cast(null as {kind}) as {name}" for name, kind in named])
-    save = (
-        writer.write.format("pulsar")
-        .option("service.url", pulsar.service_url)
-        .option("topic", topic)
-        .mode("append")
-        .save
-    )
-    text = refused(save, "SchemaError")
-    for word in [topic, *words]:
-        assert word in text, text
-    assert admin.entries(topic) == 0
-    assert admin.schema(topic) == before
-
-
-def test_value_format_of_another_schema(
-    topic: str, spark: SparkSession, admin: Admin, pulsar: LocalPulsar, refused: Refused
-) -> None:
-    admin.create(topic)
-    admin.register(topic, "AVRO", AVRO)
-    writer = spark.range(1).selectExpr("cast(id as int) id").write.format("pulsar").mode("append")
-    options = {"service.url": pulsar.service_url, "topic": topic, "valueFormat": "json"}
-    assert "leave the format out" in refused(writer.options(**options).save, "SchemaError")
-    assert admin.entries(topic) == 0
-
-
-@pytest.mark.parametrize(
-    ("options", "mode", "kind", "words"),
-    [
-        ({}, "append", "OptionError", ["'topic' is missing"]),
-        ({"topic": "t", "valueFromat": "json"}, "append", "OptionError", ["did you mean 'valueFormat'"]),
-        ({"topic": "t", "valueFormat": "xml"}, "append", "OptionError", ["one of avro, json", "xml"]),
-        ({"topic": "t", "startingOffsets": "latest"}, "append", "OptionError", ["unknown option", "startingOffsets"]),
-        ({"topic": "t", "pulsar.producer.compressionType": "GZIP"}, "append", "OptionError", ["NONE, LZ4", "GZIP"]),
-        ({"topic": "a/b"}, "append", "TopicNameError", ["tenant/namespace/topic"]),
-        ({"topic": "non-persistent://public/default/w"}, "append", "OptionError", ["expected a persistent topic"]),
-        ({"topic": "t"}, "overwrite", "OptionError", ['mode("append")', "overwrite", "cannot be overwritten"]),
-    ],
-    ids=lambda value: "-".join(value) or "nothing" if isinstance(value, dict) else "",
-)  # fmt: skip
-def test_bad_options_of_a_write(
-    options: dict[str, str],
-    mode: str,
-    kind: str,
-    words: list[str],
-    spark: SparkSession,
-    pulsar: LocalPulsar,
-    refused: Refused,
-) -> None:
-    writer = (
-        spark.range(3).write.format("pulsar").option("service.url", pulsar.service_url).options(**options)
-    )
-    text = refused(writer.mode(mode).save, kind)
-    for word in words:
-        assert word.lower() in text.lower(), text  # Spark hands a writer its keys in lower case.
-
-
-def test_a_flipped_bit_names_topic_ledger_and_entry(filled: str, pulsar: LocalPulsar) -> None:
-    options = parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": filled})
-    data, (ledger, entry) = stored_entry(options, filled)
-    assert decoded_rows(options, filled, ledger, entry, data) == 1
-    checked = data.index(b"\x0e\x01") + 2  # Behind the magic of the checksum every bit is guarded by it.
-    for position in range(checked, len(data)):
-        damaged = bytearray(data)
-        damaged[position] ^= 1 << position % 8
-        with pytest.raises(CorruptEntryError) as caught:
-            decoded_rows(options, filled, ledger, entry, bytes(damaged))
-        for word in (f"topic {filled}", f"ledger {ledger}", f"entry {entry}", "damaged"):
-            assert word in str(caught.value)
-
-
-def decoded_rows(options: ReadOptions, topic: str, ledger: int, entry: int, data: bytes) -> int:
-    entries = EntryBatch()
-    entries.push(ledger, entry, data)
-    decoder = EntryDecoder(
-        resolve_source_schema(options), topic=topic, partition=-1, fetch_document=lambda _: None
-    )
-    return sum(batch.num_rows for batch in [*decoder.decode(entries), *decoder.finish()])
-
-
-def stored_entry(options: ReadOptions, topic: str) -> tuple[bytes, tuple[int, int]]:
-    """The first entry's bytes as the broker sends them, cut from the MESSAGE frame on the socket, and its id."""
-    received = bytearray()
-    with BrokerClient(options) as client:
-        connection = client.owner_connection(topic)
-        feed = connection._feed
-
-        def listen(data: bytes) -> list[bytes]:
-            received.extend(data)
-            return feed(data)
-
-        connection._feed = listen  # type: ignore[method-assign]
-        consumer = subscribe(client, topic, EARLIEST)
-        received.clear()
-        consumer.allow(1)
-        entries = consumer.take(10)
-        consumer.close()
-    assert entries is not None
-    assert entries.first is not None
-    total = int.from_bytes(received[0:4], "big")
-    command = int.from_bytes(received[4:8], "big")
-    return bytes(received[8 + command : 4 + total]), entries.first

@@ -31,7 +31,7 @@ def _status(data: Path) -> dict[str, str | int | None]:
 
 def _processes_of(data: Path) -> list[str]:
     """The command lines, of all processes of this machine, that name the data folder."""
-    shown = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True)
+    shown = subprocess.run(["ps", "-ewwo", "pid=,args="], capture_output=True, text=True, check=True)
     return [line for line in shown.stdout.splitlines() if f"{data}/metadata" in line]
 
 
@@ -71,6 +71,7 @@ def test_the_life_of_an_instance(data: Path) -> None:
     assert first["state"] == "running"
     assert str(first["service_url"]) in started.stdout
     assert Path(str(first["log"])).exists()
+    assert len(_processes_of(data)) == 1
     _send(str(first["service_url"]), b"kept")
 
     again = _command("start", "--data", str(data))
@@ -195,9 +196,11 @@ def test_the_server_of_a_killed_program_ends(data: Path) -> None:
     command = [sys.executable, "-c", program, str(data)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
-        assert int(parent.stdout.readline()) > 0
-        assert len(_processes_of(data)) == 2  # the server and its watchdog
-        parent.send_signal(signal.SIGKILL)
+        try:
+            assert int(parent.stdout.readline()) > 0
+            assert len(_processes_of(data)) == 2  # the server and its watchdog
+        finally:
+            parent.send_signal(signal.SIGKILL)
     give_up = time.monotonic() + 30
     while _processes_of(data) and time.monotonic() < give_up:
         time.sleep(0.1)

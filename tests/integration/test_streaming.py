@@ -89,6 +89,11 @@ def values_in(spark: SparkSession, folder: Path) -> Counter[int]:
     return Counter(int(bytes(row["value"])) for row in rows)
 
 
+def await_micro_batch(query: StreamingQuery) -> None:
+    await_true("a micro-batch", lambda: query.lastProgress is not None or not query.isActive)
+    assert query.exception() is None
+
+
 def finish(query: StreamingQuery, seconds: int = 60) -> None:
     assert query.awaitTermination(seconds), "Trigger.AvailableNow did not end"
     assert query.exception() is None
@@ -118,7 +123,7 @@ def test_restarts_while_a_producer_sends_neither_lose_nor_repeat(
             # Stop at an arbitrary moment, most likely inside a micro-batch, which the restart then repeats.
             stop_at = sending.count + rng.randrange(500, 3000)
             await_true("more messages", lambda at=stop_at: sending.count > at)
-            await_true("a micro-batch", lambda query=query: query.lastProgress is not None)
+            await_micro_batch(query)
             query.stop()
             assert query.exception() is None
     finish(
@@ -272,7 +277,7 @@ def test_stream_sink_stores_every_row_across_restarts(
             query = start(processingTime="0 seconds")
             stop_at = sending.count + rng.randrange(300, 1500)
             await_true("more messages", lambda at=stop_at: sending.count > at)
-            await_true("a micro-batch", lambda query=query: query.lastProgress is not None)
+            await_micro_batch(query)
             query.stop()
             assert query.exception() is None
     finish(start(availableNow=True))

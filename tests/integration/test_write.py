@@ -15,7 +15,7 @@ import pulsar as official_client
 import pytest
 from fixtures.fix_spark import ReadTopic
 from integration.official import Admin, JavaClient, as_base64, messages_of
-from integration.test_columns import PRIMITIVES
+from integration.test_columns import PRIMITIVES, float32
 from pulsar.schema import (
     Array,
     AvroSchema,
@@ -30,6 +30,7 @@ from pulsar.schema import (
     String,
 )
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructType
 
 from pyspark_pulsar.standalone import LocalPulsar
 
@@ -96,6 +97,21 @@ def test_avro_is_registered_and_read_by_the_official_decoder(
     assert expected_cells(ours) == found
 
 
+# The official classes know no null inside an array or a map.
+JSON_COLUMNS = (
+    StructType()
+    .add("flag", "boolean")
+    .add("number", "int")
+    .add("large", "bigint")
+    .add("single", "float")
+    .add("double", "double")
+    .add("text", "string")
+    .add("numbers", ArrayType(LongType(), containsNull=False))
+    .add("inner", "struct<x:int,y:string>")
+    .add("by_name", MapType(StringType(), LongType(), valueContainsNull=False))
+)
+
+
 def test_json_is_registered_and_read_by_the_official_decoder(
     topic: str,
     spark: SparkSession,
@@ -104,13 +120,12 @@ def test_json_is_registered_and_read_by_the_official_decoder(
     admin: Admin,
     read_topic: ReadTopic,
 ) -> None:
-    columns = "flag boolean, number int, large bigint, single float, double double, text string, numbers array<bigint>, inner struct<x:int,y:string>, by_name map<string,bigint>"  # noqa: E501
     rows = [
         (True, -(2**31), 2**63 - 1, 0.5, math.pi, 'q"\\\n東京', [1, 2**62], (5, "deep"), {"a": 1, "ü": -2}),
         (None,) * 9,
         (False, 0, -(2**63), -0.0, 5e-324, "", [], (None, None), {}),
     ]
-    frame = spark.createDataFrame(rows, columns).coalesce(1)
+    frame = spark.createDataFrame(rows, JSON_COLUMNS).coalesce(1)
     save(frame, pulsar, topic, valueFormat="json")
     document = document_of(admin, topic, "JSON")
     inner = next(field["type"][1] for field in document["fields"] if field["name"] == "inner")
@@ -122,7 +137,9 @@ def test_json_is_registered_and_read_by_the_official_decoder(
     }  # fmt: skip
     schema = JsonSchema(type(document["name"], (Record,), fields))
     found = [message.value() for message in messages_of(official, topic, schema)]
-    assert [_plain(each, fields) for each in found] == expected_cells(frame)
+    # The official client turns a Boolean that is null into its default.
+    expected = [row | {"flag": bool(row["flag"])} for row in expected_cells(frame)]
+    assert [_plain(each, fields) for each in found] == expected
     assert expected_cells(read_topic(topic).select(frame.columns)) == expected_cells(frame)
 
 
@@ -221,8 +238,8 @@ def _parsed(text: str | None, kind: str) -> Any:
     if kind == "BOOLEAN":
         return text == "true"
     if kind in ("FLOAT", "DOUBLE"):
-        value = float(text.replace("Infinity", "inf"))
-        return next((each for each in PRIMITIVES[kind][1] if math.isclose(each, value, rel_tol=1e-6)), value)
+        number = float(text.replace("Infinity", "inf"))
+        return number if kind == "DOUBLE" else float32(number)
     return int(text)
 
 

@@ -19,7 +19,12 @@ from concurrent.futures import Future
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
 
-from pyspark_pulsar._kernel import EntryBatch, FrameDecoder, KernelError
+from pyspark_pulsar._kernel import (
+    EntryBatch as EntryBatch,  # noqa: PLC0414 -- the rest of the client gets it here
+    FrameDecoder,
+    KernelError,
+    SendFrames as SendFrames,  # noqa: PLC0414 -- likewise
+)
 from pyspark_pulsar.client.address import BrokerAddress
 from pyspark_pulsar.client.commands import (
     ANSWERS,

@@ -9,17 +9,13 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from typing import TYPE_CHECKING
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.commands import CLOSE_CONSUMER, FLOW, GET_LAST_MESSAGE_ID, SUBSCRIBE, frame
-from pyspark_pulsar.client.connection import Connection
+from pyspark_pulsar.client.connection import Connection, EntryBatch
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed
 from pyspark_pulsar.message_id import Position, after_entry
-
-if TYPE_CHECKING:
-    from pyspark_pulsar._kernel import EntryBatch
 
 _EXCLUSIVE = 0
 _EARLIEST, _LATEST = 1, 0

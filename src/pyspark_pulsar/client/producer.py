@@ -14,18 +14,14 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.commands import CLOSE_PRODUCER, PRODUCER, SEND_ERROR, SEND_RECEIPT
-from pyspark_pulsar.client.connection import Connection
+from pyspark_pulsar.client.connection import Connection, SendFrames
 from pyspark_pulsar.client.refusal import refusal
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, ProtocolError, PulsarError, SendError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-
-if TYPE_CHECKING:
-    from pyspark_pulsar._kernel import SendFrames
 
 _CLOSE_SECONDS = 5.0
 _WAIT_SECONDS = 0.5

@@ -73,7 +73,7 @@ class LocalPulsar:
         web_port: int | None = None,
         config: Mapping[str, str] | None = None,
         heap_mebibytes: int = 1024,
-        start_deadline_seconds: float = 120.0,
+        start_deadline_seconds: float = 180.0,
     ) -> None:
         """Touches nothing yet. Raises OptionError for a `name` that is not a plain file name."""
         if not _NAME.fullmatch(name):

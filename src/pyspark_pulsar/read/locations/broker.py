@@ -9,16 +9,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.connection import EntryBatch
 from pyspark_pulsar.client.consumer import EntryConsumer, subscribe
 from pyspark_pulsar.errors import ConnectionFailed, DataLossError, DeadlineExceeded
 from pyspark_pulsar.message_id import after_entry
 from pyspark_pulsar.read.split import Split
-
-if TYPE_CHECKING:
-    from pyspark_pulsar._kernel import EntryBatch
 
 _LOOK_AGAIN_SECONDS = 1.0
 
