@@ -105,7 +105,10 @@ fn every_truncation_is_an_error() {
         for codec in CODECS {
             for sample in [sample(value_type, codec), sample(value_type, codec).split_off(6)] {
                 for length in 0..sample.len() {
-                    assert!(decode(value_type, &sample[..length]).is_err(), "{value_type} {codec} {length}");
+                    let decoded = decode(value_type, &sample[..length]);
+                    // The tail of a zlib stream holds no data, and Java does not write it.
+                    let tail = codec == "ZLIB" && sample.len() - length <= 6 && decoded == Ok(3);
+                    assert!(decoded.is_err() || tail, "{value_type} {codec} {length}");
                 }
             }
         }

@@ -135,7 +135,8 @@ class Decoder:
         no row. Nothing is decompressed before a batch needs it."""
 
     def next_batch(self, flush: bool) -> ArrowArrayExportable | None:
-        """The next record batch: `batch_rows` rows, or with `flush` the remaining 1..batch_rows rows.
+        """The next record batch: `batch_rows` rows (fewer when they hold more than 256 MiB), or with `flush`
+        the remaining 1..batch_rows rows.
         None when there is not enough. Raises KernelError "corrupt", "payload", "unsupported" naming
         ledger, entry and batch index; the decoder is of no use after that."""
 

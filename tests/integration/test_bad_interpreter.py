@@ -17,8 +17,8 @@ from pyspark_pulsar.standalone import LocalPulsar
 
 WORDS = ("PYSPARK_PYTHON", "pyspark-pulsar", "install")
 
-# Spark plans a query in Python processes of the same PYSPARK_PYTHON; only the executors' daemon gets the
-# bare interpreter, as on a cluster whose nodes differ from the driver's machine.
+# Spark plans a query in Python processes of the same PYSPARK_PYTHON (pyspark.sql.worker.*); only those that run
+# tasks (pyspark.worker) get the bare interpreter, as on a cluster whose nodes differ from the driver's machine.
 WRAPPER = """#!{full}
 import os
 import sys
@@ -28,7 +28,7 @@ def lacks_package(folder):
     return not any(Path(folder).glob("pyspark_pulsar*"))
 
 python = {full!r}
-if "pyspark.daemon" in sys.argv:
+if "pyspark.worker" in sys.argv:
     python = {bare!r}
     folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(lacks_package, folders))
@@ -96,9 +96,13 @@ def test_the_message_names_the_interpreter_and_what_to_set(
     report = tmp_path / "report.json"
     driver = tmp_path / "driver.py"
     driver.write_text(DRIVER, encoding="utf-8")
+    environment = {**os.environ, "PYSPARK_PYTHON": str(wrapper)}
+    environment.pop(
+        "PYSPARK_DRIVER_PYTHON", None
+    )  # Where it is set, Spark runs a data source's tasks in it too.
     done = subprocess.run(
         [sys.executable, str(driver), pulsar.service_url, topic, str(report)],
-        env={**os.environ, "PYSPARK_PYTHON": str(wrapper), "PYSPARK_DRIVER_PYTHON": sys.executable},
+        env=environment,
         capture_output=True,
         text=True,
         timeout=180,
