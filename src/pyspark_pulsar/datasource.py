@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
+from pyspark_pulsar.interpreter import Shipped
 from pyspark_pulsar.options import ReadOptions, WriteOptions, parse_options
 
 if TYPE_CHECKING:
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
     from pyspark_pulsar.write.stream import PulsarStreamWriter
 
 
-class PulsarDataSource(DataSource):
-    """Options: docs/options.md. All methods run on the driver and raise `PulsarError`."""
+class PulsarDataSource(Shipped, DataSource):
+    """Options: docs/options.md. All methods run on the driver and raise `PulsarError`.
+
+    Shipped, as Spark sends it to executors beside the reader, only for its name.
+    """
 
     _resolved: ReadSchema | None = None
 

@@ -26,7 +26,7 @@ CODECS = {
     "ZSTD": official_client.CompressionType.ZSTD,
     "SNAPPY": official_client.CompressionType.SNAPPY,
 }
-BATCHED, UNBATCHED, PERF, JAVA, TOOL = 7_000, 1_000, 10_000, 200, 50
+BATCHED, UNBATCHED, PERF, JAVA, TOOL = 7_000, 700, 12_000, 200, 50
 BYTE_KEY = "byte-key"
 NUMBER = "number"
 WORDS = ("", "Zürich", "東京", "a b,c=d", "\U0001f980", "x" * 300)

@@ -61,7 +61,7 @@ class Sending:
                 )
                 self.count += 1
             producer.flush()
-            self._stop.wait(0.01)
+            self._stop.wait(0.05)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -114,14 +114,14 @@ def test_restarts_while_a_producer_sends_neither_lose_nor_repeat(
         admin.create_partitioned(topic, partitions)
     with Sending(official, topic, rng) as sending:
         await_true("first messages", lambda: sending.count > 100)
-        for trigger in ("available", "processing", "available", "processing"):
+        for trigger in ("available", "processing", "processing"):
             writer = to_files(stream(topic=topic, startingOffsets="earliest"), tmp_path)
             if trigger == "available":
                 finish(writer.trigger(availableNow=True).start())
                 continue
             query = writer.trigger(processingTime="0 seconds").start()
             # Stop at an arbitrary moment, most likely inside a micro-batch, which the restart then repeats.
-            stop_at = sending.count + rng.randrange(500, 3000)
+            stop_at = sending.count + rng.randrange(100, 1000)
             await_true("more messages", lambda at=stop_at: sending.count > at)
             await_micro_batch(query)
             query.stop()
@@ -275,7 +275,7 @@ def test_stream_sink_stores_every_row_across_restarts(
         await_true("first messages", lambda: sending.count > 100)
         for _ in range(3):
             query = start(processingTime="0 seconds")
-            stop_at = sending.count + rng.randrange(300, 1500)
+            stop_at = sending.count + rng.randrange(100, 700)
             await_true("more messages", lambda at=stop_at: sending.count > at)
             await_micro_batch(query)
             query.stop()
