@@ -27,7 +27,12 @@ def main() -> None:
     arguments.add_argument("--checkpoint", default="checkpoints/word-count-sql")
     arguments.add_argument("--available-now", action="store_true")
     given = arguments.parse_args()
-    spark = SparkSession.builder.appName("word count in SQL").getOrCreate()
+    # Spark's default of 200 shuffle partitions keeps a state store each; too many for one machine.
+    spark = (
+        SparkSession.builder.appName("word count in SQL")
+        .config("spark.sql.shuffle.partitions", "4")
+        .getOrCreate()
+    )
     lines = (
         spark.readStream.format("pulsar")
         .option("service.url", given.service_url)
@@ -35,7 +40,7 @@ def main() -> None:
         .option("startingOffsets", "earliest")
         .load()
     )
-    words_of(lines).withWatermark("ts", "2 seconds").createOrReplaceTempView("words")
+    words_of(lines.withWatermark("__eventTime", "2 seconds")).createOrReplaceTempView("words")
     query = (
         spark.sql(COUNT_WORDS)
         .writeStream.format("pulsar")

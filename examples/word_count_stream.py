@@ -51,7 +51,10 @@ def main() -> None:
     arguments.add_argument("--checkpoint", default="checkpoints/word-count-stream")
     arguments.add_argument("--available-now", action="store_true")
     given = arguments.parse_args()
-    spark = SparkSession.builder.appName("word count").getOrCreate()
+    # Spark's default of 200 shuffle partitions keeps a state store each; too many for one machine.
+    spark = (
+        SparkSession.builder.appName("word count").config("spark.sql.shuffle.partitions", "4").getOrCreate()
+    )
     lines = (
         spark.readStream.format("pulsar")
         .option("service.url", given.service_url)

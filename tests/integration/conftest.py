@@ -20,7 +20,7 @@ from pyspark_pulsar.standalone import LocalPulsar
 def official(pulsar: LocalPulsar) -> Iterator[official_client.Client]:
     """The official Python client."""
     logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
-    client = official_client.Client(pulsar.service_url, logger=logger)
+    client = official_client.Client(pulsar.service_url, logger=logger, operation_timeout_seconds=90)
     yield client
     client.close()
 

@@ -59,6 +59,14 @@ class Admin:
     def delete(self, topic: str) -> None:
         self._must("DELETE", _path("persistent", topic) + "?force=true")
 
+    def unload(self, topic: str) -> None:
+        """Close the topic on its broker, with all its consumers and producers; the next lookup loads it."""
+        self._must("PUT", _path("persistent", topic) + "/unload")
+
+    def terminate(self, topic: str) -> None:
+        """Let the topic take no more messages."""
+        self._must("POST", _path("persistent", topic) + "/terminate")
+
     def topics(self) -> set[str]:
         """Every topic of public/default, partitions and partitioned topics alike."""
         plain = self._must("GET", "persistent/public/default")

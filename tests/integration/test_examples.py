@@ -32,7 +32,8 @@ def run(program: str, *arguments: object, cwd: Path) -> str:
         timeout=240,
         check=False,
     )
-    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    said = [line for line in done.stderr.splitlines() if not line.lstrip().startswith("at ")]
+    assert done.returncode == 0, "\n".join([done.stdout[-2000:], *said[-60:]])
     return done.stdout
 
 

@@ -9,17 +9,19 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+from typing import Any
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.commands import CLOSE_CONSUMER, FLOW, GET_LAST_MESSAGE_ID, SUBSCRIBE, frame
-from pyspark_pulsar.client.connection import Connection, EntryBatch
+from pyspark_pulsar.client.connection import Connection, EntryBatch, await_answer
 from pyspark_pulsar.client.wire import commands_pb2 as wire
-from pyspark_pulsar.errors import ConnectionFailed
+from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded
 from pyspark_pulsar.message_id import Position, after_entry
 
 _EXCLUSIVE = 0
 _EARLIEST, _LATEST = 1, 0
 _CLOSE_SECONDS = 5.0
+_LOOK_SECONDS = 0.5
 
 
 class EntryConsumer:
@@ -88,8 +90,22 @@ class EntryConsumer:
         request = wire.CommandGetLastMessageId(consumer_id=self.consumer_id, request_id=0)
         command = wire.BaseCommand(type=GET_LAST_MESSAGE_ID, getLastMessageId=request)
         where = f"reading the last message id of {self._topic}"
-        last = self._connection.request(command, where, self._request_seconds).last_message_id
+        last = self._ask(command, where).last_message_id
         return after_entry(_signed(last.ledgerId), _signed(last.entryId))
+
+    def _ask(self, command: wire.BaseCommand, where: str) -> Any:
+        """`Connection.request`, given up as soon as the broker closes the consumer."""
+        answer = self._connection.submit(command, where)
+        deadline = time.monotonic() + self._request_seconds
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return await_answer(answer, where, max(0.0, min(left, _LOOK_SECONDS)))
+            except DeadlineExceeded:
+                if self._failure is not None:
+                    raise self._failure from None
+                if left <= _LOOK_SECONDS:
+                    raise
 
     def close(self) -> None:
         """Tell the broker and forget; never raises for a connection that is already gone."""
@@ -102,6 +118,12 @@ class EntryConsumer:
             self._connection.request(command, f"closing the consumer of {self._topic}", _CLOSE_SECONDS)
         except ConnectionFailed:
             return
+
+
+def end_patience_seconds(client: BrokerClient) -> float:
+    """How long to retry `EntryConsumer.end`: brokers (seen on 4.0.8) that have just loaded a topic can wait
+    30 s for its transaction buffer and then close the topic, before they answer the next time."""
+    return 2 * client.request_seconds
 
 
 def subscribe(client: BrokerClient, topic: str, start: Position | None) -> EntryConsumer:

@@ -10,6 +10,7 @@ broker's memory of its former self.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import deque
@@ -18,9 +19,9 @@ from dataclasses import dataclass, field
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.commands import CLOSE_PRODUCER, PRODUCER, SEND_ERROR, SEND_RECEIPT
 from pyspark_pulsar.client.connection import Connection, SendFrames
-from pyspark_pulsar.client.refusal import refusal
+from pyspark_pulsar.client.refusal import NotReady, refusal
 from pyspark_pulsar.client.wire import commands_pb2 as wire
-from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, ProtocolError, PulsarError, SendError
+from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, PulsarError, SendError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 
 _CLOSE_SECONDS = 5.0
@@ -106,7 +107,11 @@ class Producer:
             self._confirm(command.send_receipt.sequence_id)
         elif command.type == SEND_ERROR:
             error = command.send_error
-            self._fail(refusal(error.error, error.message, f"sending to {self.topic}"))
+            failure = refusal(error.error, error.message, f"sending to {self.topic}")
+            if isinstance(failure, NotReady):
+                self.on_closed(failure)
+            else:
+                self._fail(failure)
         elif command.type == CLOSE_PRODUCER:
             self.on_closed(ConnectionFailed(f"{self.topic}: the broker closed the producer; the topic moves"))
 
@@ -120,11 +125,13 @@ class Producer:
 
     def _confirm(self, sequence_id: int) -> None:
         with self._changed:
-            if not self._unconfirmed or sequence_id < self._unconfirmed[0].expected[0]:
-                return  # Confirms the first sending of something that was sent twice.
+            if self._lost is not None or not self._unconfirmed:
+                return  # All that is unconfirmed is sent again anyhow.
             oldest = self._unconfirmed[0]
-            if oldest.expected[0] != sequence_id:
-                self._failure = ProtocolError(
+            if sequence_id < oldest.expected[0]:
+                return  # Confirms the first sending of something that was sent twice.
+            if sequence_id > oldest.expected[0]:
+                self._lost = ConnectionFailed(
                     f"{self.topic}: expected the receipt of message {oldest.expected[0]}, got that of {sequence_id}"
                 )
             else:
@@ -181,6 +188,8 @@ class Producer:
             oldest = self._unconfirmed[0].sent_at if self._unconfirmed else time.monotonic()
         patience = max(0.1, oldest + self._timeout_seconds - time.monotonic())
         self._client.forget_owner(self.topic)
+        # The broker may still hold the producer, on a connection that is otherwise sound.
+        self.close()
         self._client.retrying(self._reopen_and_resend, patience)
 
     def _reopen_and_resend(self) -> None:
@@ -210,14 +219,12 @@ class Producer:
         if connection is None:
             return
         connection.remove_producer(self.producer_id)
-        if not connection.is_open or self._lost is not None:
+        if not connection.is_open:
             return
         request = wire.CommandCloseProducer(producer_id=self.producer_id, request_id=0)
         command = wire.BaseCommand(type=CLOSE_PRODUCER, close_producer=request)
-        try:
+        with contextlib.suppress(PulsarError):
             connection.request(command, f"closing the producer of {self.topic}", _CLOSE_SECONDS)
-        except PulsarError:
-            return
 
 
 def _wire_schema(info: SchemaInfo | None) -> wire.Schema | None:

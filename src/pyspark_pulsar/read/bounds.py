@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from functools import partial
 
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.consumer import EntryConsumer, subscribe
+from pyspark_pulsar.client.consumer import EntryConsumer, end_patience_seconds, subscribe
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.topic import TopicPartition
@@ -74,7 +74,10 @@ def present_ends(
     client: BrokerClient, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, Position]:
     """Behind the last visible message of each partition now. Leaves no subscription behind."""
-    return {partition: client.retrying(partial(_present_end, client, partition)) for partition in partitions}
+    return {
+        partition: client.retrying(partial(_present_end, client, partition), end_patience_seconds(client))
+        for partition in partitions
+    }
 
 
 def _present_end(client: BrokerClient, partition: TopicPartition) -> Position:

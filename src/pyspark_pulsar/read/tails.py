@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.consumer import EntryConsumer, subscribe
+from pyspark_pulsar.client.consumer import EntryConsumer, end_patience_seconds, subscribe
 from pyspark_pulsar.errors import ConnectionFailed
 from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.topic import TopicPartition
@@ -28,7 +28,12 @@ class Tails:
         wanted = list(partitions)
         for partition in self._consumers.keys() - set(wanted):
             self._consumers.pop(partition).close()
-        return {partition: self._client.retrying(partial(self._end, partition)) for partition in wanted}
+        return {
+            partition: self._client.retrying(
+                partial(self._end, partition), end_patience_seconds(self._client)
+            )
+            for partition in wanted
+        }
 
     def _end(self, partition: TopicPartition) -> Position:
         try:

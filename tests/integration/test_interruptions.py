@@ -1,0 +1,125 @@
+"""A topic that moves, a connection that breaks and a receipt that is refused, in the middle of the work."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from integration.official import Admin
+
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.codec.decode import EntryDecoder
+from pyspark_pulsar.errors import SendError
+from pyspark_pulsar.message_id import EARLIEST
+from pyspark_pulsar.options import ReadOptions, WriteOptions
+from pyspark_pulsar.read.bounds import present_ends
+from pyspark_pulsar.read.locations.broker import BrokerEntries
+from pyspark_pulsar.read.source_schema import resolve_source_schema
+from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.write.target import settle_target
+from pyspark_pulsar.write.task import write_rows
+
+ROWS, BATCH = 20_000, 500
+COLUMNS = pa.schema([pa.field("value", pa.string())])
+
+
+def numbers(rows: int = ROWS) -> Iterator[pa.RecordBatch]:
+    for first in range(0, rows, BATCH):
+        yield pa.RecordBatch.from_pydict(
+            {"value": [str(number) for number in range(first, first + BATCH)]}, schema=COLUMNS
+        )
+
+
+def write(server: LocalPulsar, topic: str, between: Callable[[int], None] = lambda _: None) -> int:
+    """Write the numbers as a task does, calling `between` with the index of each batch before it is sent."""
+    options = WriteOptions(service_url=server.service_url, topic=topic, batching_max_messages=2)
+
+    def interrupted() -> Iterator[pa.RecordBatch]:
+        for index, batch in enumerate(numbers()):
+            between(index)
+            yield batch
+
+    return write_rows(options, settle_target(options, COLUMNS), interrupted())
+
+
+def read(server: LocalPulsar, topic: str, interrupt: Callable[[BrokerClient, int], None]) -> list[int]:
+    """Read the topic as a task does, a few messages at a time, with `interrupt` between the deliveries."""
+    options = ReadOptions(service_url=server.service_url, topic=topic)
+    partition = TopicPartition.parse(topic)
+    schema = resolve_source_schema(options)
+    values: list[int] = []
+    with BrokerClient(options) as client:
+        end = present_ends(client, [partition])[partition]
+        split = Split(partition, EARLIEST, end)
+        decoder = EntryDecoder(
+            schema, topic=topic, partition=-1, fetch_document=lambda _: None, batch_rows=1000
+        )
+        location = BrokerEntries(client, split, permits=100, poll_seconds=60.0)
+        for index, entries in enumerate(location):
+            values += itertools.chain.from_iterable(
+                map(int, batch.column("value").to_pylist()) for batch in decoder.decode(entries)
+            )
+            interrupt(client, index)
+        for batch in decoder.finish():
+            values += map(int, batch.column("value").to_pylist())
+    return values
+
+
+def cut(client: BrokerClient) -> None:
+    """Break the connections under the client, as a failing network does."""
+    for connection in list(client._connections.values()):
+        if connection.is_open:
+            connection._stream.shutdown(socket.SHUT_RDWR)
+
+
+def test_reading_while_the_topic_moves(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+    write(pulsar, topic)
+    moves = []
+
+    def move(_: BrokerClient, index: int) -> None:
+        if index % 10 == 3 and len(moves) < 5:
+            admin.unload(topic)
+            moves.append(index)
+
+    assert read(pulsar, topic, move) == list(range(ROWS))
+    assert len(moves) == 5
+
+
+def test_reading_while_connections_break(pulsar: LocalPulsar, topic: str) -> None:
+    write(pulsar, topic)
+    cuts = []
+
+    def break_connections(client: BrokerClient, index: int) -> None:
+        if index % 7 == 2 and len(cuts) < 8:
+            cut(client)
+            cuts.append(index)
+
+    assert read(pulsar, topic, break_connections) == list(range(ROWS))
+    assert len(cuts) == 8
+
+
+def test_writing_while_the_topic_moves(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+    """At-least-once: everything is there, first occurrences in order, and what was sent twice says so."""
+    assert write(pulsar, topic, lambda index: admin.unload(topic) if index in (5, 17, 30) else None) == ROWS
+    found = read(pulsar, topic, lambda *_: None)
+    assert list(dict.fromkeys(found)) == list(range(ROWS))
+
+
+def test_a_refused_receipt_fails_the_task(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+    with pytest.raises(SendError, match=r"terminated.*" + topic.rsplit("/", 1)[1] + "|" + "Terminated"):
+        write(pulsar, topic, lambda index: admin.terminate(topic) if index == 10 else None)
+
+
+def test_reading_right_after_a_server_restart(tmp_path: Path) -> None:
+    """A broker's first answer about a loaded topic can take 30 s, longer than one request may wait."""
+    name = "persistent://public/default/kept"
+    with LocalPulsar(data=tmp_path) as server:
+        write(server, name)
+    with LocalPulsar(data=tmp_path) as server:
+        assert read(server, name, lambda *_: None) == list(range(ROWS))
