@@ -190,7 +190,13 @@ class Producer:
         self._client.forget_owner(self.topic)
         # The broker may still hold the producer, on a connection that is otherwise sound.
         self.close()
-        self._client.retrying(self._reopen_and_resend, patience)
+        try:
+            self._client.retrying(self._reopen_and_resend, patience)
+        except ConnectionFailed as failure:
+            raise SendError(
+                f"{self.topic}: expected all messages to be confirmed within {self._timeout_seconds:.0f} s, got no "
+                f"producer to send them again ({failure}); nothing unconfirmed counts as written"
+            ) from failure
 
     def _reopen_and_resend(self) -> None:
         connection = self._open_once()
