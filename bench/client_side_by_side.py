@@ -29,9 +29,9 @@ from pyspark.sql import SparkSession
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.message_id import EARLIEST
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.bounds import present_ends
 from pyspark_pulsar.read.source_schema import resolve_source_schema
 from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.tails import Tails
 from pyspark_pulsar.read.task import read_split
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
@@ -74,7 +74,7 @@ def arrow_read(service_url: str, topic: str, _rows: int) -> int:
     options = ReadOptions(service_url=service_url, topic=topic)
     partition = TopicPartition.parse(topic)
     with BrokerClient(options) as client:
-        end = present_ends(client, [partition])[partition]
+        end = Tails(client).ends([partition])[partition]
     schema = resolve_source_schema(options)
     return sum(batch.num_rows for batch in read_split(options, schema, Split(partition, EARLIEST, end)))
 

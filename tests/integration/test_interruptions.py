@@ -16,10 +16,10 @@ from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import SendError
 from pyspark_pulsar.message_id import EARLIEST
 from pyspark_pulsar.options import ReadOptions, WriteOptions
-from pyspark_pulsar.read.bounds import present_ends
 from pyspark_pulsar.read.locations.broker import BrokerEntries
 from pyspark_pulsar.read.source_schema import resolve_source_schema
 from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.tails import Tails
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
 from pyspark_pulsar.write.target import settle_target
@@ -59,7 +59,7 @@ def read(server: LocalPulsar, topic: str, interrupt: Callable[[BrokerClient, int
     schema = resolve_source_schema(options)
     values: list[int] = []
     with BrokerClient(options) as client:
-        end = present_ends(client, [partition])[partition]
+        end = Tails(client).ends([partition])[partition]
         split = Split(partition, EARLIEST, end)
         decoder = EntryDecoder(
             schema, topic=topic, partition=-1, fetch_document=lambda _: None, batch_rows=1000

@@ -29,6 +29,7 @@ from pyspark_pulsar.topic import Namespace, TopicName
 Answer = TypeVar("Answer")
 
 _MAX_REDIRECTS = 20
+_PLANNING_PATIENCE_MS = 5_000
 _REDIRECT, _CONNECT, _FAILED = 0, 1, 2
 _METADATA_FAILED = 1
 
@@ -46,6 +47,12 @@ class BrokerClient:
         self._connections: dict[BrokerAddress, Connection] = {}
         self._owners: dict[str, BrokerAddress] = {}
         self._lock = threading.Lock()
+
+    @classmethod
+    def for_planning(cls, options: ConnectionOptions) -> Self:
+        """A client of little patience: an unreachable broker should fail a query that is being written at a
+        desk within seconds."""
+        return cls(options, patience_ms=min(_PLANNING_PATIENCE_MS, options.operation_timeout_ms))
 
     def __enter__(self) -> Self:
         return self

@@ -120,12 +120,6 @@ class EntryConsumer:
             return
 
 
-def end_patience_seconds(client: BrokerClient) -> float:
-    """How long to retry `EntryConsumer.end`: brokers (seen on 4.0.8) that have just loaded a topic can wait
-    30 s for its transaction buffer and then close the topic, before they answer the next time."""
-    return 2 * client.request_seconds
-
-
 def subscribe(client: BrokerClient, topic: str, start: Position | None) -> EntryConsumer:
     """Subscribe at `start` (None: behind the last message). One attempt; the caller retries.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -14,12 +15,12 @@ from pyspark_pulsar.read.bounds import (
     EARLIEST_TEXT,
     LATEST_TEXT,
     check_reachable,
-    present_ends,
     resolve_bound,
 )
 from pyspark_pulsar.read.discovery import discover_partitions, discover_topics
 from pyspark_pulsar.read.plan import plan_splits
 from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.tails import Tails
 from pyspark_pulsar.read.task import read_split
 from pyspark_pulsar.schema.read_schema import ReadSchema
 
@@ -39,7 +40,8 @@ class PulsarBatchReader(Shipped, DataSourceReader):
         options = self._options
         with BrokerClient(options) as client:
             partitions = discover_partitions(client, discover_topics(client, options))
-            present = present_ends(client, partitions)
+            with closing(Tails(client)) as tails:
+                present = tails.ends(partitions)
         starts = resolve_bound(
             "startingOffsets", options.starting_offsets or EARLIEST_TEXT, partitions, present
         )

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
-from functools import partial
 
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.consumer import EntryConsumer, end_patience_seconds, subscribe
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.topic import TopicPartition
@@ -68,23 +64,6 @@ def check_reachable(
                 f"option {key!r}: expected a position in {partition} of at most {ends[partition]} (behind its last "
                 f"message), got {position}"
             )
-
-
-def present_ends(
-    client: BrokerClient, partitions: Iterable[TopicPartition]
-) -> dict[TopicPartition, Position]:
-    """Behind the last visible message of each partition now. Leaves no subscription behind."""
-    return {
-        partition: client.retrying(partial(_present_end, client, partition), end_patience_seconds(client))
-        for partition in partitions
-    }
-
-
-def _present_end(client: BrokerClient, partition: TopicPartition) -> Position:
-    with ExitStack() as cleanup:
-        consumer: EntryConsumer = subscribe(client, partition.name, None)
-        cleanup.callback(consumer.close)
-        return consumer.end()
 
 
 def _parse_json(key: str, text: str, symbols: tuple[str, ...]) -> dict[TopicPartition, Position | None]:

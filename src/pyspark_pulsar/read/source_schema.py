@@ -14,15 +14,10 @@ from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
 from pyspark_pulsar.topic import TopicName
 
-# An unreachable broker should fail a query that is being written at a desk within seconds.
-_PLANNING_PATIENCE_MS = 5_000
-
 
 def resolve_source_schema(options: ReadOptions) -> ReadSchema:
     """Raises `SchemaError` when the topics differ, listing them by schema; `TopicNotFoundError`."""
-    with BrokerClient(
-        options, patience_ms=min(_PLANNING_PATIENCE_MS, options.operation_timeout_ms)
-    ) as client:
+    with BrokerClient.for_planning(options) as client:
         topics = require_topics(discover_topics(client, options), options)
         discover_partitions(client, topics)
         schemas = {topic: client.schema(topic.without_partition()) for topic in topics}

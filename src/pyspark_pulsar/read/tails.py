@@ -1,4 +1,4 @@
-"""Where each topic partition ends now, asked again at every trigger. Driver only.
+"""Where each topic partition ends now: once for a batch, again at every trigger of a stream. Driver only.
 
 Keeps one idle, non-durable consumer for each partition, since brokers answer "last message id" to consumers
 only; they share a connection per broker, are given no permits, and go away with it.
@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from functools import partial
 
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.consumer import EntryConsumer, end_patience_seconds, subscribe
+from pyspark_pulsar.client.consumer import EntryConsumer, subscribe
 from pyspark_pulsar.errors import ConnectionFailed
 from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.topic import TopicPartition
 
 
 class Tails:
-    """Used by one thread."""
+    """Used by one thread. `close` takes the consumers away at once; else they go with the client."""
 
     def __init__(self, client: BrokerClient) -> None:
         self._client = client
@@ -28,12 +28,17 @@ class Tails:
         wanted = list(partitions)
         for partition in self._consumers.keys() - set(wanted):
             self._consumers.pop(partition).close()
+        # Brokers (seen on 4.0.8) that have just loaded a topic can wait 30 s for its transaction buffer and
+        # then close the topic, before they answer the next time; so one request's time is not enough.
+        patience = 2 * self._client.request_seconds
         return {
-            partition: self._client.retrying(
-                partial(self._end, partition), end_patience_seconds(self._client)
-            )
-            for partition in wanted
+            partition: self._client.retrying(partial(self._end, partition), patience) for partition in wanted
         }
+
+    def close(self) -> None:
+        for consumer in self._consumers.values():
+            consumer.close()
+        self._consumers.clear()
 
     def _end(self, partition: TopicPartition) -> Position:
         try:
@@ -42,6 +47,8 @@ class Tails:
                 consumer = self._consumers[partition] = subscribe(self._client, partition.name, None)
             return consumer.end()
         except ConnectionFailed:
-            self._consumers.pop(partition, None)
+            stale = self._consumers.pop(partition, None)
+            if stale is not None:
+                stale.close()
             self._client.forget_owner(partition.name)
             raise

@@ -13,9 +13,6 @@ from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.write_schema import WriteSchema, resolve_write_schema
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
-# As in a read: an unreachable broker should fail a query that is being written at a desk within seconds.
-_PLANNING_PATIENCE_MS = 5_000
-
 
 @dataclass(frozen=True)
 class Target:
@@ -42,8 +39,7 @@ def settle_target(options: WriteOptions, columns: pa.Schema) -> Target:
             f"topic {topic}: expected a persistent topic, got a non-persistent one, which stores no messages; "
             f"make it persistent"
         )
-    patience_ms = min(_PLANNING_PATIENCE_MS, options.operation_timeout_ms)
-    with BrokerClient(options, patience_ms=patience_ms) as client:
+    with BrokerClient.for_planning(options) as client:
         schema = resolve_write_schema(
             columns,
             client.schema(topic.without_partition()),
