@@ -121,9 +121,9 @@ def run(server: LocalPulsar, seconds: float, checkpoint: str) -> int:
 
 
 def counts_so_far(spark: SparkSession, server: LocalPulsar) -> DataFrame | None:
-    """The result topic, read as a batch; None before it exists."""
+    """The result topic, read as a batch; None before it exists and has its schema, which come one after the other."""
     try:
-        return (
+        counts = (
             spark.read.format("pulsar")
             .option("service.url", server.service_url)
             .option("topic", COUNTS_TOPIC)
@@ -133,6 +133,7 @@ def counts_so_far(spark: SparkSession, server: LocalPulsar) -> DataFrame | None:
         if "does not exist" in str(fault):
             return None
         raise
+    return counts if "cnt" in counts.columns else None
 
 
 def show_until_closed(
