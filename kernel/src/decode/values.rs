@@ -8,7 +8,7 @@ use super::avro::AvroValues;
 use super::json::JsonValues;
 use super::primitive::PrimitiveValues;
 use crate::conform::conform;
-use crate::error::{KernelError, MessageRef, Result};
+use crate::error::{KernelError, Result};
 
 /// Value columns under construction.
 pub enum Values {
@@ -72,7 +72,12 @@ impl Values {
         }
     }
 
-    /// Add one message; `None` is a null value.
+    /// Whether some message can turn out bad only in `finish`.
+    pub fn fails_late(&self) -> bool {
+        !matches!(self, Self::Primitive(..))
+    }
+
+    /// Add one message; `None` is a null value. After an error the decoder is of no use.
     pub fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
         match self {
             Self::Primitive(values, _) => values.append(payload),
@@ -81,11 +86,12 @@ impl Values {
         }
     }
 
-    /// The columns so far, in the order of the output schema; starts new ones.
-    pub fn finish(&mut self, at: &[MessageRef]) -> Result<Vec<ArrayRef>> {
+    /// The columns so far, in the order of the output schema; starts new ones. After an error the decoder is
+    /// of no use; the error need not name a message.
+    pub fn finish(&mut self) -> Result<Vec<ArrayRef>> {
         match self {
-            Self::Json(values) => values.finish(at),
-            Self::Avro(values) => values.finish(at),
+            Self::Json(values) => values.finish(),
+            Self::Avro(values) => values.finish(),
             Self::Primitive(values, field) => {
                 let array = values.finish();
                 let Some(field) = field else { return Ok(Vec::new()) };

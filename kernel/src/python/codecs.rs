@@ -25,7 +25,7 @@ impl Decoder {
 impl Decoder {
     #[new]
     #[pyo3(signature = (output_schema, *, topic, partition, value_type, value_schema=None, reader_document=None,
-                        batch_rows=16384, start=None, end=None))]
+                        batch_rows=16384, start=None, end=None, bad_rows="fail", corrupt_column=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         output_schema: &Bound<'_, PyAny>,
@@ -37,6 +37,8 @@ impl Decoder {
         batch_rows: usize,
         start: Option<Position>,
         end: Option<Position>,
+        bad_rows: &str,
+        corrupt_column: Option<String>,
     ) -> PyResult<Self> {
         let options = decode::DecoderOptions {
             output_schema: import_schema(output_schema)?,
@@ -47,6 +49,8 @@ impl Decoder {
             reader_document,
             batch_rows,
             range: Range { start, end },
+            bad_rows: decode::BadRows::from_name(bad_rows)?,
+            corrupt_column,
         };
         Ok(Self(Mutex::new(decode::Decoder::new(options)?)))
     }
@@ -54,6 +58,20 @@ impl Decoder {
     fn add_writer_schema(&mut self, py: Python<'_>, version: &[u8], document: &str) -> PyResult<()> {
         let decoder = self.inner();
         Ok(py.detach(|| decoder.add_writer_schema(version, document))?)
+    }
+
+    fn refuse_version(&mut self, version: &[u8], why: &str) {
+        self.inner().refuse_version(version, why);
+    }
+
+    #[getter]
+    fn bad_rows(&mut self) -> (u64, Option<PyErr>) {
+        let count = self.inner().bad_rows();
+        (count.rows, count.first.clone().map(PyErr::from))
+    }
+
+    fn rewind(&mut self, partition: i32, start: Option<Position>, end: Option<Position>) -> PyResult<()> {
+        Ok(self.inner().rewind(partition, Range { start, end })?)
     }
 
     fn unknown_versions<'py>(
