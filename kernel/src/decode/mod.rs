@@ -16,6 +16,7 @@ use arrow_schema::{FieldRef, SchemaRef};
 
 use crate::entry::{Entry, EntryBatch};
 use crate::error::{KernelError, MessageRef, Result};
+use crate::payload_schema::PayloadSchema;
 use crate::select::Range;
 use messages::OpenEntry;
 use metadata_columns::{MetadataColumn, Row};
@@ -36,12 +37,8 @@ pub struct DecoderOptions {
     pub topic: String,
     /// Partition of the topic, -1 when not partitioned.
     pub partition: i32,
-    /// Name of the value's type.
-    pub value_type: String,
-    /// Fields as their document describes them, for json and avro.
-    pub value_schema: Option<SchemaRef>,
-    /// Avro document to resolve to, for avro.
-    pub reader_document: Option<String>,
+    /// The value; messages of other versions are resolved to its document.
+    pub value: PayloadSchema,
     /// Rows of a full batch.
     pub batch_rows: usize,
     /// Messages wanted.
@@ -88,7 +85,7 @@ impl Decoder {
                 }
             });
         }
-        let values = Values::new(&options, value_fields)?;
+        let values = Values::new(&options.value, value_fields, rows)?;
         Ok(Self {
             schema: options.output_schema,
             columns,
