@@ -19,6 +19,7 @@ pub mod entry;
 pub mod error;
 pub mod frame;
 pub mod metadata;
+pub mod payload_schema;
 #[cfg(feature = "python")]
 mod python;
 pub mod select;

@@ -108,8 +108,8 @@ fn record_batch() -> RecordBatch {
 
 fn options_for(batch: &RecordBatch, value_type: &str, document: &str) -> EncoderOptions {
     let mut options = encoder_options(batch.schema(), value_type);
-    options.value_schema = Some(batch.schema());
-    options.document = Some(document.to_owned());
+    options.value.value_schema = Some(batch.schema());
+    options.value.document = Some(document.to_owned());
     options
 }
 
@@ -128,8 +128,8 @@ fn round_trip(batch: &RecordBatch, value_type: &str, document: &str, codec: &str
 fn decoder_options(batch: &RecordBatch, value_type: &str, document: &str) -> _kernel::decode::DecoderOptions {
     let fields = batch.schema().fields().iter().map(|f| f.as_ref().clone()).collect();
     let mut options = options(value_type, fields);
-    options.value_schema = Some(batch.schema());
-    options.reader_document = Some(document.to_owned());
+    options.value.value_schema = Some(batch.schema());
+    options.value.document = Some(document.to_owned());
     options
 }
 
@@ -176,7 +176,7 @@ fn json_options() -> _kernel::decode::DecoderOptions {
         Field::new("price", DataType::Decimal128(10, 2), true),
     ]);
     let mut options = options("json", schema.fields().iter().map(|f| f.as_ref().clone()).collect());
-    options.value_schema = Some(Arc::new(schema));
+    options.value.value_schema = Some(Arc::new(schema));
     options
 }
 
@@ -244,8 +244,8 @@ fn evolution_decoder() -> Decoder {
         Field::new("level", DataType::Int32, true),
     ];
     let mut options = options("avro", fields.clone());
-    options.value_schema = Some(Arc::new(Schema::new(fields)));
-    options.reader_document = Some(NEW.to_owned());
+    options.value.value_schema = Some(Arc::new(Schema::new(fields)));
+    options.value.document = Some(NEW.to_owned());
     Decoder::new(options).unwrap()
 }
 

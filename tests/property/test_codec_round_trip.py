@@ -34,7 +34,7 @@ def decoded(
 ) -> list[dict[str, Any]]:
     read = resolve_read_schema(info, topic=TOPIC, columns=columns)
     decoder = EntryDecoder(
-        read, topic=TOPIC, partition=-1, fetch_document=lambda _: read.reader_document, batch_rows=batch_rows
+        read, topic=TOPIC, partition=-1, fetch_schema=lambda _: info, batch_rows=batch_rows
     )
     found = [*decoder.decode(entries), *decoder.finish()]
     assert all(batch.schema.equals(read.output_schema, check_metadata=True) for batch in found)

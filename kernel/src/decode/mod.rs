@@ -19,6 +19,7 @@ use arrow_select::filter::filter_record_batch;
 
 use crate::entry::{Entry, EntryBatch};
 use crate::error::{KernelError, MessageRef, Result};
+use crate::payload_schema::PayloadSchema;
 use crate::select::Range;
 use messages::OpenEntry;
 use metadata_columns::{MetadataColumn, Row};
@@ -40,12 +41,8 @@ pub struct DecoderOptions {
     pub topic: String,
     /// Partition of the topic, -1 when not partitioned.
     pub partition: i32,
-    /// Name of the value's type.
-    pub value_type: String,
-    /// Fields as their document describes them, for json and avro.
-    pub value_schema: Option<SchemaRef>,
-    /// Avro document to resolve to, for avro.
-    pub reader_document: Option<String>,
+    /// The value; messages of other versions are resolved to its document.
+    pub value: PayloadSchema,
     /// Rows of a full batch.
     pub batch_rows: usize,
     /// Messages wanted.
@@ -101,14 +98,15 @@ impl Decoder {
                 }
             });
         }
+        let values = ValueColumns::new(&options, value_fields)?;
         Ok(Self {
-            schema: options.output_schema.clone(),
+            schema: options.output_schema,
             columns,
-            topic: options.topic.clone(),
+            topic: options.topic,
             drops_bad_rows: options.bad_rows == BadRows::Drop,
             batch_rows: rows,
             range: options.range,
-            values: ValueColumns::new(options, value_fields)?,
+            values,
             queue: VecDeque::new(),
             open: None,
             rows: Vec::new(),

@@ -15,6 +15,7 @@ use super::DecoderOptions;
 use super::payloads::Payloads;
 use super::values::Values;
 use crate::error::{ErrorKind, KernelError, MessageRef, Result};
+use crate::payload_schema::PayloadSchema;
 
 /// What becomes of a message that is whole but whose value does not decode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,7 +64,9 @@ pub struct BadRowCount {
 
 /// Value columns under construction.
 pub struct ValueColumns {
-    options: DecoderOptions,
+    schema: PayloadSchema,
+    batch_rows: usize,
+    mode: BadRows,
     fields: Vec<FieldRef>,
     values: Values,
     /// Documents by version, to make further decoders; and why a version is refused.
@@ -95,10 +98,12 @@ struct Piece {
 
 impl ValueColumns {
     /// For the value columns `fields` of the output schema.
-    pub fn new(options: DecoderOptions, fields: Vec<FieldRef>) -> Result<Self> {
-        let values = Values::new(&options, fields.clone())?;
+    pub fn new(options: &DecoderOptions, fields: Vec<FieldRef>) -> Result<Self> {
+        let values = Values::new(&options.value, fields.clone(), options.batch_rows)?;
         Ok(Self {
-            options,
+            schema: options.value.clone(),
+            batch_rows: options.batch_rows,
+            mode: options.bad_rows,
             fields,
             values,
             versions: HashMap::new(),
@@ -173,17 +178,17 @@ impl ValueColumns {
         let finished = self.salvage(at)?;
         self.kept.clear();
         self.broken = false;
-        self.values = self.fresh(self.options.batch_rows, |_| true)?;
+        self.values = self.fresh(self.batch_rows, |_| true)?;
         Ok(finished)
     }
 
     fn keeps_payloads(&self) -> bool {
-        !self.fields.is_empty() && (self.options.bad_rows != BadRows::Fail || self.values.fails_late())
+        !self.fields.is_empty() && (self.mode != BadRows::Fail || self.values.fails_late())
     }
 
     /// Whether a message with this fault is a bad row; else the read is at fault.
     fn tolerates(&self, error: &KernelError) -> bool {
-        self.options.bad_rows != BadRows::Fail && is_of_message(error)
+        self.mode != BadRows::Fail && is_of_message(error)
     }
 
     /// Decode the kept rows without those that are bad.
@@ -245,8 +250,7 @@ impl ValueColumns {
 
     /// A decoder like the present one, with the versions that are `wanted`.
     fn fresh(&self, batch_rows: usize, wanted: impl Fn(&[u8]) -> bool) -> Result<Values> {
-        let options = DecoderOptions { batch_rows, ..self.options.clone() };
-        let mut values = Values::new(&options, self.fields.clone())?;
+        let mut values = Values::new(&self.schema, self.fields.clone(), batch_rows)?;
         for (version, known) in &self.versions {
             if let Version::Known(document) = known
                 && wanted(version)

@@ -3,12 +3,12 @@
 use arrow_array::ArrayRef;
 use arrow_schema::FieldRef;
 
-use super::DecoderOptions;
 use super::avro::AvroValues;
 use super::json::JsonValues;
 use super::primitive::PrimitiveValues;
 use crate::conform::conform;
 use crate::error::{KernelError, Result};
+use crate::payload_schema::PayloadSchema;
 
 /// Value columns under construction.
 pub enum Values {
@@ -22,8 +22,8 @@ pub enum Values {
 
 impl Values {
     /// For the value columns `fields` of the output schema.
-    pub fn new(options: &DecoderOptions, mut fields: Vec<FieldRef>) -> Result<Self> {
-        let value_type = options.value_type.as_str();
+    pub fn new(schema: &PayloadSchema, mut fields: Vec<FieldRef>, batch_rows: usize) -> Result<Self> {
+        let value_type = schema.value_type.as_str();
         let known = PrimitiveValues::new(value_type);
         if known.is_none() && !matches!(value_type, "json" | "avro") {
             return Err(KernelError::schema(format!(
@@ -42,13 +42,11 @@ impl Values {
                 ))),
             };
         }
-        let missing = |what: &str| KernelError::schema(format!("{value_type} needs {what}"));
-        let value_schema = options.value_schema.as_ref().ok_or_else(|| missing("value_schema"))?;
+        let declared = schema.fields()?;
         if value_type == "json" {
-            return Ok(Self::Json(Box::new(JsonValues::new(fields, value_schema, options.batch_rows)?)));
+            return Ok(Self::Json(Box::new(JsonValues::new(fields, declared, batch_rows)?)));
         }
-        let reader = options.reader_document.as_ref().ok_or_else(|| missing("reader_document"))?;
-        Ok(Self::Avro(Box::new(AvroValues::new(fields, value_schema, reader, options.batch_rows)?)))
+        Ok(Self::Avro(Box::new(AvroValues::new(fields, declared, schema.document()?, batch_rows)?)))
     }
 
     /// Whether schema versions matter.

@@ -9,12 +9,13 @@ mod primitive;
 pub mod route;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 
 use crate::compression::Codec;
 use crate::decode::primitive::physical_type;
 use crate::document::{AvroField, AvroType};
 use crate::error::{KernelError, Result};
+use crate::payload_schema::PayloadSchema;
 use batch::PartitionWriter;
 pub use batch::{Limits, Producer, SendFrames};
 use input::Input;
@@ -24,12 +25,8 @@ use input::Input;
 pub struct EncoderOptions {
     /// Schema of every batch.
     pub input_schema: SchemaRef,
-    /// Name of the value's type.
-    pub value_type: String,
-    /// The document's fields in its order and units.
-    pub value_schema: Option<SchemaRef>,
-    /// Avro document, for avro and json.
-    pub document: Option<String>,
+    /// The value, its fields in the document's order.
+    pub value: PayloadSchema,
     /// Partitions of the topic; 1 for a topic without.
     pub partitions: usize,
     /// Name of the codec.
@@ -57,11 +54,11 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
-    fn new(options: &EncoderOptions) -> Result<Self> {
-        let value_type = options.value_type.as_str();
+    /// `columns` is the schema of the batches.
+    fn new(schema: &PayloadSchema, columns: &Schema) -> Result<Self> {
+        let value_type = schema.value_type.as_str();
         if let Some(physical) = physical_type(value_type) {
-            options
-                .input_schema
+            columns
                 .field_with_name("value")
                 .map_err(|_| KernelError::schema(format!("expected a column `value` for {value_type}")))?;
             return Ok(Self::Primitive(physical));
@@ -71,9 +68,8 @@ impl ValueKind {
                 "value_type: {value_type:?} is not one the kernel encodes"
             )));
         }
-        let missing = |what: &str| KernelError::schema(format!("{value_type} needs {what}"));
-        let document = AvroType::parse(options.document.as_deref().ok_or_else(|| missing("document"))?)?;
-        let value_schema = options.value_schema.as_ref().ok_or_else(|| missing("value_schema"))?;
+        let document = AvroType::parse(schema.document()?)?;
+        let value_schema = schema.fields()?;
         let mut fields = Vec::new();
         for field in document.fields()? {
             let declared = value_schema.field_with_name(&field.name).map_err(|_| {
@@ -81,7 +77,7 @@ impl ValueKind {
             })?;
             fields.push((field.clone(), declared.data_type().clone()));
         }
-        for name in options.input_schema.fields().iter().map(|f| f.name()).filter(|n| !n.starts_with("__")) {
+        for name in columns.fields().iter().map(|f| f.name()).filter(|n| !n.starts_with("__")) {
             if !fields.iter().any(|(field, _)| field.name == *name) {
                 return Err(KernelError::schema(format!(
                     "column {name} is not a field of the topic's schema"
@@ -109,7 +105,7 @@ impl Encoder {
             return Err(KernelError::schema("partitions: expected at least 1, got 0"));
         }
         Ok(Self {
-            kind: ValueKind::new(options)?,
+            kind: ValueKind::new(&options.value, &options.input_schema)?,
             limits: Limits {
                 codec: Codec::from_name(&options.compression)?,
                 max_messages: options.batching_max_messages.clamp(1, i32::MAX as usize),

@@ -44,9 +44,7 @@ class BatchEncoder:
         try:
             self._encoder = Encoder(
                 schema.input_schema,
-                value_type=schema.value_type,
-                value_schema=schema.value_schema,
-                document=schema.document,
+                value=schema.value,
                 partitions=partitions,
                 compression=compression,
                 batching_max_messages=batching_max_messages,

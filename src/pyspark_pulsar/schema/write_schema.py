@@ -16,6 +16,7 @@ from pyspark_pulsar.schema.avro import field_defaults, record_schema
 from pyspark_pulsar.schema.avro_document import legal_name, record_document
 from pyspark_pulsar.schema.compatibility import record_mismatches, scalar_fits
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.payload import PayloadSchema
 from pyspark_pulsar.schema.primitive import (
     PRIMITIVES,
     RECORD_TYPES,
@@ -41,9 +42,7 @@ class WriteSchema:
     `registers` the one to register; its type BYTES means that no schema is sent at all.
     """
 
-    value_type: str
-    value_schema: pa.Schema | None
-    document: str | None
+    value: PayloadSchema
     info: SchemaInfo
     registers: bool
     input_schema: pa.Schema
@@ -84,7 +83,8 @@ def resolve_write_schema(
     document = record_document(pa.schema(values), record_name=name, where=f"topic {topic}")
     new = SchemaInfo(name, _FORMATS[chosen], document.encode())
     fields = record_schema(document, where=f"topic {topic}")
-    return WriteSchema(chosen, fields, document, new, registers=True, input_schema=pa.schema(values + stored))
+    value = PayloadSchema(chosen, fields, document)
+    return WriteSchema(value, new, registers=True, input_schema=pa.schema(values + stored))
 
 
 def _for_topic_schema(
@@ -107,9 +107,7 @@ def _for_topic_schema(
     faults += record_mismatches([*values, *added], fields)
     _refuse(faults, f"topic {topic}: expected columns that fit its {info.type.name} schema")
     return WriteSchema(
-        RECORD_TYPES[info.type],
-        fields,
-        document,
+        PayloadSchema(RECORD_TYPES[info.type], fields, document),
         info,
         registers=False,
         input_schema=pa.schema(values + added + stored),
@@ -168,7 +166,10 @@ def _primitive(
 ) -> WriteSchema:
     value = pa.field(VALUE_COLUMN, primitive.arrow_type, nullable=values[0].nullable)
     return WriteSchema(
-        primitive.value_type, None, None, info, registers=registers, input_schema=pa.schema([value, *stored])
+        PayloadSchema(primitive.value_type),
+        info,
+        registers=registers,
+        input_schema=pa.schema([value, *stored]),
     )
 
 
