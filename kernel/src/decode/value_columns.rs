@@ -195,6 +195,7 @@ impl ValueColumns {
     fn salvage(&mut self, at: &[MessageRef]) -> Result<FinishedValues> {
         let mut pieces = Vec::new();
         let mut bad = Vec::new();
+        let mut first = None;
         // A stack, the earliest rows on top.
         let mut open = vec![(0, at.len())];
         while let Some((start, end)) = open.pop() {
@@ -208,12 +209,18 @@ impl ValueColumns {
                 Err(fault) => {
                     let row = fault.row.unwrap_or(start);
                     bad.push(row);
-                    self.count_bad(fault.error, row, at);
+                    if first.as_ref().is_none_or(|(earliest, _)| row < *earliest) {
+                        first = Some((row, fault.error));
+                    }
                     open.extend([(row + 1, end), (start, row)].into_iter().filter(|(a, b)| a < b));
                 }
             }
         }
         bad.sort_unstable();
+        self.count.rows += bad.len() as u64;
+        if let (None, Some((row, error))) = (&self.count.first, first) {
+            self.count.first = at.get(row).map(|at| named(error, self.kept.version(row)).at(*at));
+        }
         let columns = self.assemble(&mut pieces, at.len())?;
         Ok(FinishedValues { columns, bad: Some(self.payloads_of(&bad, at.len())) })
     }
@@ -227,13 +234,6 @@ impl ValueColumns {
         }
         out.append_nulls(rows.saturating_sub(out.len()));
         out.finish()
-    }
-
-    fn count_bad(&mut self, error: KernelError, row: usize, at: &[MessageRef]) {
-        self.count.rows += 1;
-        if self.count.first.is_none() {
-            self.count.first = at.get(row).map(|at| named(error, self.kept.version(row)).at(*at));
-        }
     }
 
     /// Rows `start..end` on their own.
