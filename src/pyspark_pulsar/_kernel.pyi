@@ -123,9 +123,10 @@ class Decoder:
         bad_rows: str = "fail",
         corrupt_column: str | None = None,
     ) -> None:
-        """`output_schema`: value and metadata columns in any order, exactly as they come out; metadata columns are known by name (`__key`, `__topic`, `__partition`, `__messageId`,
-        `__publishTime`, `__eventTime`, `__messageProperties`, `__orderingKey`, `__producerName`,
-        `__sequenceId`, `__schemaVersion`, `__messageSize`). What it does not name is not decoded.
+        """`output_schema`: value and metadata columns in any order, exactly as they come out; metadata columns
+        are known by name (`__key`, `__topic`, `__partition`, `__messageId`, `__publishTime`, `__eventTime`,
+        `__messageProperties`, `__orderingKey`, `__producerName`, `__sequenceId`, `__schemaVersion`,
+        `__messageSize`). What it does not name is not decoded.
         `topic`: text of `__topic`, without the partition suffix. `partition`: -1 when not partitioned.
         `value`: a primitive is one value column, `value`; the fields of a record lie at top level, cast from
         `value.value_schema` to `output_schema`. Avro messages are resolved to `value.document`.

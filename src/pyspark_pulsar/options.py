@@ -89,6 +89,13 @@ def _choice(*choices: str) -> Callable[[str], str]:
     return parse
 
 
+def _yes_or_no(value: str) -> bool:
+    text = value.strip().lower()
+    if text not in ("true", "false"):
+        raise ValueError("true or false")
+    return text == "true"
+
+
 @dataclass(frozen=True, kw_only=True)
 class ConnectionOptions:
     """How to reach Pulsar; the same for reading and writing."""
@@ -150,6 +157,33 @@ class ReadOptions(ConnectionOptions):
         _text,
         "Batch only: `latest` (default), or JSON as in `startingOffsets`, exclusive.",
         default=None,
+    )
+    columns: tuple[str, ...] | None = _option(
+        "columns",
+        _names,
+        "The columns to read, in this order; `*` stands for all value columns. What is not named is not decoded. "
+        "Default: all value columns and six metadata columns.",
+        default=None,
+    )
+    mode: str = _option(
+        "mode",
+        _choice("FAILFAST", "PERMISSIVE", "DROPMALFORMED"),
+        "What to do with a message whose value does not decode: fail, give a row without a value and with the "
+        "message's bytes in the column of `columnNameOfCorruptRecord`, or leave it out. Damaged entries always fail.",
+        default="FAILFAST",
+    )
+    corrupt_column: str = _option(
+        "columnNameOfCorruptRecord",
+        _text,
+        "Name of the column that `mode=PERMISSIVE` adds for the bytes of messages that do not decode.",
+        default="_corrupt_record",
+    )
+    different_schemas: bool = _option(
+        "allowDifferentTopicSchemas",
+        _yes_or_no,
+        "Read topics of different schemas together: one column `value` with the message's bytes, and "
+        "`__schemaVersion` among the default columns.",
+        default=False,
     )
     batch_rows: int = _option(
         "batchRows",

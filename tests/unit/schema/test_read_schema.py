@@ -110,9 +110,9 @@ def test_all_metadata_columns_have_their_spark_type() -> None:
     )
 
 
-def test_columns_select_values_first() -> None:
+def test_columns_come_out_in_the_order_asked_for() -> None:
     found = resolve_read_schema(RECORD, topic="t", columns=["__partition", "tags", "id"])
-    assert found.output_schema.names == ["tags", "id", "__partition"]
+    assert found.output_schema.names == ["__partition", "tags", "id"]
     everything = resolve_read_schema(RECORD, topic="t", columns=["*", "__key"])
     assert everything.output_schema.names[-2:] == ["place", "__key"]
 
@@ -123,7 +123,7 @@ def test_columns_select_values_first() -> None:
         (["__publishtime"], "did you mean __publishTime?"),
         (["nope"], "check the name"),
         (["id", "*"], "id again"),
-        ([], "empty"),
+        ([], "got none"),
     ],
 )
 def test_wrong_columns(columns: list[str], said: str) -> None:
