@@ -27,11 +27,16 @@ fn record_options(value_type: &str, mode: BadRows, batch_rows: usize) -> Decoder
         value_type: value_type.to_owned(),
         value_schema: Some(Arc::new(Schema::new(fields))),
         document: Some(DOCUMENT.to_owned()),
+        pair: None,
     };
     options.bad_rows = mode;
     options.corrupt_column = Some("bad".to_owned());
     options.batch_rows = batch_rows;
     options
+}
+
+fn written(document: &str) -> PayloadSchema {
+    PayloadSchema { document: Some(document.to_owned()), ..PayloadSchema::of_type("avro") }
 }
 
 fn plain(payload: &[u8]) -> Vec<u8> {
@@ -73,7 +78,7 @@ fn run(
     data: &[Vec<u8>],
 ) -> Result<(Vec<Seen>, u64, Option<KernelError>), KernelError> {
     let mut decoder = Decoder::new(options)?;
-    decoder.add_writer_schema(b"", DOCUMENT)?;
+    decoder.add_writer_schema(b"", &written(DOCUMENT))?;
     decoder.push(&mut entries(data));
     let batches = drain(&mut decoder)?;
     let count = decoder.bad_rows();
@@ -147,9 +152,9 @@ fn failing_fast_names_the_first_bad_message_and_its_version() {
 #[test]
 fn avro_of_any_version_or_of_a_refused_one() {
     let mut decoder = Decoder::new(record_options("avro", BadRows::Null, 100)).unwrap();
-    decoder.add_writer_schema(&[0, 0, 0, 0, 0, 0, 0, 1], DOCUMENT).unwrap();
+    decoder.add_writer_schema(&[0, 0, 0, 0, 0, 0, 0, 1], &written(DOCUMENT)).unwrap();
     let old = r#"{"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}"#;
-    decoder.add_writer_schema(&[0, 0, 0, 0, 0, 0, 0, 2], old).unwrap();
+    decoder.add_writer_schema(&[0, 0, 0, 0, 0, 0, 0, 2], &written(old)).unwrap();
     let mut batch = entries(&[
         of_version(1, &[2, 0]),
         of_version(3, &[4, 0]),

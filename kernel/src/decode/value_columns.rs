@@ -12,6 +12,7 @@ use arrow_schema::FieldRef;
 use arrow_select::{concat::concat, take::take};
 
 use super::DecoderOptions;
+use super::metadata_columns::Row;
 use super::payloads::Payloads;
 use super::values::Values;
 use crate::error::{ErrorKind, KernelError, MessageRef, Result};
@@ -69,7 +70,7 @@ pub struct ValueColumns {
     mode: BadRows,
     fields: Vec<FieldRef>,
     values: Values,
-    /// Documents by version, to make further decoders; and why a version is refused.
+    /// What versions were written with, to make further decoders; and why a version is refused.
     versions: HashMap<Vec<u8>, Version>,
     kept: Payloads,
     /// `values` failed: the rows of the batch are only kept, until it is finished.
@@ -78,7 +79,7 @@ pub struct ValueColumns {
 }
 
 enum Version {
-    Known(String),
+    Known(PayloadSchema),
     Refused(KernelError),
 }
 
@@ -124,9 +125,9 @@ impl ValueColumns {
     }
 
     /// Make a version known; ignored where versions do not matter.
-    pub fn add_version(&mut self, version: &[u8], document: &str) -> Result<()> {
-        self.values.add_version(version, document)?;
-        self.versions.entry(version.to_vec()).or_insert_with(|| Version::Known(document.to_owned()));
+    pub fn add_version(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
+        self.values.add_version(version, written)?;
+        self.versions.entry(version.to_vec()).or_insert_with(|| Version::Known(written.clone()));
         Ok(())
     }
 
@@ -134,6 +135,11 @@ impl ValueColumns {
     pub fn refuse_version(&mut self, version: &[u8], why: &str) {
         let refused = Version::Refused(KernelError::payload(why));
         self.versions.insert(version.to_vec(), refused);
+    }
+
+    /// What `append` takes of a message; see [`Values::payload`].
+    pub fn payload<'a>(&self, row: &Row<'a>, joined: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
+        self.values.payload(row, joined)
     }
 
     /// Bad rows of all finished batches.
@@ -252,10 +258,10 @@ impl ValueColumns {
     fn fresh(&self, batch_rows: usize, wanted: impl Fn(&[u8]) -> bool) -> Result<Values> {
         let mut values = Values::new(&self.schema, self.fields.clone(), batch_rows)?;
         for (version, known) in &self.versions {
-            if let Version::Known(document) = known
+            if let Version::Known(written) = known
                 && wanted(version)
             {
-                values.add_version(version, document)?;
+                values.add_version(version, written)?;
             }
         }
         Ok(values)

@@ -5,6 +5,7 @@ mod batch;
 mod bind;
 mod input;
 mod json;
+mod key_value;
 mod primitive;
 pub mod route;
 
@@ -19,6 +20,7 @@ use crate::payload_schema::PayloadSchema;
 use batch::PartitionWriter;
 pub use batch::{Limits, Producer, SendFrames};
 use input::Input;
+use key_value::PairKind;
 
 /// What an encoder is made of.
 #[derive(Debug, Clone)]
@@ -51,6 +53,8 @@ pub enum ValueKind {
         /// JSON rather than Avro binary.
         json: bool,
     },
+    /// The columns `key` and `value`.
+    Pair(Box<PairKind>),
 }
 
 impl ValueKind {
@@ -62,6 +66,9 @@ impl ValueKind {
                 .field_with_name("value")
                 .map_err(|_| KernelError::schema(format!("expected a column `value` for {value_type}")))?;
             return Ok(Self::Primitive(physical));
+        }
+        if value_type == "key_value" {
+            return Ok(Self::Pair(Box::new(PairKind::new(schema.pair()?, columns)?)));
         }
         if !matches!(value_type, "json" | "avro") {
             return Err(KernelError::schema(format!(
@@ -190,7 +197,8 @@ impl Run<'_> {
         let mut payload = Vec::new();
         let mut single = self.input.metadata(row)?;
         single.null_value = !self.input.write_value(row, &mut payload)?;
-        let key = self.input.key(row);
+        let key = self.input.key(row)?;
+        single.null_partition_key = key.is_none() && self.input.key_is_part_of_the_value();
         if let Some((text, base64)) = &key {
             single.partition_key = Some(text.as_bytes());
             single.partition_key_base64 = *base64;

@@ -13,6 +13,7 @@ from pyspark_pulsar.codec.decoder_pool import DECODERS
 from pyspark_pulsar.codec.kernel_errors import read_error, version_error, version_text
 from pyspark_pulsar.errors import PulsarError, SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo
+from pyspark_pulsar.schema.payload import payload_schema
 from pyspark_pulsar.schema.read_schema import ReadSchema
 
 if TYPE_CHECKING:
@@ -118,8 +119,9 @@ class EntryDecoder:
                 f"{version_text(version)}, which messages name, got none; register the schema "
                 "again, start the read behind them, or read around them with mode=PERMISSIVE"
             )
+        place = f"{self._full_name}, schema version {version_text(version)}"
         try:
-            self._decoder.add_writer_schema(version, info.text)
+            self._decoder.add_writer_schema(version, payload_schema(info, topic=place))
         except KernelError as error:
             raise version_error(error, topic=self._full_name, version=version, reader=reader) from None
 

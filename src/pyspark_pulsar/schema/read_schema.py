@@ -11,11 +11,9 @@ import pyarrow as pa
 
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema import metadata_columns
-from pyspark_pulsar.schema.avro import record_schema
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.payload import PayloadSchema
-from pyspark_pulsar.schema.primitive import RECORD_TYPES, VALUE_COLUMN, primitive_of
-from pyspark_pulsar.schema.spark_types import optional_type, readable
+from pyspark_pulsar.schema.payload import PayloadSchema, columns_of, payload_schema
+from pyspark_pulsar.schema.spark_types import readable
 
 ALL_VALUE_COLUMNS: Final = "*"
 DEFAULT_CORRUPT_COLUMN: Final = "_corrupt_record"
@@ -64,28 +62,13 @@ def resolve_read_schema(
     corrupt-record column that is to be shown.
     """
     choice = columns if isinstance(columns, ColumnChoice) else ColumnChoice(columns)
-    known = info or SchemaInfo("", SchemaType.NONE)
-    primitive = primitive_of(known, topic=topic)
-    if primitive is not None:
-        value = PayloadSchema(primitive.value_type)
-        fields = pa.schema([pa.field(VALUE_COLUMN, primitive.arrow_type)])
-    else:
-        where = f"topic {topic}, {known.type.name} schema"
-        value, fields = record_payload(RECORD_TYPES[known.type], known.text, where=where)
+    value = payload_schema(info or SchemaInfo("", SchemaType.NONE), topic=topic)
+    fields = columns_of(value)
     _refuse_collisions(fields, choice, topic)
     values = pa.schema([readable(field) for field in fields])
     corrupt = None if choice.corrupt_column in fields.names else choice.corrupt_column
     output = _select(values, corrupt, choice, topic)
     return ReadSchema(value, output, values, info, corrupt)
-
-
-def record_payload(value_type: str, document: str, *, where: str) -> tuple[PayloadSchema, pa.Schema]:
-    """How a record that an Avro document describes lies in bytes, and its fields. Raises SchemaError."""
-    fields = record_schema(document, where=where)
-    if value_type == "json":
-        # JSON knows no versions: a message older than a required field lacks it.
-        fields = pa.schema([pa.field(each.name, optional_type(each.type)) for each in fields])
-    return PayloadSchema(value_type, fields, document), fields
 
 
 def known_columns(values: pa.Schema, corrupt_column: str | None) -> dict[str, pa.Field]:

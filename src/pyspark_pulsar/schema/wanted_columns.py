@@ -10,18 +10,18 @@ import pyarrow as pa
 
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.avro_adaptation import old_field, promoted, with_old_fields
-from pyspark_pulsar.schema.info import SchemaInfo
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.payload import columns_of, payload_schema
 from pyspark_pulsar.schema.read_schema import (
     ReadSchema,
     check_output,
     known_columns,
-    record_payload,
     suggestion,
 )
 from pyspark_pulsar.schema.spark_types import readable
 from pyspark_pulsar.schema.type_fit import forbids_null, misfits
 
-_BY_DOCUMENT: Final = ("avro", "json")
+_BY_DOCUMENT: Final = (SchemaType.AVRO, SchemaType.JSON)
 
 OlderSchemas = Callable[[], Iterable[SchemaInfo]]
 """Former versions of the topic's schema, the latest first; asked only when a column is not in the latest."""
@@ -65,13 +65,12 @@ def _with_former_fields(
 ) -> ReadSchema:
     known = known_columns(resolved.value_columns, resolved.corrupt_column)
     missing = [name for name in wanted.names if name not in known]
-    payload = resolved.value
-    if not missing or payload.value_type not in _BY_DOCUMENT or payload.document is None:
+    latest = resolved.info
+    if not missing or latest is None or latest.type not in _BY_DOCUMENT:
         return resolved
     former: dict[str, object] = {}
     for info in older():
-        same_type = info.type.name.lower() == payload.value_type
-        for name in missing if same_type else ():
+        for name in missing if info.type is latest.type else ():
             node = old_field(info.text, name)
             if node is not None:
                 former.setdefault(name, node)
@@ -79,18 +78,19 @@ def _with_former_fields(
             break
     if not former:
         return resolved
-    return _by_document(resolved, with_old_fields(payload.document, former), topic)
+    return _by_document(resolved, latest, with_old_fields(latest.text, former), topic)
 
 
 def _widened(resolved: ReadSchema, wanted: pa.Schema, topic: str) -> ReadSchema:
-    payload = resolved.value
-    if payload.value_type not in _BY_DOCUMENT or payload.document is None:
+    info, document = resolved.info, resolved.value.document
+    if info is None or info.type not in _BY_DOCUMENT or document is None:
         return resolved
     values = [field for field in wanted if field.name in resolved.value_columns.names]
-    return _by_document(resolved, promoted(payload.document, values), topic)
+    return _by_document(resolved, info, promoted(document, values), topic)
 
 
-def _by_document(resolved: ReadSchema, document: str, topic: str) -> ReadSchema:
-    where = f"topic {topic}, its schema changed as the query asks"
-    value, fields = record_payload(resolved.value.value_type, document, where=where)
-    return replace(resolved, value=value, value_columns=pa.schema([readable(field) for field in fields]))
+def _by_document(resolved: ReadSchema, info: SchemaInfo, document: str, topic: str) -> ReadSchema:
+    changed = replace(info, document=document.encode())
+    value = payload_schema(changed, topic=f"{topic}, changed as the query asks")
+    columns = pa.schema([readable(field) for field in columns_of(value)])
+    return replace(resolved, value=value, value_columns=columns)
