@@ -52,7 +52,8 @@ impl KeyValues {
     /// Make a version known, which must be of the reader's types on both sides.
     pub fn add_version(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
         let Some(pair) = &written.pair else {
-            let why = format!("written as {}, cannot be resolved to the reader's key_value", written.value_type);
+            let why =
+                format!("written as {}, cannot be resolved to the reader's key_value", written.value_type);
             return Err(KernelError::schema(why));
         };
         self.key.add_version(version, &pair.key)?;
