@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.payload import PayloadSchema, columns_of, payload_schema
+from pyspark_pulsar.schema.payload import PayloadSchema, columns_of, for_reading, payload_schema
 from pyspark_pulsar.schema.spark_types import readable
 
 ALL_VALUE_COLUMNS: Final = "*"
@@ -62,7 +62,7 @@ def resolve_read_schema(
     corrupt-record column that is to be shown.
     """
     choice = columns if isinstance(columns, ColumnChoice) else ColumnChoice(columns)
-    value = payload_schema(info or SchemaInfo("", SchemaType.NONE), topic=topic)
+    value = for_reading(payload_schema(info or SchemaInfo("", SchemaType.NONE), topic=topic))
     fields = columns_of(value)
     _refuse_collisions(fields, choice, topic)
     values = pa.schema([readable(field) for field in fields])

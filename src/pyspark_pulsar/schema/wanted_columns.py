@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.avro_adaptation import old_field, promoted, with_old_fields
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.payload import columns_of, payload_schema
+from pyspark_pulsar.schema.payload import columns_of, for_reading, payload_schema
 from pyspark_pulsar.schema.read_schema import (
     ReadSchema,
     check_output,
@@ -91,6 +91,6 @@ def _widened(resolved: ReadSchema, wanted: pa.Schema, topic: str) -> ReadSchema:
 
 def _by_document(resolved: ReadSchema, info: SchemaInfo, document: str, topic: str) -> ReadSchema:
     changed = replace(info, document=document.encode())
-    value = payload_schema(changed, topic=f"{topic}, changed as the query asks")
+    value = for_reading(payload_schema(changed, topic=f"{topic}, changed as the query asks"))
     columns = pa.schema([readable(field) for field in columns_of(value)])
     return replace(resolved, value=value, value_columns=columns)
