@@ -14,7 +14,7 @@ use arrow_schema::{ArrowError, DataType, FieldRef};
 
 use super::metadata_columns::Row;
 use super::values::Values;
-use crate::error::{KernelError, Result};
+use crate::error::{KernelError, MessageRef, Result};
 use crate::payload_schema::{Pair, PayloadSchema};
 use crate::wire::split_u32;
 
@@ -99,10 +99,10 @@ impl KeyValues {
     }
 
     /// The columns so far, in the order of the output schema; starts new ones.
-    pub fn finish(&mut self) -> Result<Vec<ArrayRef>> {
+    pub fn finish(&mut self, at: &[MessageRef]) -> Result<Vec<ArrayRef>> {
         let sides =
             if self.key_first { [&mut self.key, &mut self.value] } else { [&mut self.value, &mut self.key] };
-        let columns = sides.map(|side| side.finish().map_err(|e| e.within(side.name)));
+        let columns = sides.map(|side| side.finish(at).map_err(|e| e.within(side.name)));
         columns.into_iter().filter_map(Result::transpose).collect()
     }
 }
@@ -177,9 +177,9 @@ impl Side {
         column.values.append(payload, version).map_err(|e| e.within(self.name))
     }
 
-    fn finish(&mut self) -> Result<Option<ArrayRef>> {
+    fn finish(&mut self, at: &[MessageRef]) -> Result<Option<ArrayRef>> {
         let Some(column) = &mut self.column else { return Ok(None) };
-        let mut arrays = column.values.finish()?;
+        let mut arrays = column.values.finish(at)?;
         let rows = column.nulls.len();
         let nulls = column.nulls.finish();
         let DataType::Struct(fields) = column.field.data_type() else { return Ok(arrays.pop()) };

@@ -172,7 +172,7 @@ impl ValueColumns {
     /// The columns so far; starts new ones. `at` names the rows' messages.
     pub fn finish(&mut self, at: &[MessageRef]) -> Result<FinishedValues> {
         if !self.broken {
-            match self.values.finish() {
+            match self.values.finish(at) {
                 Ok(columns) => {
                     self.kept.clear();
                     return Ok(FinishedValues { columns, bad: None });
@@ -205,7 +205,7 @@ impl ValueColumns {
         // A stack, the earliest rows on top.
         let mut open = vec![(0, at.len())];
         while let Some((start, end)) = open.pop() {
-            match self.decode(start, end) {
+            match self.decode(start, end, at) {
                 Ok(columns) => pieces.push(Piece { start, end, columns }),
                 Err(fault) if !is_of_message(&fault.error) => return Err(fault.error),
                 Err(Fault { row: None, .. }) if end - start > 1 => {
@@ -242,8 +242,13 @@ impl ValueColumns {
         out.finish()
     }
 
-    /// Rows `start..end` on their own.
-    fn decode(&self, start: usize, end: usize) -> std::result::Result<Vec<ArrayRef>, Fault> {
+    /// Rows `start..end` of the batch on their own.
+    fn decode(
+        &self,
+        start: usize,
+        end: usize,
+        at: &[MessageRef],
+    ) -> std::result::Result<Vec<ArrayRef>, Fault> {
         let whole = |error| Fault { row: None, error };
         let used = |version: &[u8]| (start..end).any(|row| self.kept.version(row) == version);
         let mut values = self.fresh(end - start, used).map_err(whole)?;
@@ -251,7 +256,11 @@ impl ValueColumns {
             append(&mut values, &self.versions, self.kept.payload(row), self.kept.version(row))
                 .map_err(|error| Fault { row: Some(row), error })?;
         }
-        values.finish().map_err(whole)
+        let messages = at.get(start..end).unwrap_or_default();
+        values.finish(messages).map_err(|error| {
+            let row = messages.iter().position(|message| Some(*message) == error.at);
+            Fault { row: row.map(|row| start + row), error }
+        })
     }
 
     /// A decoder like the present one, with the versions that are `wanted`.
@@ -295,20 +304,20 @@ impl ValueColumns {
 
     /// The error of the first row that is to blame for `error` of the whole batch.
     fn blame(&self, error: KernelError, at: &[MessageRef]) -> KernelError {
-        if !is_of_message(&error) || self.kept.len() != at.len() {
+        if error.at.is_some() || !is_of_message(&error) || self.kept.len() != at.len() {
             return error;
         }
         // The batch fails, so one of its halves does; when none does, no single message is to blame.
         let (mut start, mut end) = (0, at.len());
         while end - start > 1 {
             let middle = start + (end - start) / 2;
-            match self.decode(start, middle) {
+            match self.decode(start, middle, at) {
                 Err(Fault { row: Some(row), .. }) => (start, end) = (row, row + 1),
                 Err(Fault { row: None, .. }) => end = middle,
                 Ok(_) => start = middle,
             }
         }
-        match (self.decode(start, end), at.get(start)) {
+        match (self.decode(start, end, at), at.get(start)) {
             (Err(fault), Some(at)) => named(fault.error, self.kept.version(start)).at(*at),
             _ => error,
         }

@@ -9,7 +9,7 @@ use super::key_value::KeyValues;
 use super::metadata_columns::Row;
 use super::primitive::PrimitiveValues;
 use crate::conform::conform;
-use crate::error::{KernelError, Result};
+use crate::error::{KernelError, MessageRef, Result};
 use crate::payload_schema::PayloadSchema;
 
 /// Value columns under construction.
@@ -103,13 +103,13 @@ impl Values {
         }
     }
 
-    /// The columns so far, in the order of the output schema; starts new ones. After an error the decoder is
-    /// of no use; the error need not name a message.
-    pub fn finish(&mut self) -> Result<Vec<ArrayRef>> {
+    /// The columns so far, in the order of the output schema; starts new ones. `at` names the rows' messages.
+    /// After an error the decoder is of no use; the error need not name a message.
+    pub fn finish(&mut self, at: &[MessageRef]) -> Result<Vec<ArrayRef>> {
         match self {
             Self::Json(values) => values.finish(),
             Self::Avro(values) => values.finish(),
-            Self::KeyValue(values) => values.finish(),
+            Self::KeyValue(values) => values.finish(at),
             Self::Primitive(values, field) => {
                 let array = values.finish();
                 let Some(field) = field else { return Ok(Vec::new()) };
