@@ -7,6 +7,7 @@ mod messages;
 mod metadata_columns;
 mod payloads;
 pub mod primitive;
+mod protobuf;
 mod values;
 
 use std::collections::VecDeque;

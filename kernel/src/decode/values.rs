@@ -6,6 +6,7 @@ use arrow_schema::FieldRef;
 use super::avro::AvroValues;
 use super::json::JsonValues;
 use super::primitive::PrimitiveValues;
+use super::protobuf::ProtobufValues;
 use crate::conform::conform;
 use crate::error::{KernelError, MessageRef, Result};
 use crate::payload_schema::PayloadSchema;
@@ -18,6 +19,8 @@ pub enum Values {
     Json(Box<JsonValues>),
     /// Fields of Avro records.
     Avro(Box<AvroValues>),
+    /// Fields of Protobuf messages.
+    Protobuf(Box<ProtobufValues>),
 }
 
 impl Values {
@@ -25,7 +28,7 @@ impl Values {
     pub fn new(schema: &PayloadSchema, mut fields: Vec<FieldRef>, batch_rows: usize) -> Result<Self> {
         let value_type = schema.value_type.as_str();
         let known = PrimitiveValues::new(value_type);
-        if known.is_none() && !matches!(value_type, "json" | "avro") {
+        if known.is_none() && !matches!(value_type, "json" | "avro" | "protobuf") {
             return Err(KernelError::schema(format!(
                 "value_type: {value_type:?} is not one the kernel decodes"
             )));
@@ -42,6 +45,9 @@ impl Values {
                 ))),
             };
         }
+        if value_type == "protobuf" {
+            return Ok(Self::Protobuf(Box::new(ProtobufValues::new(fields, schema.document()?)?)));
+        }
         let declared = schema.fields()?;
         if value_type == "json" {
             return Ok(Self::Json(Box::new(JsonValues::new(fields, declared, batch_rows)?)));
@@ -51,13 +57,14 @@ impl Values {
 
     /// Whether schema versions matter.
     pub fn needs_versions(&self) -> bool {
-        matches!(self, Self::Avro(_))
+        matches!(self, Self::Avro(_) | Self::Protobuf(_))
     }
 
     /// Whether the version is known.
     pub fn knows(&self, version: &[u8]) -> bool {
         match self {
             Self::Avro(values) => values.knows(version),
+            Self::Protobuf(values) => values.knows(version),
             _ => true,
         }
     }
@@ -66,6 +73,7 @@ impl Values {
     pub fn add_version(&mut self, version: &[u8], document: &str) -> Result<()> {
         match self {
             Self::Avro(values) => values.add_version(version, document),
+            Self::Protobuf(values) => values.add_version(version, document),
             _ => Ok(()),
         }
     }
@@ -76,6 +84,7 @@ impl Values {
             Self::Primitive(values, _) => values.append(payload),
             Self::Json(values) => values.append(payload),
             Self::Avro(values) => values.append(payload, version),
+            Self::Protobuf(values) => values.append(payload, version),
         }
     }
 
@@ -84,6 +93,7 @@ impl Values {
         match self {
             Self::Json(values) => values.finish(at),
             Self::Avro(values) => values.finish(at),
+            Self::Protobuf(values) => values.finish(),
             Self::Primitive(values, field) => {
                 let array = values.finish();
                 let Some(field) = field else { return Ok(Vec::new()) };
