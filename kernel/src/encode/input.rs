@@ -14,7 +14,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::ValueKind;
 use super::bind::{Bound, span};
-use super::{avro, json, primitive};
+use super::protobuf_bind::MessageWriter;
+use super::{avro, json, primitive, protobuf};
 use crate::conform::conform_type;
 use crate::error::{KernelError, Result};
 use crate::metadata::SingleMetadata;
@@ -31,6 +32,7 @@ pub struct Input {
 enum Value {
     Primitive(ArrayRef),
     Record { fields: Vec<(String, Bound)>, json: bool },
+    Protobuf(MessageWriter),
 }
 
 struct Properties {
@@ -103,6 +105,7 @@ impl Input {
             Value::Primitive(array) => return Ok(primitive::write(array, row, out)),
             Value::Record { fields, json: true } => json::record(fields, row, out),
             Value::Record { fields, json: false } => avro::record(fields, row, out),
+            Value::Protobuf(writer) => protobuf::message(writer, row, out),
         };
         written
             .map(|()| true)
@@ -130,6 +133,14 @@ impl Value {
                 };
                 let fields = fields.iter().map(bind).collect::<Result<_>>()?;
                 Ok(Self::Record { fields, json: *json })
+            }
+            ValueKind::Protobuf(plan) => {
+                let column = |field: &crate::protobuf::Field| {
+                    let array = batch.column_by_name(&field.name);
+                    let fitted = array.map(|array| fit(array, &field.name, &[&plan.arrow_type(field)?]));
+                    fitted.transpose()
+                };
+                Ok(Self::Protobuf(MessageWriter::new(plan, plan.root()?, column)?))
             }
         }
     }

@@ -15,6 +15,7 @@ use arrow_schema::{DataType, Field as ArrowField, FieldRef, Fields, TimeUnit};
 
 use crate::error::{KernelError, Result};
 use names::EnumNames;
+pub use parse::zigzag;
 
 /// Messages below messages that a value may have. Arrow types are walked recursively everywhere.
 const MAX_DEPTH: usize = 64;
