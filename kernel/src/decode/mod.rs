@@ -3,6 +3,7 @@
 mod avro;
 mod json;
 mod json_values;
+mod key_value;
 mod messages;
 mod metadata_columns;
 mod payloads;
@@ -61,6 +62,8 @@ pub struct Decoder {
     range: Range,
     queue: VecDeque<Entry>,
     open: Option<OpenEntry>,
+    /// Where a message is put together that does not lie in one piece.
+    joined: Vec<u8>,
     rows: Vec<MessageRef>,
     weight: usize,
     failed: Option<KernelError>,
@@ -95,15 +98,16 @@ impl Decoder {
             range: options.range,
             queue: VecDeque::new(),
             open: None,
+            joined: Vec::new(),
             rows: Vec::new(),
             weight: 0,
             failed: None,
         })
     }
 
-    /// Make a schema version known; only avro needs it.
-    pub fn add_writer_schema(&mut self, version: &[u8], document: &str) -> Result<()> {
-        self.values.add_version(version, document)
+    /// Make a schema version known; only avro and key_value need it.
+    pub fn add_writer_schema(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
+        self.values.add_version(version, written)
     }
 
     /// Versions in `entries` that `add_writer_schema` must be called with before `push`.
@@ -162,7 +166,8 @@ impl Decoder {
     }
 
     fn append(&mut self, row: &Row<'_>) -> Result<()> {
-        self.values.append(row.payload, row.schema_version)?;
+        let payload = self.values.payload(row, &mut self.joined)?;
+        self.values.append(payload, row.schema_version)?;
         for column in &mut self.columns {
             if let Column::Metadata(column) = column {
                 column.append(row)?;

@@ -5,6 +5,8 @@ use arrow_schema::FieldRef;
 
 use super::avro::AvroValues;
 use super::json::JsonValues;
+use super::key_value::KeyValues;
+use super::metadata_columns::Row;
 use super::primitive::PrimitiveValues;
 use super::protobuf::ProtobufValues;
 use crate::conform::conform;
@@ -19,6 +21,8 @@ pub enum Values {
     Json(Box<JsonValues>),
     /// Fields of Avro records.
     Avro(Box<AvroValues>),
+    /// Columns `key` and `value`.
+    KeyValue(Box<KeyValues>),
     /// Fields of Protobuf messages.
     Protobuf(Box<ProtobufValues>),
 }
@@ -28,7 +32,7 @@ impl Values {
     pub fn new(schema: &PayloadSchema, mut fields: Vec<FieldRef>, batch_rows: usize) -> Result<Self> {
         let value_type = schema.value_type.as_str();
         let known = PrimitiveValues::new(value_type);
-        if known.is_none() && !matches!(value_type, "json" | "avro" | "protobuf") {
+        if known.is_none() && !matches!(value_type, "json" | "avro" | "key_value" | "protobuf") {
             return Err(KernelError::schema(format!(
                 "value_type: {value_type:?} is not one the kernel decodes"
             )));
@@ -45,6 +49,9 @@ impl Values {
                 ))),
             };
         }
+        if value_type == "key_value" {
+            return Ok(Self::KeyValue(Box::new(KeyValues::new(schema.pair()?, &fields, batch_rows)?)));
+        }
         if value_type == "protobuf" {
             return Ok(Self::Protobuf(Box::new(ProtobufValues::new(fields, schema.document()?)?)));
         }
@@ -57,24 +64,35 @@ impl Values {
 
     /// Whether schema versions matter.
     pub fn needs_versions(&self) -> bool {
-        matches!(self, Self::Avro(_) | Self::Protobuf(_))
+        matches!(self, Self::Avro(_) | Self::KeyValue(_) | Self::Protobuf(_))
     }
 
     /// Whether the version is known.
     pub fn knows(&self, version: &[u8]) -> bool {
         match self {
             Self::Avro(values) => values.knows(version),
+            Self::KeyValue(values) => values.knows(version),
             Self::Protobuf(values) => values.knows(version),
             _ => true,
         }
     }
 
-    /// Make a version known; ignored where versions do not matter.
-    pub fn add_version(&mut self, version: &[u8], document: &str) -> Result<()> {
+    /// Make a version known, by what its messages were written with; ignored where versions do not matter.
+    pub fn add_version(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
         match self {
-            Self::Avro(values) => values.add_version(version, document),
-            Self::Protobuf(values) => values.add_version(version, document),
+            Self::Avro(values) => values.add_version(version, written.document()?),
+            Self::KeyValue(values) => values.add_version(version, written),
+            Self::Protobuf(values) => values.add_version(version, written.document()?),
             _ => Ok(()),
+        }
+    }
+
+    /// What `append` takes of a message: its payload, unless a part of the value lies elsewhere; then all of
+    /// it, put together in `joined`.
+    pub fn payload<'a>(&self, row: &Row<'a>, joined: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
+        match self {
+            Self::KeyValue(values) => values.payload(row, joined),
+            _ => Ok(row.payload),
         }
     }
 
@@ -84,6 +102,7 @@ impl Values {
             Self::Primitive(values, _) => values.append(payload),
             Self::Json(values) => values.append(payload),
             Self::Avro(values) => values.append(payload, version),
+            Self::KeyValue(values) => values.append(payload, version),
             Self::Protobuf(values) => values.append(payload, version),
         }
     }
@@ -93,6 +112,7 @@ impl Values {
         match self {
             Self::Json(values) => values.finish(at),
             Self::Avro(values) => values.finish(at),
+            Self::KeyValue(values) => values.finish(at),
             Self::Protobuf(values) => values.finish(),
             Self::Primitive(values, field) => {
                 let array = values.finish();

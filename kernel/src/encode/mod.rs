@@ -5,6 +5,7 @@ mod batch;
 mod bind;
 mod input;
 mod json;
+mod key_value;
 mod primitive;
 mod protobuf;
 mod protobuf_bind;
@@ -22,6 +23,7 @@ use crate::protobuf::Plan;
 use batch::PartitionWriter;
 pub use batch::{Limits, Producer, SendFrames};
 use input::Input;
+use key_value::PairKind;
 
 /// What an encoder is made of.
 #[derive(Debug, Clone)]
@@ -54,6 +56,8 @@ pub enum ValueKind {
         /// JSON rather than Avro binary.
         json: bool,
     },
+    /// The columns `key` and `value`.
+    Pair(Box<PairKind>),
     /// Fields of a Protobuf message.
     Protobuf(Plan),
 }
@@ -67,6 +71,9 @@ impl ValueKind {
                 .field_with_name("value")
                 .map_err(|_| KernelError::schema(format!("expected a column `value` for {value_type}")))?;
             return Ok(Self::Primitive(physical));
+        }
+        if value_type == "key_value" {
+            return Ok(Self::Pair(Box::new(PairKind::new(schema.pair()?, columns)?)));
         }
         if value_type == "protobuf" {
             let plan = Plan::parse(schema.document()?)?;
@@ -205,7 +212,8 @@ impl Run<'_> {
         let mut payload = Vec::new();
         let mut single = self.input.metadata(row)?;
         single.null_value = !self.input.write_value(row, &mut payload)?;
-        let key = self.input.key(row);
+        let key = self.input.key(row)?;
+        single.null_partition_key = key.is_none() && self.input.key_is_part_of_the_value();
         if let Some((text, base64)) = &key {
             single.partition_key = Some(text.as_bytes());
             single.partition_key_base64 = *base64;

@@ -3,8 +3,6 @@
 //! Fields are written in the order of their numbers, as the official libraries do, so that equal rows are
 //! equal bytes.
 
-use arrow_array::Array;
-
 use super::bind::{Refused, Written, span};
 use super::protobuf_bind::{Column, FieldWriter, MessageWriter, Scalar};
 use crate::protobuf::{DELIMITED, GROUP, GROUP_END, Shape, VARINT};
@@ -190,13 +188,17 @@ fn delimited(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Written) -> 
     out.push(0);
     write(out)?;
     let end = out.len();
-    let mut length = Vec::new();
-    if end - start >= 0x80 {
-        put_varint(&mut length, (end - start) as u64);
-    } else if let Some(byte) = out.get_mut(start - 1) {
-        *byte = (end - start) as u8;
-        return Ok(());
+    let length = end - start;
+    if length >= 0x80 {
+        // Make room for the rest of the varint.
+        let more = (length.ilog2() / 7) as usize;
+        out.resize(end + more, 0);
+        out.copy_within(start..end, start + more);
     }
-    out.splice(start - 1..start, length);
+    let mut rest = length;
+    for byte in out.iter_mut().skip(start - 1).take((length.max(1).ilog2() / 7) as usize + 1) {
+        *byte = (rest & 0x7f) as u8 | if rest >= 0x80 { 0x80 } else { 0 };
+        rest >>= 7;
+    }
     Ok(())
 }

@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 use super::capsule::{ArrowBatch, import_batch, import_schema};
 use super::classes::EntryBatch;
 use crate::error::KernelError;
-use crate::payload_schema::PayloadSchema;
+use crate::payload_schema::{Pair, PayloadSchema};
 use crate::select::{Position, Range};
 use crate::{decode, encode};
 
@@ -20,6 +20,21 @@ pub struct GivenSchema {
     #[pyo3(from_py_with = optional_schema)]
     value_schema: Option<SchemaRef>,
     document: Option<String>,
+    pair: Option<GivenPair>,
+}
+
+/// What Python gives as a `KeyValuePair`.
+#[derive(FromPyObject)]
+pub struct GivenPair {
+    #[pyo3(from_py_with = payload_schema)]
+    key: PayloadSchema,
+    #[pyo3(from_py_with = payload_schema)]
+    value: PayloadSchema,
+    separated: bool,
+}
+
+fn payload_schema(object: &Bound<'_, PyAny>) -> PyResult<PayloadSchema> {
+    object.extract::<GivenSchema>().map(PayloadSchema::from)
 }
 
 fn optional_schema(object: &Bound<'_, PyAny>) -> PyResult<Option<SchemaRef>> {
@@ -28,7 +43,11 @@ fn optional_schema(object: &Bound<'_, PyAny>) -> PyResult<Option<SchemaRef>> {
 
 impl From<GivenSchema> for PayloadSchema {
     fn from(given: GivenSchema) -> Self {
-        Self { value_type: given.value_type, value_schema: given.value_schema, document: given.document }
+        let pair = given
+            .pair
+            .map(|pair| Box::new(Pair { key: pair.key, value: pair.value, separated: pair.separated }));
+        let GivenSchema { value_type, value_schema, document, .. } = given;
+        Self { value_type, value_schema, document, pair }
     }
 }
 
@@ -67,9 +86,9 @@ impl Decoder {
         Ok(Self(Mutex::new(decode::Decoder::new(options)?)))
     }
 
-    fn add_writer_schema(&mut self, py: Python<'_>, version: &[u8], document: &str) -> PyResult<()> {
-        let decoder = self.inner();
-        Ok(py.detach(|| decoder.add_writer_schema(version, document))?)
+    fn add_writer_schema(&mut self, py: Python<'_>, version: &[u8], written: GivenSchema) -> PyResult<()> {
+        let (decoder, written) = (self.inner(), written.into());
+        Ok(py.detach(|| decoder.add_writer_schema(version, &written))?)
     }
 
     fn unknown_versions<'py>(

@@ -11,6 +11,7 @@ from pyspark_pulsar._kernel import Decoder, KernelError
 from pyspark_pulsar.codec.kernel_errors import read_error, version_text
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo
+from pyspark_pulsar.schema.payload import PayloadSchema, payload_schema
 from pyspark_pulsar.schema.read_schema import ReadSchema
 
 if TYPE_CHECKING:
@@ -38,9 +39,9 @@ class EntryDecoder:
     ) -> None:
         """`topic` is the full name without partition suffix, `partition` -1 when it is not partitioned.
 
-        `fetch_schema` is asked at most once per Avro schema version, between batches, for the schema that
-        the registry holds under it, and answers None when it holds none. `start` is inclusive, `end`
-        exclusive; rows outside are dropped. Raises SchemaError.
+        `fetch_schema` is asked at most once per version of an Avro or key-value schema, between batches, for
+        the schema that the registry holds under it, and answers None when it holds none. `start` is
+        inclusive, `end` exclusive; rows outside are dropped. Raises SchemaError.
         """
         self._schema = schema
         self._full_name = topic if partition < 0 else f"{topic}-partition-{partition}"
@@ -79,7 +80,7 @@ class EntryDecoder:
 
     def _learn(self, version: bytes) -> None:
         if version == b"":
-            self._add(version, self._schema.value.document)
+            self._add(version, self._schema.value)
             return
         info = self._fetch_schema(version)
         if info is None:
@@ -88,11 +89,12 @@ class EntryDecoder:
                 f"{version_text(version)}, which messages name, got none; register the schema "
                 "again, or start the read behind them"
             )
-        self._add(version, info.text)
+        place = f"{self._full_name}, schema version {version_text(version)}"
+        self._add(version, payload_schema(info, topic=place))
 
-    def _add(self, version: bytes, document: str | None) -> None:
+    def _add(self, version: bytes, written: PayloadSchema) -> None:
         try:
-            self._decoder.add_writer_schema(version, document or "")
+            self._decoder.add_writer_schema(version, written)
         except KernelError as error:
             raise read_error(error, topic=self._full_name, version=version) from None
 

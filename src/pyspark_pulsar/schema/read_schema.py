@@ -11,11 +11,9 @@ import pyarrow as pa
 
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema import metadata_columns
-from pyspark_pulsar.schema.avro import record_schema
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.payload import PayloadSchema
-from pyspark_pulsar.schema.primitive import RECORD_TYPES, VALUE_COLUMN, primitive_of
-from pyspark_pulsar.schema.spark_types import optional_type, readable
+from pyspark_pulsar.schema.payload import PayloadSchema, columns_of, payload_schema
+from pyspark_pulsar.schema.spark_types import readable
 
 ALL_VALUE_COLUMNS: Final = "*"
 
@@ -25,8 +23,7 @@ class ReadSchema:
     """Everything a decoder must know about the value; picklable, made on the driver for the executors.
 
     `output_schema` holds the value columns and then the metadata columns, in Spark's types, all nullable.
-    Messages of other registry versions are resolved to the document of `value`, whose fields are nullable
-    throughout for JSON.
+    Messages of other registry versions are resolved to the document of `value`.
     """
 
     value: PayloadSchema
@@ -43,17 +40,8 @@ def resolve_read_schema(
     order given. Raises SchemaError for an unsupported schema, an unknown or repeated column, and a value
     field that bears the name of a metadata column.
     """
-    info = info or SchemaInfo("", SchemaType.NONE)
-    primitive = primitive_of(info, topic=topic)
-    if primitive is not None:
-        value = PayloadSchema(primitive.value_type)
-        fields = pa.schema([pa.field(VALUE_COLUMN, primitive.arrow_type)])
-    else:
-        fields = record_schema(info.text, where=f"topic {topic}, {info.type.name} schema")
-        if info.type is SchemaType.JSON:
-            # JSON knows no versions: a message older than a required field lacks it.
-            fields = pa.schema([pa.field(each.name, optional_type(each.type)) for each in fields])
-        value = PayloadSchema(RECORD_TYPES[info.type], fields, info.text)
+    value = payload_schema(info or SchemaInfo("", SchemaType.NONE), topic=topic)
+    fields = columns_of(value)
     _refuse_collisions(fields, topic)
     output = _select({field.name: readable(field) for field in fields}, columns, topic)
     return ReadSchema(value, output)

@@ -65,14 +65,14 @@ impl ProtobufValues {
 
     /// Add one message; `None` is a null value.
     pub fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
-        if !self.knows(version) {
-            return Err(KernelError::schema(format!(
-                "schema version {version:?} was not added to the decoder"
-            )));
-        }
         let row = self.rows;
         match payload {
             None => self.root.push_null(),
+            Some(_) if !self.knows(version) => {
+                return Err(KernelError::schema(format!(
+                    "schema version {version:?} was not added to the decoder"
+                )));
+            }
             Some(payload) => {
                 self.root.read(row, &mut Cursor::new(payload)).map_err(|fault| refused(&fault))?;
                 self.root.end_row(row).map_err(KernelError::payload)?;
