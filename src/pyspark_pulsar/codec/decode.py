@@ -11,7 +11,7 @@ from pyspark_pulsar._kernel import Decoder, KernelError
 from pyspark_pulsar.codec.kernel_errors import read_error, version_text
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo
-from pyspark_pulsar.schema.payload import PayloadSchema, payload_schema
+from pyspark_pulsar.schema.payload import PayloadSchema, written_schema
 from pyspark_pulsar.schema.read_schema import ReadSchema
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class EntryDecoder:
                 "again, or start the read behind them"
             )
         place = f"{self._full_name}, schema version {version_text(version)}"
-        self._add(version, payload_schema(info, topic=place))
+        self._add(version, written_schema(info, topic=place))
 
     def _add(self, version: bytes, written: PayloadSchema) -> None:
         try:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
+from google.protobuf.descriptor import Descriptor
+
+from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.payload import PayloadSchema
 from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile, descriptor_plan, native_descriptor
 from pyspark_pulsar.schema.protobuf_parsing_info import parsing_info_plan
 from pyspark_pulsar.schema.protobuf_plan import ProtobufPlan
 
 PROTOBUF_TYPES: Final = (SchemaType.PROTOBUF_NATIVE, SchemaType.PROTOBUF)
-VALUE_TYPE: Final = "protobuf"
+PROTOBUF_VALUE: Final = "protobuf"
 """The kernel's name of both."""
+
+_SAYS_NOTHING: Final = (SchemaType.NONE, SchemaType.BYTES)
 
 
 def registered_plan(info: SchemaInfo, *, where: str) -> ProtobufPlan:
@@ -22,28 +26,17 @@ def registered_plan(info: SchemaInfo, *, where: str) -> ProtobufPlan:
     return parsing_info_plan(info, where=where)
 
 
-def protobuf_payload(
-    info: SchemaInfo | None, *, where: str, descriptor: DescriptorFile | None = None
-) -> PayloadSchema:
-    """How values lie in bytes: as `descriptor` says, else as the registry's schema `info` does.
-
-    Raises SchemaError, also for messages that contain themselves.
-    """
-    if descriptor is not None:
-        plan, version = descriptor_plan(descriptor.descriptor()), ""
-    else:
-        assert info is not None  # noqa: S101 -- callers have the one or the other
-        plan, version = registered_plan(info, where=where), _version(info)
-    return PayloadSchema(VALUE_TYPE, plan.fields(where=where), plan.document(version))
+def checked_descriptor(descriptor: DescriptorFile, info: SchemaInfo, *, topic: str) -> Descriptor:
+    """The user's descriptor for a topic with the schema `info`. Raises SchemaError when the topic's values are
+    not Protobuf, or the file is of no use."""
+    if info.type not in (*PROTOBUF_TYPES, *_SAYS_NOTHING):
+        raise SchemaError(
+            f"topic {topic}: expected a Protobuf schema or none beside protobufDescriptorFile, got "
+            f"{info.type.name}; leave the option out"
+        )
+    return descriptor.descriptor()
 
 
-def writer_document(info: SchemaInfo, *, where: str) -> str:
-    """What the kernel must know of a schema version to resolve it to the reader's: for the types of
-    `PROTOBUF_TYPES` a plan, for others the document itself. Raises SchemaError."""
-    if info.type not in PROTOBUF_TYPES:
-        return info.text
-    return registered_plan(info, where=where).document(_version(info))
-
-
-def _version(info: SchemaInfo) -> str:
+def version_number(info: SchemaInfo) -> str:
+    """The registry version as people know it; empty when there is none."""
     return "" if info.version is None else str(int.from_bytes(info.version, "big", signed=True))

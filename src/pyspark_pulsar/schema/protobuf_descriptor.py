@@ -27,7 +27,7 @@ _MEANINGS: Final = {"google.protobuf.Timestamp": "timestamp", "google.protobuf.D
     f"google.protobuf.{name}Value": "wrapper"
     for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 }
-_KINDS: Final = {
+_KINDS: Final[dict[int, str]] = {
     number: name.removeprefix("TYPE_").lower()
     for name, number in descriptor_pb2.FieldDescriptorProto.Type.items()
 }
@@ -115,11 +115,10 @@ def _in_order(
 
 def _well_known_file(name: str, where: str) -> descriptor_pb2.FileDescriptorProto:
     module = name.removeprefix(_WELL_KNOWN).removesuffix(".proto")
+    spec = f"google.protobuf.{module}_pb2" if name.startswith(_WELL_KNOWN) and module.isidentifier() else ""
     try:
-        if name == module or not module.isidentifier():
-            raise ImportError
-        generated: Any = importlib.import_module(f"google.protobuf.{module}_pb2")
-    except ImportError:
+        generated: Any = importlib.import_module(spec)
+    except (ImportError, ValueError):
         raise SchemaError(
             f"{where}: expected the descriptors of all imports, got none of {name}; make them with "
             "protoc --include_imports"

@@ -16,15 +16,12 @@ from typing import Any, Final
 
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo
-from pyspark_pulsar.schema.protobuf_plan import PlanField, PlanMessage, ProtobufPlan
+from pyspark_pulsar.schema.protobuf_plan import SCALARS, PlanField, PlanMessage, ProtobufPlan
 
 PARSING_INFO: Final = "__PARSING_INFO__"
 
 _SHAPES: Final = {"LABEL_OPTIONAL": "optional", "LABEL_REQUIRED": "required", "LABEL_REPEATED": "repeated"}
-_KINDS: Final = frozenset(
-    "double float int64 uint64 int32 fixed64 fixed32 bool string message bytes uint32 enum sfixed32 sfixed64 "
-    "sint32 sint64".split()
-)
+_KINDS: Final = frozenset((*SCALARS, "enum", "message"))
 _UNSIGNED_BITS: Final = {"uint32": 32, "fixed32": 32, "uint64": 64, "fixed64": 64}
 
 

@@ -27,7 +27,7 @@ import pyarrow as pa
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.avro import list_of
 
-_SCALARS: Final = {
+SCALARS: Final = {
     "double": pa.float64(),
     "float": pa.float32(),
     "int32": pa.int32(),
@@ -153,14 +153,14 @@ class _Fields:
         if field.kind == "enum":
             return pa.int32() if field.type is None else pa.string()
         if field.kind not in ("message", "group"):
-            return _SCALARS[field.kind]
+            return SCALARS[field.kind]
         if field.type is None:
             return pa.binary()
         message = self._plan.messages[field.type]
         if message.meaning in _TIMES:
             return _TIMES[message.meaning]
         if message.meaning == "wrapper":
-            return _SCALARS[message.fields[0].kind]
+            return SCALARS[message.fields[0].kind]
         if field.type in open_messages:
             raise SchemaError(
                 f"{self._where}: expected messages that do not contain themselves, got {message.name} within "

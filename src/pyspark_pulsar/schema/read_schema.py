@@ -13,6 +13,7 @@ from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import PayloadSchema, columns_of, payload_schema
+from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
 from pyspark_pulsar.schema.spark_types import readable
 
 ALL_VALUE_COLUMNS: Final = "*"
@@ -31,16 +32,21 @@ class ReadSchema:
 
 
 def resolve_read_schema(
-    info: SchemaInfo | None, *, topic: str, columns: Sequence[str] | None = None
+    info: SchemaInfo | None,
+    *,
+    topic: str,
+    columns: Sequence[str] | None = None,
+    descriptor: DescriptorFile | None = None,
 ) -> ReadSchema:
     """The schema that reading `topic` yields; `info` None is a topic without schema, read as bytes.
 
     `columns` None means all value columns and the default metadata columns. Otherwise exactly the named
     ones come out: value columns in the order given ("*" stands for all), then metadata columns in the
-    order given. Raises SchemaError for an unsupported schema, an unknown or repeated column, and a value
+    order given. `descriptor` says what the Protobuf messages are, of a topic whose schema does not, or less
+    well. Raises SchemaError for an unsupported schema, an unknown or repeated column, and a value
     field that bears the name of a metadata column.
     """
-    value = payload_schema(info or SchemaInfo("", SchemaType.NONE), topic=topic)
+    value = payload_schema(info or SchemaInfo("", SchemaType.NONE), topic=topic, descriptor=descriptor)
     fields = columns_of(value)
     _refuse_collisions(fields, topic)
     output = _select({field.name: readable(field) for field in fields}, columns, topic)

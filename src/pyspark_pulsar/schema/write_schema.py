@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
 
@@ -16,7 +16,7 @@ from pyspark_pulsar.schema.avro import field_defaults, record_schema
 from pyspark_pulsar.schema.avro_document import legal_name, record_document
 from pyspark_pulsar.schema.compatibility import record_mismatches, scalar_fits
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.payload import PayloadSchema
+from pyspark_pulsar.schema.payload import PayloadSchema, payload_schema
 from pyspark_pulsar.schema.primitive import (
     PRIMITIVES,
     RECORD_TYPES,
@@ -25,9 +25,16 @@ from pyspark_pulsar.schema.primitive import (
     primitive_for,
     primitive_of,
 )
+from pyspark_pulsar.schema.protobuf import PROTOBUF_TYPES
+from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
+from pyspark_pulsar.schema.protobuf_document import new_protobuf_info
 from pyspark_pulsar.schema.read_schema import suggestion
 
-_FORMATS: Final = {"avro": SchemaType.AVRO, "json": SchemaType.JSON}
+_FORMATS: Final = {
+    "avro": (SchemaType.AVRO,),
+    "json": (SchemaType.JSON,),
+    "protobuf": PROTOBUF_TYPES,
+}
 _DEFAULT_FORMAT: Final = "avro"
 _RESERVED: Final = "__"
 
@@ -56,13 +63,15 @@ def resolve_write_schema(
     topic: str,
     value_format: str | None = None,
     record_name: str = "Row",
+    descriptor: DescriptorFile | None = None,
 ) -> WriteSchema:
     """How rows with `columns` (the DataFrame's Arrow schema) are written to `topic`.
 
     `info` None or of type NONE is a topic without schema. A single value column named `value` of a
-    primitive type is then written as that primitive; anything else, or with `value_format` ("avro" or
-    "json") anything at all, is written as a record in that format (Avro when not said) which is
-    registered under `record_name`. A topic that has a schema keeps it, and the columns must fit it.
+    primitive type is then written as that primitive; anything else, or with `value_format` ("avro", "json" or
+    "protobuf") anything at all, is written as a record in that format (Avro when not said) which is
+    registered under `record_name`. `descriptor` is the Protobuf message to write, registered where there is no
+    schema. A topic that has a schema keeps it, and the columns must fit it.
     Raises SchemaError, listing all mismatches at once.
     """
     if value_format is not None and value_format not in _FORMATS:
@@ -71,7 +80,14 @@ def resolve_write_schema(
         )
     values, stored = _split(columns, topic)
     if info is not None and info.type is not SchemaType.NONE:
+        if descriptor is not None or info.type in PROTOBUF_TYPES:
+            return _for_protobuf(values, stored, info, descriptor, topic=topic, value_format=value_format)
         return _for_topic_schema(values, stored, info, topic=topic, value_format=value_format)
+    if value_format == "protobuf" or descriptor is not None:
+        _check_format(value_format, SchemaType.PROTOBUF_NATIVE, topic)
+        name = legal_name(record_name)
+        new = new_protobuf_info(values, descriptor, record_name=name, where=f"topic {topic}")
+        return replace(_for_protobuf(values, stored, new, None, topic=topic), registers=True)
     schema_type = primitive_for(values[0].type) if [each.name for each in values] == [VALUE_COLUMN] else None
     if schema_type is not None and value_format is None:
         primitive = PRIMITIVES[schema_type]
@@ -81,7 +97,7 @@ def resolve_write_schema(
     chosen = value_format or _DEFAULT_FORMAT
     name = legal_name(record_name)
     document = record_document(pa.schema(values), record_name=name, where=f"topic {topic}")
-    new = SchemaInfo(name, _FORMATS[chosen], document.encode())
+    new = SchemaInfo(name, _FORMATS[chosen][0], document.encode())
     fields = record_schema(document, where=f"topic {topic}")
     value = PayloadSchema(chosen, fields, document)
     return WriteSchema(value, new, registers=True, input_schema=pa.schema(values + stored))
@@ -91,11 +107,7 @@ def _for_topic_schema(
     values: list[pa.Field], stored: list[pa.Field], info: SchemaInfo, *, topic: str, value_format: str | None
 ) -> WriteSchema:
     primitive = primitive_of(info, topic=topic)
-    if value_format is not None and _FORMATS[value_format] is not info.type:
-        raise SchemaError(
-            f"topic {topic}: expected the value format of its {info.type.name} schema, got {value_format}; "
-            "leave the format out, or write to another topic"
-        )
+    _check_format(value_format, info.type, topic)
     if primitive is not None:
         _check_primitive(values, primitive, info, topic)
         return _primitive(values, stored, info, primitive, registers=False)
@@ -113,6 +125,30 @@ def _for_topic_schema(
         input_schema=pa.schema(values + added + stored),
         defaults=tuple(defaults),
     )
+
+
+def _for_protobuf(
+    values: list[pa.Field],
+    stored: list[pa.Field],
+    info: SchemaInfo,
+    descriptor: DescriptorFile | None,
+    *,
+    topic: str,
+    value_format: str | None = None,
+) -> WriteSchema:
+    _check_format(value_format, info.type, topic)
+    value = payload_schema(info, topic=topic, descriptor=descriptor)
+    faults = record_mismatches(values, value.value_schema or ())
+    _refuse(list(faults), f"topic {topic}: expected columns that fit its {info.type.name} schema")
+    return WriteSchema(value, info, registers=False, input_schema=pa.schema(values + stored))
+
+
+def _check_format(value_format: str | None, schema_type: SchemaType, topic: str) -> None:
+    if value_format is not None and schema_type not in _FORMATS[value_format]:
+        raise SchemaError(
+            f"topic {topic}: expected the value format of its {schema_type.name} schema, got {value_format}; "
+            "leave the format out, or write to another topic"
+        )
 
 
 def _absent_defaults(
