@@ -55,7 +55,7 @@ def split(info: SchemaInfo, *, topic: str) -> KeyValueSchemas:
 
 
 def join(schemas: KeyValueSchemas) -> SchemaInfo:
-    """The schema to register, byte for byte what Java's client registers."""
+    """The schema to register, in the form of Java's client."""
     sides = {"key": schemas.key, "value": schemas.value}
     document = b"".join(_LENGTH.pack(len(side.document)) + side.document for side in sides.values())
     properties = {_ENCODING: _SEPARATED if schemas.separated else _INLINE}

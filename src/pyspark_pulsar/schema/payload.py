@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -58,7 +58,7 @@ class KeyValuePair:
 def payload_schema(
     info: SchemaInfo, *, topic: str, descriptor: DescriptorFile | None = None
 ) -> PayloadSchema:
-    """How a reader takes payloads written with `info`; the fields of JSON are nullable throughout.
+    """How payloads of the schema `info` lie in bytes, fields nullable where their document says so.
 
     With a `descriptor` they are its Protobuf messages; then `info` must be of Protobuf, or say nothing.
     `topic` names the origin in errors. Raises SchemaError for a schema that cannot become columns.
@@ -77,10 +77,19 @@ def payload_schema(
     if primitive is not None:
         return PayloadSchema(primitive.value_type)
     fields = record_schema(info.text, where=f"topic {topic}, {info.type.name} schema")
-    if info.type is SchemaType.JSON:
-        # JSON knows no versions: a message older than a required field lacks it.
-        fields = pa.schema([pa.field(each.name, optional_type(each.type)) for each in fields])
     return PayloadSchema(RECORD_TYPES[info.type], fields, info.text)
+
+
+def for_reading(payload: PayloadSchema) -> PayloadSchema:
+    """The same to a reader, whom a message may always fail to give a field of a JSON record: JSON knows no
+    versions, and a message may be older than a required field."""
+    if payload.pair is not None:
+        key, value = for_reading(payload.pair.key), for_reading(payload.pair.value)
+        return replace(payload, pair=replace(payload.pair, key=key, value=value))
+    if payload.value_type != RECORD_TYPES[SchemaType.JSON] or payload.value_schema is None:
+        return payload
+    fields = [pa.field(each.name, optional_type(each.type)) for each in payload.value_schema]
+    return replace(payload, value_schema=pa.schema(fields))
 
 
 def _protobuf(plan: ProtobufPlan, where: str, version: str = "") -> PayloadSchema:

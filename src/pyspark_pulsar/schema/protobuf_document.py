@@ -22,7 +22,7 @@ from pyarrow import types
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.avro_document import legal_name
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile, load_descriptor
+from pyspark_pulsar.schema.protobuf_descriptor import load_descriptor
 
 _LEGAL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FIELD: Final = descriptor_pb2.FieldDescriptorProto
@@ -44,26 +44,25 @@ _KEYS: Final = (_FIELD.TYPE_BOOL, _FIELD.TYPE_INT32, _FIELD.TYPE_INT64, _FIELD.T
 _RESERVED_NUMBERS: Final = range(19_000, 20_000)
 
 
-def new_protobuf_info(
-    columns: Iterable[pa.Field], descriptor: DescriptorFile | None, *, record_name: str, where: str
-) -> SchemaInfo:
-    """The PROTOBUF_NATIVE schema to register: the message of `descriptor`, else one made of `columns`, named
-    `record_name`, which must be a legal name. Raises SchemaError listing every column that has no place."""
-    if descriptor is not None:
-        return _native_info(descriptor.descriptor())
-    file = descriptor_pb2.FileDescriptorProto(name=f"{record_name}.proto", syntax="proto3")
+def new_protobuf_info(columns: Iterable[pa.Field], *, name: str, where: str) -> SchemaInfo:
+    """The PROTOBUF_NATIVE schema of a message made of `columns`, named `name`, which must be a legal name.
+
+    Raises SchemaError listing every column that has no place in it.
+    """
+    file = descriptor_pb2.FileDescriptorProto(name=f"{name}.proto", syntax="proto3")
     walk = _Walk(file)
-    walk.message(file.message_type.add(name=record_name), columns, f".{record_name}", "")
+    walk.message(file.message_type.add(name=name), columns, f".{name}", "")
     if walk.faults:
         raise SchemaError(
             f"{where}: expected columns that a Protobuf message can hold, got {'; '.join(walk.faults)}"
         )
     files = descriptor_pb2.FileDescriptorSet(file=[file])
-    return _native_info(load_descriptor(files.SerializeToString(), record_name, where=where))
+    return native_info(load_descriptor(files.SerializeToString(), name, where=where))
 
 
-def _native_info(descriptor: Descriptor) -> SchemaInfo:
-    """As Java's `ProtobufNativeSchemaUtils.serialize`; the files lie in the order of their imports."""
+def native_info(descriptor: Descriptor) -> SchemaInfo:
+    """The schema to register for a message: as Java's `ProtobufNativeSchemaUtils.serialize` makes it, the files
+    in the order of their imports."""
     files: dict[str, bytes] = {}
     _collect(descriptor.file, files)
     # A set of files is a repeated field of them.

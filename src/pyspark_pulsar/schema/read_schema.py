@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.payload import PayloadSchema, columns_of, payload_schema
+from pyspark_pulsar.schema.payload import PayloadSchema, columns_of, for_reading, payload_schema
 from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
 from pyspark_pulsar.schema.spark_types import readable
 
@@ -46,7 +46,8 @@ def resolve_read_schema(
     well. Raises SchemaError for an unsupported schema, an unknown or repeated column, and a value
     field that bears the name of a metadata column.
     """
-    value = payload_schema(info or SchemaInfo("", SchemaType.NONE), topic=topic, descriptor=descriptor)
+    schema = info or SchemaInfo("", SchemaType.NONE)
+    value = for_reading(payload_schema(schema, topic=topic, descriptor=descriptor))
     fields = columns_of(value)
     _refuse_collisions(fields, topic)
     output = _select({field.name: readable(field) for field in fields}, columns, topic)

@@ -7,16 +7,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from unit.codec.test_decode import entry as unversioned
 from unit.java_key_values import VERSION, java_pairs
 
-from pyspark_pulsar._kernel import EntryBatch
+from pyspark_pulsar._kernel import EntryBatch, SendFrames
 from pyspark_pulsar.codec.decode import EntryDecoder
+from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.errors import DecodeError, SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.key_value import join, split
+from pyspark_pulsar.schema.key_value import KeyValueSchemas, join, split
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
+from pyspark_pulsar.schema.write_schema import resolve_write_schema
 
 TOPIC = "persistent://public/default/orders"
 GOLDEN = java_pairs()
@@ -125,3 +128,100 @@ def test_what_is_no_pair_is_named(payload: bytes, why: str) -> None:
     good = b"\0\0\0\4\0\0\0\1\0\0\0\1x"
     with pytest.raises(DecodeError, match=rf"ledger 7, entry 1: .*{why}"):
         rows_of(INLINE, [unversioned(good), unversioned(payload)], ["*"])
+
+
+def written(batch: pa.RecordBatch, info: SchemaInfo) -> SendFrames:
+    schema = resolve_write_schema(batch.schema, info, topic=TOPIC)
+    encoder = BatchEncoder(schema, topic=TOPIC, partitions=1)
+    encoder.set_producer(0, producer_id=0, producer_name="p", next_sequence_id=0, schema_version=VERSION)
+    (sent,) = encoder.encode(batch, 1_700_000_000_123)
+    return sent
+
+
+def messages_in(entry: bytes) -> bytes:
+    """The payload of an entry with a checksum, which holds the messages and their metadata."""
+    start = 10 + int.from_bytes(entry[6:10], "big")
+    return entry[start:]
+
+
+@pytest.mark.parametrize("case", [case for case in GOLDEN if case[0] != "json_json"], ids="-".join)
+def test_bytes_are_what_java_writes(case: tuple[str, str]) -> None:
+    """All but JSON, in which Jackson has its own order of fields, and an inline pair of two nulls: Java writes
+    its two lengths, we write a null value."""
+    java = GOLDEN[case]
+    read = resolve_read_schema(java.info, topic=TOPIC, columns=["*"])
+    decoder = EntryDecoder(read, topic=TOPIC, partition=-1, fetch_schema=lambda _: java.info)
+    pushed = EntryBatch()
+    pushed.push(7, 0, java.batched[0])
+    (batch,) = (*decoder.decode(pushed), *decoder.finish())
+    without_nulls = messages_in(raw_entry(written(batch.slice(0, 4), java.info)))
+    theirs = messages_in(java.batched[0])
+    assert theirs.startswith(without_nulls)
+    with_nulls = messages_in(raw_entry(written(batch, java.info)))
+    if case[1] == "SEPARATED":
+        assert with_nulls == theirs
+    assert [row["key"] for row in rows_of(java.info, [raw_entry(written(batch, java.info))], ["*"])] == [
+        row["key"] for row in batch.to_pylist()
+    ]
+
+
+def raw_entry(sent: SendFrames) -> bytes:
+    command = int.from_bytes(sent.frames[4:8], "big")
+    assert len(sent.frames) == 4 + int.from_bytes(sent.frames[:4], "big")
+    return sent.frames[8 + command :]
+
+
+def test_what_cannot_be_written_names_side_and_row() -> None:
+    document = b'{"type":"record","name":"R","fields":[{"name":"id","type":"long"}]}'
+    record, text = SchemaInfo("", SchemaType.AVRO, document), SchemaInfo("", SchemaType.STRING)
+    info = join(KeyValueSchemas(record, text, separated=True))
+    ids = pa.array([{"id": 1}, None, {"id": None}], pa.struct([("id", pa.int64())]))
+    batch = pa.record_batch([ids, pa.array(["a", "b", "c"])], names=["key", "value"])
+    with pytest.raises(
+        SchemaError, match=r"row 2 of the record batch: key: .*id: expected a value, got null"
+    ):
+        written(batch, info)
+    assert written(batch.slice(0, 2), info).num_messages == 2
+
+
+def test_defaults_of_a_side_are_written() -> None:
+    document = (
+        b'{"type":"record","name":"R","fields":[{"name":"id","type":"long"},'
+        b'{"name":"level","type":"int","default":7}]}'
+    )
+    record, text = SchemaInfo("", SchemaType.AVRO, document), SchemaInfo("", SchemaType.STRING)
+    info = replace(join(KeyValueSchemas(text, record, separated=False)), version=VERSION)
+    values = pa.array([{"id": 1}, None], pa.struct([("id", pa.int64())]))
+    batch = pa.record_batch([pa.array(["a", "b"]), values], names=["key", "value"])
+    assert rows_of(info, [raw_entry(written(batch, info))], ["*"]) == [
+        {"key": "a", "value": {"id": 1, "level": 7}},
+        {"key": "b", "value": None},
+    ]
+
+
+def test_separated_keys_route_like_java_s() -> None:
+    """By the hash of the key's base64 text, as `MessageImpl.getKey` gives it to the router."""
+    info = GOLDEN["int32_string", "SEPARATED"].info
+    keys = [7, -1, 42, None]
+    batch = pa.record_batch([pa.array(keys, pa.int32()), pa.array(["x"] * 4)], names=["key", "value"])
+    schema = resolve_write_schema(batch.schema, info, topic=TOPIC)
+    encoder = BatchEncoder(schema, topic=TOPIC, partitions=5)
+    for index in range(5):
+        encoder.set_producer(
+            index, producer_id=index, producer_name="p", next_sequence_id=0, schema_version=VERSION
+        )
+    found = {
+        row["key"]: sent.partition
+        for sent in encoder.encode(batch, 1_700_000_000_123)
+        for row in rows_of(info, [raw_entry(sent)], ["key"])
+    }
+    for key in (7, -1, 42):
+        assert found[key] == java_hash(base64.b64encode(key.to_bytes(4, "big", signed=True)).decode()) % 5
+    assert found.keys() == set(keys)
+
+
+def java_hash(text: str) -> int:
+    value = 0
+    for character in text:
+        value = (31 * value + ord(character)) & 0xFFFF_FFFF
+    return value & 0x7FFF_FFFF
