@@ -54,7 +54,7 @@ fn decoder(value_type: &str) -> Decoder {
     options.value.document = Some(DOCUMENT.to_owned());
     let mut decoder = Decoder::new(options).unwrap();
     for version in [&[0; 8][..], &[]] {
-        decoder.add_writer_schema(version, DOCUMENT).unwrap();
+        decoder.add_writer_schema(version, &avro(DOCUMENT)).unwrap();
     }
     decoder
 }

@@ -8,6 +8,7 @@ mod messages;
 mod metadata_columns;
 mod payloads;
 pub mod primitive;
+mod protobuf;
 mod value_columns;
 mod values;
 

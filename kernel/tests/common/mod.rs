@@ -111,6 +111,11 @@ pub fn options(value_type: &str, value_fields: Vec<Field>) -> DecoderOptions {
     }
 }
 
+/// What messages of a version with this document were written with.
+pub fn avro(document: &str) -> PayloadSchema {
+    PayloadSchema { document: Some(document.to_owned()), ..PayloadSchema::of_type("avro") }
+}
+
 pub fn string_options() -> DecoderOptions {
     options("string", vec![Field::new("value", DataType::Utf8, true)])
 }

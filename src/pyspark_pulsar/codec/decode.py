@@ -13,7 +13,8 @@ from pyspark_pulsar.codec.decoder_pool import DECODERS
 from pyspark_pulsar.codec.kernel_errors import read_error, version_error, version_text
 from pyspark_pulsar.errors import PulsarError, SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo
-from pyspark_pulsar.schema.payload import payload_schema
+from pyspark_pulsar.schema.payload import PayloadSchema, payload_schema, written_schema
+from pyspark_pulsar.schema.primitive import RECORD_TYPES
 from pyspark_pulsar.schema.read_schema import ReadSchema
 
 if TYPE_CHECKING:
@@ -110,20 +111,30 @@ class EntryDecoder:
             self._decoder.refuse_version(version, str(fault))
 
     def _add(self, version: bytes) -> None:
-        reader = self._schema.info
-        # Messages that name no version were written in the form that the topic's schema has now.
-        info = self._fetch_schema(version) if version else reader
+        written = self._written(version) if version else self._unnamed()
+        try:
+            self._decoder.add_writer_schema(version, written)
+        except KernelError as error:
+            reader = self._schema.info
+            raise version_error(error, topic=self._full_name, version=version, reader=reader) from None
+
+    def _written(self, version: bytes) -> PayloadSchema:
+        info = self._fetch_schema(version)
         if info is None:
             raise SchemaError(
                 f"topic {self._full_name}: expected the registry to hold schema version "
                 f"{version_text(version)}, which messages name, got none; register the schema "
                 "again, start the read behind them, or read around them with mode=PERMISSIVE"
             )
-        place = f"{self._full_name}, schema version {version_text(version)}"
-        try:
-            self._decoder.add_writer_schema(version, payload_schema(info, topic=place))
-        except KernelError as error:
-            raise version_error(error, topic=self._full_name, version=version, reader=reader) from None
+        return written_schema(info, topic=f"{self._full_name}, schema version {version_text(version)}")
+
+    def _unnamed(self) -> PayloadSchema:
+        """What messages that name no version were written with: the form that the topic's schema has now, whatever
+        `.schema(...)` made of it for the reader."""
+        info = self._schema.info
+        if info is None or info.type not in RECORD_TYPES:
+            return self._schema.value
+        return payload_schema(info, topic=self._full_name)
 
     def _tell_bad_rows(self) -> None:
         rows, first = self._decoder.bad_rows

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.descriptor_file import read_descriptor_file
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.discovery import discover_partitions, discover_topics, require_topics
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
@@ -24,12 +25,15 @@ def resolve_source_schema(options: ReadOptions, wanted: pa.Schema | None = None)
     Raises `SchemaError` when the topics differ, listing them by schema, and for columns that cannot be had;
     `TopicNotFoundError`.
     """
+    descriptor = read_descriptor_file(options)
     with BrokerClient.for_planning(options) as client:
         topics = require_topics(discover_topics(client, options), options)
         discover_partitions(client, topics)
         first = topics[0].without_partition()
         info = None if options.different_schemas else _shared_schema(client, topics)
-        resolved = resolve_read_schema(info, topic=str(first), columns=column_choice(options))
+        resolved = resolve_read_schema(
+            info, topic=str(first), columns=column_choice(options), descriptor=descriptor
+        )
         if wanted is None:
             return resolved
         return restrict_to(

@@ -13,6 +13,7 @@ from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import PayloadSchema, columns_of, for_reading, payload_schema
+from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
 from pyspark_pulsar.schema.spark_types import readable
 
 ALL_VALUE_COLUMNS: Final = "*"
@@ -53,16 +54,22 @@ class ColumnChoice:
 
 
 def resolve_read_schema(
-    info: SchemaInfo | None, *, topic: str, columns: ColumnChoice | Sequence[str] | None = None
+    info: SchemaInfo | None,
+    *,
+    topic: str,
+    columns: ColumnChoice | Sequence[str] | None = None,
+    descriptor: DescriptorFile | None = None,
 ) -> ReadSchema:
     """The schema that reading `topic` yields; `info` None is a topic without schema, read as bytes.
 
-    `columns` as in `ColumnChoice`, of which plain names are short. Raises SchemaError for an unsupported schema,
-    an unknown or repeated column, and a value field that bears the name of a metadata column or of the
-    corrupt-record column that is to be shown.
+    `columns` as in `ColumnChoice`, of which plain names are short. `descriptor` says what the Protobuf messages
+    are, of a topic whose schema does not, or less well. Raises SchemaError for an unsupported schema, an unknown
+    or repeated column, and a value field that bears the name of a metadata column or of the corrupt-record column
+    that is to be shown.
     """
     choice = columns if isinstance(columns, ColumnChoice) else ColumnChoice(columns)
-    value = for_reading(payload_schema(info or SchemaInfo("", SchemaType.NONE), topic=topic))
+    schema = info or SchemaInfo("", SchemaType.NONE)
+    value = for_reading(payload_schema(schema, topic=topic, descriptor=descriptor))
     fields = columns_of(value)
     _refuse_collisions(fields, choice, topic)
     values = pa.schema([readable(field) for field in fields])
