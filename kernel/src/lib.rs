@@ -13,11 +13,12 @@ pub mod compression;
 pub mod conform;
 pub mod decode;
 pub mod document;
-mod document_names;
+mod document_parse;
 pub mod encode;
 pub mod entry;
 pub mod error;
 pub mod frame;
+mod json_union;
 pub mod metadata;
 #[cfg(feature = "python")]
 mod python;

@@ -176,7 +176,8 @@ fn instant(payload: &[u8]) -> Result<i64> {
     let bytes = exact::<12>(payload)?;
     let (seconds, nanos) = bytes.split_at(8);
     let (seconds, nanos) = (exact(seconds).map(i64::from_be_bytes)?, exact(nanos).map(i32::from_be_bytes)?);
-    let micros = seconds.checked_mul(1_000_000).and_then(|m| m.checked_add(i64::from(nanos.div_euclid(1000))));
+    let micros =
+        seconds.checked_mul(1_000_000).and_then(|m| m.checked_add(i64::from(nanos.div_euclid(1000))));
     micros.ok_or_else(|| beyond("timestamp", format!("{seconds} s since 1970")))
 }
 

@@ -45,10 +45,15 @@ impl Values {
         let missing = |what: &str| KernelError::schema(format!("{value_type} needs {what}"));
         let value_schema = options.value_schema.as_ref().ok_or_else(|| missing("value_schema"))?;
         if value_type == "json" {
-            return Ok(Self::Json(Box::new(JsonValues::new(fields, value_schema, options.batch_rows)?)));
+            return Ok(Self::Json(Box::new(JsonValues::new(
+                fields,
+                value_schema,
+                options.reader_document.as_deref(),
+                options.batch_rows,
+            )?)));
         }
         let reader = options.reader_document.as_ref().ok_or_else(|| missing("reader_document"))?;
-        Ok(Self::Avro(Box::new(AvroValues::new(fields, value_schema, reader, options.batch_rows)?)))
+        Ok(Self::Avro(Box::new(AvroValues::new(fields, value_schema, reader)?)))
     }
 
     /// Whether schema versions matter.

@@ -44,10 +44,15 @@ JAVA = [
     (
         "LOCAL_DATE_TIME",
         "ffffffffffffffff00004e945d100315",
-        dt.datetime(1969, 12, 31, 23, 59, 59, 123456),
+        dt.datetime.fromisoformat("1969-12-31T23:59:59.123456"),
         "ffffffffffffffff00004e945d100000",
     ),
-    ("LOCAL_DATE_TIME", "0000000000004cdb00000362d417bda0", dt.datetime(2023, 11, 14, 1, 2, 3, 4), None),
+    (
+        "LOCAL_DATE_TIME",
+        "0000000000004cdb00000362d417bda0",
+        dt.datetime.fromisoformat("2023-11-14T01:02:03.000004"),
+        None,
+    ),
 ]
 
 
