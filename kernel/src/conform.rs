@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{FixedSizeBinaryBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{
     Array, ArrayRef, FixedSizeBinaryArray, LargeListArray, ListArray, MapArray, StructArray, new_null_array,
 };
@@ -58,12 +59,15 @@ pub fn conform_type(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
         (DataType::Timestamp(from, zone), DataType::Timestamp(to, _)) => {
             timestamp(array, *from, zone.is_some(), *to, target)
         }
-        (DataType::FixedSizeBinary(16), DataType::Utf8) => Ok(Arc::new(uuid_text(array)?)),
+        (DataType::FixedSizeBinary(16), DataType::Utf8) => Ok(Arc::new(uuid_texts(array)?)),
         (DataType::Utf8, DataType::FixedSizeBinary(16)) => Ok(Arc::new(uuid_bytes(array)?)),
         (DataType::FixedSizeBinary(_), DataType::Utf8 | DataType::LargeUtf8) => Err(mismatch(array, target)),
         (DataType::Dictionary(_, value), _) => {
             let value = value.as_ref().clone();
             conform_type(&cast(array, &value)?, target)
+        }
+        (DataType::Int32, DataType::Time32(unit)) | (DataType::Int64, DataType::Time64(unit)) => {
+            time_of_day(array, *unit, target)
         }
         (DataType::Time32(_), DataType::Int64) => cast(&cast(array, &DataType::Int32)?, target),
         (_, DataType::Timestamp(unit, Some(_))) => {
@@ -103,6 +107,24 @@ fn timestamp(
     relabel(&cast(&plain, &DataType::Timestamp(to, None))?, target)
 }
 
+/// Numbers of the unit since midnight; Spark has no time outside of a day.
+fn time_of_day(array: &ArrayRef, unit: TimeUnit, target: &DataType) -> Result<ArrayRef> {
+    let per_second: i64 = match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    };
+    let limit = 86_400 * per_second;
+    let numbers = cast(array, &DataType::Int64)?;
+    if let Some(odd) = numbers.as_primitive::<Int64Type>().iter().flatten().find(|n| !(0..limit).contains(n))
+    {
+        let why = format!("expected a time of day of 0 to {} {unit:?}s, got {odd}", limit - 1);
+        return Err(ArrowError::CastError(why));
+    }
+    cast(array, target)
+}
+
 /// Children by name, or by position when no name fits; a field the source lacks becomes null.
 fn structure(array: &StructArray, fields: &Fields) -> Result<ArrayRef> {
     let columns = fields
@@ -133,24 +155,25 @@ fn map(array: &MapArray, entries: &FieldRef, sorted: bool) -> Result<ArrayRef> {
     Ok(Arc::new(MapArray::try_new(entries.clone(), offsets, rebuilt, nulls, sorted)?))
 }
 
-fn uuid_text(array: &ArrayRef) -> Result<arrow_array::StringArray> {
+fn uuid_texts(array: &ArrayRef) -> Result<arrow_array::StringArray> {
     let array: &FixedSizeBinaryArray = array.as_fixed_size_binary();
     let mut out = StringBuilder::with_capacity(array.len(), array.len() * 36);
     for value in array.iter() {
-        out.append_option(value.map(|bytes| {
-            let mut text = String::with_capacity(36);
-            for (i, byte) in bytes.iter().enumerate() {
-                if matches!(i, 4 | 6 | 8 | 10) {
-                    text.push('-');
-                }
-                text.extend(
-                    [byte >> 4, byte & 15].map(|d| char::from_digit(u32::from(d), 16).unwrap_or('0')),
-                );
-            }
-            text
-        }));
+        out.append_option(value.map(uuid_text));
     }
     Ok(out.finish())
+}
+
+/// Hexadecimal digits with hyphens.
+pub fn uuid_text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(36);
+    for (i, byte) in bytes.iter().enumerate() {
+        if matches!(i, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.extend([byte >> 4, byte & 15].map(|d| char::from_digit(u32::from(d), 16).unwrap_or('0')));
+    }
+    text
 }
 
 fn uuid_bytes(array: &ArrayRef) -> Result<FixedSizeBinaryArray> {

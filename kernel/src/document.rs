@@ -1,13 +1,13 @@
 //! Avro schema documents, as far as they can become Arrow columns.
 //!
-//! <https://avro.apache.org/docs/1.12.0/specification/>. Recursive types and unions of several non-null
-//! types have no Arrow column and are refused with the path of the field.
+//! <https://avro.apache.org/docs/1.12.0/specification/>. A union of several non-null types becomes a struct
+//! with one nullable member for each of them. Recursive types have no Arrow column and are refused with the
+//! path of the field.
 
-use std::collections::HashMap;
-
-use arrow_schema::{DataType, Field, Fields};
+use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use serde_json::Value;
 
+use crate::document_parse::Parser;
 use crate::error::{KernelError, Result};
 
 /// One Avro type, names resolved.
@@ -17,10 +17,10 @@ pub enum AvroType {
     Null,
     /// `boolean`
     Boolean,
-    /// `int`, also date and time-millis
-    Int,
-    /// `long`, also timestamps and time-micros
-    Long,
+    /// `int` and what it stands for
+    Int(Meaning),
+    /// `long` and what it stands for
+    Long(Meaning),
     /// `float`
     Float,
     /// `double`
@@ -29,25 +29,27 @@ pub enum AvroType {
     Bytes,
     /// `string`, also uuid
     String,
-    /// `fixed` of so many bytes
-    Fixed(i32),
-    /// `decimal` on bytes, or on a fixed of so many bytes
+    /// `fixed`
+    Fixed(FixedType),
+    /// `uuid` on a fixed of 16 bytes
+    Uuid(FixedType),
+    /// `decimal` on bytes or on a fixed
     Decimal {
         /// Total digits, at most 38.
         precision: u8,
         /// Digits behind the point.
         scale: i8,
-        /// Size of the underlying fixed; `None` on bytes.
-        fixed: Option<i32>,
+        /// The underlying fixed; `None` on bytes.
+        fixed: Option<FixedType>,
     },
     /// `enum`
-    Enum(Vec<String>),
+    Enum(EnumType),
     /// `array`
     Array(Box<AvroType>),
     /// `map`
     Map(Box<AvroType>),
     /// `record`
-    Record(Vec<AvroField>),
+    Record(RecordType),
     /// A union of null and one other type.
     Nullable {
         /// The other type.
@@ -55,6 +57,77 @@ pub enum AvroType {
         /// Index of `null` among the branches; the other one has the other index.
         null_branch: u8,
     },
+    /// Any other union, its branches in the document's order: at most one is null, at least one is not.
+    Union(Vec<AvroType>),
+}
+
+/// What an `int` or `long` stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meaning {
+    /// Itself.
+    Number,
+    /// Days since 1970.
+    Date,
+    /// Time since midnight, in this unit.
+    TimeOfDay(TimeUnit),
+    /// Time since 1970, in UTC or local, in this unit.
+    Moment(TimeUnit),
+}
+
+/// Name of a record, enum or fixed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TypeName {
+    /// With the namespace.
+    pub full: String,
+    /// Other names, by which writers may have called it.
+    pub aliases: Vec<String>,
+}
+
+impl TypeName {
+    /// Without the namespace.
+    pub fn short(&self) -> &str {
+        short(&self.full)
+    }
+
+    /// Whether a writer's type of name `writer` is this one. Namespaces do not count: producers of one topic
+    /// live in different packages.
+    pub fn accepts(&self, writer: &TypeName) -> bool {
+        let wanted = writer.short();
+        self.short() == wanted || self.aliases.iter().any(|alias| short(alias) == wanted)
+    }
+}
+
+fn short(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(_, last)| last)
+}
+
+/// `fixed`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FixedType {
+    /// Its name.
+    pub name: TypeName,
+    /// Bytes.
+    pub size: i32,
+}
+
+/// `enum`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnumType {
+    /// Its name.
+    pub name: TypeName,
+    /// In the document's order.
+    pub symbols: Vec<String>,
+    /// What an unknown symbol is read as.
+    pub default: Option<String>,
+}
+
+/// `record`
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordType {
+    /// Its name.
+    pub name: TypeName,
+    /// In the document's order.
+    pub fields: Vec<AvroField>,
 }
 
 /// A field of a record.
@@ -62,8 +135,12 @@ pub enum AvroType {
 pub struct AvroField {
     /// Its name.
     pub name: String,
+    /// Other names, by which writers may have called it.
+    pub aliases: Vec<String>,
     /// Its type.
     pub kind: AvroType,
+    /// What it is where a writer lacks it.
+    pub default: Option<Value>,
 }
 
 impl AvroType {
@@ -77,10 +154,20 @@ impl AvroType {
     /// The fields, when it is a record.
     pub fn fields(&self) -> Result<&[AvroField]> {
         match self {
-            Self::Record(fields) => Ok(fields),
-            other => {
-                Err(KernelError::schema(format!("expected a record at the top of the schema, got {other:?}")))
-            }
+            Self::Record(record) => Ok(&record.fields),
+            other => Err(KernelError::schema(format!(
+                "expected a record at the top of the schema, got {}",
+                other.branch_name()
+            ))),
+        }
+    }
+
+    /// The branches of a union that are not null, in order; the type itself when it is no union.
+    pub fn members(&self) -> Vec<&AvroType> {
+        match self {
+            Self::Union(branches) => branches.iter().filter(|b| **b != Self::Null).collect(),
+            Self::Nullable { inner, .. } => vec![inner],
+            other => vec![other],
         }
     }
 
@@ -89,28 +176,55 @@ impl AvroType {
         match self {
             Self::Null => DataType::Null,
             Self::Boolean => DataType::Boolean,
-            Self::Int => DataType::Int32,
-            Self::Long => DataType::Int64,
+            Self::Int(_) => DataType::Int32,
+            Self::Long(_) => DataType::Int64,
             Self::Float => DataType::Float32,
             Self::Double => DataType::Float64,
             Self::Bytes => DataType::Binary,
             Self::String | Self::Enum(_) => DataType::Utf8,
-            Self::Fixed(size) => DataType::FixedSizeBinary(*size),
+            Self::Fixed(fixed) | Self::Uuid(fixed) => DataType::FixedSizeBinary(fixed.size),
             Self::Decimal { precision, scale, .. } => DataType::Decimal128(*precision, *scale),
             Self::Array(item) => DataType::new_list(item.physical(), true),
             Self::Map(value) => map_type(value.physical()),
-            Self::Record(fields) => DataType::Struct(
-                fields.iter().map(|f| Field::new(&f.name, f.kind.physical(), true)).collect(),
+            Self::Record(record) => DataType::Struct(
+                record.fields.iter().map(|f| Field::new(&f.name, f.kind.physical(), true)).collect(),
             ),
             Self::Nullable { inner, .. } => inner.physical(),
+            Self::Union(_) => match self.members().as_slice() {
+                [only] => only.physical(),
+                members => union_type(members),
+            },
+        }
+    }
+
+    /// The name by which Avro tells the branches of a union apart; a named type's full name.
+    pub fn branch_name(&self) -> &str {
+        match self {
+            Self::Null => "null",
+            Self::Boolean => "boolean",
+            Self::Int(_) => "int",
+            Self::Long(_) => "long",
+            Self::Float => "float",
+            Self::Double => "double",
+            Self::Bytes | Self::Decimal { fixed: None, .. } => "bytes",
+            Self::String => "string",
+            Self::Array(_) => "array",
+            Self::Map(_) => "map",
+            Self::Fixed(fixed) | Self::Uuid(fixed) | Self::Decimal { fixed: Some(fixed), .. } => {
+                &fixed.name.full
+            }
+            Self::Enum(kind) => &kind.name.full,
+            Self::Record(record) => &record.name.full,
+            Self::Nullable { .. } | Self::Union(_) => "union",
         }
     }
 
     /// Whether a value can take no bytes at all; an array of those could claim any length.
-    fn may_be_empty(&self) -> bool {
+    pub fn may_be_empty(&self) -> bool {
         match self {
-            Self::Null | Self::Fixed(0) => true,
-            Self::Record(fields) => fields.iter().all(|f| f.kind.may_be_empty()),
+            Self::Null => true,
+            Self::Fixed(fixed) | Self::Decimal { fixed: Some(fixed), .. } => fixed.size == 0,
+            Self::Record(record) => record.fields.iter().all(|f| f.kind.may_be_empty()),
             _ => false,
         }
     }
@@ -122,146 +236,8 @@ fn map_type(value: DataType) -> DataType {
     DataType::Map(Field::new("entries", DataType::Struct(fields), false).into(), false)
 }
 
-/// Named types already complete (`Some`) or still open (`None`: a use inside is recursion).
-#[derive(Default)]
-struct Parser {
-    named: HashMap<String, Option<AvroType>>,
-}
-
-impl Parser {
-    fn parse(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
-        match value {
-            Value::String(name) => self.by_name(name, path, namespace),
-            Value::Array(branches) => self.union(branches, path, namespace),
-            Value::Object(_) => self.object(value, path, namespace),
-            other => Err(refuse(path, format!("expected an Avro type, got {other}"))),
-        }
-    }
-
-    fn by_name(&self, name: &str, path: &str, namespace: &str) -> Result<AvroType> {
-        Ok(match name {
-            "null" => AvroType::Null,
-            "boolean" => AvroType::Boolean,
-            "int" => AvroType::Int,
-            "long" => AvroType::Long,
-            "float" => AvroType::Float,
-            "double" => AvroType::Double,
-            "bytes" => AvroType::Bytes,
-            "string" => AvroType::String,
-            _ => {
-                let found = self.named.get(&full_name(name, namespace)).or_else(|| self.named.get(name));
-                return match found {
-                    Some(Some(known)) => Ok(known.clone()),
-                    Some(None) => {
-                        Err(refuse(path, format!("{name} contains itself; recursive types have no columns")))
-                    }
-                    None => Err(refuse(path, format!("unknown Avro type {name:?}"))),
-                };
-            }
-        })
-    }
-
-    fn union(&mut self, branches: &[Value], path: &str, namespace: &str) -> Result<AvroType> {
-        let kinds = branches.iter().map(|b| self.parse(b, path, namespace)).collect::<Result<Vec<_>>>()?;
-        match <[AvroType; 2]>::try_from(kinds) {
-            Ok([AvroType::Null, inner]) if inner != AvroType::Null => {
-                Ok(AvroType::Nullable { inner: Box::new(inner), null_branch: 0 })
-            }
-            Ok([inner, AvroType::Null]) if inner != AvroType::Null => {
-                Ok(AvroType::Nullable { inner: Box::new(inner), null_branch: 1 })
-            }
-            _ => Err(refuse(path, "a union must be of null and one other type".into())),
-        }
-    }
-
-    fn object(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
-        let logical = value.get("logicalType").and_then(Value::as_str);
-        match value.get("type") {
-            Some(Value::String(kind)) => match kind.as_str() {
-                "record" | "error" => self.record(value, path, namespace),
-                "enum" => {
-                    let symbols = value.get("symbols").and_then(Value::as_array).map(Vec::as_slice);
-                    let symbols = symbols.unwrap_or_default().iter().filter_map(Value::as_str);
-                    let kind = AvroType::Enum(symbols.map(str::to_owned).collect());
-                    self.complete(value, path, namespace, kind)
-                }
-                "fixed" => {
-                    let size = value.get("size").and_then(Value::as_i64).and_then(|s| i32::try_from(s).ok());
-                    let size = size.filter(|s| *s >= 0);
-                    let size = size.ok_or_else(|| refuse(path, "fixed without a size".into()))?;
-                    let kind = decimal(value, logical, Some(size), path)?.unwrap_or(AvroType::Fixed(size));
-                    self.complete(value, path, namespace, kind)
-                }
-                "array" => {
-                    let item = self.parse(&value["items"], &format!("{path}[]"), namespace)?;
-                    if item.may_be_empty() {
-                        return Err(refuse(path, "array items that take no bytes".into()));
-                    }
-                    Ok(AvroType::Array(Box::new(item)))
-                }
-                "map" => {
-                    let item = self.parse(&value["values"], &format!("{path}{{}}"), namespace)?;
-                    Ok(AvroType::Map(Box::new(item)))
-                }
-                "bytes" => Ok(decimal(value, logical, None, path)?.unwrap_or(AvroType::Bytes)),
-                name => self.by_name(name, path, namespace),
-            },
-            Some(nested @ (Value::Object(_) | Value::Array(_))) => self.parse(nested, path, namespace),
-            _ => Err(refuse(path, "an Avro type without \"type\"".into())),
-        }
-    }
-
-    fn record(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
-        let name = declared_name(value, path, namespace)?;
-        let inner_namespace = name.rsplit_once('.').map_or("", |(ns, _)| ns).to_owned();
-        self.named.insert(name.clone(), None);
-        let declared = value.get("fields").and_then(Value::as_array);
-        let declared = declared.ok_or_else(|| refuse(path, "a record without fields".into()))?;
-        let mut fields = Vec::with_capacity(declared.len());
-        for field in declared {
-            let field_name = field.get("name").and_then(Value::as_str).unwrap_or_default();
-            let field_path =
-                if path.is_empty() { field_name.to_owned() } else { format!("{path}.{field_name}") };
-            let kind = field.get("type").unwrap_or(&Value::Null);
-            // A field may carry the logical type beside a plain type name; Avro ignores it there, so do we.
-            let kind = self.parse(kind, &field_path, &inner_namespace)?;
-            fields.push(AvroField { name: field_name.to_owned(), kind });
-        }
-        let record = AvroType::Record(fields);
-        self.named.insert(name, Some(record.clone()));
-        Ok(record)
-    }
-
-    fn complete(&mut self, value: &Value, path: &str, namespace: &str, kind: AvroType) -> Result<AvroType> {
-        self.named.insert(declared_name(value, path, namespace)?, Some(kind.clone()));
-        Ok(kind)
-    }
-}
-
-fn decimal(value: &Value, logical: Option<&str>, fixed: Option<i32>, path: &str) -> Result<Option<AvroType>> {
-    if logical != Some("decimal") {
-        return Ok(None);
-    }
-    let precision = value.get("precision").and_then(Value::as_u64).unwrap_or(0);
-    let scale = value.get("scale").and_then(Value::as_u64).unwrap_or(0);
-    if !(1..=38).contains(&precision) || scale > precision {
-        return Err(refuse(path, format!("decimal({precision}, {scale}): expected a precision of 1 to 38")));
-    }
-    Ok(Some(AvroType::Decimal { precision: precision as u8, scale: scale as i8, fixed }))
-}
-
-fn refuse(path: &str, why: String) -> KernelError {
-    let place = if path.is_empty() { "the top of the schema" } else { path };
-    KernelError::schema(format!("{place}: {why}"))
-}
-
-fn full_name(name: &str, namespace: &str) -> String {
-    if name.contains('.') || namespace.is_empty() { name.to_owned() } else { format!("{namespace}.{name}") }
-}
-
-fn declared_name(value: &Value, path: &str, namespace: &str) -> Result<String> {
-    let name = value.get("name").and_then(Value::as_str);
-    let name = name.ok_or_else(|| refuse(path, "a named type without a name".into()))?;
-    let own = value.get("namespace").and_then(Value::as_str).unwrap_or(namespace);
-    Ok(full_name(name, own))
+/// Members as Spark's own Avro source names them.
+fn union_type(members: &[&AvroType]) -> DataType {
+    let field = |(i, kind): (usize, &&AvroType)| Field::new(format!("member{i}"), kind.physical(), true);
+    DataType::Struct(members.iter().enumerate().map(field).collect())
 }

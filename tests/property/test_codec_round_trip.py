@@ -1,5 +1,6 @@
 """What the encoder wrote, the decoder reads: generated schemas and values, through the kernel."""
 
+import datetime as dt
 from typing import Any
 
 import pyarrow as pa
@@ -81,6 +82,10 @@ PRIMITIVE_ROWS = st.one_of(
             (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
             (pa.float32(), st.floats(width=32, allow_nan=False)),
             (pa.float64(), st.floats(allow_nan=False)),
+            (pa.date32(), st.dates()),
+            (pa.time64("ns"), st.times()),
+            (pa.timestamp("us"), st.datetimes()),
+            (pa.timestamp("us", tz="UTC"), st.datetimes(timezones=st.just(dt.UTC))),
         ]
     )
 )

@@ -1,179 +1,137 @@
 //! Avro payloads to columns, each resolved from the schema version it was written with.
 
-use std::collections::HashMap;
-
-use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
-use arrow_avro::reader::{Decoder as DatumDecoder, DecoderMode, ReaderBuilder};
-use arrow_avro::schema::{AvroSchema, Fingerprint, FingerprintAlgorithm, SchemaStore};
+use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::{ArrowError, DataType, FieldRef, Schema};
-use arrow_select::{concat::concat, take::take};
+use arrow_select::take::take;
 
+use super::avro_columns::Column;
+use super::avro_read::{Cursor, read};
+use super::avro_resolve::{Plan, record_plan};
 use crate::conform::{conform, conform_type};
-use crate::document::AvroType;
-use crate::document_names::{comparable_documents, project};
-use crate::error::{ErrorKind, KernelError, Result};
+use crate::document::{AvroType, RecordType};
+use crate::error::{KernelError, MessageRef, Result};
 
 /// The value columns of Avro messages under construction.
 pub struct AvroValues {
-    reader: String,
+    /// The reader's record, with the fields that are columns, in the order of the columns.
+    reader: RecordType,
+    /// Output fields, and the type their document gives them.
     columns: Vec<(FieldRef, DataType)>,
-    batch_rows: usize,
-    versions: HashMap<Vec<u8>, usize>,
-    writers: Vec<Writer>,
-    /// Per row the writer and the index among its datums; `None` for a null value.
-    rows: Vec<Option<(usize, u32)>>,
-}
-
-/// The decoder of one schema version.
-struct Writer {
-    decoder: DatumDecoder,
-    decoded: u32,
+    values: Column,
+    versions: Vec<(Vec<u8>, Plan)>,
+    /// Index of the version of the last message.
+    last: usize,
 }
 
 impl AvroValues {
     /// `output` fields must all be named in `value_schema` and in the reader's document.
-    pub fn new(
-        output: Vec<FieldRef>,
-        value_schema: &Schema,
-        reader: &str,
-        batch_rows: usize,
-    ) -> Result<Self> {
-        AvroType::parse(reader)?.fields()?;
+    pub fn new(output: Vec<FieldRef>, value_schema: &Schema, reader: &str) -> Result<Self> {
+        let AvroType::Record(RecordType { name, fields: all }) = record_of(reader)? else {
+            return Err(KernelError::schema("expected a record at the top of the reader's schema"));
+        };
         let mut columns = Vec::with_capacity(output.len());
+        let mut fields = Vec::with_capacity(output.len());
         for field in output {
-            let declared = value_schema.field_with_name(field.name()).map_err(|_| {
-                KernelError::schema(format!("column {} is not in the topic's schema", field.name()))
-            })?;
-            columns.push((field, declared.data_type().clone()));
+            let missing =
+                || KernelError::schema(format!("column {} is not in the topic's schema", field.name()));
+            let declared = value_schema.field_with_name(field.name()).map_err(|_| missing())?;
+            fields.push(all.iter().find(|f| f.name == *field.name()).ok_or_else(missing)?.clone());
+            columns.push((field.clone(), declared.data_type().clone()));
         }
-        let names: Vec<&str> = columns.iter().map(|(field, _)| field.name().as_str()).collect();
-        let reader = project(reader, &names)?;
-        Ok(Self {
-            reader,
-            columns,
-            batch_rows,
-            versions: HashMap::new(),
-            writers: Vec::new(),
-            rows: Vec::new(),
-        })
+        let reader = RecordType { name, fields };
+        let values = Column::new(&AvroType::Record(reader.clone()));
+        Ok(Self { reader, columns, values, versions: Vec::new(), last: 0 })
     }
 
     /// Make a version known. The same version again is ignored.
     pub fn add_version(&mut self, version: &[u8], document: &str) -> Result<()> {
-        if self.versions.contains_key(version) {
+        if self.knows(version) {
             return Ok(());
         }
-        AvroType::parse(document)?.fields()?;
-        let decoder = build(document, &self.reader, self.batch_rows)?;
-        self.versions.insert(version.to_vec(), self.writers.len());
-        self.writers.push(Writer { decoder, decoded: 0 });
+        let AvroType::Record(writer) = record_of(document)? else {
+            return Err(KernelError::schema("expected a record at the top of the writer's schema"));
+        };
+        let plan = record_plan(&writer, &self.reader).map_err(|mismatch| {
+            let why = format!("field {}: {}", mismatch.path, mismatch.why);
+            KernelError::schema(format!("cannot be resolved to the reader's schema: {why}"))
+        })?;
+        self.versions.push((version.to_vec(), Plan::Record(plan)));
         Ok(())
     }
 
     /// Whether `add_version` was called with it.
     pub fn knows(&self, version: &[u8]) -> bool {
-        self.versions.contains_key(version)
+        self.versions.iter().any(|(known, _)| known == version)
     }
 
-    /// Add one message; `None` is a null value.
+    /// Add one message; `None` is a null value. After an error the columns are of no use.
     pub fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
         let Some(payload) = payload else {
-            self.rows.push(None);
+            self.values.append_null();
             return Ok(());
         };
-        let known = self.versions.get(version).copied();
-        let Some((index, writer)) = known.and_then(|i| Some((i, self.writers.get_mut(i)?))) else {
-            return Err(KernelError::schema(format!(
-                "schema version {version:?} was not added to the decoder"
-            )));
-        };
-        decode_one(&mut writer.decoder, payload)?;
-        self.rows.push(Some((index, writer.decoded)));
-        writer.decoded += 1;
-        Ok(())
-    }
-
-    /// The columns so far; starts new ones.
-    pub fn finish(&mut self) -> Result<Vec<ArrayRef>> {
-        let mut parts = Vec::new();
-        let mut offsets = vec![0u32; self.writers.len()];
-        let mut offset = 0;
-        for (i, writer) in self.writers.iter_mut().enumerate() {
-            offsets[i] = offset;
-            offset += std::mem::take(&mut writer.decoded);
-            let decoded = writer.decoder.flush().map_err(ArrowError::from);
-            match decoded.and_then(|batch| columns_of(&self.columns, batch)) {
-                Ok(Some(columns)) => parts.push(columns),
-                Ok(None) => {}
-                Err(e) => {
-                    return Err(KernelError::payload(format!("the Avro does not fit its schema: {e}")));
-                }
-            }
+        if self.versions.get(self.last).is_none_or(|(known, _)| known != version) {
+            let found = self.versions.iter().position(|(known, _)| known == version);
+            self.last = found.ok_or_else(|| {
+                KernelError::schema(format!("schema version {version:?} was not added to the decoder"))
+            })?;
         }
-        let columns = self.assemble(parts, &offsets).map_err(|e| KernelError::payload(e.to_string()))?;
-        self.rows.clear();
-        Ok(columns)
-    }
-
-    fn assemble(
-        &self,
-        parts: Vec<Vec<ArrayRef>>,
-        offsets: &[u32],
-    ) -> std::result::Result<Vec<ArrayRef>, ArrowError> {
-        let in_order = parts.len() == 1 && self.rows.iter().all(Option::is_some);
-        let indices: UInt32Array =
-            self.rows.iter().map(|row| row.and_then(|(writer, i)| Some(offsets.get(writer)? + i))).collect();
-        let assemble_one = |(i, (field, _)): (usize, &(FieldRef, DataType))| {
-            let chunks: Vec<&dyn Array> = parts.iter().filter_map(|p| p.get(i)).map(AsRef::as_ref).collect();
-            match chunks.as_slice() {
-                [] => Ok(arrow_array::new_null_array(field.data_type(), self.rows.len())),
-                [only] if in_order => Ok(arrow_array::make_array(only.to_data())),
-                many => take(&concat(many)?, &indices, None),
-            }
-        };
-        self.columns.iter().enumerate().map(assemble_one).collect()
-    }
-}
-
-fn columns_of(
-    columns: &[(FieldRef, DataType)],
-    batch: Option<RecordBatch>,
-) -> std::result::Result<Option<Vec<ArrayRef>>, ArrowError> {
-    let Some(batch) = batch else { return Ok(None) };
-    let one = |(field, declared): &(FieldRef, DataType)| {
-        let array = batch.column_by_name(field.name()).ok_or_else(|| {
-            ArrowError::SchemaError(format!("the reader's document has no field {}", field.name()))
+        let Some((_, plan)) = self.versions.get(self.last) else { return Ok(()) };
+        let mut cursor = Cursor::new(payload);
+        read(plan, &mut self.values, &mut cursor).map_err(|fault| {
+            let place =
+                if fault.path.is_empty() { String::new() } else { format!(" in field {}", fault.path) };
+            KernelError::payload(format!("not Avro of the schema it names{place}: {}", fault.why))
         })?;
-        conform(&conform_type(array, declared)?, field)
-    };
-    columns.iter().map(one).collect::<std::result::Result<_, _>>().map(Some)
-}
-
-fn build(writer: &str, reader: &str, batch_rows: usize) -> Result<DatumDecoder> {
-    let (writer, reader) = comparable_documents(writer, reader)?;
-    let refused =
-        |e: ArrowError| KernelError::schema(format!("cannot be resolved to the reader's schema: {e}"));
-    let mut store = SchemaStore::new_with_type(FingerprintAlgorithm::Id);
-    let id = store.set(Fingerprint::Id(0), AvroSchema::new(writer)).map_err(refused)?;
-    ReaderBuilder::new()
-        .with_batch_size(batch_rows)
-        .with_decoder_mode(DecoderMode::UnframedDatum)
-        .with_writer_schema_store(store)
-        .with_active_fingerprint(id)
-        .with_reader_schema(AvroSchema::new(reader))
-        .build_decoder()
-        .map_err(refused)
-}
-
-fn decode_one(decoder: &mut DatumDecoder, payload: &[u8]) -> Result<()> {
-    let used = decoder
-        .decode(payload)
-        .map_err(|e| KernelError::new(ErrorKind::Payload, format!("not Avro of the schema it names: {e}")))?;
-    if used != payload.len() {
-        return Err(KernelError::payload(format!(
-            "{} bytes behind the Avro value: it was written with another schema than it names",
-            payload.len() - used.min(payload.len())
-        )));
+        match cursor.len() {
+            0 => Ok(()),
+            more => Err(KernelError::payload(format!(
+                "{more} bytes behind the Avro value: it was written with another schema than it names"
+            ))),
+        }
     }
-    Ok(())
+
+    /// The columns so far; starts new ones. `at` names the rows' messages.
+    pub fn finish(&mut self, at: &[MessageRef]) -> Result<Vec<ArrayRef>> {
+        let Column::Struct(values) = &mut self.values else { return Ok(Vec::new()) };
+        let rows = values.finish().map_err(|e| KernelError::payload(e.to_string()))?;
+        let one = |(array, (field, declared)): (&ArrayRef, &(FieldRef, DataType))| {
+            conform_all(array, field, declared).map_err(|error| blame(array, field, declared, &error, at))
+        };
+        rows.columns().iter().zip(&self.columns).map(one).collect()
+    }
+}
+
+fn record_of(document: &str) -> Result<AvroType> {
+    let kind = AvroType::parse(document)?;
+    kind.fields()?;
+    Ok(kind)
+}
+
+fn conform_all(
+    array: &ArrayRef,
+    field: &FieldRef,
+    declared: &DataType,
+) -> std::result::Result<ArrayRef, ArrowError> {
+    conform(&conform_type(array, declared)?, field)
+}
+
+/// The first row that does not convert by itself.
+fn blame(
+    array: &ArrayRef,
+    field: &FieldRef,
+    declared: &DataType,
+    error: &ArrowError,
+    at: &[MessageRef],
+) -> KernelError {
+    let why =
+        KernelError::payload(format!("the Avro does not fit its schema in field {}: {error}", field.name()));
+    let bad = |row: &u32| {
+        let alone = take(array, &UInt32Array::from(vec![*row]), None);
+        alone.and_then(|array| conform_all(&array, field, declared)).is_err()
+    };
+    match (0..array.len() as u32).find(bad).and_then(|row| at.get(row as usize)) {
+        Some(message) => why.at(*message),
+        None => why,
+    }
 }

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_json::ReaderBuilder;
 use arrow_json::reader::Decoder as TapeDecoder;
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, FieldRef, Schema, SchemaRef};
 use arrow_select::take::take;
 
+use super::json_types::JsonTypes;
 use super::json_values::PulsarValues;
 use crate::conform::{conform, conform_type};
+use crate::document::AvroType;
 use crate::error::{KernelError, Result};
 
 /// The value columns of JSON messages under construction.
@@ -28,19 +30,30 @@ pub struct JsonValues {
 }
 
 impl JsonValues {
-    /// `output` fields must all be named in `value_schema`; others of its fields are not decoded.
-    pub fn new(output: Vec<FieldRef>, value_schema: &Schema, batch_rows: usize) -> Result<Self> {
+    /// `output` fields must all be named in `value_schema`; others of its fields are not decoded. Only the
+    /// document tells a union from a record, and fixed uuids from text.
+    pub fn new(
+        output: Vec<FieldRef>,
+        value_schema: &Schema,
+        document: Option<&str>,
+        batch_rows: usize,
+    ) -> Result<Self> {
+        let document = document.map(AvroType::parse).transpose()?;
+        let described = document.as_ref().map_or(Ok(&[][..]), AvroType::fields)?;
+        let mut types = JsonTypes::default();
         let mut columns = Vec::with_capacity(output.len());
         let mut physical = Vec::with_capacity(output.len());
         for field in output {
             let declared = value_schema.field_with_name(field.name()).map_err(|_| {
                 KernelError::schema(format!("column {} is not in the topic's schema", field.name()))
             })?;
-            physical.push(Field::new(field.name(), physical_type(declared.data_type()), true));
+            let kind = described.iter().find(|known| known.name == *field.name()).map(|known| &known.kind);
+            physical.push(types.field(declared, kind));
             columns.push((field, declared.data_type().clone()));
         }
         let physical = Arc::new(Schema::new(physical));
-        let decoder = build(&physical, batch_rows)?;
+        let factory = Arc::new(PulsarValues { unions: types.unions });
+        let decoder = build(&physical, &factory, batch_rows)?;
         Ok(Self { decoder, physical, columns, rows: Vec::new(), decoded: 0 })
     }
 
@@ -80,11 +93,11 @@ impl JsonValues {
     }
 }
 
-fn build(physical: &SchemaRef, batch_rows: usize) -> Result<TapeDecoder> {
+fn build(physical: &SchemaRef, factory: &Arc<PulsarValues>, batch_rows: usize) -> Result<TapeDecoder> {
     ReaderBuilder::new(physical.clone())
         // One more than is ever used: a full decoder would leave a payload's trailing bytes unread.
         .with_batch_size(batch_rows + 1)
-        .with_decoder_factory(Arc::new(PulsarValues))
+        .with_decoder_factory(factory.clone())
         .build_decoder()
         .map_err(|e| KernelError::schema(format!("the schema cannot be read as JSON: {e}")))
 }
@@ -103,29 +116,4 @@ fn decode_one(decoder: &mut TapeDecoder, payload: &[u8]) -> Result<()> {
         return Err(KernelError::payload("expected exactly one JSON object, got more behind it"));
     }
     Ok(())
-}
-
-/// How a type lies in JSON: logical types as their bare numbers, everything nullable.
-fn physical_type(declared: &DataType) -> DataType {
-    let nullable =
-        |field: &FieldRef| Arc::new(Field::new(field.name(), physical_type(field.data_type()), true));
-    match declared {
-        DataType::Timestamp(_, _) | DataType::Time64(_) => DataType::Int64,
-        DataType::Date32 | DataType::Time32(_) => DataType::Int32,
-        DataType::LargeBinary | DataType::FixedSizeBinary(_) => DataType::Binary,
-        DataType::Dictionary(_, value) => physical_type(value),
-        DataType::List(item) => DataType::List(nullable(item)),
-        DataType::LargeList(item) => DataType::LargeList(nullable(item)),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(nullable).collect()),
-        DataType::Map(entries, sorted) => {
-            let DataType::Struct(fields) = entries.data_type() else { return declared.clone() };
-            let children: Fields = fields
-                .iter()
-                .enumerate()
-                .map(|(i, f)| Arc::new(Field::new(f.name(), physical_type(f.data_type()), i != 0)))
-                .collect();
-            DataType::Map(Arc::new(Field::new(entries.name(), DataType::Struct(children), false)), *sorted)
-        }
-        other => other.clone(),
-    }
 }

@@ -15,16 +15,22 @@ use arrow_schema::{ArrowError, DataType, FieldRef};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use super::json_types::UNION;
+use super::json_unions::{UnionShape, UnionValues};
+
 type Result<T> = std::result::Result<T, ArrowError>;
 
 /// Chooses the decoders of this module.
 #[derive(Debug)]
-pub struct PulsarValues;
+pub struct PulsarValues {
+    /// The unions that fields refer to by number.
+    pub unions: Vec<Arc<UnionShape>>,
+}
 
 impl DecoderFactory for PulsarValues {
     fn make_default_decoder(
         &self,
-        _context: &DecoderContext,
+        context: &DecoderContext,
         field: &FieldRef,
         _is_nullable: bool,
     ) -> Result<Option<Box<dyn ArrayDecoder>>> {
@@ -37,8 +43,18 @@ impl DecoderFactory for PulsarValues {
             DataType::Decimal128(precision, scale) => {
                 Box::new(Decimals { precision: *precision, scale: *scale })
             }
+            DataType::Struct(members) => match self.union(field) {
+                Some(shape) => Box::new(UnionValues::new(context, shape, members)?),
+                None => return Ok(None),
+            },
             _ => return Ok(None),
         }))
+    }
+}
+
+impl PulsarValues {
+    fn union(&self, field: &FieldRef) -> Option<&Arc<UnionShape>> {
+        self.unions.get(field.metadata().get(UNION)?.parse::<usize>().ok()?)
     }
 }
 

@@ -1,7 +1,13 @@
 //! Entries of one topic partition to Arrow record batches of one fixed schema.
 
 mod avro;
+mod avro_columns;
+mod avro_default;
+mod avro_read;
+mod avro_resolve;
 mod json;
+mod json_types;
+mod json_unions;
 mod json_values;
 mod key_value;
 mod messages;

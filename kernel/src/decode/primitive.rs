@@ -1,13 +1,16 @@
 //! Values of Pulsar's primitive schemas, as its Java client writes them: big endian, strings as UTF-8.
+//!
+//! Dates and times come out in the types that Spark exchanges; what Spark cannot hold is an error. Digits
+//! below a microsecond are cut, towards the past.
 
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BinaryBuilder, BooleanBuilder, Float32Builder, Float64Builder, Int8Builder, Int16Builder, Int32Builder,
-    Int64Builder, StringBuilder,
+    BinaryBuilder, BooleanBuilder, Date32Builder, Float32Builder, Float64Builder, Int8Builder, Int16Builder,
+    Int32Builder, Int64Builder, StringBuilder, Time64NanosecondBuilder, TimestampMicrosecondBuilder,
 };
 use arrow_array::{ArrayRef, new_null_array};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 
 use crate::error::{KernelError, Result};
 
@@ -32,11 +35,18 @@ pub enum PrimitiveValues {
     Float(Float32Builder),
     /// "double"
     Double(Float64Builder),
+    /// "date" and "local_date": how the day lies in the payload
+    Day(Date32Builder, fn(&[u8]) -> Result<i32>),
+    /// "time" and "local_time": nanoseconds of the day
+    TimeOfDay(Time64NanosecondBuilder, fn(&[u8]) -> Result<i64>),
+    /// "timestamp", "instant" and "local_date_time": microseconds since 1970
+    Micros(TimestampMicrosecondBuilder, fn(&[u8]) -> Result<i64>),
     /// The value is not among the output columns: only counted.
     Skipped(usize),
 }
 
-/// The Arrow type a primitive schema decodes to; `None` for a name that is not one.
+/// The Arrow type a primitive schema is encoded from, another one for each way of encoding; `None` for a name
+/// that is not one.
 pub fn physical_type(value_type: &str) -> Option<DataType> {
     Some(match value_type {
         "bytes" => DataType::Binary,
@@ -48,6 +58,13 @@ pub fn physical_type(value_type: &str) -> Option<DataType> {
         "int64" => DataType::Int64,
         "float" => DataType::Float32,
         "double" => DataType::Float64,
+        "date" => DataType::Date64,
+        "time" => DataType::Time32(TimeUnit::Millisecond),
+        "timestamp" => DataType::Timestamp(TimeUnit::Millisecond, None),
+        "instant" => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        "local_date" => DataType::Date32,
+        "local_time" => DataType::Time64(TimeUnit::Nanosecond),
+        "local_date_time" => DataType::Timestamp(TimeUnit::Microsecond, None),
         _ => return None,
     })
 }
@@ -65,6 +82,13 @@ impl PrimitiveValues {
             "int64" => Self::Int64(Int64Builder::new()),
             "float" => Self::Float(Float32Builder::new()),
             "double" => Self::Double(Float64Builder::new()),
+            "date" => Self::Day(Date32Builder::new(), date),
+            "time" => Self::TimeOfDay(Time64NanosecondBuilder::new(), time),
+            "timestamp" => Self::Micros(TimestampMicrosecondBuilder::new(), timestamp),
+            "instant" => Self::Micros(TimestampMicrosecondBuilder::new(), instant),
+            "local_date" => Self::Day(Date32Builder::new(), |payload| epoch_day(long(payload)?)),
+            "local_time" => Self::TimeOfDay(Time64NanosecondBuilder::new(), local_time),
+            "local_date_time" => Self::Micros(TimestampMicrosecondBuilder::new(), local_date_time),
             _ => return None,
         })
     }
@@ -81,6 +105,9 @@ impl PrimitiveValues {
             Self::Int64(b) => b.append_option(payload.map(exact).transpose()?.map(i64::from_be_bytes)),
             Self::Float(b) => b.append_option(payload.map(exact).transpose()?.map(f32::from_be_bytes)),
             Self::Double(b) => b.append_option(payload.map(exact).transpose()?.map(f64::from_be_bytes)),
+            Self::Day(b, read) => b.append_option(payload.map(read).transpose()?),
+            Self::TimeOfDay(b, read) => b.append_option(payload.map(read).transpose()?),
+            Self::Micros(b, read) => b.append_option(payload.map(read).transpose()?),
             Self::Skipped(rows) => *rows += 1,
         }
         Ok(())
@@ -98,6 +125,9 @@ impl PrimitiveValues {
             Self::Int64(b) => Arc::new(b.finish()),
             Self::Float(b) => Arc::new(b.finish()),
             Self::Double(b) => Arc::new(b.finish()),
+            Self::Day(b, _) => Arc::new(b.finish()),
+            Self::TimeOfDay(b, _) => Arc::new(b.finish()),
+            Self::Micros(b, _) => Arc::new(b.finish()),
             Self::Skipped(rows) => new_null_array(&DataType::Null, std::mem::take(rows)),
         }
     }
@@ -115,4 +145,66 @@ fn exact<const N: usize>(payload: &[u8]) -> Result<[u8; N]> {
     payload.try_into().map_err(|_| {
         KernelError::payload(format!("expected {N} bytes for the schema's type, got {}", payload.len()))
     })
+}
+
+const MILLIS_OF_DAY: i64 = 86_400_000;
+const MICROS_OF_DAY: i64 = 86_400_000_000;
+const NANOS_OF_DAY: i64 = 86_400_000_000_000;
+
+fn long(payload: &[u8]) -> Result<i64> {
+    exact(payload).map(i64::from_be_bytes)
+}
+
+/// `java.util.Date`, an instant in milliseconds: its day in UTC.
+fn date(payload: &[u8]) -> Result<i32> {
+    epoch_day(long(payload)?.div_euclid(MILLIS_OF_DAY))
+}
+
+/// `java.sql.Time`, an instant in milliseconds: its time of day in UTC.
+fn time(payload: &[u8]) -> Result<i64> {
+    Ok(long(payload)?.rem_euclid(MILLIS_OF_DAY) * 1_000_000)
+}
+
+/// `java.sql.Timestamp`, an instant in milliseconds.
+fn timestamp(payload: &[u8]) -> Result<i64> {
+    let millis = long(payload)?;
+    millis.checked_mul(1000).ok_or_else(|| beyond("timestamp", format!("{millis} ms since 1970")))
+}
+
+/// `java.time.Instant`: seconds, and nanoseconds from there on.
+fn instant(payload: &[u8]) -> Result<i64> {
+    let bytes = exact::<12>(payload)?;
+    let (seconds, nanos) = bytes.split_at(8);
+    let (seconds, nanos) = (exact(seconds).map(i64::from_be_bytes)?, exact(nanos).map(i32::from_be_bytes)?);
+    let micros =
+        seconds.checked_mul(1_000_000).and_then(|m| m.checked_add(i64::from(nanos.div_euclid(1000))));
+    micros.ok_or_else(|| beyond("timestamp", format!("{seconds} s since 1970")))
+}
+
+/// `java.time.LocalDate`: the day counted from 1970-01-01.
+fn epoch_day(day: i64) -> Result<i32> {
+    i32::try_from(day).map_err(|_| beyond("date", format!("{day} days since 1970")))
+}
+
+/// `java.time.LocalTime`: nanoseconds of the day.
+fn local_time(payload: &[u8]) -> Result<i64> {
+    let nanos = long(payload)?;
+    if !(0..NANOS_OF_DAY).contains(&nanos) {
+        let why = format!("expected a time of day of 0 to {} ns, got {nanos} ns", NANOS_OF_DAY - 1);
+        return Err(KernelError::payload(why));
+    }
+    Ok(nanos - nanos % 1000)
+}
+
+/// `java.time.LocalDateTime`: a date and a time as above.
+fn local_date_time(payload: &[u8]) -> Result<i64> {
+    let bytes = exact::<16>(payload)?;
+    let (day, nanos) = bytes.split_at(8);
+    let (day, nanos) = (long(day)?, local_time(nanos)?);
+    let micros = day.checked_mul(MICROS_OF_DAY).and_then(|m| m.checked_add(nanos / 1000));
+    micros.ok_or_else(|| beyond("timestamp_ntz", format!("{day} days since 1970")))
+}
+
+fn beyond(kind: &str, got: String) -> KernelError {
+    KernelError::payload(format!("expected a {kind} in Spark's range, got {got}"))
 }

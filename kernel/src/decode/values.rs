@@ -57,9 +57,14 @@ impl Values {
         }
         let declared = schema.fields()?;
         if value_type == "json" {
-            return Ok(Self::Json(Box::new(JsonValues::new(fields, declared, batch_rows)?)));
+            return Ok(Self::Json(Box::new(JsonValues::new(
+                fields,
+                declared,
+                schema.document.as_deref(),
+                batch_rows,
+            )?)));
         }
-        Ok(Self::Avro(Box::new(AvroValues::new(fields, declared, schema.document()?, batch_rows)?)))
+        Ok(Self::Avro(Box::new(AvroValues::new(fields, declared, schema.document()?)?)))
     }
 
     /// Whether schema versions matter.
@@ -87,9 +92,9 @@ impl Values {
         }
     }
 
-    /// Whether some message can turn out bad only in `finish`.
+    /// Whether a message can turn out bad only in `finish`, and that does not name it.
     pub fn fails_late(&self) -> bool {
-        !matches!(self, Self::Primitive(..))
+        matches!(self, Self::Json(_) | Self::KeyValue(_))
     }
 
     /// What `append` takes of a message: its payload, unless a part of the value lies elsewhere; then all of
@@ -117,7 +122,7 @@ impl Values {
     pub fn finish(&mut self, at: &[MessageRef]) -> Result<Vec<ArrayRef>> {
         match self {
             Self::Json(values) => values.finish(),
-            Self::Avro(values) => values.finish(),
+            Self::Avro(values) => values.finish(at),
             Self::KeyValue(values) => values.finish(at),
             Self::Protobuf(values) => values.finish(),
             Self::Primitive(values, field) => {

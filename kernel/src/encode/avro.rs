@@ -16,11 +16,23 @@ pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
         put_long(out, 1 - i64::from(*null_branch));
         return write(inner, row, out);
     }
+    if let Bound::Union(union) = node {
+        let Some(member) = union.chosen(row)? else {
+            put_long(out, union.null_branch.unwrap_or_default() as i64);
+            return Ok(());
+        };
+        put_long(out, member.branch as i64);
+        return write(&member.values, row, out);
+    }
     if node.is_null(row) && !matches!(node, Bound::Null) {
         return Err(Refused::null());
     }
     match node {
-        Bound::Null | Bound::Nullable(_, _) => {}
+        Bound::Null | Bound::Nullable(_, _) | Bound::Union(_) => {}
+        Bound::Lone(inner) => {
+            put_long(out, 0);
+            write(inner, row, out)?;
+        }
         Bound::Boolean(a) => out.push(u8::from(a.value(row))),
         Bound::Int(a) => put_long(out, i64::from(a.value(row))),
         Bound::Long(a) => put_long(out, a.value(row)),
@@ -28,7 +40,7 @@ pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
         Bound::Double(a) => out.extend_from_slice(&a.value(row).to_le_bytes()),
         Bound::Bytes(a) => put_bytes(out, a.value(row)),
         Bound::String(a) => put_bytes(out, a.value(row).as_bytes()),
-        Bound::Fixed(a) => out.extend_from_slice(a.value(row)),
+        Bound::Fixed(a) | Bound::Uuid(a) => out.extend_from_slice(a.value(row)),
         Bound::Decimal(a, fixed) => decimal(a.value(row), *fixed, out)?,
         Bound::Enum(a, symbols) => put_long(out, symbol(a.value(row), symbols)?),
         Bound::Array(a, items) => {

@@ -7,6 +7,7 @@ use arrow_array::{
     Float64Array, Int32Array, Int64Array, ListArray, MapArray, StringArray, StructArray,
 };
 
+use super::bind_union::BoundUnion;
 use crate::document::AvroType;
 use crate::error::{KernelError, Result};
 
@@ -31,6 +32,8 @@ pub enum Bound {
     String(StringArray),
     /// `fixed`
     Fixed(FixedSizeBinaryArray),
+    /// `uuid` on a fixed
+    Uuid(FixedSizeBinaryArray),
     /// `decimal`, on a fixed of so many bytes or on bytes
     Decimal(Decimal128Array, Option<i32>),
     /// `enum` and its symbols
@@ -43,6 +46,10 @@ pub enum Bound {
     Record(StructArray, Vec<(String, Bound)>),
     /// A union with null, the index of null among its branches.
     Nullable(Box<Bound>, u8),
+    /// A union of one branch.
+    Lone(Box<Bound>),
+    /// A union of several branches besides null.
+    Union(BoundUnion),
 }
 
 /// A value that does not fit: the path of its field and what was expected.
@@ -88,17 +95,19 @@ impl Bound {
         Ok(match kind {
             AvroType::Null => Self::Null,
             AvroType::Boolean => Self::Boolean(array.as_boolean().clone()),
-            AvroType::Int => Self::Int(array.as_primitive::<Int32Type>().clone()),
-            AvroType::Long => Self::Long(array.as_primitive::<Int64Type>().clone()),
+            AvroType::Int(_) => Self::Int(array.as_primitive::<Int32Type>().clone()),
+            AvroType::Long(_) => Self::Long(array.as_primitive::<Int64Type>().clone()),
             AvroType::Float => Self::Float(array.as_primitive::<Float32Type>().clone()),
             AvroType::Double => Self::Double(array.as_primitive::<Float64Type>().clone()),
             AvroType::Bytes => Self::Bytes(array.as_binary::<i32>().clone()),
             AvroType::String => Self::String(array.as_string::<i32>().clone()),
             AvroType::Fixed(_) => Self::Fixed(array.as_fixed_size_binary().clone()),
+            AvroType::Uuid(_) => Self::Uuid(array.as_fixed_size_binary().clone()),
             AvroType::Decimal { fixed, .. } => {
-                Self::Decimal(array.as_primitive::<Decimal128Type>().clone(), *fixed)
+                let size = fixed.as_ref().map(|fixed| fixed.size);
+                Self::Decimal(array.as_primitive::<Decimal128Type>().clone(), size)
             }
-            AvroType::Enum(symbols) => Self::Enum(array.as_string::<i32>().clone(), symbols.clone()),
+            AvroType::Enum(kind) => Self::Enum(array.as_string::<i32>().clone(), kind.symbols.clone()),
             AvroType::Array(item) => {
                 let list = array.as_list::<i32>();
                 Self::Array(list.clone(), Box::new(Self::new(item, list.values())?))
@@ -108,17 +117,21 @@ impl Bound {
                 let keys = map.keys().as_string::<i32>().clone();
                 Self::Map(map.clone(), keys, Box::new(Self::new(value, map.values())?))
             }
-            AvroType::Record(fields) => {
+            AvroType::Record(kind) => {
                 let record = array.as_struct();
                 let bind = |(field, column): (&crate::document::AvroField, &ArrayRef)| {
                     Ok((field.name.clone(), Self::new(&field.kind, column)?))
                 };
-                let children = fields.iter().zip(record.columns()).map(bind).collect::<Result<_>>()?;
+                let children = kind.fields.iter().zip(record.columns()).map(bind).collect::<Result<_>>()?;
                 Self::Record(record.clone(), children)
             }
             AvroType::Nullable { inner, null_branch } => {
                 Self::Nullable(Box::new(Self::new(inner, array)?), *null_branch)
             }
+            AvroType::Union(branches) => match branches.as_slice() {
+                [only] => Self::Lone(Box::new(Self::new(only, array)?)),
+                _ => Self::Union(BoundUnion::new(branches, array.as_struct())?),
+            },
         })
     }
 
@@ -134,12 +147,13 @@ impl Bound {
             Self::Double(a) => a.is_null(row),
             Self::Bytes(a) => a.is_null(row),
             Self::String(a) | Self::Enum(a, _) => a.is_null(row),
-            Self::Fixed(a) => a.is_null(row),
+            Self::Fixed(a) | Self::Uuid(a) => a.is_null(row),
             Self::Decimal(a, _) => a.is_null(row),
             Self::Array(a, _) => a.is_null(row),
             Self::Map(a, _, _) => a.is_null(row),
             Self::Record(a, _) => a.is_null(row),
-            Self::Nullable(inner, _) => inner.is_null(row),
+            Self::Nullable(inner, _) | Self::Lone(inner) => inner.is_null(row),
+            Self::Union(union) => union.is_null(row),
         }
     }
 }

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampMillisecondType;
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, MapArray, RecordBatch, StringArray, TimestampMillisecondArray,
+    Array, ArrayRef, BinaryArray, MapArray, RecordBatch, StringArray, TimestampMillisecondArray, UInt32Array,
     new_null_array,
 };
 use arrow_schema::{DataType, Field, TimeUnit};
+use arrow_select::take::take;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
@@ -182,7 +183,9 @@ fn fit(array: &ArrayRef, name: &str, types: &[&DataType]) -> Result<ArrayRef> {
     let cast = |array: &ArrayRef| types.iter().try_fold(array.clone(), |array, to| conform_type(&array, to));
     cast(array).map_err(|error| {
         let why = KernelError::payload(format!("column {name}: {error}"));
-        match (0..array.len()).find(|row| cast(&array.slice(*row, 1)).is_err()) {
+        // Not `slice`, which keeps the items of all lists.
+        let alone = |row: usize| take(array, &UInt32Array::from(vec![row as u32]), None);
+        match (0..array.len()).find(|row| alone(*row).and_then(|array| cast(&array)).is_err()) {
             Some(row) => why.in_row(row),
             None => why,
         }

@@ -7,13 +7,16 @@ use serde::Serialize;
 use serde_json::to_writer;
 
 use super::bind::{Bound, Refused, Written, span};
+use super::bind_union::BoundUnion;
+use crate::conform::uuid_text;
 
 /// Append the value in `row`, which must not be null unless its type is nullable.
 pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
     match node {
         Bound::Null => out.extend_from_slice(b"null"),
         Bound::Nullable(inner, _) if inner.is_null(row) => out.extend_from_slice(b"null"),
-        Bound::Nullable(inner, _) => write(inner, row, out)?,
+        Bound::Nullable(inner, _) | Bound::Lone(inner) => write(inner, row, out)?,
+        Bound::Union(members) => union(members, row, out)?,
         _ if node.is_null(row) => return Err(Refused::null()),
         Bound::Boolean(a) => out.extend_from_slice(if a.value(row) { b"true" } else { b"false" }),
         Bound::Int(a) => put(out, &a.value(row))?,
@@ -28,6 +31,7 @@ pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
         },
         Bound::Bytes(a) => put_base64(out, a.value(row)),
         Bound::Fixed(a) => put_base64(out, a.value(row)),
+        Bound::Uuid(a) => put(out, &uuid_text(a.value(row)))?,
         Bound::String(a) => put(out, a.value(row))?,
         Bound::Decimal(a, _) => out.extend_from_slice(a.value_as_string(row).as_bytes()),
         Bound::Enum(a, symbols) => {
@@ -50,6 +54,34 @@ pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
         }
         Bound::Record(_, fields) => record(fields, row, out)?,
     }
+    Ok(())
+}
+
+/// Bare where the value tells its branch, else as `{"branch": value}`.
+fn union(union: &BoundUnion, row: usize, out: &mut Vec<u8>) -> Written {
+    let Some(member) = union.chosen(row)? else {
+        out.extend_from_slice(b"null");
+        return Ok(());
+    };
+    let odd = |value: f64| odd_number(value).is_some() && union.has_text();
+    let misleading = match &member.values {
+        Bound::Float(a) => odd(f64::from(a.value(row))),
+        Bound::Double(a) => odd(a.value(row)),
+        Bound::Map(a, keys, _) => match span(a.value_offsets(), row) {
+            one if one.len() == 1 => union.is_tag(keys.value(one.start)),
+            _ => false,
+        },
+        Bound::Record(_, fields) => matches!(fields.as_slice(), [(only, _)] if union.is_tag(only)),
+        _ => false,
+    };
+    if member.told_by_value && !misleading {
+        return write(&member.values, row, out);
+    }
+    out.push(b'{');
+    put(out, member.tag.as_str())?;
+    out.push(b':');
+    write(&member.values, row, out)?;
+    out.push(b'}');
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 mod avro;
 mod batch;
 mod bind;
+mod bind_union;
 mod input;
 mod json;
 mod key_value;

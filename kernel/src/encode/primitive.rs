@@ -1,9 +1,12 @@
 //! Values of Pulsar's primitive schemas, as its Java client writes them.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
+use arrow_array::types::{
+    Date32Type, Date64Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Time32MillisecondType, Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType,
+};
 use arrow_array::{Array, ArrayRef};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 
 /// Append the value in `row`; false when it is null. `array` has a type that
 /// [`physical_type`](crate::decode::primitive::physical_type) gives.
@@ -25,7 +28,36 @@ pub fn write(array: &ArrayRef, row: usize, out: &mut Vec<u8>) -> bool {
         DataType::Float64 => {
             out.extend_from_slice(&array.as_primitive::<Float64Type>().value(row).to_be_bytes())
         }
+        DataType::Date64 => put_long(out, array.as_primitive::<Date64Type>().value(row)),
+        DataType::Time32(_) => {
+            put_long(out, i64::from(array.as_primitive::<Time32MillisecondType>().value(row)));
+        }
+        DataType::Timestamp(TimeUnit::Millisecond, _) => {
+            put_long(out, array.as_primitive::<TimestampMillisecondType>().value(row));
+        }
+        DataType::Date32 => put_long(out, i64::from(array.as_primitive::<Date32Type>().value(row))),
+        DataType::Time64(_) => put_long(out, array.as_primitive::<Time64NanosecondType>().value(row)),
+        DataType::Timestamp(_, zone) => {
+            let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
+            if zone.is_some() { put_instant(out, micros) } else { put_local_date_time(out, micros) }
+        }
         _ => return false,
     }
     true
+}
+
+fn put_long(out: &mut Vec<u8>, value: i64) {
+    out.extend_from_slice(&value.to_be_bytes());
+}
+
+/// Seconds, and nanoseconds from there on.
+fn put_instant(out: &mut Vec<u8>, micros: i64) {
+    put_long(out, micros.div_euclid(1_000_000));
+    out.extend_from_slice(&((micros.rem_euclid(1_000_000) * 1000) as i32).to_be_bytes());
+}
+
+/// Days, and nanoseconds of the day.
+fn put_local_date_time(out: &mut Vec<u8>, micros: i64) {
+    put_long(out, micros.div_euclid(86_400_000_000));
+    put_long(out, micros.rem_euclid(86_400_000_000) * 1000);
 }

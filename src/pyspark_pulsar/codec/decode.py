@@ -13,7 +13,7 @@ from pyspark_pulsar.codec.decoder_pool import DECODERS
 from pyspark_pulsar.codec.kernel_errors import read_error, version_error, version_text
 from pyspark_pulsar.errors import PulsarError, SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo
-from pyspark_pulsar.schema.payload import PayloadSchema, payload_schema, written_schema
+from pyspark_pulsar.schema.payload import PayloadSchema, written_schema
 from pyspark_pulsar.schema.primitive import RECORD_TYPES
 from pyspark_pulsar.schema.read_schema import ReadSchema
 
@@ -134,7 +134,7 @@ class EntryDecoder:
         info = self._schema.info
         if info is None or info.type not in RECORD_TYPES:
             return self._schema.value
-        return payload_schema(info, topic=self._full_name)
+        return written_schema(info, topic=self._full_name)
 
     def _tell_bad_rows(self) -> None:
         rows, first = self._decoder.bad_rows

@@ -2,9 +2,11 @@
 
 Pulsar describes both its AVRO and its JSON schemas by an Avro document (Avro 1.11 specification,
 https://avro.apache.org/docs/1.11.1/specification/). Supported are records whose fields are primitives,
-enums, fixed, arrays, maps, records, and unions of null with one such type; logical types are date,
-time-*, timestamp-*, local-timestamp-*, decimal up to 38 digits, and uuid. Logical types that Avro tells
-readers to ignore (unknown, or on the wrong base type) are ignored.
+enums, fixed, arrays, maps, records, and unions of these; logical types are date, time-*, timestamp-*,
+local-timestamp-*, decimal up to 38 digits, and uuid. Logical types that Avro tells readers to ignore
+(unknown, or on the wrong base type) are ignored. A union of null with one type is that type, nullable; a
+union of several is a struct of `member0`, `member1`, ... in the order of its branches without null, as in
+Spark's own Avro source: one member is set, and for null the struct itself is null.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import pyarrow as pa
 from pyspark_pulsar.errors import SchemaError
 
 MAX_DECIMAL_DIGITS: Final = 38
+UUID_BYTES: Final = 16
 
 _PRIMITIVES: Final = {
     "boolean": pa.bool_(),
@@ -42,9 +45,7 @@ _LOGICAL: Final = {
     ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
 }
 
-_SUPPORTED: Final = (
-    "supported are primitives, enum, fixed, array, map, record, and a union of null with one of these"
-)
+_SUPPORTED: Final = "supported are primitives, enum, fixed, array, map, record, and unions of these"
 
 
 def record_schema(document: str, *, where: str) -> pa.Schema:
@@ -142,13 +143,35 @@ def _type_of(node: object, scope: _Scope) -> tuple[pa.DataType, bool]:
 
 
 def _union(branches: list[object], scope: _Scope) -> tuple[pa.DataType, bool]:
-    others = [branch for branch in branches if branch not in ("null", {"type": "null"})]
-    if len(others) != 1:
+    others = [branch for branch in branches if not _is_null(branch)]
+    names = [_branch_name(branch, scope) for branch in branches]
+    if not others or len(set(names)) < len(names) or any(isinstance(branch, list) for branch in branches):
         raise scope.refuse(
-            "a union of null with one type", _describe(branches) if branches else "none", _SUPPORTED
-        )
-    found, nullable = _type_of(others[0], scope)
-    return found, nullable or len(branches) > 1
+            "a union of distinct types, one of them not null", _describe(branches) if branches else "none",
+            "register a valid Avro schema",
+        )  # fmt: skip
+    nullable = len(others) < len(branches)
+    if len(others) == 1:
+        found, inner = _type_of(others[0], scope)
+        return found, nullable or inner
+    members = [_type_of(branch, scope)[0] for branch in others]
+    return pa.struct([pa.field(f"member{index}", kind) for index, kind in enumerate(members)]), nullable
+
+
+def _is_null(branch: object) -> bool:
+    return branch == "null" or (isinstance(branch, dict) and branch.get("type") == "null")
+
+
+def _branch_name(branch: object, scope: _Scope) -> str:
+    """What tells a union's branches apart: the full name of a named type, else the type."""
+    if isinstance(branch, dict):
+        kind, name = branch.get("type"), branch.get("name")
+        if kind in ("record", "error", "enum", "fixed") and isinstance(name, str):
+            return scope.full_name(name, branch.get("namespace"))
+        return _branch_name(kind, scope)
+    if isinstance(branch, str) and branch not in (*_PRIMITIVES, "null", "array", "map"):
+        return scope.full_name(branch)
+    return str(branch)
 
 
 def _reference(name: str, scope: _Scope) -> pa.DataType:
@@ -221,6 +244,8 @@ def _fixed(node: Mapping[str, Any], scope: _Scope) -> pa.DataType:
         return _decimal(node, scope)
     if node.get("logicalType") == "duration":
         raise scope.refuse("a type that Spark has", "duration", "use a long with a unit of your own")
+    if node.get("logicalType") == "uuid" and size == UUID_BYTES:
+        return pa.string()
     return pa.binary(size)
 
 

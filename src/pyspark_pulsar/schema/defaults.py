@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
 
 import pyarrow as pa
-from pyarrow import types
+
+from pyspark_pulsar.schema.avro_defaults import default_scalar
 
 
 def absent_defaults(
@@ -20,20 +20,8 @@ def absent_defaults(
         default = defaults.get(field.name)
         if field.name in given or default is None:
             continue
-        if isinstance(default, str) and not types.is_string(field.type):
-            default = _bytes_default(default, field.type)
         try:
-            pa.scalar(default, field.type)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            usable.append((field.name, default_scalar(default, field.type)))
+        except ValueError:
             faults.append(f"{field.name} ({field.type}) is missing and its default cannot be written; add it")
-        usable.append((field.name, default))
     return usable, faults
-
-
-def _bytes_default(text: str, kind: pa.DataType) -> bytes | Decimal:
-    """Avro writes the default of bytes and fixed as code points 0 to 255; decimals lie in such bytes."""
-    data = text.encode("latin-1", "replace")
-    if not types.is_decimal(kind):
-        return data
-    unscaled = Decimal(int.from_bytes(data, "big", signed=True)).as_tuple()
-    return Decimal((unscaled.sign, unscaled.digits, -kind.scale))

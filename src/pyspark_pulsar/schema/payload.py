@@ -99,12 +99,17 @@ def _protobuf(plan: ProtobufPlan, where: str, version: str = "") -> PayloadSchem
 def written_schema(info: SchemaInfo, *, topic: str) -> PayloadSchema:
     """What a decoder must know of another version of a topic's schema, to resolve it to the reader's.
 
-    Fields of Protobuf that no column could hold do no harm here, since only those of the reader are read.
-    Raises SchemaError.
+    Fields that no column could hold do no harm here, since only those of the reader are read. Raises SchemaError.
     """
     if info.type in PROTOBUF_TYPES:
         plan = registered_plan(info, where=f"topic {topic}, {info.type.name} schema")
         return PayloadSchema(PROTOBUF_VALUE, None, plan.document(version_number(info)))
+    if info.type in RECORD_TYPES:
+        return PayloadSchema(RECORD_TYPES[info.type], None, info.text)
+    if info.type is SchemaType.KEY_VALUE:
+        pair = split(info, topic=topic)
+        key, value = (written_schema(side, topic=topic) for side in (pair.key, pair.value))
+        return PayloadSchema(KEY_VALUE_TYPE, pair=KeyValuePair(key, value, pair.separated))
     return payload_schema(info, topic=topic)
 
 

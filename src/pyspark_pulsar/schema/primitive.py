@@ -1,6 +1,8 @@
 """Topics whose value is one primitive: a single column `value`.
 
-BYTES, NONE and a topic without any schema are the same to a reader: the payload as it is.
+BYTES, NONE and a topic without any schema are the same to a reader: the payload as it is. DATE, TIME and
+TIMESTAMP are Java's old classes, which are all instants in milliseconds: the day and the time of day are those in
+UTC. Spark holds microseconds; INSTANT, LOCAL_TIME and LOCAL_DATE_TIME lose the digits below them when read.
 """
 
 from __future__ import annotations
@@ -35,6 +37,14 @@ PRIMITIVES: Final = {
     SchemaType.INT64: Primitive("int64", pa.int64(), "INT64"),
     SchemaType.FLOAT: Primitive("float", pa.float32(), "Float"),
     SchemaType.DOUBLE: Primitive("double", pa.float64(), "Double"),
+    # What Spark's types are written as comes before what they can only be read from (see `primitive_for`).
+    SchemaType.LOCAL_DATE: Primitive("local_date", pa.date32(), "LocalDate"),
+    SchemaType.LOCAL_TIME: Primitive("local_time", pa.time64("ns"), "LocalTime"),
+    SchemaType.INSTANT: Primitive("instant", pa.timestamp("us", tz="UTC"), "Instant"),
+    SchemaType.LOCAL_DATE_TIME: Primitive("local_date_time", pa.timestamp("us"), "LocalDateTime"),
+    SchemaType.DATE: Primitive("date", pa.date32(), "Date"),
+    SchemaType.TIME: Primitive("time", pa.time64("ns"), "Time"),
+    SchemaType.TIMESTAMP: Primitive("timestamp", pa.timestamp("us", tz="UTC"), "Timestamp"),
 }
 
 RECORD_TYPES: Final = {SchemaType.AVRO: "avro", SchemaType.JSON: "json"}
@@ -60,7 +70,8 @@ def primitive_of(info: SchemaInfo | None, *, topic: str) -> Primitive | None:
 
 
 def primitive_for(arrow_type: pa.DataType) -> SchemaType | None:
-    """The schema type that holds values of `arrow_type` unchanged; None when there is none."""
+    """The schema type that a write registers for values of `arrow_type`, which it holds unchanged; None when
+    there is none. Of several it is the first in `PRIMITIVES`."""
     for schema_type, primitive in PRIMITIVES.items():
         if primitive.arrow_type == arrow_type:
             return schema_type

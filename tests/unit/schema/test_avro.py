@@ -69,6 +69,29 @@ def test_union_of_one_is_the_type_itself() -> None:
     assert arrow_of(["int"]) == pa.field("f", pa.int32(), nullable=False)
 
 
+@pytest.mark.parametrize("null", [[], ["null"]])
+def test_union_of_several_is_a_struct_of_members(null: list[str]) -> None:
+    point = {"type": "record", "name": "Point", "fields": [{"name": "x", "type": ["int", "string"]}]}
+    other = {"type": "fixed", "name": "n.Fix", "size": 2}
+    inner = pa.struct([pa.field("member0", pa.int32()), pa.field("member1", pa.string())])
+    expected = pa.struct(
+        [
+            pa.field("member0", pa.int64()),
+            pa.field("member1", pa.struct([pa.field("x", inner, nullable=False)])),
+            pa.field("member2", pa.binary(2)),
+            pa.field("member3", list_of(inner, nullable=True)),
+        ]
+    )
+    items = {"type": "array", "items": ["int", "null", "string"]}
+    found = arrow_of(["long", *null, point, other, items])
+    assert found == pa.field("f", expected, nullable=bool(null))
+
+
+def test_fixed_uuid_is_text() -> None:
+    assert arrow_of({"type": "fixed", "name": "U", "size": 16, "logicalType": "uuid"}).type == pa.string()
+    assert arrow_of({"type": "fixed", "name": "U", "size": 15, "logicalType": "uuid"}).type == pa.binary(15)
+
+
 def test_named_type_can_be_used_again_within_its_namespace() -> None:
     point = {"type": "record", "name": "Point", "fields": [{"name": "x", "type": "int"}]}
     schema = record_schema(
@@ -80,8 +103,11 @@ def test_named_type_can_be_used_again_within_its_namespace() -> None:
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        (["int", "string"], "union of int, string"),
-        (["null", "int", "string"], "union of null, int, string"),
+        (["int", "string", "int"], "union of int, string, int"),
+        (["null", "int", {"type": "int", "logicalType": "date"}], "union of null, int, int"),
+        ([{"type": "array", "items": "int"}, {"type": "array", "items": "string"}], "union of array, array"),
+        (["int", ["string"]], "union of int, a union of string"),
+        ([], "got none"),
         (["null"], "union of null"),
         ("null", "null"),
         ("Unheard", "Unheard"),
@@ -106,6 +132,13 @@ def test_refused_type_names_the_field(kind: Any, said: str) -> None:
         record_schema(document(("f", nested)), where="topic t")
     assert said in str(caught.value)
     assert "topic t, field f[].g:" in str(caught.value)
+
+
+def test_recursion_through_a_union_names_the_field() -> None:
+    with pytest.raises(
+        SchemaError, match=r"field f\[\]: expected a type of finite depth, got R, which contains"
+    ):
+        record_schema(document(("f", ["string", {"type": "array", "items": "R"}])), where="topic t")
 
 
 @pytest.mark.parametrize("text", ["", "{", '"string"', '["null","int"]', "[" * 100_000])

@@ -1,0 +1,232 @@
+//! Arrow columns that Avro values are appended to, shaped by the reader's schema.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    BinaryBuilder, BooleanBuilder, Decimal128Builder, FixedSizeBinaryBuilder, Float32Builder, Float64Builder,
+    Int32Builder, Int64Builder, StringBuilder,
+};
+use arrow_array::{ArrayRef, ListArray, MapArray, NullArray, StructArray};
+use arrow_buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, FieldRef, Fields};
+
+use crate::document::AvroType;
+
+/// A column under construction, in the type [`AvroType::physical`] gives.
+pub enum Column {
+    /// `null`: only counted
+    Null(usize),
+    /// `boolean`
+    Boolean(BooleanBuilder),
+    /// `int`
+    Int(Int32Builder),
+    /// `long`
+    Long(Int64Builder),
+    /// `float`
+    Float(Float32Builder),
+    /// `double`
+    Double(Float64Builder),
+    /// `bytes`
+    Bytes(BinaryBuilder),
+    /// `string` and `enum`
+    Text(StringBuilder),
+    /// `fixed`
+    Fixed(FixedSizeBinaryBuilder),
+    /// `decimal`
+    Decimal(Decimal128Builder),
+    /// `array`
+    List(ListColumn),
+    /// `map`
+    Map(ListColumn, StringBuilder),
+    /// `record`, and a union of several non-null types: its members
+    Struct(StructColumn),
+}
+
+/// Lists, or the values of maps.
+pub struct ListColumn {
+    kind: DataType,
+    offsets: Vec<i32>,
+    nulls: NullBufferBuilder,
+    /// All items one after the other.
+    pub items: Box<Column>,
+}
+
+/// Children of equal length.
+pub struct StructColumn {
+    fields: Fields,
+    len: usize,
+    nulls: NullBufferBuilder,
+    /// One for each field.
+    pub children: Vec<Column>,
+}
+
+impl Column {
+    /// An empty column for values of `kind`.
+    pub fn new(kind: &AvroType) -> Self {
+        match kind {
+            AvroType::Null => Self::Null(0),
+            AvroType::Boolean => Self::Boolean(BooleanBuilder::new()),
+            AvroType::Int(_) => Self::Int(Int32Builder::new()),
+            AvroType::Long(_) => Self::Long(Int64Builder::new()),
+            AvroType::Float => Self::Float(Float32Builder::new()),
+            AvroType::Double => Self::Double(Float64Builder::new()),
+            AvroType::Bytes => Self::Bytes(BinaryBuilder::new()),
+            AvroType::String | AvroType::Enum(_) => Self::Text(StringBuilder::new()),
+            AvroType::Fixed(fixed) | AvroType::Uuid(fixed) => {
+                Self::Fixed(FixedSizeBinaryBuilder::new(fixed.size))
+            }
+            AvroType::Decimal { .. } => {
+                Self::Decimal(Decimal128Builder::new().with_data_type(kind.physical()))
+            }
+            AvroType::Array(item) => Self::List(ListColumn::new(kind.physical(), item)),
+            AvroType::Map(value) => Self::Map(ListColumn::new(kind.physical(), value), StringBuilder::new()),
+            AvroType::Record(record) => {
+                Self::Struct(StructColumn::new(kind, record.fields.iter().map(|f| &f.kind)))
+            }
+            AvroType::Nullable { inner, .. } => Self::new(inner),
+            AvroType::Union(_) => match kind.members().as_slice() {
+                [only] => Self::new(only),
+                members => Self::Struct(StructColumn::new(kind, members.iter().copied())),
+            },
+        }
+    }
+
+    /// Number of values so far.
+    pub fn len(&self) -> usize {
+        use arrow_array::builder::ArrayBuilder;
+        match self {
+            Self::Null(rows) => *rows,
+            Self::Boolean(b) => b.len(),
+            Self::Int(b) => b.len(),
+            Self::Long(b) => b.len(),
+            Self::Float(b) => b.len(),
+            Self::Double(b) => b.len(),
+            Self::Bytes(b) => b.len(),
+            Self::Text(b) => b.len(),
+            Self::Fixed(b) => b.len(),
+            Self::Decimal(b) => b.len(),
+            Self::List(list) | Self::Map(list, _) => list.offsets.len() - 1,
+            Self::Struct(s) => s.len,
+        }
+    }
+
+    /// Add a null, below which everything is null.
+    pub fn append_null(&mut self) {
+        match self {
+            Self::Null(rows) => *rows += 1,
+            Self::Boolean(b) => b.append_null(),
+            Self::Int(b) => b.append_null(),
+            Self::Long(b) => b.append_null(),
+            Self::Float(b) => b.append_null(),
+            Self::Double(b) => b.append_null(),
+            Self::Bytes(b) => b.append_null(),
+            Self::Text(b) => b.append_null(),
+            Self::Fixed(b) => b.append_null(),
+            Self::Decimal(b) => b.append_null(),
+            Self::List(list) | Self::Map(list, _) => list.append_null(),
+            Self::Struct(s) => {
+                s.children.iter_mut().for_each(Self::append_null);
+                s.close(false);
+            }
+        }
+    }
+
+    /// The column so far; starts a new one.
+    pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        Ok(match self {
+            Self::Null(rows) => Arc::new(NullArray::new(std::mem::take(rows))),
+            Self::Boolean(b) => Arc::new(b.finish()),
+            Self::Int(b) => Arc::new(b.finish()),
+            Self::Long(b) => Arc::new(b.finish()),
+            Self::Float(b) => Arc::new(b.finish()),
+            Self::Double(b) => Arc::new(b.finish()),
+            Self::Bytes(b) => Arc::new(b.finish()),
+            Self::Text(b) => Arc::new(b.finish()),
+            Self::Fixed(b) => Arc::new(b.finish()),
+            Self::Decimal(b) => Arc::new(b.finish()),
+            Self::List(list) => {
+                let DataType::List(item) = list.kind.clone() else { return Err(misshapen(&list.kind)) };
+                let (offsets, nulls) = list.take();
+                Arc::new(ListArray::try_new(item, offsets, list.items.finish()?, nulls)?)
+            }
+            Self::Map(list, keys) => {
+                let (entries, fields) = map_fields(&list.kind)?;
+                let (offsets, nulls) = list.take();
+                let columns: Vec<ArrayRef> = vec![Arc::new(keys.finish()), list.items.finish()?];
+                let pairs = StructArray::try_new(fields, columns, None)?;
+                Arc::new(MapArray::try_new(entries, offsets, pairs, nulls, false)?)
+            }
+            Self::Struct(s) => Arc::new(s.finish()?),
+        })
+    }
+}
+
+impl ListColumn {
+    fn new(kind: DataType, item: &AvroType) -> Self {
+        let items = Box::new(Column::new(item));
+        Self { kind, offsets: vec![0], nulls: NullBufferBuilder::new(0), items }
+    }
+
+    /// The items since the last list make up one; false when there are more than Arrow can count.
+    #[must_use]
+    pub fn close(&mut self) -> bool {
+        let Ok(end) = i32::try_from(self.items.len()) else { return false };
+        self.offsets.push(end);
+        self.nulls.append_non_null();
+        true
+    }
+
+    fn append_null(&mut self) {
+        self.offsets.push(self.offsets.last().copied().unwrap_or(0));
+        self.nulls.append_null();
+    }
+
+    fn take(&mut self) -> (OffsetBuffer<i32>, Option<arrow_buffer::NullBuffer>) {
+        let offsets = std::mem::replace(&mut self.offsets, vec![0]);
+        (OffsetBuffer::new(ScalarBuffer::from(offsets)), self.nulls.finish())
+    }
+}
+
+impl StructColumn {
+    fn new<'a>(kind: &AvroType, children: impl Iterator<Item = &'a AvroType>) -> Self {
+        let DataType::Struct(fields) = kind.physical() else {
+            return Self::of(Fields::empty(), Vec::new());
+        };
+        Self::of(fields, children.map(Column::new).collect())
+    }
+
+    fn of(fields: Fields, children: Vec<Column>) -> Self {
+        Self { fields, len: 0, nulls: NullBufferBuilder::new(0), children }
+    }
+
+    /// End a row to which every child has got its value.
+    pub fn close(&mut self, valid: bool) {
+        self.len += 1;
+        self.nulls.append(valid);
+    }
+
+    /// The rows so far; starts new ones.
+    pub fn finish(&mut self) -> Result<StructArray, ArrowError> {
+        let nulls = self.nulls.finish();
+        let len = std::mem::take(&mut self.len);
+        let columns = self.children.iter_mut().map(Column::finish).collect::<Result<Vec<_>, _>>()?;
+        if columns.is_empty() {
+            return Ok(StructArray::new_empty_fields(len, nulls));
+        }
+        StructArray::try_new(self.fields.clone(), columns, nulls)
+    }
+}
+
+fn map_fields(kind: &DataType) -> Result<(FieldRef, Fields), ArrowError> {
+    match kind {
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(fields) => Ok((entries.clone(), fields.clone())),
+            other => Err(misshapen(other)),
+        },
+        other => Err(misshapen(other)),
+    }
+}
+
+fn misshapen(kind: &DataType) -> ArrowError {
+    ArrowError::SchemaError(format!("expected a list or map, got {kind}"))
+}

@@ -1,0 +1,320 @@
+//! Avro bytes to columns, by a plan.
+//!
+//! <https://avro.apache.org/docs/1.12.0/specification/#binary-encoding>
+
+use arrow_array::builder::{BinaryBuilder, StringBuilder};
+
+use super::avro_columns::{Column, ListColumn};
+use super::avro_resolve::{DecimalPlan, Plan, RecordPlan, Rescale, Step};
+use crate::document::AvroType;
+
+/// A value that is not what its schema says.
+#[derive(Debug)]
+pub struct Fault {
+    /// Field names, outermost first.
+    pub path: String,
+    /// Expected and got.
+    pub why: String,
+}
+
+impl Fault {
+    fn below(mut self: Box<Self>, step: &str) -> Box<Self> {
+        let dot = if self.path.is_empty() || self.path.starts_with(['[', '{']) { "" } else { "." };
+        self.path = format!("{step}{dot}{}", self.path);
+        self
+    }
+}
+
+type Read<T> = Result<T, Box<Fault>>;
+
+fn fault<T>(why: impl Into<String>) -> Read<T> {
+    Err(Box::new(Fault { path: String::new(), why: why.into() }))
+}
+
+/// The bytes of one message that are not read yet.
+pub struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    /// At the start of `payload`.
+    pub fn new(payload: &'a [u8]) -> Self {
+        Self { rest: payload }
+    }
+
+    /// Bytes that are left.
+    pub fn len(&self) -> usize {
+        self.rest.len()
+    }
+
+    fn take(&mut self, count: usize) -> Read<&'a [u8]> {
+        let Some((taken, rest)) = self.rest.split_at_checked(count) else {
+            return fault(format!("expected {count} more bytes, got {}", self.rest.len()));
+        };
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Read<[u8; N]> {
+        let Some((taken, rest)) = self.rest.split_first_chunk() else {
+            return fault(format!("expected {N} more bytes, got {}", self.rest.len()));
+        };
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    /// A zigzag number of at most ten bytes.
+    #[inline]
+    fn long(&mut self) -> Read<i64> {
+        let mut value = 0u64;
+        for (i, byte) in self.rest.iter().take(10).enumerate() {
+            value |= u64::from(byte & 0x7f) << (7 * i);
+            if byte & 0x80 == 0 {
+                if i == 9 && *byte > 1 {
+                    return fault("expected a number of 64 bits, got more");
+                }
+                self.rest = self.rest.get(i + 1..).unwrap_or_default();
+                return Ok((value >> 1) as i64 ^ -((value & 1) as i64));
+            }
+        }
+        if self.rest.len() < 10 {
+            return fault("expected a number, got the end of the message");
+        }
+        fault("expected a number of at most ten bytes, got more")
+    }
+
+    fn int(&mut self) -> Read<i32> {
+        let value = self.long()?;
+        i32::try_from(value).or_else(|_| fault(format!("expected an int of 32 bits, got {value}")))
+    }
+
+    fn bytes(&mut self) -> Read<&'a [u8]> {
+        let length = self.long()?;
+        match usize::try_from(length) {
+            Ok(length) => self.take(length),
+            Err(_) => fault(format!("expected a length, got {length}")),
+        }
+    }
+
+    fn boolean(&mut self) -> Read<bool> {
+        match self.array()? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            [other] => fault(format!("expected a boolean of 0 or 1, got {other}")),
+        }
+    }
+
+    fn branch<'b, T>(&mut self, branches: &'b [T]) -> Read<&'b T> {
+        let index = self.long()?;
+        let found = usize::try_from(index).ok().and_then(|i| branches.get(i));
+        found.map_or_else(|| fault(format!("expected branch 0 to {}, got {index}", branches.len() - 1)), Ok)
+    }
+
+    /// Items of the next block of an array or map; 0 ends it. The second is its size in bytes if it says so.
+    fn block(&mut self) -> Read<(u64, Option<i64>)> {
+        let count = self.long()?;
+        let size = if count < 0 { Some(self.long()?) } else { None };
+        Ok((count.unsigned_abs(), size))
+    }
+}
+
+/// Append the value at the cursor to `column`, which was made for the reader that `plan` resolves to.
+pub fn read(plan: &Plan, column: &mut Column, cursor: &mut Cursor<'_>) -> Read<()> {
+    match (plan, column) {
+        (Plan::Union(branches), column) => read(cursor.branch(branches)?, column, cursor)?,
+        (Plan::Null, column) => column.append_null(),
+        (Plan::Long, Column::Long(b)) => b.append_value(cursor.long()?),
+        (Plan::Bytes, Column::Text(b)) => append_text(b, text(cursor.bytes()?)?)?,
+        (Plan::Double, Column::Double(b)) => b.append_value(f64::from_le_bytes(cursor.array()?)),
+        (Plan::Boolean, Column::Boolean(b)) => b.append_value(cursor.boolean()?),
+        (Plan::Int, Column::Int(b)) => b.append_value(cursor.int()?),
+        (Plan::Int, Column::Long(b)) => b.append_value(i64::from(cursor.int()?)),
+        (Plan::Int, Column::Float(b)) => b.append_value(cursor.int()? as f32),
+        (Plan::Int, Column::Double(b)) => b.append_value(f64::from(cursor.int()?)),
+        (Plan::Long, Column::Float(b)) => b.append_value(cursor.long()? as f32),
+        (Plan::Long, Column::Double(b)) => b.append_value(cursor.long()? as f64),
+        (Plan::Float, Column::Float(b)) => b.append_value(f32::from_le_bytes(cursor.array()?)),
+        (Plan::Float, Column::Double(b)) => b.append_value(f64::from(f32::from_le_bytes(cursor.array()?))),
+        (Plan::Rescaled(rescale), Column::Long(b)) => b.append_value(rescaled(cursor.long()?, rescale)?),
+        (Plan::Bytes, Column::Bytes(b)) => append_bytes(b, cursor.bytes()?)?,
+        (Plan::Fixed(size), Column::Fixed(b)) => {
+            b.append_value(cursor.take(*size)?).or_else(|e| fault(e.to_string()))?;
+        }
+        (Plan::Decimal(how), Column::Decimal(b)) => b.append_value(decimal(how, cursor)?),
+        (Plan::Enum(symbols), Column::Text(b)) => match cursor.branch(symbols)? {
+            Ok(symbol) => append_text(b, symbol)?,
+            Err(why) => return fault(why),
+        },
+        (Plan::Array(item), Column::List(list)) => array(item, list, cursor)?,
+        (Plan::Map(value), Column::Map(list, keys)) => map(value, list, keys, cursor)?,
+        (Plan::Record(fields), Column::Struct(s)) => {
+            record(fields, &mut s.children, cursor)?;
+            s.close(true);
+        }
+        (Plan::Member(index, plan), Column::Struct(s)) => {
+            for (i, child) in s.children.iter_mut().enumerate() {
+                if i == *index { read(plan, child, cursor)? } else { child.append_null() }
+            }
+            s.close(true);
+        }
+        (Plan::Default(bytes, plan), column) => read(plan, column, &mut Cursor::new(bytes))?,
+        (Plan::Refused(mismatch), _) => {
+            return Err(Box::new(Fault { path: mismatch.path.clone(), why: mismatch.why.clone() }));
+        }
+        // A plan is only ever made together with its column.
+        (plan, _) => return fault(format!("{plan:?} was planned for another column; please report this")),
+    }
+    Ok(())
+}
+
+fn array(item: &Plan, list: &mut ListColumn, cursor: &mut Cursor<'_>) -> Read<()> {
+    loop {
+        let (count, _) = cursor.block()?;
+        if count == 0 {
+            break;
+        }
+        // An item takes at least a byte (the document's parser sees to that): a wrong count meets the end.
+        for _ in 0..count {
+            read(item, &mut list.items, cursor).map_err(|e| e.below("[]"))?;
+        }
+    }
+    closed(list)
+}
+
+fn map(value: &Plan, list: &mut ListColumn, keys: &mut StringBuilder, cursor: &mut Cursor<'_>) -> Read<()> {
+    loop {
+        let (count, _) = cursor.block()?;
+        if count == 0 {
+            break;
+        }
+        for _ in 0..count {
+            let key = text(cursor.bytes()?)?;
+            append_text(keys, key)?;
+            read(value, &mut list.items, cursor).map_err(|e| e.below(&format!("{{{key}}}")))?;
+        }
+    }
+    closed(list)
+}
+
+fn closed(list: &mut ListColumn) -> Read<()> {
+    if list.close() {
+        Ok(())
+    } else {
+        fault("a batch with more items than 32 bits count; read smaller batches")
+    }
+}
+
+fn record(fields: &RecordPlan, columns: &mut [Column], cursor: &mut Cursor<'_>) -> Read<()> {
+    for step in &fields.steps {
+        match step {
+            Step::Read(index, name, plan) => {
+                let Some(column) = columns.get_mut(*index) else { continue };
+                read(plan, column, cursor).map_err(|e| e.below(name))?;
+            }
+            Step::Skip(name, kind) => skip(kind, cursor).map_err(|e| e.below(name))?,
+        }
+    }
+    for (index, plan) in &fields.absent {
+        let Some(column) = columns.get_mut(*index) else { continue };
+        read(plan, column, cursor)?;
+    }
+    Ok(())
+}
+
+/// Go past a value that the reader does not want.
+fn skip(kind: &AvroType, cursor: &mut Cursor<'_>) -> Read<()> {
+    match kind {
+        AvroType::Null => {}
+        AvroType::Boolean => _ = cursor.take(1)?,
+        AvroType::Int(_) | AvroType::Long(_) | AvroType::Enum(_) => _ = cursor.long()?,
+        AvroType::Float => _ = cursor.take(4)?,
+        AvroType::Double => _ = cursor.take(8)?,
+        AvroType::Bytes | AvroType::String | AvroType::Decimal { fixed: None, .. } => _ = cursor.bytes()?,
+        AvroType::Fixed(fixed) | AvroType::Uuid(fixed) | AvroType::Decimal { fixed: Some(fixed), .. } => {
+            cursor.take(fixed.size as usize)?;
+        }
+        AvroType::Array(item) => skip_blocks(cursor, |cursor| skip(item, cursor))?,
+        AvroType::Map(value) => skip_blocks(cursor, |cursor| {
+            cursor.bytes()?;
+            skip(value, cursor)
+        })?,
+        AvroType::Record(record) => {
+            for field in &record.fields {
+                skip(&field.kind, cursor).map_err(|e| e.below(&field.name))?;
+            }
+        }
+        AvroType::Nullable { inner, null_branch } => match cursor.long()? {
+            index if index == i64::from(*null_branch) => {}
+            0 | 1 => skip(inner, cursor)?,
+            other => return fault(format!("expected branch 0 or 1, got {other}")),
+        },
+        AvroType::Union(branches) => skip(cursor.branch(branches)?, cursor)?,
+    }
+    Ok(())
+}
+
+fn skip_blocks<'a>(cursor: &mut Cursor<'a>, mut item: impl FnMut(&mut Cursor<'a>) -> Read<()>) -> Read<()> {
+    loop {
+        match cursor.block()? {
+            (0, _) => return Ok(()),
+            (_, Some(size)) => match usize::try_from(size) {
+                Ok(size) => _ = cursor.take(size)?,
+                Err(_) => return fault(format!("expected the size of a block, got {size}")),
+            },
+            (count, None) => {
+                for _ in 0..count {
+                    item(cursor)?;
+                }
+            }
+        }
+    }
+}
+
+fn rescaled(value: i64, rescale: &Rescale) -> Read<i64> {
+    let scaled = value.checked_mul(rescale.multiply).map(|v| v / rescale.divide.max(1));
+    scaled.map_or_else(|| fault(format!("expected a time that fits the reader's unit, got {value}")), Ok)
+}
+
+/// Two's complement, big endian, of any length.
+fn decimal(how: &DecimalPlan, cursor: &mut Cursor<'_>) -> Read<i128> {
+    let bytes = match how.fixed {
+        Some(size) => cursor.take(size)?,
+        None => cursor.bytes()?,
+    };
+    let sign: u8 = if bytes.first().is_some_and(|b| b & 0x80 != 0) { 0xff } else { 0 };
+    let (head, tail) = bytes.split_at(bytes.len().saturating_sub(16));
+    let mut wide = [sign; 16];
+    for (to, from) in wide.iter_mut().rev().zip(tail.iter().rev()) {
+        *to = *from;
+    }
+    let value = i128::from_be_bytes(wide);
+    // What lies before the last 16 bytes may only repeat the sign.
+    let whole = head.iter().all(|b| *b == sign) && (value < 0) == (sign == 0xff);
+    let scaled =
+        value.checked_mul(how.factor).filter(|v| whole && v.unsigned_abs() < how.limit.unsigned_abs());
+    scaled.map_or_else(|| fault("expected a decimal of the schema's precision, got more digits"), Ok)
+}
+
+fn text(bytes: &[u8]) -> Read<&str> {
+    std::str::from_utf8(bytes).or_else(|e| fault(format!("expected UTF-8 text: {e}")))
+}
+
+/// Offsets are 32 bits; a batch of defaults or symbols can hold more text than its messages have bytes.
+fn room(used: usize, more: usize) -> Read<()> {
+    if used.saturating_add(more) > i32::MAX as usize {
+        return fault("a batch with more than 2 GiB of text in one column; read smaller batches");
+    }
+    Ok(())
+}
+
+fn append_text(builder: &mut StringBuilder, value: &str) -> Read<()> {
+    room(builder.values_slice().len(), value.len())?;
+    builder.append_value(value);
+    Ok(())
+}
+
+fn append_bytes(builder: &mut BinaryBuilder, value: &[u8]) -> Read<()> {
+    room(builder.values_slice().len(), value.len())?;
+    builder.append_value(value);
+    Ok(())
+}

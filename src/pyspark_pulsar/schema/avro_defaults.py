@@ -1,0 +1,62 @@
+"""Defaults of an Avro document's fields as values that can be written.
+
+Avro writes a default as JSON: bytes, fixed and decimals as a string of code points 0 to 255, logical types
+as their bare numbers, the default of a union as a value of one of its branches
+(https://avro.apache.org/docs/1.11.1/specification/#complex-types).
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pyarrow as pa
+from pyarrow import types
+
+
+def default_scalar(default: object, kind: pa.DataType) -> object:
+    """`default`, as `json.loads` gives it, as the Python value that `pyarrow.scalar` takes for `kind`, which is
+    the field's type as `schema.avro` gives it. Raises ValueError when it is none of that type."""
+    value = _value(default, kind)
+    try:
+        pa.scalar(value, kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{default!r} is no {kind}: {error}") from None
+    return value
+
+
+def _value(default: object, kind: pa.DataType) -> object:
+    if isinstance(default, str):
+        if types.is_floating(kind):
+            return float(default)
+        return default if types.is_string(kind) else _bytes(default, kind)
+    if isinstance(default, float) and types.is_integer(kind) and not default.is_integer():
+        raise ValueError(f"{default!r} is no {kind}")
+    if isinstance(default, list) and types.is_list(kind):
+        return [_value(item, kind.value_type) for item in default]
+    if isinstance(default, dict) and types.is_map(kind):
+        return [(key, _value(item, kind.item_type)) for key, item in default.items()]
+    if types.is_struct(kind) and default is not None:
+        names = [member.name for member in kind]
+        if isinstance(default, dict) and set(default) <= set(names):
+            return {name: _value(default[name], kind.field(name).type) for name in default}
+        return _member(default, kind, names)
+    return default
+
+
+def _member(default: object, kind: pa.StructType, names: list[str]) -> object:
+    """Of a union of several types: the first branch that the default fits."""
+    if names == [f"member{index}" for index in range(len(names))]:
+        for name in names:
+            try:
+                return {name: default_scalar(default, kind.field(name).type)}
+            except ValueError:
+                continue
+    raise ValueError(f"{default!r} is no {kind}")
+
+
+def _bytes(text: str, kind: pa.DataType) -> bytes | Decimal:
+    data = text.encode("latin-1")
+    if not types.is_decimal(kind):
+        return data
+    unscaled = Decimal(int.from_bytes(data, "big", signed=True)).as_tuple()
+    return Decimal((unscaled.sign, unscaled.digits, -kind.scale))
