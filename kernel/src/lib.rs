@@ -20,6 +20,7 @@ pub mod error;
 pub mod frame;
 mod json_union;
 pub mod metadata;
+pub mod payload_schema;
 #[cfg(feature = "python")]
 mod python;
 pub mod select;

@@ -186,6 +186,13 @@ class WriteOptions(ConnectionOptions):
         "Schema to register for rows when the topic has none: `avro` (default) or `json`.",
         default=None,
     )
+    key_value_encoding: str | None = _option(
+        "keyValueEncoding",
+        _choice("inline", "separated"),
+        "Register the columns `key` and `value` as a KEY_VALUE schema when the topic has none: `inline` writes "
+        "both into the payload, `separated` makes `key` the message's key. Structs are records in `valueFormat`.",
+        default=None,
+    )
     compression_type: str = _option(
         "pulsar.producer.compressionType",
         _choice("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY"),

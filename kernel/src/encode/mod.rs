@@ -6,31 +6,30 @@ mod bind;
 mod bind_union;
 mod input;
 mod json;
+mod key_value;
 mod primitive;
 pub mod route;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 
 use crate::compression::Codec;
 use crate::decode::primitive::physical_type;
 use crate::document::{AvroField, AvroType};
 use crate::error::{KernelError, Result};
+use crate::payload_schema::PayloadSchema;
 use batch::PartitionWriter;
 pub use batch::{Limits, Producer, SendFrames};
 use input::Input;
+use key_value::PairKind;
 
 /// What an encoder is made of.
 #[derive(Debug, Clone)]
 pub struct EncoderOptions {
     /// Schema of every batch.
     pub input_schema: SchemaRef,
-    /// Name of the value's type.
-    pub value_type: String,
-    /// The document's fields in its order and units.
-    pub value_schema: Option<SchemaRef>,
-    /// Avro document, for avro and json.
-    pub document: Option<String>,
+    /// The value, its fields in the document's order.
+    pub value: PayloadSchema,
     /// Partitions of the topic; 1 for a topic without.
     pub partitions: usize,
     /// Name of the codec.
@@ -55,26 +54,30 @@ pub enum ValueKind {
         /// JSON rather than Avro binary.
         json: bool,
     },
+    /// The columns `key` and `value`.
+    Pair(Box<PairKind>),
 }
 
 impl ValueKind {
-    fn new(options: &EncoderOptions) -> Result<Self> {
-        let value_type = options.value_type.as_str();
+    /// `columns` is the schema of the batches.
+    fn new(schema: &PayloadSchema, columns: &Schema) -> Result<Self> {
+        let value_type = schema.value_type.as_str();
         if let Some(physical) = physical_type(value_type) {
-            options
-                .input_schema
+            columns
                 .field_with_name("value")
                 .map_err(|_| KernelError::schema(format!("expected a column `value` for {value_type}")))?;
             return Ok(Self::Primitive(physical));
+        }
+        if value_type == "key_value" {
+            return Ok(Self::Pair(Box::new(PairKind::new(schema.pair()?, columns)?)));
         }
         if !matches!(value_type, "json" | "avro") {
             return Err(KernelError::schema(format!(
                 "value_type: {value_type:?} is not one the kernel encodes"
             )));
         }
-        let missing = |what: &str| KernelError::schema(format!("{value_type} needs {what}"));
-        let document = AvroType::parse(options.document.as_deref().ok_or_else(|| missing("document"))?)?;
-        let value_schema = options.value_schema.as_ref().ok_or_else(|| missing("value_schema"))?;
+        let document = AvroType::parse(schema.document()?)?;
+        let value_schema = schema.fields()?;
         let mut fields = Vec::new();
         for field in document.fields()? {
             let declared = value_schema.field_with_name(&field.name).map_err(|_| {
@@ -82,7 +85,7 @@ impl ValueKind {
             })?;
             fields.push((field.clone(), declared.data_type().clone()));
         }
-        for name in options.input_schema.fields().iter().map(|f| f.name()).filter(|n| !n.starts_with("__")) {
+        for name in columns.fields().iter().map(|f| f.name()).filter(|n| !n.starts_with("__")) {
             if !fields.iter().any(|(field, _)| field.name == *name) {
                 return Err(KernelError::schema(format!(
                     "column {name} is not a field of the topic's schema"
@@ -110,7 +113,7 @@ impl Encoder {
             return Err(KernelError::schema("partitions: expected at least 1, got 0"));
         }
         Ok(Self {
-            kind: ValueKind::new(options)?,
+            kind: ValueKind::new(&options.value, &options.input_schema)?,
             limits: Limits {
                 codec: Codec::from_name(&options.compression)?,
                 max_messages: options.batching_max_messages.clamp(1, i32::MAX as usize),
@@ -195,7 +198,8 @@ impl Run<'_> {
         let mut payload = Vec::new();
         let mut single = self.input.metadata(row)?;
         single.null_value = !self.input.write_value(row, &mut payload)?;
-        let key = self.input.key(row);
+        let key = self.input.key(row)?;
+        single.null_partition_key = key.is_none() && self.input.key_is_part_of_the_value();
         if let Some((text, base64)) = &key {
             single.partition_key = Some(text.as_bytes());
             single.partition_key_base64 = *base64;

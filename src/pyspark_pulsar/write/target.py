@@ -45,6 +45,7 @@ def settle_target(options: WriteOptions, columns: pa.Schema) -> Target:
             client.schema(topic.without_partition()),
             topic=str(topic),
             value_format=options.value_format,
+            key_value_encoding=options.key_value_encoding,
             record_name=topic.without_partition().local,
         )
         count = client.partition_count(topic, create=True)

@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import fastavro
@@ -51,8 +52,8 @@ def decoded(
     """All value columns, read by `reader`, of messages that name `writer` (the same when not given)."""
     info = SchemaInfo("R", SchemaType[kind], json.dumps(reader).encode())
     schema = resolve_read_schema(info, topic=TOPIC, columns=["*"])
-    document = json.dumps(writer or reader)
-    decoder = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_document=lambda _: document)
+    own = replace(info, document=json.dumps(writer or reader).encode())
+    decoder = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_schema=lambda _: own)
     batches = [*decoder.decode(found), *decoder.finish()]
     for batch in batches:
         batch.validate(full=True)
@@ -78,6 +79,6 @@ def written(
     encoder.set_producer(0, producer_id=1, producer_name="p", next_sequence_id=0, schema_version=WRITER)
     sent = encoder.encode(batch, 1)
     raw = resolve_read_schema(None, topic=TOPIC, columns=["value"])
-    decoder = EntryDecoder(raw, topic=TOPIC, partition=-1, fetch_document=lambda _: None)
+    decoder = EntryDecoder(raw, topic=TOPIC, partition=-1, fetch_schema=lambda _: None)
     payloads = [*decoder.decode(entries_of(sent)), *decoder.finish()]
     return entries_of(sent), [value for each in payloads for value in each.column("value").to_pylist()]

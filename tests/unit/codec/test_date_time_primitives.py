@@ -66,7 +66,7 @@ def entries(*payloads: bytes) -> EntryBatch:
 
 def read(schema_type: str, found: EntryBatch) -> list[object]:
     schema = resolve_read_schema(SchemaInfo("x", SchemaType[schema_type]), topic=TOPIC, columns=["value"])
-    decoder = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_document=lambda _: None)
+    decoder = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_schema=lambda _: None)
     batches = [*decoder.decode(found), *decoder.finish()]
     return [value for batch in batches for value in batch.column("value").to_pylist()]
 
