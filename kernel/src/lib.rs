@@ -21,6 +21,7 @@ pub mod frame;
 mod json_union;
 pub mod metadata;
 pub mod payload_schema;
+pub mod protobuf;
 #[cfg(feature = "python")]
 mod python;
 pub mod select;
