@@ -119,14 +119,15 @@ UNIONS = json.dumps(
             {"name": "what", "type": ["null", "long", "string",
                 {"type": "record", "name": "Point", "fields": [{"name": "x", "type": "int"}]}]},
             {"name": "list", "type": {"type": "array", "items": ["boolean", "double"]}},
+            {"name": "nothing", "type": "null"},
         ],
     }
 )  # fmt: skip
 UNION_MESSAGES: list[dict[str, Any]] = [
-    {"what": 5, "list": [True, 0.5]},
-    {"what": "s", "list": []},
-    {"what": {"x": 1}, "list": [False]},
-    {"what": None, "list": [1.0]},
+    {"what": 5, "list": [True, 0.5], "nothing": None},
+    {"what": "s", "list": [], "nothing": None},
+    {"what": {"x": 1}, "list": [False], "nothing": None},
+    {"what": None, "list": [1.0], "nothing": None},
 ]
 UNION_ROWS = [
     {
@@ -143,19 +144,27 @@ UNION_ROWS = [
 
 
 def test_unions_both_ways(
-    topic: str, spark: SparkSession, pulsar: LocalPulsar, official: official_client.Client, read_topic: ReadTopic
+    topic: str,
+    spark: SparkSession,
+    pulsar: LocalPulsar,
+    official: official_client.Client,
+    read_topic: ReadTopic,
 ) -> None:
     producer = official.create_producer(topic, schema=AvroSchema(None, schema_definition=json.loads(UNIONS)))
     for message in UNION_MESSAGES:
         producer.send(message)
     producer.close()
-    frame = read_topic(topic).select("what", "list")
+    frame = read_topic(topic).select("what", "list", "nothing")
     assert dict(frame.dtypes) == {
         "what": "struct<member0:bigint,member1:string,member2:struct<x:int>>",
         "list": "array<struct<member0:boolean,member1:double>>",
+        "nothing": "void",
     }
-    assert [row.asDict(recursive=True) for row in frame.collect()] == UNION_ROWS
-    assert frame.where("what.member1 = 's'").collect() == [Row(what=Row(None, "s", None), list=[])]
+    rows = [row.asDict(recursive=True) for row in frame.collect()]
+    assert rows == [{**row, "nothing": None} for row in UNION_ROWS]
+    assert frame.where("what.member1 = 's'").collect() == [
+        Row(what=Row(None, "s", None), list=[], nothing=None)
+    ]
 
     save(frame.coalesce(1), pulsar, topic)
     schema = AvroSchema(None, schema_definition=json.loads(UNIONS))
