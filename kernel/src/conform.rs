@@ -11,6 +11,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{
     Array, ArrayRef, FixedSizeBinaryArray, LargeListArray, ListArray, MapArray, StructArray, new_null_array,
 };
+use arrow_buffer::NullBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, TimeUnit};
 
@@ -131,7 +132,9 @@ fn structure(array: &StructArray, fields: &Fields) -> Result<ArrayRef> {
         .iter()
         .map(|field| match array.column_by_name(field.name()) {
             // A child may hold nulls below a null parent, whatever it says of itself.
-            Some(column) if array.null_count() > 0 => conform_type(column, field.data_type()),
+            Some(column) if array.null_count() > 0 => {
+                conform_type(&masked(column, array.nulls())?, field.data_type())
+            }
             Some(column) => conform(column, field),
             None => conform(&new_null_array(field.data_type(), array.len()), field),
         })
@@ -140,6 +143,16 @@ fn structure(array: &StructArray, fields: &Fields) -> Result<ArrayRef> {
         return Ok(Arc::new(StructArray::new_empty_fields(array.len(), array.nulls().cloned())));
     }
     Ok(Arc::new(StructArray::try_new(fields.clone(), columns, array.nulls().cloned())?))
+}
+
+/// `column`, null wherever its parent is: some writers leave empty values there, which need not fit.
+pub fn masked(column: &ArrayRef, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
+    let Some(parent) = parent else { return Ok(column.clone()) };
+    if column.data_type() == &DataType::Null || column.nulls().is_some_and(|own| own.contains(parent)) {
+        return Ok(column.clone());
+    }
+    let nulls = NullBuffer::union(column.nulls(), Some(parent));
+    Ok(arrow_array::make_array(column.to_data().into_builder().nulls(nulls).build()?))
 }
 
 fn map(array: &MapArray, entries: &FieldRef, sorted: bool) -> Result<ArrayRef> {

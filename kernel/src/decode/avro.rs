@@ -1,15 +1,14 @@
 //! Avro payloads to columns, each resolved from the schema version it was written with.
 
-use arrow_array::{Array, ArrayRef, UInt32Array};
-use arrow_schema::{ArrowError, DataType, FieldRef, Schema};
-use arrow_select::take::take;
+use arrow_array::ArrayRef;
+use arrow_schema::{DataType, FieldRef, Schema};
 
 use super::avro_columns::Column;
 use super::avro_read::{Cursor, read};
 use super::avro_resolve::{Plan, record_plan};
 use crate::conform::{conform, conform_type};
 use crate::document::{AvroType, RecordType};
-use crate::error::{KernelError, MessageRef, Result};
+use crate::error::{KernelError, Result};
 
 /// The value columns of Avro messages under construction.
 pub struct AvroValues {
@@ -91,12 +90,15 @@ impl AvroValues {
         }
     }
 
-    /// The columns so far; starts new ones. `at` names the rows' messages.
-    pub fn finish(&mut self, at: &[MessageRef]) -> Result<Vec<ArrayRef>> {
+    /// The columns so far; starts new ones.
+    pub fn finish(&mut self) -> Result<Vec<ArrayRef>> {
         let Column::Struct(values) = &mut self.values else { return Ok(Vec::new()) };
         let rows = values.finish().map_err(|e| KernelError::payload(e.to_string()))?;
         let one = |(array, (field, declared)): (&ArrayRef, &(FieldRef, DataType))| {
-            conform_all(array, field, declared).map_err(|error| blame(array, field, declared, &error, at))
+            conform_type(array, declared).and_then(|array| conform(&array, field)).map_err(|error| {
+                let name = field.name();
+                KernelError::payload(format!("the Avro does not fit its schema in field {name}: {error}"))
+            })
         };
         rows.columns().iter().zip(&self.columns).map(one).collect()
     }
@@ -106,32 +108,4 @@ fn record_of(document: &str) -> Result<AvroType> {
     let kind = AvroType::parse(document)?;
     kind.fields()?;
     Ok(kind)
-}
-
-fn conform_all(
-    array: &ArrayRef,
-    field: &FieldRef,
-    declared: &DataType,
-) -> std::result::Result<ArrayRef, ArrowError> {
-    conform(&conform_type(array, declared)?, field)
-}
-
-/// The first row that does not convert by itself.
-fn blame(
-    array: &ArrayRef,
-    field: &FieldRef,
-    declared: &DataType,
-    error: &ArrowError,
-    at: &[MessageRef],
-) -> KernelError {
-    let why =
-        KernelError::payload(format!("the Avro does not fit its schema in field {}: {error}", field.name()));
-    let bad = |row: &u32| {
-        let alone = take(array, &UInt32Array::from(vec![*row]), None);
-        alone.and_then(|array| conform_all(&array, field, declared)).is_err()
-    };
-    match (0..array.len() as u32).find(bad).and_then(|row| at.get(row as usize)) {
-        Some(message) => why.at(*message),
-        None => why,
-    }
 }

@@ -53,7 +53,7 @@ impl JsonValues {
         }
         let physical = Arc::new(Schema::new(physical));
         let factory = Arc::new(PulsarValues { unions: types.unions });
-        let decoder = build(&physical, &factory, batch_rows)?;
+        let decoder = build(&physical, factory, batch_rows)?;
         Ok(Self { decoder, physical, columns, rows: Vec::new(), decoded: 0 })
     }
 
@@ -93,11 +93,11 @@ impl JsonValues {
     }
 }
 
-fn build(physical: &SchemaRef, factory: &Arc<PulsarValues>, batch_rows: usize) -> Result<TapeDecoder> {
+fn build(physical: &SchemaRef, factory: Arc<PulsarValues>, batch_rows: usize) -> Result<TapeDecoder> {
     ReaderBuilder::new(physical.clone())
         // One more than is ever used: a full decoder would leave a payload's trailing bytes unread.
         .with_batch_size(batch_rows + 1)
-        .with_decoder_factory(factory.clone())
+        .with_decoder_factory(factory)
         .build_decoder()
         .map_err(|e| KernelError::schema(format!("the schema cannot be read as JSON: {e}")))
 }

@@ -57,12 +57,8 @@ impl Values {
         }
         let declared = schema.fields()?;
         if value_type == "json" {
-            return Ok(Self::Json(Box::new(JsonValues::new(
-                fields,
-                declared,
-                schema.document.as_deref(),
-                batch_rows,
-            )?)));
+            let document = schema.document.as_deref();
+            return Ok(Self::Json(Box::new(JsonValues::new(fields, declared, document, batch_rows)?)));
         }
         Ok(Self::Avro(Box::new(AvroValues::new(fields, declared, schema.document()?)?)))
     }

@@ -1,7 +1,6 @@
 //! Avro binary encoding of bound columns.
 //!
-//! `arrow-avro` writes documents that it derives itself; a topic has its own document, with its own order
-//! of fields and union branches, so the encoder walks that.
+//! A topic has its own document, with its own order of fields and union branches; the encoder walks that.
 //! <https://avro.apache.org/docs/1.12.0/specification/#binary-encoding>
 
 use super::bind::{Bound, Refused, Written, span};

@@ -132,6 +132,8 @@ def _type_of(node: object, scope: _Scope) -> tuple[pa.DataType, bool]:
     """The Arrow type of `node`, and whether it may be null."""
     if isinstance(node, list):
         return _union(node, scope)
+    if _is_null(node):
+        return pa.null(), True
     if isinstance(node, str):
         return (_PRIMITIVES[node] if node in _PRIMITIVES else _reference(node, scope)), False
     if isinstance(node, dict):

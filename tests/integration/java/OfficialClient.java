@@ -91,12 +91,17 @@ public class OfficialClient {
         Message<?> inner = message instanceof TopicMessageImpl<?> wrapped ? wrapped.getMessage() : message;
         ObjectNode row = JSON.createObjectNode();
         Object value = inner.getValue();
-        row.put("value", value instanceof byte[] data ? text(data) : value == null ? null : value.toString());
+        row.put("value", value instanceof byte[] data ? text(data) : value == null ? null : plain(value));
         row.put("keyBytes", inner.hasKey() ? text(inner.getKeyBytes()) : null);
         row.put("eventTime", inner.getEventTime());
         row.put("partition", Integer.parseInt(((MessageImpl<?>) inner).getMessageId().toString().split(":")[2]));
         inner.getProperties().forEach(row.putObject("properties")::put);
         return row;
+    }
+
+    /** Java's old classes of time print in the machine's zone: rather their milliseconds since 1970. */
+    private static String plain(Object value) {
+        return value instanceof java.util.Date date ? String.valueOf(date.getTime()) : value.toString();
     }
 
     private static Object value(String schema, String text) {
@@ -110,6 +115,13 @@ public class OfficialClient {
             case "INT64" -> new BigInteger(text).longValueExact();
             case "FLOAT" -> Float.valueOf(text);
             case "DOUBLE" -> Double.valueOf(text);
+            case "DATE" -> new java.util.Date(Long.parseLong(text));
+            case "TIME" -> new java.sql.Time(Long.parseLong(text));
+            case "TIMESTAMP" -> new java.sql.Timestamp(Long.parseLong(text));
+            case "INSTANT" -> java.time.Instant.parse(text);
+            case "LOCAL_DATE" -> java.time.LocalDate.parse(text);
+            case "LOCAL_TIME" -> java.time.LocalTime.parse(text);
+            case "LOCAL_DATE_TIME" -> java.time.LocalDateTime.parse(text);
             default -> throw new IllegalArgumentException(schema);
         };
     }
@@ -125,6 +137,13 @@ public class OfficialClient {
             case "INT64" -> Schema.INT64;
             case "FLOAT" -> Schema.FLOAT;
             case "DOUBLE" -> Schema.DOUBLE;
+            case "DATE" -> Schema.DATE;
+            case "TIME" -> Schema.TIME;
+            case "TIMESTAMP" -> Schema.TIMESTAMP;
+            case "INSTANT" -> Schema.INSTANT;
+            case "LOCAL_DATE" -> Schema.LOCAL_DATE;
+            case "LOCAL_TIME" -> Schema.LOCAL_TIME;
+            case "LOCAL_DATE_TIME" -> Schema.LOCAL_DATE_TIME;
             default -> throw new IllegalArgumentException(job.toString());
         };
     }

@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import fastavro
@@ -51,8 +52,8 @@ def decoded(
     """All value columns, read by `reader`, of messages that name `writer` (the same when not given)."""
     info = SchemaInfo("R", SchemaType[kind], json.dumps(reader).encode())
     schema = resolve_read_schema(info, topic=TOPIC, columns=["*"])
-    wrote = SchemaInfo("R", SchemaType[kind], json.dumps(writer or reader).encode())
-    decoder = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_schema=lambda _: wrote)
+    own = replace(info, document=json.dumps(writer or reader).encode())
+    decoder = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_schema=lambda _: own)
     batches = [*decoder.decode(found), *decoder.finish()]
     for batch in batches:
         batch.validate(full=True)

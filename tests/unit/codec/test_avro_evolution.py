@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from unit.codec.raw_payloads import avro_bytes, decoded, entries, record, resolved
+from unit.codec.raw_payloads import avro_bytes, decoded, entries, record, resolved, written
 
 from pyspark_pulsar.errors import DecodeError, SchemaError
 
@@ -143,6 +143,15 @@ def test_every_removed_type_is_passed_over() -> None:
     old = record(*((f"g{i}", kind) for i, kind in enumerate(gone)), ("keep", "int"))
     value = {f"g{i}": each for i, each in enumerate(values)} | {"keep": 9}
     assert resolved(old, NOTHING, value) == [{"keep": 9}]
+
+
+def test_null_field_takes_no_bytes() -> None:
+    document = record(("n", "null"), ("keep", "int"))
+    assert resolved(document, document, {"n": None, "keep": 1}) == [{"n": None, "keep": 1}]
+    assert decoded("JSON", document, entries(b'{"n":null,"keep":1}')) == [{"n": None, "keep": 1}]
+    for kind in ("AVRO", "JSON"):
+        found, _ = written(kind, document, [{"n": None, "keep": 1}])
+        assert decoded(kind, document, found) == [{"n": None, "keep": 1}]
 
 
 def test_blocks_with_a_size_are_read_and_passed_over() -> None:

@@ -87,6 +87,10 @@ def test_union_of_several_is_a_struct_of_members(null: list[str]) -> None:
     assert found == pa.field("f", expected, nullable=bool(null))
 
 
+def test_null_is_a_column_without_values() -> None:
+    assert arrow_of("null") == arrow_of({"type": "null"}) == pa.field("f", pa.null())
+
+
 def test_fixed_uuid_is_text() -> None:
     assert arrow_of({"type": "fixed", "name": "U", "size": 16, "logicalType": "uuid"}).type == pa.string()
     assert arrow_of({"type": "fixed", "name": "U", "size": 15, "logicalType": "uuid"}).type == pa.binary(15)
@@ -109,7 +113,6 @@ def test_named_type_can_be_used_again_within_its_namespace() -> None:
         (["int", ["string"]], "union of int, a union of string"),
         ([], "got none"),
         (["null"], "union of null"),
-        ("null", "null"),
         ("Unheard", "Unheard"),
         (["null", "R"], "contains itself"),
         ({"type": "bytes", "logicalType": "decimal", "precision": 39, "scale": 0}, "precision 39"),
