@@ -88,9 +88,9 @@ impl Values {
         }
     }
 
-    /// Whether a message can turn out bad only in `finish`, and that does not name it.
+    /// Whether some message can turn out bad only in `finish`.
     pub fn fails_late(&self) -> bool {
-        matches!(self, Self::Json(_) | Self::KeyValue(_))
+        !matches!(self, Self::Primitive(..))
     }
 
     /// What `append` takes of a message: its payload, unless a part of the value lies elsewhere; then all of
@@ -118,7 +118,7 @@ impl Values {
     pub fn finish(&mut self, at: &[MessageRef]) -> Result<Vec<ArrayRef>> {
         match self {
             Self::Json(values) => values.finish(),
-            Self::Avro(values) => values.finish(at),
+            Self::Avro(values) => values.finish(),
             Self::KeyValue(values) => values.finish(at),
             Self::Protobuf(values) => values.finish(),
             Self::Primitive(values, field) => {
