@@ -8,6 +8,7 @@ use arrow_schema::{DataType, Field, Schema};
 
 use super::ValueKind;
 use super::input::Value;
+use crate::conform::masked;
 use crate::error::{KernelError, Result};
 use crate::payload_schema;
 
@@ -96,7 +97,13 @@ impl Side {
     fn new(name: &'static str, column: &ArrayRef, kind: &ValueKind) -> Result<Self> {
         let field = Field::new(name, column.data_type().clone(), true);
         let arrays = match column.data_type() {
-            DataType::Struct(_) => column.as_struct().columns().to_vec(),
+            DataType::Struct(_) => {
+                let members = column.as_struct().columns().iter();
+                let members = members.map(|member| masked(member, column.nulls()));
+                members
+                    .collect::<std::result::Result<_, _>>()
+                    .map_err(|e| KernelError::schema(e.to_string()))?
+            }
             _ => vec![column.clone()],
         };
         let options = RecordBatchOptions::new().with_row_count(Some(column.len()));
