@@ -228,7 +228,7 @@ fn what_does_not_fit_names_field_and_byte() {
         (b"\xa4\x06", "byte 2: the end of group 100, which did not begin"),
         (b"\x3d\0\0", "field left, byte 1: expected 4 bytes"),
         (b"\x71\0", "field ratio, byte 1: expected 8 bytes"),
-        (b"\x5a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "field at, byte 12: expected a time"),
+        (b"\x5a\x0a\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f", "field at, byte 12: expected a time"),
         (b"\x5a\x01\x0a", "field at, byte 3: expected wire type 0, got 2"),
         (b"\x6a\x02\x08\x00", "field boxed, byte 3: expected wire type 2, got 0"),
         (b"\x00", "byte 0: expected a field number"),
