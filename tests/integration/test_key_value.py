@@ -217,3 +217,20 @@ def test_what_does_not_fit_is_refused_before_any_task(
     frame = spark.createDataFrame([((1, "x"), "v")], "key struct<id:bigint,region:string>, value string")
     text = refused(lambda: save(frame, pulsar, topic, keyValueEncoding="inline"), "SchemaError")
     assert "expected a KEY_VALUE schema with inline keys, got separated" in text
+
+
+def test_the_registry_tells_pairs_apart_by_their_data_only(
+    topic: str, admin: Admin, java_pairs: JavaClient
+) -> None:
+    """What docs/schema-mapping.md warns of. Here all three have no data."""
+    job = {"do": "produce", "topic": topic, "messages": []}
+    java_pairs.run(
+        {"key": "INT32", "value": "STRING", "encoding": "INLINE", **job},
+        {"key": "INT32", "value": "STRING", "encoding": "SEPARATED", **job},
+        {"key": "STRING", "value": "INT32", "encoding": "INLINE", **job},
+    )
+    registered = admin.schema(topic)
+    assert registered is not None
+    assert registered["version"] == 0
+    assert registered["properties"]["kv.encoding.type"] == "INLINE"
+    assert registered["properties"]["key.schema.type"] == "INT32"
