@@ -28,7 +28,7 @@ ONE_RECORD = json.dumps(
 Refused = Callable[[Callable[[], Any], str], str]
 """What the fixture `refused` gives: `refused(action, kind)` returns the text with which the action fails."""
 
-_JAVA_SOURCES = Path(__file__).parent / "java"
+_JAVA_SOURCE = Path(__file__).parent / "java" / "OfficialClient.java"
 _WAIT_SECONDS = 60.0
 
 
@@ -95,11 +95,11 @@ def _path(kind: str, topic: str) -> str:
 
 
 class JavaClient:
-    """Runs jobs of a program in java/ in a JVM with the jars of the server's distribution."""
+    """Runs jobs of java/OfficialClient.java in a JVM with the jars of the server's distribution."""
 
-    def __init__(self, server: LocalPulsar, program: str = "OfficialClient.java") -> None:
+    def __init__(self, server: LocalPulsar, source: Path = _JAVA_SOURCE) -> None:
         self._server = server
-        self._source = _JAVA_SOURCES / program
+        self._source = source
 
     def run(self, *jobs: dict[str, Any]) -> list[list[dict[str, Any]]]:
         command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{self._server.home}/lib/*"]

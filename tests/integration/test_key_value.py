@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,7 +48,7 @@ ENCODINGS = pytest.mark.parametrize("encoding", ["INLINE", "SEPARATED"])
 
 @pytest.fixture(scope="session")
 def java_pairs(pulsar: LocalPulsar) -> JavaClient:
-    return JavaClient(pulsar, "KeyValueClient.java")
+    return JavaClient(pulsar, Path(__file__).parent / "java" / "KeyValueClient.java")
 
 
 def messages(key: str, value: str) -> list[dict[str, Any]]:
