@@ -3,7 +3,10 @@
 import pyarrow as pa
 import pytest
 from google.protobuf import descriptor_pb2
+from unit.codec.sent_entries import entries_of
 
+from pyspark_pulsar.codec.decode import EntryDecoder
+from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaType
 from pyspark_pulsar.schema.protobuf_descriptor import native_descriptor
@@ -84,3 +87,23 @@ def test_columns_that_do_not_fit_the_topics_message() -> None:
         SchemaError, match="expected the value format of its PROTOBUF_NATIVE schema, got avro"
     ):
         resolve_write_schema(COLUMNS, info, topic="t", value_format="avro")
+
+
+@pytest.mark.parametrize("encoding", ["inline", "separated"])
+def test_sides_of_a_pair_as_messages(encoding: str) -> None:
+    record = pa.struct([("id", pa.int64()), ("tags", pa.list_(pa.field("element", pa.string())))])
+    rows = [
+        {"key": {"id": 1, "tags": []}, "value": {"id": None, "tags": ["a", ""]}},
+        {"key": None, "value": None},
+    ]
+    batch = pa.RecordBatch.from_pylist(rows, pa.schema([("key", record), ("value", record)]))
+    write = resolve_write_schema(
+        batch.schema, None, topic="t", value_format="protobuf", key_value_encoding=encoding
+    )
+    encoder = BatchEncoder(write, topic="t", partitions=1)
+    encoder.set_producer(0, producer_id=1, producer_name="p", next_sequence_id=0, schema_version=b"\0" * 8)
+    entries = entries_of(encoder.encode(batch, 1))
+    read = resolve_read_schema(write.info, topic="t", columns=["*"])
+    decoder = EntryDecoder(read, topic="t", partition=-1, fetch_schema=lambda _: write.info)
+    batches = [*decoder.decode(entries), *decoder.finish()]
+    assert [row for each in batches for row in each.to_pylist()] == rows
