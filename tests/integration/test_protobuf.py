@@ -204,7 +204,7 @@ def test_versions_of_a_native_schema(
 ) -> None:
     save(spark.sql("SELECT 1 AS id, 'old' AS gone"), pulsar, topic, valueFormat="protobuf")
     first = registered(admin, topic)
-    newer = spark.sql("SELECT 2L AS id, 'x' AS gone, nullif('new', '') AS added")
+    newer = spark.createDataFrame([(2, "x", "new")], "id long, gone string, added string")
     other = f"{topic}-other"
     save(newer, pulsar, other, valueFormat="protobuf")
     _register(admin, topic, registered(admin, other), first)
