@@ -27,7 +27,8 @@ class PayloadSchema(Protocol):
     @property
     def value_type(self) -> str:
         """A primitive, big endian as Pulsar's Java schemas write it ("bytes", "string", "boolean", "int8",
-        "int16", "int32", "int64", "float", "double"), a record ("json", "avro"), or two of these ("key_value")."""
+        "int16", "int32", "int64", "float", "double"), a record ("json", "avro", "protobuf"), or
+        two of these ("key_value")."""
 
     @property
     def value_schema(self) -> ArrowSchemaExportable | None:
@@ -35,7 +36,7 @@ class PayloadSchema(Protocol):
 
     @property
     def document(self) -> str | None:
-        """For records, the Avro schema."""
+        """For records, the Avro schema; for Protobuf the plan that `schema.protobuf_plan` describes."""
 
     @property
     def pair(self) -> KeyValuePair | None:
@@ -155,7 +156,7 @@ class Decoder:
 
     def add_writer_schema(self, version: bytes, written: PayloadSchema) -> None:
         """Make a registry version known (b"" is the version of messages that name none), by what its
-        messages were written with. Only avro and key_value need it. Raises KernelError "schema" when it
+        messages were written with. Only avro, protobuf and key_value need it. Raises KernelError "schema" when it
         cannot be resolved to the reader's document."""
 
     def refuse_version(self, version: bytes, why: str) -> None:
@@ -163,7 +164,7 @@ class Decoder:
 
     def unknown_versions(self, entries: EntryBatch) -> list[bytes]:
         """Versions in `entries` that `add_writer_schema` or `refuse_version` must be called with before
-        `push`; [] for value types other than avro and key_value."""
+        `push`; [] for value types other than avro, protobuf and key_value."""
 
     def push(self, entries: EntryBatch) -> None:
         """Take over the entries; `entries` is empty afterwards. Markers and compacted-out messages yield
@@ -211,8 +212,8 @@ class Encoder:
         """`input_schema`: the schema of every batch given to `encode`. Metadata columns by name: `__key`
         (binary or string), `__eventTime` (timestamp), `__messageProperties` (map<string,string>),
         `__orderingKey`; other columns whose names begin with `__` are ignored; the others are the value:
-        one column `value` for primitives, the record's fields (by name) for json and avro, the columns
-        `key` and `value` for key_value (and no `__key` where they are separated).
+        one column `value` for primitives, the record's fields (by name) for json, avro and protobuf, the
+        columns `key` and `value` for key_value (and no `__key` where they are separated).
         A field of `value.value_schema`, which is in the document's order, without an input column is
         written as null.
         `compression`: NONE, LZ4, ZLIB, ZSTD, SNAPPY.

@@ -85,8 +85,8 @@ impl KeyValues {
 
     /// Add one message in its inline form; `None` is null on both sides.
     pub fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
-        let (key, value) = match payload {
-            None => (None, None),
+        let [key, value] = match payload {
+            None => [None, None],
             Some(_) if !self.knows(version) => {
                 return Err(KernelError::schema(format!(
                     "schema version {version:?} was not added to the decoder"
@@ -107,14 +107,14 @@ impl KeyValues {
     }
 }
 
-/// Take the inline form apart.
-fn split(payload: &[u8]) -> Result<(Option<&[u8]>, Option<&[u8]>)> {
+/// Key and value of an inline form.
+fn split(payload: &[u8]) -> Result<[Option<&[u8]>; 2]> {
     let (key, rest) = split_side(payload, "key")?;
     let (value, rest) = split_side(rest, "value")?;
     if !rest.is_empty() {
         return Err(KernelError::payload(format!("{} bytes behind the value of the pair", rest.len())));
     }
-    Ok((key, value))
+    Ok([key, value])
 }
 
 fn split_side<'a>(bytes: &'a [u8], name: &str) -> Result<(Option<&'a [u8]>, &'a [u8])> {

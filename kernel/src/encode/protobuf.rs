@@ -32,13 +32,14 @@ fn write_field(field: &FieldWriter, row: usize, out: &mut Vec<u8>) -> Written {
     match &field.column {
         Column::List(list, items) => {
             let range = span(list.value_offsets(), row);
-            if field.packed && !range.is_empty() {
-                if let Column::Scalar(scalar) = items.as_ref() {
-                    put_varint(out, u64::from(field.number << 3 | DELIMITED));
-                    return delimited(out, |out| {
-                        range.clone().try_for_each(|item| item_value(scalar, item, out))
-                    });
-                }
+            if let Column::Scalar(scalar) = items.as_ref()
+                && field.packed
+                && !range.is_empty()
+            {
+                put_varint(out, u64::from(field.number << 3 | DELIMITED));
+                return delimited(out, |out| {
+                    range.clone().try_for_each(|item| item_value(scalar, item, out))
+                });
             }
             for item in range {
                 let present = (!items.is_null(item)).then_some(()).ok_or_else(no_null);

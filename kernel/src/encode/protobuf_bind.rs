@@ -52,7 +52,7 @@ pub enum Column {
     Message(StructArray, Box<MessageWriter>),
     Group(StructArray, Box<MessageWriter>),
     List(ListArray, Box<Column>),
-    Map(MapArray, Scalar, Box<Column>),
+    Map(MapArray, Box<Scalar>, Box<Column>),
 }
 
 /// Scalars, by the way in which they are written.
@@ -130,7 +130,8 @@ impl Column {
                 let (key, value) = plan.entry(field)?;
                 let map = array.as_map();
                 let values = Self::item(plan, value, map.values())?;
-                Self::Map(map.clone(), Scalar::new(plan, key, map.keys())?, Box::new(values))
+                let keys = Box::new(Scalar::new(plan, key, map.keys())?);
+                Self::Map(map.clone(), keys, Box::new(values))
             }
             _ => Self::item(plan, field, array)?,
         })

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.descriptor_file import read_descriptor_file
+from pyspark_pulsar.descriptors import read_descriptor_file
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.discovery import discover_partitions, discover_topics, require_topics
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo

@@ -36,7 +36,7 @@ def parsing_info_plan(info: SchemaInfo, *, where: str) -> ProtobufPlan:
     try:
         avro = json.loads(info.text)
         defaults = {field["name"]: field.get("default") for field in avro["fields"]}
-        fields = tuple(_field(each, defaults) for each in json.loads(text))
+        fields = tuple(_field(each, defaults) for each in _listed(text))
         return ProtobufPlan((PlanMessage(str(avro.get("name", info.name)), fields),))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SchemaError(
@@ -44,6 +44,13 @@ def parsing_info_plan(info: SchemaInfo, *, where: str) -> ProtobufPlan:
             f"Avro record of them, got something else ({error!r}); give the options protobufDescriptorFile and "
             "protobufMessage"
         ) from None
+
+
+def _listed(text: str) -> list[dict[str, Any]]:
+    found = json.loads(text)
+    if not isinstance(found, list):
+        raise TypeError(text)
+    return found
 
 
 def _field(parsed: dict[str, Any], defaults: dict[str, Any]) -> PlanField:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.producer import Producer
-from pyspark_pulsar.descriptor_file import read_descriptor_file
+from pyspark_pulsar.descriptors import read_descriptor_file
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.write_schema import WriteSchema, resolve_write_schema

@@ -52,8 +52,8 @@ impl Bytes {
         Ok(())
     }
 
-    /// Append an empty value; the argument only makes the call like that of a vector.
-    pub fn push(&mut self, (): ()) {
+    /// Append an empty value.
+    pub fn push_empty(&mut self) {
         let end = self.offsets.last().copied().unwrap_or_default();
         self.offsets.push(end);
     }

@@ -169,7 +169,16 @@ impl Leaf {
     /// Append a null.
     pub fn push_null(&mut self) {
         self.nulls.push(self.len());
-        every!(&mut self.store, values => values.push(Default::default()));
+        match &mut self.store {
+            Store::Int32(values) | Store::ZigZag32(values) => values.push(0),
+            Store::Int64(values) | Store::ZigZag64(values) | Store::Unsigned32(values) => values.push(0),
+            Store::Unsigned64(values) => values.push(0),
+            Store::Float(values) => values.push(0.0),
+            Store::Double(values) => values.push(0.0),
+            Store::Bool(values) => values.push(false),
+            Store::Text(values) | Store::Binary(values) | Store::Opaque(values) => values.push_empty(),
+            Store::Names(values, _) => values.push_empty(),
+        }
     }
 
     /// Forget the rows from `rows` on.
