@@ -135,17 +135,22 @@ class Decoder:
         batch_rows: int = 16384,
         start: Position | None = None,
         end: Position | None = None,
+        bad_rows: str = "fail",
+        corrupt_column: str | None = None,
     ) -> None:
-        """`output_schema`: the value columns and then the metadata columns, exactly as they come out;
-        metadata columns are known by name (`__key`, `__topic`, `__partition`, `__messageId`,
-        `__publishTime`, `__eventTime`, `__messageProperties`, `__orderingKey`, `__producerName`,
-        `__sequenceId`, `__schemaVersion`, `__messageSize`). What it does not name is not decoded.
+        """`output_schema`: value and metadata columns in any order, exactly as they come out; metadata columns
+        are known by name (`__key`, `__topic`, `__partition`, `__messageId`, `__publishTime`, `__eventTime`,
+        `__messageProperties`, `__orderingKey`, `__producerName`, `__sequenceId`, `__schemaVersion`,
+        `__messageSize`). What it does not name is not decoded.
         `topic`: text of `__topic`, without the partition suffix. `partition`: -1 when not partitioned.
         `value`: a primitive is one value column, `value`; the fields of a record lie at top level, cast from
         `value.value_schema` to `output_schema`; the sides of a pair are the columns `key` and `value`, a
         record there is a struct. Avro messages are resolved to `value.document`.
         `batch_rows`: rows of a full batch; the only bound on memory besides one decompressed entry.
         `start` inclusive, `end` exclusive; None is unbounded. Messages outside are dropped row by row.
+        `bad_rows`: what becomes of a message whose value does not decode ("payload", "unsupported"): "fail"
+        raises, "null" makes its value columns null, "drop" leaves it out. Damaged entries always raise.
+        `corrupt_column`: name of the output column (binary) that holds the payloads of such messages.
         Raises KernelError "schema"."""
 
     def add_writer_schema(self, version: bytes, written: PayloadSchema) -> None:
@@ -153,9 +158,12 @@ class Decoder:
         messages were written with. Only avro and key_value need it. Raises KernelError "schema" when it
         cannot be resolved to the reader's document."""
 
+    def refuse_version(self, version: bytes, why: str) -> None:
+        """Make every message of this version a bad row for the reason `why`. Instead of `add_writer_schema`."""
+
     def unknown_versions(self, entries: EntryBatch) -> list[bytes]:
-        """Versions in `entries` that `add_writer_schema` must be called with before `push`; [] for
-        value types other than avro and key_value."""
+        """Versions in `entries` that `add_writer_schema` or `refuse_version` must be called with before
+        `push`; [] for value types other than avro and key_value."""
 
     def push(self, entries: EntryBatch) -> None:
         """Take over the entries; `entries` is empty afterwards. Markers and compacted-out messages yield
@@ -166,6 +174,14 @@ class Decoder:
         the remaining 1..batch_rows rows.
         None when there is not enough. Raises KernelError "corrupt", "payload", "unsupported" naming
         ledger, entry and batch index; the decoder is of no use after that."""
+
+    @property
+    def bad_rows(self) -> tuple[int, KernelError | None]:
+        """Messages of this range that did not decode, as far as batches came out, and the first one's error."""
+
+    def rewind(self, partition: int, start: Position | None, end: Position | None) -> None:
+        """Decode another range next, of this or another partition of the same topic; known versions stay
+        known. Raises KernelError "schema" unless every row of the present range was handed out."""
 
 class SendFrames:
     """SEND frames for one partition, ready for the socket, in order of sequence id."""

@@ -8,6 +8,7 @@ use super::json::JsonValues;
 use super::key_value::KeyValues;
 use super::metadata_columns::Row;
 use super::primitive::PrimitiveValues;
+use super::protobuf::ProtobufValues;
 use crate::conform::conform;
 use crate::error::{KernelError, MessageRef, Result};
 use crate::payload_schema::PayloadSchema;
@@ -22,6 +23,8 @@ pub enum Values {
     Avro(Box<AvroValues>),
     /// Columns `key` and `value`.
     KeyValue(Box<KeyValues>),
+    /// Fields of Protobuf messages.
+    Protobuf(Box<ProtobufValues>),
 }
 
 impl Values {
@@ -29,7 +32,7 @@ impl Values {
     pub fn new(schema: &PayloadSchema, mut fields: Vec<FieldRef>, batch_rows: usize) -> Result<Self> {
         let value_type = schema.value_type.as_str();
         let known = PrimitiveValues::new(value_type);
-        if known.is_none() && !matches!(value_type, "json" | "avro" | "key_value") {
+        if known.is_none() && !matches!(value_type, "json" | "avro" | "key_value" | "protobuf") {
             return Err(KernelError::schema(format!(
                 "value_type: {value_type:?} is not one the kernel decodes"
             )));
@@ -49,6 +52,9 @@ impl Values {
         if value_type == "key_value" {
             return Ok(Self::KeyValue(Box::new(KeyValues::new(schema.pair()?, &fields, batch_rows)?)));
         }
+        if value_type == "protobuf" {
+            return Ok(Self::Protobuf(Box::new(ProtobufValues::new(fields, schema.document()?)?)));
+        }
         let declared = schema.fields()?;
         if value_type == "json" {
             return Ok(Self::Json(Box::new(JsonValues::new(fields, declared, batch_rows)?)));
@@ -58,7 +64,7 @@ impl Values {
 
     /// Whether schema versions matter.
     pub fn needs_versions(&self) -> bool {
-        matches!(self, Self::Avro(_) | Self::KeyValue(_))
+        matches!(self, Self::Avro(_) | Self::KeyValue(_) | Self::Protobuf(_))
     }
 
     /// Whether the version is known.
@@ -66,6 +72,7 @@ impl Values {
         match self {
             Self::Avro(values) => values.knows(version),
             Self::KeyValue(values) => values.knows(version),
+            Self::Protobuf(values) => values.knows(version),
             _ => true,
         }
     }
@@ -75,8 +82,14 @@ impl Values {
         match self {
             Self::Avro(values) => values.add_version(version, written.document()?),
             Self::KeyValue(values) => values.add_version(version, written),
+            Self::Protobuf(values) => values.add_version(version, written.document()?),
             _ => Ok(()),
         }
+    }
+
+    /// Whether some message can turn out bad only in `finish`.
+    pub fn fails_late(&self) -> bool {
+        !matches!(self, Self::Primitive(..))
     }
 
     /// What `append` takes of a message: its payload, unless a part of the value lies elsewhere; then all of
@@ -88,22 +101,25 @@ impl Values {
         }
     }
 
-    /// Add one message; `None` is a null value.
+    /// Add one message; `None` is a null value. After an error the decoder is of no use.
     pub fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
         match self {
             Self::Primitive(values, _) => values.append(payload),
             Self::Json(values) => values.append(payload),
             Self::Avro(values) => values.append(payload, version),
             Self::KeyValue(values) => values.append(payload, version),
+            Self::Protobuf(values) => values.append(payload, version),
         }
     }
 
-    /// The columns so far, in the order of the output schema; starts new ones.
+    /// The columns so far, in the order of the output schema; starts new ones. `at` names the rows' messages.
+    /// After an error the decoder is of no use; the error need not name a message.
     pub fn finish(&mut self, at: &[MessageRef]) -> Result<Vec<ArrayRef>> {
         match self {
-            Self::Json(values) => values.finish(at),
-            Self::Avro(values) => values.finish(at),
+            Self::Json(values) => values.finish(),
+            Self::Avro(values) => values.finish(),
             Self::KeyValue(values) => values.finish(at),
+            Self::Protobuf(values) => values.finish(),
             Self::Primitive(values, field) => {
                 let array = values.finish();
                 let Some(field) = field else { return Ok(Vec::new()) };

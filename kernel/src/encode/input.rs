@@ -15,7 +15,8 @@ use base64::engine::general_purpose::STANDARD;
 use super::ValueKind;
 use super::bind::{Bound, span};
 use super::key_value::Pair;
-use super::{avro, json, primitive};
+use super::protobuf_bind::MessageWriter;
+use super::{avro, json, primitive, protobuf};
 use crate::conform::conform_type;
 use crate::error::{KernelError, Result};
 use crate::metadata::SingleMetadata;
@@ -42,6 +43,8 @@ pub enum Value {
     },
     /// Key and value.
     Pair(Box<Pair>),
+    /// The fields of a Protobuf message.
+    Protobuf(MessageWriter),
 }
 
 struct Properties {
@@ -133,6 +136,7 @@ impl Value {
             Self::Record { fields, json: true } => json::record(fields, row, out),
             Self::Record { fields, json: false } => avro::record(fields, row, out),
             Self::Pair(pair) => return pair.write(row, out),
+            Self::Protobuf(writer) => protobuf::message(writer, row, out),
         };
         written
             .map(|()| true)
@@ -161,6 +165,14 @@ impl Value {
                 Ok(Self::Record { fields, json: *json })
             }
             ValueKind::Pair(kind) => Ok(Self::Pair(Box::new(Pair::new(batch, kind)?))),
+            ValueKind::Protobuf(plan) => {
+                let column = |field: &crate::protobuf::Field| {
+                    let array = batch.column_by_name(&field.name);
+                    let fitted = array.map(|array| fit(array, &field.name, &[&plan.arrow_type(field)?]));
+                    fitted.transpose()
+                };
+                Ok(Self::Protobuf(MessageWriter::new(plan, plan.root()?, column)?))
+            }
         }
     }
 }

@@ -7,6 +7,8 @@ mod input;
 mod json;
 mod key_value;
 mod primitive;
+mod protobuf;
+mod protobuf_bind;
 pub mod route;
 
 use arrow_array::RecordBatch;
@@ -17,6 +19,7 @@ use crate::decode::primitive::physical_type;
 use crate::document::{AvroField, AvroType};
 use crate::error::{KernelError, Result};
 use crate::payload_schema::PayloadSchema;
+use crate::protobuf::Plan;
 use batch::PartitionWriter;
 pub use batch::{Limits, Producer, SendFrames};
 use input::Input;
@@ -55,6 +58,8 @@ pub enum ValueKind {
     },
     /// The columns `key` and `value`.
     Pair(Box<PairKind>),
+    /// Fields of a Protobuf message.
+    Protobuf(Plan),
 }
 
 impl ValueKind {
@@ -70,6 +75,12 @@ impl ValueKind {
         if value_type == "key_value" {
             return Ok(Self::Pair(Box::new(PairKind::new(schema.pair()?, columns)?)));
         }
+        if value_type == "protobuf" {
+            let plan = Plan::parse(schema.document()?)?;
+            let known: Vec<&str> = plan.root()?.fields.iter().map(|field| field.name.as_str()).collect();
+            refuse_unknown(columns, &known)?;
+            return Ok(Self::Protobuf(plan));
+        }
         if !matches!(value_type, "json" | "avro") {
             return Err(KernelError::schema(format!(
                 "value_type: {value_type:?} is not one the kernel encodes"
@@ -84,14 +95,18 @@ impl ValueKind {
             })?;
             fields.push((field.clone(), declared.data_type().clone()));
         }
-        for name in columns.fields().iter().map(|f| f.name()).filter(|n| !n.starts_with("__")) {
-            if !fields.iter().any(|(field, _)| field.name == *name) {
-                return Err(KernelError::schema(format!(
-                    "column {name} is not a field of the topic's schema"
-                )));
-            }
-        }
+        let known: Vec<&str> = fields.iter().map(|(field, _)| field.name.as_str()).collect();
+        refuse_unknown(columns, &known)?;
         Ok(Self::Record { fields, json: value_type == "json" })
+    }
+}
+
+/// Every value column must be a field.
+fn refuse_unknown(columns: &Schema, known: &[&str]) -> Result<()> {
+    let mut names = columns.fields().iter().map(|f| f.name().as_str()).filter(|n| !n.starts_with("__"));
+    match names.find(|name| !known.contains(name)) {
+        None => Ok(()),
+        Some(name) => Err(KernelError::schema(format!("column {name} is not a field of the topic's schema"))),
     }
 }
 

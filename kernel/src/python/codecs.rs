@@ -64,7 +64,8 @@ impl Decoder {
 #[pymethods]
 impl Decoder {
     #[new]
-    #[pyo3(signature = (output_schema, *, topic, partition, value, batch_rows=16384, start=None, end=None))]
+    #[pyo3(signature = (output_schema, *, topic, partition, value, batch_rows=16384, start=None, end=None,
+                        bad_rows="fail", corrupt_column=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         output_schema: &Bound<'_, PyAny>,
@@ -74,6 +75,8 @@ impl Decoder {
         batch_rows: usize,
         start: Option<Position>,
         end: Option<Position>,
+        bad_rows: &str,
+        corrupt_column: Option<String>,
     ) -> PyResult<Self> {
         let options = decode::DecoderOptions {
             output_schema: import_schema(output_schema)?,
@@ -82,6 +85,8 @@ impl Decoder {
             value: value.into(),
             batch_rows,
             range: Range { start, end },
+            bad_rows: decode::BadRows::from_name(bad_rows)?,
+            corrupt_column,
         };
         Ok(Self(Mutex::new(decode::Decoder::new(options)?)))
     }
@@ -89,6 +94,20 @@ impl Decoder {
     fn add_writer_schema(&mut self, py: Python<'_>, version: &[u8], written: GivenSchema) -> PyResult<()> {
         let (decoder, written) = (self.inner(), written.into());
         Ok(py.detach(|| decoder.add_writer_schema(version, &written))?)
+    }
+
+    fn refuse_version(&mut self, version: &[u8], why: &str) {
+        self.inner().refuse_version(version, why);
+    }
+
+    #[getter]
+    fn bad_rows(&mut self) -> (u64, Option<PyErr>) {
+        let count = self.inner().bad_rows();
+        (count.rows, count.first.clone().map(PyErr::from))
+    }
+
+    fn rewind(&mut self, partition: i32, start: Option<Position>, end: Option<Position>) -> PyResult<()> {
+        Ok(self.inner().rewind(partition, Range { start, end })?)
     }
 
     fn unknown_versions<'py>(

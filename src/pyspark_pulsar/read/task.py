@@ -9,8 +9,10 @@ import pyarrow as pa
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.documents import SCHEMA_VERSIONS
 from pyspark_pulsar.read.locations.broker import BrokerEntries
 from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
 
 
@@ -21,14 +23,20 @@ def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterat
     """
     topic = split.partition.topic
     with BrokerClient(options) as client:
+
+        def fetch_schema(version: bytes) -> SchemaInfo | None:
+            return SCHEMA_VERSIONS.fetch(options.service_url, topic, schema.info, version, client.schema)
+
         decoder = EntryDecoder(
             schema,
             topic=str(topic),
             partition=split.partition.partition,
-            fetch_schema=lambda version: client.schema(topic, version),
+            fetch_schema=fetch_schema,
             batch_rows=options.batch_rows,
             start=split.start.as_tuple(),
             end=split.end.as_tuple(),
+            mode=options.mode,
+            service_url=options.service_url,
         )
         location = BrokerEntries(
             client, split, permits=options.receiver_queue_size, poll_seconds=options.poll_timeout_ms / 1000

@@ -14,8 +14,14 @@ from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import KeyValueSchemas, join
 from pyspark_pulsar.schema.payload import KEY_COLUMN
 from pyspark_pulsar.schema.primitive import PRIMITIVES, VALUE_COLUMN, primitive_for
+from pyspark_pulsar.schema.protobuf import PROTOBUF_VALUE
+from pyspark_pulsar.schema.protobuf_document import new_protobuf_info
 
-FORMATS: Final = {"avro": SchemaType.AVRO, "json": SchemaType.JSON}
+FORMATS: Final = {
+    "avro": SchemaType.AVRO,
+    "json": SchemaType.JSON,
+    "protobuf": SchemaType.PROTOBUF_NATIVE,
+}
 """Schema types of records, by the names that the option `valueFormat` has for them."""
 
 _DEFAULT_FORMAT: Final = "avro"
@@ -25,6 +31,8 @@ def record_info(columns: pa.Schema, value_format: str | None, *, name: str, wher
     """A record of `columns`, Avro when `value_format` does not say. Raises SchemaError for columns that the
     format cannot hold."""
     name = legal_name(name)
+    if value_format == PROTOBUF_VALUE:
+        return new_protobuf_info(columns, name=name, where=where)
     document = record_document(columns, record_name=name, where=where)
     return SchemaInfo(name, FORMATS[value_format or _DEFAULT_FORMAT], document.encode())
 

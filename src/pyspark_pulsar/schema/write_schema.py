@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -26,6 +26,9 @@ from pyspark_pulsar.schema.primitive import (
     primitive_for,
     primitive_of,
 )
+from pyspark_pulsar.schema.protobuf import PROTOBUF_TYPES, PROTOBUF_VALUE
+from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
+from pyspark_pulsar.schema.protobuf_document import native_info
 from pyspark_pulsar.schema.read_schema import suggestion
 from pyspark_pulsar.schema.registration import FORMATS, pair_info, record_info
 
@@ -59,15 +62,17 @@ def resolve_write_schema(
     value_format: str | None = None,
     key_value_encoding: str | None = None,
     record_name: str = "Row",
+    descriptor: DescriptorFile | None = None,
 ) -> WriteSchema:
     """How rows with `columns` (the DataFrame's Arrow schema) are written to `topic`.
 
     `info` None or of type NONE is a topic without schema. A single value column named `value` of a
-    primitive type is then written as that primitive; anything else, or with `value_format` ("avro" or
-    "json") anything at all, is written as a record in that format (Avro when not said) which is
-    registered under `record_name`. With `key_value_encoding` ("inline" or "separated") the columns must be
-    `key` and `value`, which are registered as a KEY_VALUE schema: structs as records in that format, others
-    as primitives. A topic that has a schema keeps it, and the columns must fit it.
+    primitive type is then written as that primitive; anything else, or with `value_format` ("avro", "json" or
+    "protobuf") anything at all, is written as a record in that format (Avro when not said) which is
+    registered under `record_name`. `descriptor` is the Protobuf message to write instead.
+    With `key_value_encoding` ("inline" or "separated") the columns must be `key` and `value`, which are
+    registered as a KEY_VALUE schema: structs as records in that format, others as primitives. A topic that
+    has a schema keeps it, and the columns must fit it.
     Raises SchemaError, listing all mismatches at once.
     """
     if value_format is not None and value_format not in FORMATS:
@@ -81,7 +86,14 @@ def resolve_write_schema(
     values, stored = _split(columns, topic)
     if info is not None and info.type is not SchemaType.NONE:
         _refuse_other_encoding(info, key_value_encoding, topic)
+        if descriptor is not None or info.type in PROTOBUF_TYPES:
+            _check_format(value_format, info.type, topic)
+            return _for_protobuf(values, stored, info, descriptor, topic=topic)
         return _for_topic_schema(values, stored, info, topic=topic, value_format=value_format)
+    if descriptor is not None:
+        new = native_info(descriptor.descriptor())
+        _check_format(value_format, new.type, topic)
+        return replace(_for_protobuf(values, stored, new, None, topic=topic), registers=True)
     if key_value_encoding is not None:
         _refuse(name_faults(values), f"topic {topic}: expected the columns of a key-value pair")
         separated = key_value_encoding == "separated"
@@ -110,11 +122,7 @@ def _for_topic_schema(
     if info.type is SchemaType.KEY_VALUE:
         return _pair(values, stored, info, topic=topic, value_format=value_format, registers=False)
     primitive = primitive_of(info, topic=topic)
-    if value_format is not None and FORMATS[value_format] is not info.type:
-        raise SchemaError(
-            f"topic {topic}: expected the value format of its {info.type.name} schema, got {value_format}; "
-            "leave the format out, or write to another topic"
-        )
+    _check_format(value_format, info.type, topic)
     if primitive is not None:
         _check_primitive(values, primitive, info, topic)
         return _primitive(values, stored, info, primitive, registers=False)
@@ -131,6 +139,31 @@ def _for_topic_schema(
         registers=False,
         input_schema=pa.schema(values + added + stored),
         defaults=tuple(defaults),
+    )
+
+
+def _for_protobuf(
+    values: list[pa.Field],
+    stored: list[pa.Field],
+    info: SchemaInfo,
+    descriptor: DescriptorFile | None,
+    *,
+    topic: str,
+) -> WriteSchema:
+    value = payload_schema(info, topic=topic, descriptor=descriptor)
+    faults = record_mismatches(values, value.value_schema or ())
+    _refuse(list(faults), f"topic {topic}: expected columns that fit its {info.type.name} schema")
+    return WriteSchema(value, info, registers=False, input_schema=pa.schema(values + stored))
+
+
+def _check_format(value_format: str | None, schema_type: SchemaType, topic: str) -> None:
+    if value_format is None or FORMATS[value_format] is schema_type:
+        return
+    if value_format == PROTOBUF_VALUE and schema_type is SchemaType.PROTOBUF:
+        return
+    raise SchemaError(
+        f"topic {topic}: expected the value format of its {schema_type.name} schema, got {value_format}; "
+        "leave the format out, or write to another topic"
     )
 
 

@@ -56,7 +56,7 @@ def test_no_schema_is_bytes() -> None:
     assert resolve_read_schema(None, topic="t").value.value_type == "bytes"
 
 
-@pytest.mark.parametrize("name", ["PROTOBUF", "PROTOBUF_NATIVE", "DATE", "INSTANT", "AUTO_CONSUME"])
+@pytest.mark.parametrize("name", ["DATE", "INSTANT", "AUTO_CONSUME"])
 def test_other_types_are_refused(name: str) -> None:
     with pytest.raises(SchemaError, match=f"topic t: expected .*AVRO.*got {name}; "):
         resolve_read_schema(SchemaInfo("x", SchemaType[name]), topic="t")
@@ -108,9 +108,9 @@ def test_all_metadata_columns_have_their_spark_type() -> None:
     )
 
 
-def test_columns_select_values_first() -> None:
+def test_columns_come_out_in_the_order_asked_for() -> None:
     found = resolve_read_schema(RECORD, topic="t", columns=["__partition", "tags", "id"])
-    assert found.output_schema.names == ["tags", "id", "__partition"]
+    assert found.output_schema.names == ["__partition", "tags", "id"]
     everything = resolve_read_schema(RECORD, topic="t", columns=["*", "__key"])
     assert everything.output_schema.names[-2:] == ["place", "__key"]
 
@@ -121,7 +121,7 @@ def test_columns_select_values_first() -> None:
         (["__publishtime"], "did you mean __publishTime?"),
         (["nope"], "check the name"),
         (["id", "*"], "id again"),
-        ([], "empty"),
+        ([], "got none"),
     ],
 )
 def test_wrong_columns(columns: list[str], said: str) -> None:
