@@ -130,7 +130,7 @@ def from_json(cell: Any, side: str) -> Any:
 
 
 @ENCODINGS
-@pytest.mark.parametrize("value_format", ["avro", "json"])
+@pytest.mark.parametrize("value_format", ["avro", "json", "protobuf"])
 def test_a_pair_that_we_registered(
     encoding: str,
     value_format: str,
@@ -155,7 +155,8 @@ def test_a_pair_that_we_registered(
     assert registered is not None
     assert (registered["type"], registered["version"]) == ("KEY_VALUE", 0)
     assert registered["properties"]["kv.encoding.type"] == encoding
-    assert registered["properties"]["key.schema.type"] == value_format.upper()
+    kind = {"protobuf": "PROTOBUF_NATIVE"}.get(value_format, value_format.upper())
+    assert registered["properties"]["key.schema.type"] == kind
     expected = [{"key": key, "value": value} for key, value in rows] * 2
     (theirs,) = java_pairs.run({"do": "read", "topic": topic, "key": "AUTO"})
     assert pairs_of(theirs) == expected

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.key_value import KeyValueSchemas, split
 from pyspark_pulsar.topic import TopicName
 
 _SHOWN_GROUPS: Final = 10
 _SHOWN_TOPICS: Final = 5
-_KEY_VALUE_PROPERTIES: Final = ("kv.encoding.type", "key.schema.type", "value.schema.type")
 
 Identity = tuple[str, str]
 """Equal for equal schemas."""
@@ -27,8 +27,9 @@ def identity(info: SchemaInfo | None) -> Identity:
     if info is None or info.type in (SchemaType.NONE, SchemaType.BYTES):
         return ("none", "")
     if info.type is SchemaType.KEY_VALUE:
-        given = dict(info.properties)
-        return (info.type.name, json.dumps([info.document.hex(), *map(given.get, _KEY_VALUE_PROPERTIES)]))
+        pair = _sides(info)
+        sides = pair and [pair.separated, identity(pair.key), identity(pair.value)]
+        return (info.type.name, json.dumps(sides or info.document.hex()))
     try:
         document = json.loads(info.document)
     except ValueError:
@@ -64,6 +65,10 @@ def schema_text(info: SchemaInfo | None) -> str:
     """Type, name and the fields' names of a schema, for a message."""
     if info is None or info.type in (SchemaType.NONE, SchemaType.BYTES):
         return "no schema"
+    pair = _sides(info)
+    if pair is not None:
+        how = "separated" if pair.separated else "inline"
+        return f"{info.type.name}, {how}, of {schema_text(pair.key)} and {schema_text(pair.value)}"
     try:
         document = json.loads(info.document) if info.document else None
     except ValueError:
@@ -72,6 +77,16 @@ def schema_text(info: SchemaInfo | None) -> str:
         return info.type.name
     names = ", ".join(str(each.get("name")) for each in document["fields"] if isinstance(each, dict))
     return f"{info.type.name} {document.get('name', '')}({names})"
+
+
+def _sides(info: SchemaInfo) -> KeyValueSchemas | None:
+    """The two schemas of a pair; None for other schemas and for damaged ones, which are refused when read."""
+    if info.type is not SchemaType.KEY_VALUE:
+        return None
+    try:
+        return split(info, topic=info.name)
+    except SchemaError:
+        return None
 
 
 def _without_docs(node: Any) -> Any:

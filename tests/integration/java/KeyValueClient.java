@@ -2,6 +2,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.google.protobuf.Descriptors.FieldDescriptor;
 import java.util.Base64;
 import org.apache.pulsar.client.api.HashingScheme;
 import org.apache.pulsar.client.api.Message;
@@ -101,10 +102,19 @@ public class KeyValueClient {
         }
         ObjectNode fields = JSON.createObjectNode();
         for (Field field : record.getFields()) {
-            Object each = record.getField(field);
+            Object each = isAbsent(record, field.getName()) ? null : record.getField(field);
             fields.set(field.getName(), JSON.valueToTree(each instanceof CharSequence ? each.toString() : each));
         }
         return fields;
+    }
+
+    /** A Protobuf message gives the default of a field that it does not have. */
+    private static boolean isAbsent(GenericRecord record, String name) {
+        if (!(record.getNativeObject() instanceof com.google.protobuf.Message message)) {
+            return false;
+        }
+        FieldDescriptor field = message.getDescriptorForType().findFieldByName(name);
+        return field.hasPresence() && !message.hasField(field);
     }
 
     @SuppressWarnings("unchecked")

@@ -14,6 +14,7 @@ from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import KeyValueSchemas, join, split
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
+from pyspark_pulsar.schema.same_schema import identity, schema_text
 from pyspark_pulsar.schema.write_schema import resolve_write_schema
 
 GOLDEN = java_pairs()
@@ -184,3 +185,26 @@ def test_a_side_s_absent_fields_get_their_default() -> None:
         resolve_write_schema(
             pa.schema([("key", pa.string()), ("value", pa.struct([("note", pa.string())]))]), info, topic="t"
         )
+
+
+def test_topics_share_a_pair_by_its_sides_and_encoding() -> None:
+    text, number = SchemaInfo("", SchemaType.STRING), SchemaInfo("", SchemaType.INT32)
+    plain = b'{"type":"record","name":"R","fields":[{"name":"id","type":"long"}]}'
+    spaced = plain.replace(b",", b" , ").replace(b'"type":"record"', b'"doc": "x", "type": "record"')
+    record, same_record = (SchemaInfo("", SchemaType.AVRO, each) for each in (plain, spaced))
+
+    def of(key: SchemaInfo, value: SchemaInfo, *, separated: bool = False) -> SchemaInfo:
+        return join(KeyValueSchemas(key, value, separated))
+
+    assert identity(of(text, record)) == identity(of(text, same_record))
+    silent = tuple(each for each in of(text, record).properties if each[0] != "kv.encoding.type")
+    assert identity(replace(of(text, record), properties=silent)) == identity(of(text, record))
+    different = [
+        of(text, record),
+        of(number, record),
+        of(text, record, separated=True),
+        of(record, text),
+        pair(b""),
+    ]
+    assert len({identity(each) for each in different}) == len(different)
+    assert schema_text(of(number, record, separated=True)) == "KEY_VALUE, separated, of INT32 and AVRO R(id)"

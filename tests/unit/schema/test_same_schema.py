@@ -58,10 +58,12 @@ def test_different_schemas(other: SchemaInfo | None) -> None:
 
 
 def test_encoding_of_key_value_matters() -> None:
-    inline = info("ab", SchemaType.KEY_VALUE, **{"kv.encoding.type": "INLINE", "key.schema.name": "k"})
-    separated = info("ab", SchemaType.KEY_VALUE, **{"kv.encoding.type": "SEPARATED"})
+    inline = info("\0" * 8, SchemaType.KEY_VALUE, **{"kv.encoding.type": "INLINE", "key.schema.name": "k"})
+    separated = info("\0" * 8, SchemaType.KEY_VALUE, **{"kv.encoding.type": "SEPARATED"})
     assert identity(inline) != identity(separated)
-    assert identity(inline) == identity(info("ab", SchemaType.KEY_VALUE, **{"kv.encoding.type": "INLINE"}))
+    assert identity(inline) == identity(
+        info("\0" * 8, SchemaType.KEY_VALUE, **{"kv.encoding.type": "INLINE"})
+    )
 
 
 def test_the_error_lists_topics_by_schema() -> None:
