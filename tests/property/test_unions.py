@@ -83,7 +83,10 @@ def test_round_trip(kind: str, union: tuple[list[Any], list[Any]]) -> None:
 EVERYTHING = record(
     *((f"f{index}", kind) for index, (kind, _) in enumerate(BRANCHES)), ("u", ["null", "n.One", "F"])
 )
-FEWER = record(("f13", record(("other", "int", 3), ("int", "long"), name="Odd")), ("u", ["null", record(("x", "double"), name="One")]))
+FEWER = record(
+    ("f13", record(("other", "int", 3), ("int", "long"), name="Odd")),
+    ("u", ["null", record(("x", "double"), name="One")]),
+)
 
 
 @pytest.mark.parametrize("reader", [EVERYTHING, FEWER], ids=["same", "fewer"])
