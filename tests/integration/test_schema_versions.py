@@ -99,13 +99,11 @@ def test_a_stream_keeps_its_schema_and_a_restart_sees_the_new_one(
         return reader.options(topic=free_topic, startingOffsets="earliest").load()
 
     def rows(folder: str) -> list[dict[str, Any]]:
-        if not any((tmp_path / folder).glob("*.json")):
-            return []
-        kept = spark.read.schema("id long, old string, tag string, level int").json(str(tmp_path / folder))
-        found = [
-            {name: cell for name, cell in row.asDict().items() if cell is not None} for row in kept.collect()
+        # Not by Spark: while a query runs, it refuses a folder whose log of finished batches is not there yet.
+        lines = [
+            line for file in (tmp_path / folder).glob("*.json") for line in file.read_text().splitlines()
         ]
-        return sorted(found, key=lambda row: row["id"])
+        return sorted((json.loads(line) for line in lines), key=lambda row: row["id"])
 
     def to_json(frame: DataFrame, folder: str) -> Any:
         values = frame.drop(*[name for name in frame.columns if name.startswith("__")])
