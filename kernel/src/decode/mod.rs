@@ -1,6 +1,8 @@
 //! Entries of one topic partition to Arrow record batches of one fixed schema.
 
 mod avro;
+mod chunks;
+mod intake;
 mod json;
 mod json_values;
 mod messages;
@@ -17,6 +19,9 @@ use arrow_schema::{FieldRef, SchemaRef};
 use crate::entry::{Entry, EntryBatch};
 use crate::error::{KernelError, MessageRef, Result};
 use crate::select::Range;
+pub use chunks::{LostMessage, MissingChunks};
+pub use intake::IntakeOptions;
+use intake::{Intake, Taken};
 use messages::OpenEntry;
 use metadata_columns::{MetadataColumn, Row};
 use values::Values;
@@ -46,6 +51,8 @@ pub struct DecoderOptions {
     pub batch_rows: usize,
     /// Messages wanted.
     pub range: Range,
+    /// Chunked and encrypted messages.
+    pub intake: IntakeOptions,
 }
 
 /// Where an output column comes from.
@@ -62,6 +69,7 @@ pub struct Decoder {
     batch_rows: usize,
     range: Range,
     queue: VecDeque<Entry>,
+    intake: Intake,
     open: Option<OpenEntry>,
     rows: Vec<MessageRef>,
     weight: usize,
@@ -96,6 +104,7 @@ impl Decoder {
             batch_rows: rows,
             range: options.range,
             queue: VecDeque::new(),
+            intake: Intake::new(options.intake),
             open: None,
             rows: Vec::new(),
             weight: 0,
@@ -124,13 +133,14 @@ impl Decoder {
     }
 
     /// `batch_rows` rows (fewer when they weigh more than 256 MiB); with `flush` the remaining rows; `None`
-    /// when there are not enough. After an error every call repeats it.
+    /// when there are not enough, or an entry waits for what `wanted_data_keys` or `missing_chunks` name. After
+    /// an error every call repeats it.
     pub fn next_batch(&mut self, flush: bool) -> Result<Option<RecordBatch>> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
         let result = self.fill().and_then(|()| {
-            let ready = self.is_full() || (flush && !self.rows.is_empty());
+            let ready = self.is_full() || (flush && !self.intake.is_waiting() && !self.rows.is_empty());
             ready.then(|| self.finish()).transpose()
         });
         if let Err(error) = &result {
@@ -148,7 +158,14 @@ impl Decoder {
         while !self.is_full() {
             if self.open.is_none() {
                 let Some(entry) = self.queue.pop_front() else { return Ok(()) };
-                self.open = OpenEntry::open(entry, &self.range)?;
+                match self.intake.take(entry, &self.range)? {
+                    Taken::Messages(open) => self.open = Some(open),
+                    Taken::Nothing => {}
+                    Taken::Waiting(entry) => {
+                        self.queue.push_front(entry);
+                        return Ok(());
+                    }
+                }
             }
             let Some(mut open) = self.open.take() else { continue };
             let range = self.range;
@@ -164,6 +181,9 @@ impl Decoder {
     }
 
     fn append(&mut self, row: &Row<'_>) -> Result<()> {
+        if row.sealed && !self.values.takes_sealed() {
+            return Err(KernelError::payload("the message is still encrypted, so its value is not known"));
+        }
         self.values.append(row.payload, row.schema_version)?;
         for column in &mut self.columns {
             if let Column::Metadata(column) = column {

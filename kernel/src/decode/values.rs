@@ -72,6 +72,11 @@ impl Values {
         }
     }
 
+    /// Whether a payload that is still encrypted can be shown: as bytes, or not at all.
+    pub fn takes_sealed(&self) -> bool {
+        matches!(self, Self::Primitive(PrimitiveValues::Bytes(_) | PrimitiveValues::Skipped(_), _))
+    }
+
     /// Add one message; `None` is a null value.
     pub fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
         match self {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use _kernel::decode::{Decoder, DecoderOptions};
+use _kernel::decode::{Decoder, DecoderOptions, IntakeOptions};
 use _kernel::encode::{Encoder, EncoderOptions, Producer, SendFrames};
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::Result;
@@ -107,6 +107,7 @@ pub fn options(value_type: &str, value_fields: Vec<Field>) -> DecoderOptions {
         reader_document: None,
         batch_rows: 1000,
         range: Range::default(),
+        intake: IntakeOptions::default(),
     }
 }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from pyspark_pulsar._kernel import Decoder, KernelError
+from pyspark_pulsar.codec.intake import Intake, supply, tell_discarded, tell_lost
 from pyspark_pulsar.codec.kernel_errors import read_error, version_text
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.read_schema import ReadSchema
@@ -34,6 +35,7 @@ class EntryDecoder:
         batch_rows: int = DEFAULT_BATCH_ROWS,
         start: Position | None = None,
         end: Position | None = None,
+        intake: Intake | None = None,
     ) -> None:
         """`topic` is the full name without partition suffix, `partition` -1 when it is not partitioned.
 
@@ -44,6 +46,7 @@ class EntryDecoder:
         self._schema = schema
         self._full_name = topic if partition < 0 else f"{topic}-partition-{partition}"
         self._fetch_document = fetch_document
+        self._intake = intake or Intake()
         try:
             self._decoder = Decoder(
                 schema.output_schema,
@@ -55,6 +58,8 @@ class EntryDecoder:
                 batch_rows=batch_rows,
                 start=start,
                 end=end,
+                max_open_chunked=self._intake.max_open_chunked,
+                crypto_failure_action=self._intake.crypto_failure_action,
             )
         except KernelError as error:
             raise read_error(error, topic=self._full_name) from None
@@ -63,7 +68,7 @@ class EntryDecoder:
         """Take the entries over at once, and yield the full batches that they complete.
 
         Iterate to the end before the next call. Raises CorruptEntryError, DecodeError,
-        UnsupportedEntryError or SchemaError, naming the topic and the message.
+        UnsupportedEntryError, DecryptionError, DataLossError or SchemaError, naming the topic and the message.
         """
         try:
             unknown = self._decoder.unknown_versions(entries)
@@ -76,7 +81,8 @@ class EntryDecoder:
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Yield what remains after the last entries; the same errors as `decode`."""
-        return self._batches(flush=True)
+        yield from self._batches(flush=True)
+        tell_discarded(self._decoder, self._full_name)
 
     def _learn(self, version: bytes) -> None:
         document = self._schema.reader_document if version == b"" else self._fetch_document(version)
@@ -95,8 +101,11 @@ class EntryDecoder:
         while True:
             try:
                 batch = self._decoder.next_batch(flush)
+                supplied = batch is None and supply(self._decoder, self._intake, self._full_name)
             except KernelError as error:
                 raise read_error(error, topic=self._full_name) from None
-            if batch is None:
+            tell_lost(self._decoder, self._intake, self._full_name)
+            if batch is not None:
+                yield pa.record_batch(batch)
+            elif not supplied:
                 return
-            yield pa.record_batch(batch)

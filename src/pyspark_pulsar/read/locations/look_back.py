@@ -1,0 +1,94 @@
+"""Entries before an entry, further and further back, for the chunks of a message that began before a range.
+
+Executor only. A message's chunks mostly lie close together, so the reach grows from a few entries over the
+ledger to earlier ledgers. Their ids are not known; brokers begin at the next ledger there is when asked for
+one that is not, and so ids are halved in until an earlier ledger answers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator
+
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.connection import EntryBatch
+from pyspark_pulsar.client.consumer import subscribe
+from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded
+from pyspark_pulsar.message_id import EARLIEST, Position
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.locations.broker import BrokerEntries
+from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.topic import TopicPartition
+
+_FIRST_REACH = 16
+_GROWTH = 8
+# Chunks are as large as messages may be; more than these would only wait in memory.
+_PERMITS = 100
+_TAKE_SECONDS = 1.0
+
+
+def earlier_runs(
+    options: ReadOptions, partition: TopicPartition, ledger: int, entry: int, chunks: int
+) -> Generator[Iterator[EntryBatch], None, None]:
+    """Entries up to (ledger, entry), where the last of `chunks` chunks lies; see `codec.intake.Intake`.
+
+    A run may go on behind that entry. Never of the compacted view, in which the chunks of a message are
+    messages of one key. Raises the errors of `BrokerEntries`.
+    """
+    seconds = options.poll_timeout_ms / 1000
+    # Connections of its own: what waits for the split's consumer may fill the buffer of the split's connection.
+    with BrokerClient(options) as client:
+        reach = max(_FIRST_REACH, 2 * chunks)
+        for start in _LookBack(client, partition, seconds).starts(ledger, entry, reach):
+            split = Split(partition, start, Position(ledger, entry))
+            yield iter(BrokerEntries(client, split, permits=_PERMITS, poll_seconds=seconds))
+
+
+class _LookBack:
+    def __init__(self, client: BrokerClient, partition: TopicPartition, poll_seconds: float) -> None:
+        self._client = client
+        self._partition = partition
+        self._poll_seconds = poll_seconds
+
+    def starts(self, ledger: int, entry: int, reach: int) -> Iterator[Position]:
+        """Where to begin, later ones first; each lies before the one before it."""
+        while reach < entry:
+            yield Position(ledger, entry - reach)
+            reach *= _GROWTH
+        reached = Position(ledger, entry)
+        if entry > 0:
+            reached = Position(ledger, 0)
+            yield reached
+        step = 1
+        while step < ledger:
+            found = self._first_at(Position(ledger - step, 0))
+            if found < reached:
+                reached = found
+                yield reached
+            step *= 2
+        if self._first_at(EARLIEST) < reached:
+            yield EARLIEST
+
+    def _first_at(self, start: Position) -> Position:
+        """The first entry at `start` or behind it. There is one: the entry from which we look back."""
+        deadline = time.monotonic() + self._poll_seconds
+        while time.monotonic() < deadline:
+            found = self._client.retrying(lambda: self._one(start), self._poll_seconds)
+            if found is not None:
+                return found
+        raise DeadlineExceeded(
+            f"{self._partition}: expected a message at {start} or behind it, got none within "
+            f"{self._poll_seconds:.0f} s; raise pollTimeoutMs if the broker is slow"
+        )
+
+    def _one(self, start: Position) -> Position | None:
+        consumer = subscribe(self._client, self._partition.name, start)
+        try:
+            consumer.allow(1)
+            entries = consumer.take(_TAKE_SECONDS)
+        except ConnectionFailed:
+            self._client.forget_owner(self._partition.name)
+            raise
+        finally:
+            consumer.close()
+        return None if entries is None or entries.first is None else Position(*entries.first)
