@@ -63,6 +63,16 @@ class Admin:
         """Close the topic on its broker, with all its consumers and producers; the next lookup loads it."""
         self._must("PUT", _path("persistent", topic) + "/unload")
 
+    def truncate(self, topic: str) -> None:
+        """Remove all ledgers but the one that is written to."""
+        self._must("DELETE", _path("persistent", topic) + "/truncate")
+
+    def compact(self, topic: str) -> None:
+        """Compact the topic up to its present end, and wait until that is done."""
+        path = _path("persistent", topic) + "/compaction"
+        self._must("PUT", path)
+        await_true("compaction", lambda: self._must("GET", path)["status"] == "SUCCESS")
+
     def terminate(self, topic: str) -> None:
         """Let the topic take no more messages."""
         self._must("POST", _path("persistent", topic) + "/terminate")
