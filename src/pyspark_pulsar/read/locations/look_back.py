@@ -8,7 +8,8 @@ one that is not, and so ids are halved in until an earlier ledger answers.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.connection import EntryBatch
@@ -38,57 +39,60 @@ def earlier_runs(
     seconds = options.poll_timeout_ms / 1000
     # Connections of its own: what waits for the split's consumer may fill the buffer of the split's connection.
     with BrokerClient(options) as client:
-        reach = max(_FIRST_REACH, 2 * chunks)
-        for start in _LookBack(client, partition, seconds).starts(ledger, entry, reach):
+        first_at = partial(_first_at, client, partition, seconds)
+        for start in starts_before(ledger, entry, max(_FIRST_REACH, 2 * chunks), first_at):
             split = Split(partition, start, Position(ledger, entry))
             yield iter(BrokerEntries(client, split, permits=_PERMITS, poll_seconds=seconds))
 
 
-class _LookBack:
-    def __init__(self, client: BrokerClient, partition: TopicPartition, poll_seconds: float) -> None:
-        self._client = client
-        self._partition = partition
-        self._poll_seconds = poll_seconds
+def starts_before(
+    ledger: int, entry: int, reach: int, first_at: Callable[[Position], Position]
+) -> Iterator[Position]:
+    """Where to begin looking, each position before the one before it, the last before all entries.
 
-    def starts(self, ledger: int, entry: int, reach: int) -> Iterator[Position]:
-        """Where to begin, later ones first; each lies before the one before it."""
-        while reach < entry:
-            yield Position(ledger, entry - reach)
-            reach *= _GROWTH
-        reached = Position(ledger, entry)
-        if entry > 0:
-            reached = Position(ledger, 0)
+    `reach`: how many entries to go back at first. `first_at`: the first entry at a position or behind it.
+    """
+    while reach < entry:
+        yield Position(ledger, entry - reach)
+        reach *= _GROWTH
+    reached = Position(ledger, entry)
+    if entry > 0:
+        reached = Position(ledger, 0)
+        yield reached
+    step = 1
+    while step < ledger:
+        found = first_at(Position(ledger - step, 0))
+        if found < reached:
+            reached = found
             yield reached
-        step = 1
-        while step < ledger:
-            found = self._first_at(Position(ledger - step, 0))
-            if found < reached:
-                reached = found
-                yield reached
-            step *= 2
-        if self._first_at(EARLIEST) < reached:
-            yield EARLIEST
+        step *= 2
+    if first_at(EARLIEST) < reached:
+        yield EARLIEST
 
-    def _first_at(self, start: Position) -> Position:
-        """The first entry at `start` or behind it. There is one: the entry from which we look back."""
-        deadline = time.monotonic() + self._poll_seconds
-        while time.monotonic() < deadline:
-            found = self._client.retrying(lambda: self._one(start), self._poll_seconds)
-            if found is not None:
-                return found
-        raise DeadlineExceeded(
-            f"{self._partition}: expected a message at {start} or behind it, got none within "
-            f"{self._poll_seconds:.0f} s; raise pollTimeoutMs if the broker is slow"
-        )
 
-    def _one(self, start: Position) -> Position | None:
-        consumer = subscribe(self._client, self._partition.name, start)
-        try:
-            consumer.allow(1)
-            entries = consumer.take(_TAKE_SECONDS)
-        except ConnectionFailed:
-            self._client.forget_owner(self._partition.name)
-            raise
-        finally:
-            consumer.close()
-        return None if entries is None or entries.first is None else Position(*entries.first)
+def _first_at(
+    client: BrokerClient, partition: TopicPartition, poll_seconds: float, start: Position
+) -> Position:
+    """There is one: the entry from which we look back."""
+    deadline = time.monotonic() + poll_seconds
+    while time.monotonic() < deadline:
+        found = client.retrying(partial(_one, client, partition, start), poll_seconds)
+        if found is not None:
+            return found
+    raise DeadlineExceeded(
+        f"{partition}: expected a message at {start} or behind it, got none within {poll_seconds:.0f} s; raise "
+        f"pollTimeoutMs if the broker is slow"
+    )
+
+
+def _one(client: BrokerClient, partition: TopicPartition, start: Position) -> Position | None:
+    consumer = subscribe(client, partition.name, start)
+    try:
+        consumer.allow(1)
+        entries = consumer.take(_TAKE_SECONDS)
+    except ConnectionFailed:
+        client.forget_owner(partition.name)
+        raise
+    finally:
+        consumer.close()
+    return None if entries is None or entries.first is None else Position(*entries.first)
