@@ -271,3 +271,15 @@ fn a_message_of_one_chunk_is_a_plain_message() {
     let (rows, _, _) = read(&[chunk_of("a", 0, 1, 2, b"hi")], 0, 1, 10);
     assert_eq!(rows, [(0, "hi".to_owned())]);
 }
+
+#[test]
+fn the_next_range_begins_without_chunks() {
+    let mut decoder = decoder(0, 9, 10);
+    decoder.push(&mut at(&[(0, chunk("a", 0)), (1, chunk("a", 1))]));
+    assert!(drain(&mut decoder).unwrap().is_empty());
+    // Another partition, whose producer gives out the same names.
+    decoder.rewind(4, Range::default()).unwrap();
+    decoder.push(&mut at(&[(5, chunk("a", 2))]));
+    assert!(drain(&mut decoder).unwrap().is_empty());
+    assert_eq!(decoder.missing_chunks().unwrap().at.entry, 5);
+}

@@ -2,7 +2,7 @@
 
 mod common;
 
-use _kernel::decode::{Decoder, IntakeOptions};
+use _kernel::decode::{BadRows, Decoder, IntakeOptions};
 use _kernel::encryption::OnFailure;
 use _kernel::error::{ErrorKind, MessageRef, Result};
 use _kernel::select::Range;
@@ -257,4 +257,40 @@ fn reads_what_java_encrypted() {
             assert_eq!(value.as_deref(), Some(long.as_str()), "{kind}");
         }
     }
+}
+
+#[test]
+fn a_consumed_message_without_a_bytes_value_is_a_bad_row() {
+    let fields =
+        vec![Field::new("value", DataType::Utf8, true), Field::new("_corrupt", DataType::Binary, true)];
+    for (bad_rows, expected) in [(BadRows::Null, 2), (BadRows::Drop, 1)] {
+        let mut options = options("string", fields.clone());
+        options.intake.on_crypto_failure = OnFailure::Consume;
+        options.bad_rows = bad_rows;
+        options.corrupt_column = Some("_corrupt".to_owned());
+        let mut decoder = Decoder::new(options).unwrap();
+        let batch = &decode(&mut decoder, &[sealed_batch(&["a"], 2), batched_entry(1)], no_key).unwrap()[0];
+        assert_eq!(batch.num_rows(), expected);
+        assert_eq!(strings(batch, "value").last().unwrap().as_deref(), Some("m0"));
+        assert_eq!(decoder.bad_rows().rows, 1);
+        let first = decoder.bad_rows().first.clone().unwrap();
+        assert!(first.message.ends_with("its value is not known"), "{first}");
+        if bad_rows == BadRows::Null {
+            assert_eq!(strings(batch, "value")[0], None);
+            let corrupt = batch.column_by_name("_corrupt").unwrap().as_binary::<i32>();
+            assert_eq!(corrupt.value(0), seal(&batch_payload(2)));
+        }
+    }
+}
+
+#[test]
+fn the_next_range_begins_without_keys() {
+    let mut decoder = decoder(OnFailure::Discard, "string");
+    let data = [sealed_batch(&["a"], 2)];
+    assert_eq!(decode(&mut decoder, &data, |_| Ok(KEY.to_vec())).unwrap()[0].num_rows(), 2);
+    decoder.rewind(3, Range::default()).unwrap();
+    assert!(decode(&mut decoder, &data, no_key).unwrap().is_empty());
+    assert_eq!(decoder.discarded(), 1);
+    decoder.rewind(3, Range::default()).unwrap();
+    assert_eq!(decoder.discarded(), 0);
 }

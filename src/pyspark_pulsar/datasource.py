@@ -37,7 +37,7 @@ class PulsarDataSource(Shipped, DataSource):
         return "pulsar"
 
     def schema(self) -> StructType:
-        """The value columns of the topics' schema, then six metadata columns."""
+        """What option `columns` names; else the value columns of the topics' schema, then metadata columns."""
         from pyspark_pulsar.read.source_schema import resolve_source_schema
         from pyspark_pulsar.schema.spark import spark_schema
 
@@ -103,11 +103,13 @@ class PulsarDataSource(Shipped, DataSource):
         return parse_options(ReadOptions, self.options)
 
     def _read_schema(self, options: ReadOptions, schema: StructType) -> ReadSchema:
-        from pyspark_pulsar.read.source_schema import resolve_source_schema, restrict_to
+        from pyspark_pulsar.read.source_schema import resolve_source_schema
         from pyspark_pulsar.schema.spark import arrow_schema
 
-        resolved = self._resolved or resolve_source_schema(options)
-        return restrict_to(resolved, arrow_schema(schema))
+        wanted = arrow_schema(schema)
+        if self._resolved is not None and wanted.equals(self._resolved.output_schema):
+            return self._resolved
+        return resolve_source_schema(options, wanted)
 
 
 def register(spark: SparkSession) -> None:

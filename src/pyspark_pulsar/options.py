@@ -17,6 +17,8 @@ from pyspark_pulsar.errors import OptionError
 
 T = TypeVar("T", bound="ConnectionOptions")
 
+_PROTOBUF_MESSAGE = "Full name of the message in `protobufDescriptorFile`, such as `shop.v1.Order`."
+
 # Spark hands its own options of a streaming query over with ours.
 _OPTIONS_OF_SPARK = frozenset({"checkpointlocation", "queryname"})
 
@@ -90,11 +92,11 @@ def _choice(*choices: str) -> Callable[[str], str]:
     return parse
 
 
-def _truth(value: str) -> bool:
-    try:
-        return {"true": True, "false": False}[value.strip().lower()]
-    except KeyError:
-        raise ValueError("true or false") from None
+def _yes_or_no(value: str) -> bool:
+    text = value.strip().lower()
+    if text not in ("true", "false"):
+        raise ValueError("true or false")
+    return text == "true"
 
 
 def _paths_by_name(value: str) -> tuple[tuple[str, str], ...]:
@@ -169,6 +171,33 @@ class ReadOptions(ConnectionOptions):
         "Batch only: `latest` (default), or JSON as in `startingOffsets`, exclusive.",
         default=None,
     )
+    columns: tuple[str, ...] | None = _option(
+        "columns",
+        _names,
+        "The columns to read, in this order; `*` stands for all value columns. What is not named is not decoded. "
+        "Default: all value columns and six metadata columns.",
+        default=None,
+    )
+    mode: str = _option(
+        "mode",
+        _choice("FAILFAST", "PERMISSIVE", "DROPMALFORMED"),
+        "What to do with a message whose value does not decode: fail, give a row without a value and with the "
+        "message's bytes in the column of `columnNameOfCorruptRecord`, or leave it out. Damaged entries always fail.",
+        default="FAILFAST",
+    )
+    corrupt_column: str = _option(
+        "columnNameOfCorruptRecord",
+        _text,
+        "Name of the column that `mode=PERMISSIVE` adds for the bytes of messages that do not decode.",
+        default="_corrupt_record",
+    )
+    different_schemas: bool = _option(
+        "allowDifferentTopicSchemas",
+        _yes_or_no,
+        "Read topics of different schemas together: one column `value` with the message's bytes, and "
+        "`__schemaVersion` among the default columns.",
+        default=False,
+    )
     batch_rows: int = _option(
         "batchRows",
         _whole(1, 1_000_000),
@@ -190,7 +219,7 @@ class ReadOptions(ConnectionOptions):
     )
     read_compacted: bool = _option(
         "readCompacted",
-        _truth,
+        _yes_or_no,
         "Read the compacted view of the topic: of each key the latest message, as far as the topic is "
         "compacted, and all messages behind that.",
         default=False,
@@ -228,8 +257,18 @@ class ReadOptions(ConnectionOptions):
         aliases=("pulsar.reader.cryptoFailureAction",),
     )
 
+    protobuf_descriptor_file: str | None = _option(
+        "protobufDescriptorFile",
+        _text,
+        "Path on the driver of a file of `protoc --include_imports --descriptor_set_out`: what the messages of a "
+        "topic with a `PROTOBUF` schema are, or of one without schema.",
+        default=None,
+    )
+    protobuf_message: str | None = _option("protobufMessage", _text, _PROTOBUF_MESSAGE, default=None)
+
     def __post_init__(self) -> None:
         _exactly_one(self, ("topic", "topics", "topics_pattern"))
+        _both_or_none(self, ("protobuf_descriptor_file", "protobuf_message"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,8 +278,15 @@ class WriteOptions(ConnectionOptions):
     topic: str = _option("topic", _text, "The topic to write to.")
     value_format: str | None = _option(
         "valueFormat",
-        _choice("avro", "json"),
-        "Schema to register for rows when the topic has none: `avro` (default) or `json`.",
+        _choice("avro", "json", "protobuf"),
+        "Schema to register for rows when the topic has none: `avro` (default), `json` or `protobuf`.",
+        default=None,
+    )
+    key_value_encoding: str | None = _option(
+        "keyValueEncoding",
+        _choice("inline", "separated"),
+        "Register the columns `key` and `value` as a KEY_VALUE schema when the topic has none: `inline` writes "
+        "both into the payload, `separated` makes `key` the message's key. Structs are records in `valueFormat`.",
         default=None,
     )
     compression_type: str = _option(
@@ -273,6 +319,17 @@ class WriteOptions(ConnectionOptions):
         "How long a sent entry may stay unconfirmed before the task fails, reconnects included, in milliseconds.",
         default=30_000,
     )
+    protobuf_descriptor_file: str | None = _option(
+        "protobufDescriptorFile",
+        _text,
+        "Path on the driver of a file of `protoc --include_imports --descriptor_set_out`: what the messages of a "
+        "topic with a `PROTOBUF` schema are; registered as `PROTOBUF_NATIVE` where the topic has no schema.",
+        default=None,
+    )
+    protobuf_message: str | None = _option("protobufMessage", _text, _PROTOBUF_MESSAGE, default=None)
+
+    def __post_init__(self) -> None:
+        _both_or_none(self, ("protobuf_descriptor_file", "protobuf_message"))
 
 
 def option_fields(scope: type[ConnectionOptions]) -> dict[str, OptionField]:
@@ -324,3 +381,11 @@ def _exactly_one(options: ConnectionOptions, names: Iterable[str]) -> None:
     if len(given) != 1:
         found = "none of them" if not given else " and ".join(given)
         raise OptionError(f"expected exactly one of the options {', '.join(keys)}, got {found}")
+
+
+def _both_or_none(options: ConnectionOptions, names: Iterable[str]) -> None:
+    table = option_fields(type(options))
+    missing = [table[name].key for name in names if getattr(options, name) is None]
+    given = [table[name].key for name in names if getattr(options, name) is not None]
+    if missing and given:
+        raise OptionError(f"expected the option {missing[0]} beside {given[0]}, got {given[0]} alone")

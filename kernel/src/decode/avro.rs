@@ -8,11 +8,10 @@ use arrow_avro::schema::{AvroSchema, Fingerprint, FingerprintAlgorithm, SchemaSt
 use arrow_schema::{ArrowError, DataType, FieldRef, Schema};
 use arrow_select::{concat::concat, take::take};
 
-use super::payloads::Payloads;
 use crate::conform::{conform, conform_type};
 use crate::document::AvroType;
 use crate::document_names::{comparable_documents, project};
-use crate::error::{ErrorKind, KernelError, MessageRef, Result};
+use crate::error::{ErrorKind, KernelError, Result};
 
 /// The value columns of Avro messages under construction.
 pub struct AvroValues {
@@ -23,12 +22,10 @@ pub struct AvroValues {
     writers: Vec<Writer>,
     /// Per row the writer and the index among its datums; `None` for a null value.
     rows: Vec<Option<(usize, u32)>>,
-    payloads: Payloads,
 }
 
 /// The decoder of one schema version.
 struct Writer {
-    document: String,
     decoder: DatumDecoder,
     decoded: u32,
 }
@@ -58,7 +55,6 @@ impl AvroValues {
             versions: HashMap::new(),
             writers: Vec::new(),
             rows: Vec::new(),
-            payloads: Payloads::default(),
         })
     }
 
@@ -70,7 +66,7 @@ impl AvroValues {
         AvroType::parse(document)?.fields()?;
         let decoder = build(document, &self.reader, self.batch_rows)?;
         self.versions.insert(version.to_vec(), self.writers.len());
-        self.writers.push(Writer { document: document.to_owned(), decoder, decoded: 0 });
+        self.writers.push(Writer { decoder, decoded: 0 });
         Ok(())
     }
 
@@ -92,14 +88,13 @@ impl AvroValues {
             )));
         };
         decode_one(&mut writer.decoder, payload)?;
-        self.payloads.push(self.rows.len(), payload);
         self.rows.push(Some((index, writer.decoded)));
         writer.decoded += 1;
         Ok(())
     }
 
-    /// The columns so far; starts new ones. `at` names the rows' messages.
-    pub fn finish(&mut self, at: &[MessageRef]) -> Result<Vec<ArrayRef>> {
+    /// The columns so far; starts new ones.
+    pub fn finish(&mut self) -> Result<Vec<ArrayRef>> {
         let mut parts = Vec::new();
         let mut offsets = vec![0u32; self.writers.len()];
         let mut offset = 0;
@@ -110,12 +105,13 @@ impl AvroValues {
             match decoded.and_then(|batch| columns_of(&self.columns, batch)) {
                 Ok(Some(columns)) => parts.push(columns),
                 Ok(None) => {}
-                Err(error) => return Err(self.blame(at, &error)),
+                Err(e) => {
+                    return Err(KernelError::payload(format!("the Avro does not fit its schema: {e}")));
+                }
             }
         }
         let columns = self.assemble(parts, &offsets).map_err(|e| KernelError::payload(e.to_string()))?;
         self.rows.clear();
-        self.payloads.clear();
         Ok(columns)
     }
 
@@ -136,20 +132,6 @@ impl AvroValues {
             }
         };
         self.columns.iter().enumerate().map(assemble_one).collect()
-    }
-
-    fn blame(&self, at: &[MessageRef], error: &ArrowError) -> KernelError {
-        let fallback = KernelError::payload(format!("the Avro does not fit its schema: {error}"));
-        self.payloads.blame(at, fallback, |row, payload| {
-            let writer = self.rows.get(row).copied().flatten().and_then(|(i, _)| self.writers.get(i));
-            let Some(writer) = writer else { return Ok(()) };
-            let mut decoder = build(&writer.document, &self.reader, 1)?;
-            decode_one(&mut decoder, payload)?;
-            let decoded = decoder.flush().map_err(ArrowError::from);
-            let fits = decoded.and_then(|batch| columns_of(&self.columns, batch));
-            fits.map(|_| ())
-                .map_err(|e| KernelError::payload(format!("the Avro does not fit its schema: {e}")))
-        })
     }
 }
 

@@ -70,6 +70,11 @@ impl Intake {
         Self { options, keys: Keyring::default(), chunks, need: None, discarded: 0 }
     }
 
+    /// Forget all keys and chunks, since the range of another reader comes.
+    pub fn rewind(&mut self) {
+        *self = Self::new(self.options);
+    }
+
     /// Whether an entry waits.
     pub fn is_waiting(&self) -> bool {
         self.need.is_some()

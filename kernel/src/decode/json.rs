@@ -13,9 +13,8 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, Schema
 use arrow_select::take::take;
 
 use super::json_values::PulsarValues;
-use super::payloads::Payloads;
 use crate::conform::{conform, conform_type};
-use crate::error::{KernelError, MessageRef, Result};
+use crate::error::{KernelError, Result};
 
 /// The value columns of JSON messages under construction.
 pub struct JsonValues {
@@ -23,8 +22,6 @@ pub struct JsonValues {
     physical: SchemaRef,
     /// Output fields, and the type their document gives them.
     columns: Vec<(FieldRef, DataType)>,
-    batch_rows: usize,
-    payloads: Payloads,
     /// Per row its index among the decoded objects; `None` for a null value.
     rows: Vec<Option<u32>>,
     decoded: u32,
@@ -44,15 +41,7 @@ impl JsonValues {
         }
         let physical = Arc::new(Schema::new(physical));
         let decoder = build(&physical, batch_rows)?;
-        Ok(Self {
-            decoder,
-            physical,
-            columns,
-            batch_rows,
-            payloads: Payloads::default(),
-            rows: Vec::new(),
-            decoded: 0,
-        })
+        Ok(Self { decoder, physical, columns, rows: Vec::new(), decoded: 0 })
     }
 
     /// Add one message; `None` is a null value.
@@ -62,19 +51,16 @@ impl JsonValues {
             return Ok(());
         };
         decode_one(&mut self.decoder, payload)?;
-        self.payloads.push(self.rows.len(), payload);
         self.rows.push(Some(self.decoded));
         self.decoded += 1;
         Ok(())
     }
 
-    /// The columns so far; starts new ones. `at` names the rows' messages.
-    pub fn finish(&mut self, at: &[MessageRef]) -> Result<Vec<ArrayRef>> {
+    /// The columns so far; starts new ones.
+    pub fn finish(&mut self) -> Result<Vec<ArrayRef>> {
         let decoded = self.decoder.flush().and_then(|batch| self.columns_of(batch));
-        let columns = match decoded {
-            Ok(columns) => columns,
-            Err(error) => return Err(self.blame(at, &error)),
-        };
+        let columns =
+            decoded.map_err(|e| KernelError::payload(format!("the JSON does not fit its schema: {e}")))?;
         let columns = if self.rows.iter().all(Option::is_some) {
             columns
         } else {
@@ -82,7 +68,6 @@ impl JsonValues {
             let spread = columns.iter().map(|column| take(column, &indices, None));
             spread.collect::<std::result::Result<_, _>>().map_err(|e| KernelError::payload(e.to_string()))?
         };
-        self.payloads.clear();
         self.rows.clear();
         self.decoded = 0;
         Ok(columns)
@@ -92,18 +77,6 @@ impl JsonValues {
         let batch = batch.unwrap_or_else(|| RecordBatch::new_empty(self.physical.clone()));
         let pairs = batch.columns().iter().zip(&self.columns);
         pairs.map(|(array, (field, declared))| conform(&conform_type(array, declared)?, field)).collect()
-    }
-
-    fn blame(&self, at: &[MessageRef], error: &ArrowError) -> KernelError {
-        let fallback = KernelError::payload(format!("the JSON does not fit its schema: {error}"));
-        self.payloads.blame(at, fallback, |_, payload| {
-            let mut decoder = build(&self.physical, self.batch_rows)?;
-            decode_one(&mut decoder, payload)?;
-            let decoded = decoder.flush().and_then(|batch| self.columns_of(batch));
-            decoded
-                .map(|_| ())
-                .map_err(|e| KernelError::payload(format!("the JSON does not fit its schema: {e}")))
-        })
     }
 }
 

@@ -5,26 +5,33 @@ mod chunks;
 mod intake;
 mod json;
 mod json_values;
+mod key_value;
 mod messages;
 mod metadata_columns;
 mod payloads;
 pub mod primitive;
+mod protobuf;
+mod value_columns;
 mod values;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::{FieldRef, SchemaRef};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::{Field, FieldRef, SchemaRef};
+use arrow_select::filter::filter_record_batch;
 
 use crate::entry::{Entry, EntryBatch};
 use crate::error::{KernelError, MessageRef, Result};
+use crate::payload_schema::PayloadSchema;
 use crate::select::Range;
 pub use chunks::{LostMessage, MissingChunks};
 pub use intake::IntakeOptions;
 use intake::{Intake, Taken};
 use messages::OpenEntry;
 use metadata_columns::{MetadataColumn, Row};
-use values::Values;
+pub use value_columns::{BadRowCount, BadRows};
+use value_columns::{FinishedValues, ValueColumns};
 
 /// A batch also closes when its rows weigh this much: 32-bit offsets must not overflow, and memory is
 /// bounded by bytes where messages are large.
@@ -41,36 +48,42 @@ pub struct DecoderOptions {
     pub topic: String,
     /// Partition of the topic, -1 when not partitioned.
     pub partition: i32,
-    /// Name of the value's type.
-    pub value_type: String,
-    /// Fields as their document describes them, for json and avro.
-    pub value_schema: Option<SchemaRef>,
-    /// Avro document to resolve to, for avro.
-    pub reader_document: Option<String>,
+    /// The value; messages of other versions are resolved to its document.
+    pub value: PayloadSchema,
     /// Rows of a full batch.
     pub batch_rows: usize,
     /// Messages wanted.
     pub range: Range,
     /// Chunked and encrypted messages.
     pub intake: IntakeOptions,
+    /// What to do with messages whose value does not decode.
+    pub bad_rows: BadRows,
+    /// Name of the output column that holds the payloads of such messages.
+    pub corrupt_column: Option<String>,
 }
 
 /// Where an output column comes from.
 enum Column {
     Value(usize),
     Metadata(MetadataColumn),
+    /// The payloads of bad rows.
+    Corrupt,
 }
 
 /// Decodes entries in the order in which they are pushed.
 pub struct Decoder {
     schema: SchemaRef,
     columns: Vec<Column>,
-    values: Values,
+    values: ValueColumns,
+    topic: String,
+    drops_bad_rows: bool,
     batch_rows: usize,
     range: Range,
     queue: VecDeque<Entry>,
     intake: Intake,
     open: Option<OpenEntry>,
+    /// Where a message is put together that does not lie in one piece.
+    joined: Vec<u8>,
     rows: Vec<MessageRef>,
     weight: usize,
     failed: Option<KernelError>,
@@ -90,31 +103,62 @@ impl Decoder {
         for field in options.output_schema.fields() {
             columns.push(match MetadataColumn::new(field.name(), &options.topic, options.partition) {
                 Some(column) => Column::Metadata(column),
+                None if Some(field.name()) == options.corrupt_column.as_ref() => Column::Corrupt,
                 None => {
                     value_fields.push(field.clone());
                     Column::Value(value_fields.len() - 1)
                 }
             });
         }
-        let values = Values::new(&options, value_fields)?;
+        let values = ValueColumns::new(&options, value_fields)?;
         Ok(Self {
             schema: options.output_schema,
             columns,
-            values,
+            topic: options.topic,
+            drops_bad_rows: options.bad_rows == BadRows::Drop,
             batch_rows: rows,
             range: options.range,
+            values,
             queue: VecDeque::new(),
             intake: Intake::new(options.intake),
             open: None,
+            joined: Vec::new(),
             rows: Vec::new(),
             weight: 0,
             failed: None,
         })
     }
 
-    /// Make a schema version known; only avro needs it.
-    pub fn add_writer_schema(&mut self, version: &[u8], document: &str) -> Result<()> {
-        self.values.add_version(version, document)
+    /// Make a schema version known; only avro and key_value need it.
+    pub fn add_writer_schema(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
+        self.values.add_version(version, written)
+    }
+
+    /// Make every message of this version a bad row, since it cannot be decoded; `why` says so in errors.
+    pub fn refuse_version(&mut self, version: &[u8], why: &str) {
+        self.values.refuse_version(version, why);
+    }
+
+    /// Messages that did not decode, of the batches so far.
+    pub fn bad_rows(&self) -> &BadRowCount {
+        self.values.bad_rows()
+    }
+
+    /// Decode another range next, of this or another partition of the topic. Raises "schema" unless every
+    /// row of the present range was handed out.
+    pub fn rewind(&mut self, partition: i32, range: Range) -> Result<()> {
+        if self.failed.is_some() || !self.queue.is_empty() || self.open.is_some() || !self.rows.is_empty() {
+            return Err(KernelError::schema("a decoder that is still in its range cannot take another one"));
+        }
+        for (column, field) in self.columns.iter_mut().zip(self.schema.fields()) {
+            if let Some(anew) = MetadataColumn::new(field.name(), &self.topic, partition) {
+                *column = Column::Metadata(anew);
+            }
+        }
+        self.range = range;
+        self.intake.rewind();
+        self.values.reset_count();
+        Ok(())
     }
 
     /// Versions in `entries` that `add_writer_schema` must be called with before `push`.
@@ -139,14 +183,25 @@ impl Decoder {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
-        let result = self.fill().and_then(|()| {
-            let ready = self.is_full() || (flush && !self.intake.is_waiting() && !self.rows.is_empty());
-            ready.then(|| self.finish()).transpose()
-        });
+        let result = self.decode_next(flush);
         if let Err(error) = &result {
             self.failed = Some(error.clone());
         }
         result
+    }
+
+    fn decode_next(&mut self, flush: bool) -> Result<Option<RecordBatch>> {
+        loop {
+            self.fill()?;
+            let ready = self.is_full() || (flush && !self.intake.is_waiting() && !self.rows.is_empty());
+            if !ready {
+                return Ok(None);
+            }
+            let batch = self.finish()?;
+            if batch.num_rows() > 0 {
+                return Ok(Some(batch));
+            }
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -181,10 +236,12 @@ impl Decoder {
     }
 
     fn append(&mut self, row: &Row<'_>) -> Result<()> {
-        if row.sealed && !self.values.takes_sealed() {
-            return Err(KernelError::payload("the message is still encrypted, so its value is not known"));
+        if row.sealed {
+            self.values.append_sealed(row.payload)?;
+        } else {
+            let payload = self.values.payload(row, &mut self.joined)?;
+            self.values.append(payload, row.schema_version)?;
         }
-        self.values.append(row.payload, row.schema_version)?;
         for column in &mut self.columns {
             if let Column::Metadata(column) = column {
                 column.append(row)?;
@@ -196,22 +253,41 @@ impl Decoder {
     }
 
     fn finish(&mut self) -> Result<RecordBatch> {
+        let rows = self.rows.len();
         let values = self.values.finish(&self.rows)?;
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for (column, field) in self.columns.iter_mut().zip(self.schema.fields()) {
-            arrays.push(match column {
-                Column::Metadata(column) => column.finish(field)?,
-                Column::Value(index) => values
-                    .get(*index)
-                    .cloned()
-                    .ok_or_else(|| KernelError::schema(format!("column {} was not decoded", field.name())))?,
-            });
+            arrays.push(column.finish(&values, field, rows)?);
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(self.rows.len()));
-        let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
-            .map_err(|e| KernelError::schema(format!("the output schema cannot be produced: {e}")))?;
         self.rows.clear();
         self.weight = 0;
-        Ok(batch)
+        let unusable = |e| KernelError::schema(format!("the output schema cannot be produced: {e}"));
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch =
+            RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(unusable)?;
+        match values.bad {
+            Some(bad) if self.drops_bad_rows => {
+                let good: BooleanArray = (0..rows).map(|row| Some(bad.is_null(row))).collect();
+                filter_record_batch(&batch, &good).map_err(unusable)
+            }
+            _ => Ok(batch),
+        }
+    }
+}
+
+impl Column {
+    fn finish(&mut self, values: &FinishedValues, field: &Field, rows: usize) -> Result<ArrayRef> {
+        match self {
+            Self::Metadata(column) => column.finish(field),
+            Self::Value(index) => values
+                .columns
+                .get(*index)
+                .cloned()
+                .ok_or_else(|| KernelError::schema(format!("column {} was not decoded", field.name()))),
+            Self::Corrupt => match &values.bad {
+                Some(payloads) => Ok(Arc::new(payloads.clone())),
+                None => Ok(new_null_array(field.data_type(), rows)),
+            },
+        }
     }
 }

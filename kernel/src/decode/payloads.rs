@@ -1,46 +1,65 @@
-//! The payloads behind an unfinished batch, kept to find the one that a batch-wise decoder choked on.
+//! The payloads behind an unfinished batch, kept to decode them once more when the batch fails.
 
-use crate::error::{KernelError, MessageRef, Result};
-
-/// Payload bytes in row order; a null value has none.
+/// Payload bytes and schema versions in row order; a null value has no bytes.
 #[derive(Debug, Default)]
 pub struct Payloads {
     bytes: Vec<u8>,
-    /// Row of the batch and end offset in `bytes`.
-    ends: Vec<(usize, usize)>,
+    rows: Vec<Kept>,
+    /// Distinct versions, in order of first sight.
+    versions: Vec<Vec<u8>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    /// End offset in `bytes`.
+    end: usize,
+    is_null: bool,
+    /// Index in `versions`.
+    version: usize,
 }
 
 impl Payloads {
-    /// Keep the payload of row `row`.
-    pub fn push(&mut self, row: usize, payload: &[u8]) {
-        self.bytes.extend_from_slice(payload);
-        self.ends.push((row, self.bytes.len()));
+    /// Keep the next row's payload.
+    pub fn push(&mut self, payload: Option<&[u8]>, version: &[u8]) {
+        self.bytes.extend_from_slice(payload.unwrap_or_default());
+        let version = self.index_of(version);
+        self.rows.push(Kept { end: self.bytes.len(), is_null: payload.is_none(), version });
     }
 
-    /// Forget all, keeping the memory.
+    /// Rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The payload of a row; `None` for a null value.
+    pub fn payload(&self, row: usize) -> Option<&[u8]> {
+        let kept = self.rows.get(row).filter(|kept| !kept.is_null)?;
+        let start =
+            row.checked_sub(1).and_then(|before| self.rows.get(before)).map_or(0, |before| before.end);
+        self.bytes.get(start..kept.end)
+    }
+
+    /// The schema version of a row.
+    pub fn version(&self, row: usize) -> &[u8] {
+        let version = self.rows.get(row).and_then(|kept| self.versions.get(kept.version));
+        version.map_or(&[], Vec::as_slice)
+    }
+
+    /// Forget all rows, keeping the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
-        self.ends.clear();
+        self.rows.clear();
+        self.versions.clear();
     }
 
-    /// Replay one by one until `decode` fails, and name that message; `fallback` when none does.
-    pub fn blame(
-        &self,
-        rows: &[MessageRef],
-        fallback: KernelError,
-        mut decode: impl FnMut(usize, &[u8]) -> Result<()>,
-    ) -> KernelError {
-        let mut start = 0;
-        for &(row, end) in &self.ends {
-            let payload = self.bytes.get(start..end).unwrap_or_default();
-            start = end;
-            if let Err(error) = decode(row, payload) {
-                return match rows.get(row) {
-                    Some(at) => error.at(*at),
-                    None => error,
-                };
-            }
+    fn index_of(&mut self, version: &[u8]) -> usize {
+        // Neighbours mostly share their version, and a batch holds few.
+        let last = self.rows.last().map(|kept| kept.version);
+        let same = |index: &usize| self.versions.get(*index).is_some_and(|known| known == version);
+        if let Some(index) = last.filter(same).or_else(|| self.versions.iter().position(|v| v == version)) {
+            return index;
         }
-        fallback
+        self.versions.push(version.to_vec());
+        self.versions.len() - 1
     }
 }

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from pyspark_pulsar._kernel import Decoder, KernelError
+from pyspark_pulsar.codec.decoder_pool import DECODERS
 from pyspark_pulsar.codec.intake import Intake, supply, tell_discarded, tell_lost
-from pyspark_pulsar.codec.kernel_errors import read_error, version_text
-from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.codec.kernel_errors import read_error, version_error, version_text
+from pyspark_pulsar.errors import PulsarError, SchemaError
+from pyspark_pulsar.schema.info import SchemaInfo
+from pyspark_pulsar.schema.payload import PayloadSchema, payload_schema, written_schema
+from pyspark_pulsar.schema.primitive import RECORD_TYPES
 from pyspark_pulsar.schema.read_schema import ReadSchema
 
 if TYPE_CHECKING:
     from pyspark_pulsar._kernel import EntryBatch, Position
 
 DEFAULT_BATCH_ROWS: Final = 16384
+
+_BAD_ROWS: Final = {"FAILFAST": "fail", "PERMISSIVE": "null", "DROPMALFORMED": "drop"}
+_DONE: Final = {"PERMISSIVE": "have no value", "DROPMALFORMED": "were left out"}
+
+_log: Final = logging.getLogger(__name__)
 
 
 class EntryDecoder:
@@ -31,33 +41,49 @@ class EntryDecoder:
         *,
         topic: str,
         partition: int,
-        fetch_document: Callable[[bytes], str | None],
+        fetch_schema: Callable[[bytes], SchemaInfo | None],
         batch_rows: int = DEFAULT_BATCH_ROWS,
         start: Position | None = None,
         end: Position | None = None,
+        mode: str = "FAILFAST",
+        service_url: str | None = None,
         intake: Intake | None = None,
     ) -> None:
         """`topic` is the full name without partition suffix, `partition` -1 when it is not partitioned.
 
-        `fetch_document` is asked at most once per Avro schema version, between batches, for the document
-        that the registry holds under it, and answers None when it holds none. `start` is inclusive, `end`
-        exclusive; rows outside are dropped. Raises SchemaError.
+        `fetch_schema` is asked at most once per schema version, between batches, for the schema that the
+        registry holds under it, and answers None when it holds none. `start` is inclusive, `end` exclusive;
+        rows outside are dropped. `mode` says what becomes of a message that does not decode (option `mode`).
+        With `service_url`, which says whose topic it is, the kernel's decoder that an earlier split of the same
+        query left behind in this process goes on. Raises SchemaError.
         """
         self._schema = schema
+        self._mode = mode
         self._full_name = topic if partition < 0 else f"{topic}-partition-{partition}"
-        self._fetch_document = fetch_document
         self._intake = intake or Intake()
+        self._fetch_schema = fetch_schema
+        self._key: Hashable = service_url and (
+            service_url,
+            topic,
+            schema,
+            batch_rows,
+            mode,
+            *self._intake.settings,
+        )
+        resting = DECODERS.take(self._key) if self._key else None
         try:
-            self._decoder = Decoder(
+            if resting is not None:
+                resting.rewind(partition, start, end)
+            self._decoder = resting or Decoder(
                 schema.output_schema,
                 topic=topic,
                 partition=partition,
-                value_type=schema.value_type,
-                value_schema=schema.value_schema,
-                reader_document=schema.reader_document,
+                value=schema.value,
                 batch_rows=batch_rows,
                 start=start,
                 end=end,
+                bad_rows=_BAD_ROWS[mode],
+                corrupt_column=schema.corrupt_column,
                 max_open_chunked=self._intake.max_open_chunked,
                 crypto_failure_action=self._intake.crypto_failure_action,
             )
@@ -80,22 +106,57 @@ class EntryDecoder:
         return self._batches(flush=False)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """Yield what remains after the last entries; the same errors as `decode`."""
+        """Yield what remains after the last entries; the same errors as `decode`. Logs how many messages were
+        bad, and leaves the kernel's decoder to the next split."""
         yield from self._batches(flush=True)
+        self._tell_bad_rows()
         tell_discarded(self._decoder, self._full_name)
+        if self._key:
+            DECODERS.give_back(self._key, self._decoder)
 
     def _learn(self, version: bytes) -> None:
-        document = self._schema.reader_document if version == b"" else self._fetch_document(version)
-        if document is None:
+        """Raises SchemaError for a version that is lost or does not resolve; or makes its messages bad rows."""
+        try:
+            self._add(version)
+        except SchemaError as fault:
+            if self._mode == "FAILFAST":
+                raise
+            self._decoder.refuse_version(version, str(fault))
+
+    def _add(self, version: bytes) -> None:
+        written = self._written(version) if version else self._unnamed()
+        try:
+            self._decoder.add_writer_schema(version, written)
+        except KernelError as error:
+            reader = self._schema.info
+            raise version_error(error, topic=self._full_name, version=version, reader=reader) from None
+
+    def _written(self, version: bytes) -> PayloadSchema:
+        info = self._fetch_schema(version)
+        if info is None:
             raise SchemaError(
                 f"topic {self._full_name}: expected the registry to hold schema version "
                 f"{version_text(version)}, which messages name, got none; register the schema "
-                "again, or start the read behind them"
+                "again, start the read behind them, or read around them with mode=PERMISSIVE"
             )
-        try:
-            self._decoder.add_writer_schema(version, document)
-        except KernelError as error:
-            raise read_error(error, topic=self._full_name, version=version) from None
+        return written_schema(info, topic=f"{self._full_name}, schema version {version_text(version)}")
+
+    def _unnamed(self) -> PayloadSchema:
+        """What messages that name no version were written with: the form that the topic's schema has now, whatever
+        `.schema(...)` made of it for the reader."""
+        info = self._schema.info
+        if info is None or info.type not in RECORD_TYPES:
+            return self._schema.value
+        return payload_schema(info, topic=self._full_name)
+
+    def _tell_bad_rows(self) -> None:
+        rows, first = self._decoder.bad_rows
+        if rows and first is not None:
+            fault: PulsarError = read_error(first, topic=self._full_name)
+            _log.warning(
+                "%s: %d messages did not decode and %s (mode=%s); the first: %s",
+                self._full_name, rows, _DONE[self._mode], self._mode, fault,
+            )  # fmt: skip
 
     def _batches(self, *, flush: bool) -> Iterator[pa.RecordBatch]:
         while True:

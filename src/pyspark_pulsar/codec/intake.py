@@ -45,6 +45,11 @@ class Intake:
     """Whether chunks that retention removed from before the range are an error: not where the range begins
     with the first message that the topic still has."""
 
+    @property
+    def settings(self) -> tuple[str, int]:
+        """What the kernel's decoder is made with."""
+        return (self.crypto_failure_action, self.max_open_chunked)
+
 
 def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
     """Give the decoder what its entry waits for; False when none waits. Raises the errors of `intake`."""

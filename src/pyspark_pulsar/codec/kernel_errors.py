@@ -12,6 +12,7 @@ from pyspark_pulsar.errors import (
     SendError,
     UnsupportedEntryError,
 )
+from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 
 _READ: dict[str, tuple[type[PulsarError], str]] = {
     "corrupt": (
@@ -20,7 +21,7 @@ _READ: dict[str, tuple[type[PulsarError], str]] = {
     ),
     "payload": (
         DecodeError,
-        "the message does not fit its schema; find its producer, or read around it",
+        "the message does not fit its schema; find its producer, or read around it with mode=PERMISSIVE",
     ),
     "unsupported": (
         UnsupportedEntryError,
@@ -46,10 +47,19 @@ _WRITE: dict[str, tuple[type[PulsarError], str]] = {
 }
 
 
-_NUMBER_BYTES = 8  # Pulsar's own registry counts versions in big-endian longs.
+def version_error(
+    error: KernelError, *, topic: str, version: bytes, reader: SchemaInfo | None
+) -> SchemaError:
+    """A schema version that messages name cannot be resolved to `reader`, the one that the query reads by."""
+    by = version_text(reader.version or b"") if reader is not None else "none"
+    return SchemaError(
+        f"topic {topic}: expected schema version {version_text(version)}, which messages were written with, to be "
+        f"readable as schema version {by}, which the query reads by, got: {error.message}; make the versions "
+        f"compatible, read what both can give by .schema(...), or read around these messages with mode=PERMISSIVE"
+    )
 
 
-def read_error(error: KernelError, *, topic: str, version: bytes | None = None) -> PulsarError:
+def read_error(error: KernelError, *, topic: str) -> PulsarError:
     """The error of a read. `topic` is the full name with the partition suffix, if there is one."""
     found, advice = _READ.get(error.kind, (PulsarError, "please report this"))
     place = [f"topic {topic}"]
@@ -59,8 +69,6 @@ def read_error(error: KernelError, *, topic: str, version: bytes | None = None) 
         place.append(f"entry {error.entry}")
     if error.batch_index >= 0:
         place.append(f"batch index {error.batch_index}")
-    if version is not None:
-        place.append(f"schema version {version_text(version)}")
     return found(f"{', '.join(place)}: {error.message}; {advice}")
 
 
@@ -76,5 +84,5 @@ def version_text(version: bytes) -> str:
     if not version:
         return "none"
     return (
-        str(int.from_bytes(version, "big", signed=True)) if len(version) == _NUMBER_BYTES else version.hex()
+        str(int.from_bytes(version, "big", signed=True)) if len(version) == VERSION_BYTES else version.hex()
     )

@@ -2,62 +2,69 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
 
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.descriptor_file import read_descriptor_file
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.discovery import discover_partitions, discover_topics, require_topics
-from pyspark_pulsar.schema.info import SchemaInfo
-from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
+from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
+from pyspark_pulsar.schema.read_schema import ColumnChoice, ReadSchema, resolve_read_schema
+from pyspark_pulsar.schema.same_schema import only_schema
+from pyspark_pulsar.schema.wanted_columns import restrict_to
 from pyspark_pulsar.topic import TopicName
 
+_FORMER_VERSIONS = 100
 
-def resolve_source_schema(options: ReadOptions) -> ReadSchema:
-    """Raises `SchemaError` when the topics differ, listing them by schema; `TopicNotFoundError`."""
+
+def resolve_source_schema(options: ReadOptions, wanted: pa.Schema | None = None) -> ReadSchema:
+    """What the read yields by the latest schema of its topics; `wanted` are the columns of `.schema(...)`.
+
+    Raises `SchemaError` when the topics differ, listing them by schema, and for columns that cannot be had;
+    `TopicNotFoundError`.
+    """
+    descriptor = read_descriptor_file(options)
     with BrokerClient.for_planning(options) as client:
         topics = require_topics(discover_topics(client, options), options)
         discover_partitions(client, topics)
-        schemas = {topic: client.schema(topic.without_partition()) for topic in topics}
-    return resolve_read_schema(_only_schema(schemas), topic=str(topics[0]))
-
-
-def _only_schema(schemas: dict[TopicName, SchemaInfo | None]) -> SchemaInfo | None:
-    groups: dict[tuple[str, bytes], list[TopicName]] = {}
-    for topic, info in schemas.items():
-        key = ("NONE", b"") if info is None else (info.type.name, info.document)
-        groups.setdefault(key, []).append(topic)
-    if len(groups) > 1:
-        listing = "; ".join(
-            f"{kind}: {', '.join(str(topic) for topic in topics)}" for (kind, _), topics in groups.items()
+        first = topics[0].without_partition()
+        info = None if options.different_schemas else _shared_schema(client, topics)
+        resolved = resolve_read_schema(
+            info, topic=str(first), columns=column_choice(options), descriptor=descriptor
         )
-        raise SchemaError(
-            f"expected topics that share one schema, got {len(groups)} different ones ({listing}); read them apart"
+        if wanted is None:
+            return resolved
+        return restrict_to(
+            resolved, wanted, topic=str(first), older=lambda: _former_versions(client, first, info)
         )
-    return next(iter(schemas.values()))
 
 
-def restrict_to(resolved: ReadSchema, wanted: pa.Schema) -> ReadSchema:
-    """The read schema with only the columns that `.schema(...)` names, in its order.
+def column_choice(options: ReadOptions) -> ColumnChoice:
+    """What the options say about columns."""
+    return ColumnChoice(
+        names=options.columns,
+        further=("__schemaVersion",) if options.different_schemas else (),
+        corrupt_column=options.corrupt_column,
+        shows_bad_rows=options.mode == "PERMISSIVE",
+    )
 
-    Raises `SchemaError` for a column that the topic lacks or has in another type.
-    """
-    if wanted.equals(resolved.output_schema):
-        return resolved
-    faults = []
-    for field in wanted:
-        index = resolved.output_schema.get_field_index(field.name)
-        if index < 0:
-            faults.append(f"column {field.name}, which the topic does not have")
-        elif resolved.output_schema.field(index).type != field.type:
-            faults.append(
-                f"column {field.name} as {field.type}, expected {resolved.output_schema.field(index).type}"
-            )
-    if faults:
-        raise SchemaError(
-            f"expected a schema with columns among {', '.join(resolved.output_schema.names)}, got "
-            + "; ".join(faults)
-        )
-    return replace(resolved, output_schema=wanted)
+
+def _shared_schema(client: BrokerClient, topics: list[TopicName]) -> SchemaInfo | None:
+    names = {topic.without_partition() for topic in topics}
+    return only_schema({name: client.schema(name) for name in sorted(names)})
+
+
+def _former_versions(
+    client: BrokerClient, topic: TopicName, latest: SchemaInfo | None
+) -> Iterator[SchemaInfo]:
+    """Versions before the latest, backwards, at most 100; a registry with versions that are no numbers has
+    none that could be counted."""
+    if latest is None or latest.version is None or len(latest.version) != VERSION_BYTES:
+        return
+    number = int.from_bytes(latest.version, "big", signed=True)
+    for former in range(number - 1, max(-1, number - 1 - _FORMER_VERSIONS), -1):
+        info = client.schema(topic, former.to_bytes(VERSION_BYTES, "big", signed=True))
+        if info is not None:
+            yield info

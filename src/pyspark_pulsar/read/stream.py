@@ -22,6 +22,7 @@ from pyspark_pulsar.read.bounds import LATEST_TEXT, check_reachable, resolve_bou
 from pyspark_pulsar.read.discovery import discover_partitions, discover_topics
 from pyspark_pulsar.read.offset import StreamOffset
 from pyspark_pulsar.read.plan import plan_splits
+from pyspark_pulsar.read.schema_watch import SchemaWatch
 from pyspark_pulsar.read.tails import Tails
 from pyspark_pulsar.read.task import read_split
 from pyspark_pulsar.schema.read_schema import ReadSchema
@@ -36,6 +37,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._schema = schema
         self._tails: Tails | None = None
         self._client: BrokerClient | None = None
+        self._watch: SchemaWatch | None = None
         self._frozen: dict[TopicPartition, Position] | None = None
         self._latest: dict[str, Any] | None = None
 
@@ -88,10 +90,12 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             self._client.close()
 
     def _ends(self) -> dict[TopicPartition, Position]:
-        if self._client is None or self._tails is None:
+        if self._client is None or self._tails is None or self._watch is None:
             self._client = BrokerClient(self._options)
             self._tails = Tails(self._client, read_compacted=self._options.read_compacted)
+            self._watch = SchemaWatch(self._schema, self._client.schema)
         topics = discover_topics(self._client, self._options)
+        self._watch.look(topics)
         return self._tails.ends(discover_partitions(self._client, topics))
 
     def _reachable(self, ends: dict[TopicPartition, Position]) -> dict[TopicPartition, Position]:

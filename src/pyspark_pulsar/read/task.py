@@ -12,9 +12,11 @@ from pyspark_pulsar.codec.data_keys import DataKeys
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.intake import Intake
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.documents import SCHEMA_VERSIONS
 from pyspark_pulsar.read.locations.broker import BrokerEntries
 from pyspark_pulsar.read.locations.look_back import earlier_runs
 from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
 
 
@@ -26,19 +28,20 @@ def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterat
     topic = split.partition.topic
     with BrokerClient(options) as client:
 
-        def fetch_document(version: bytes) -> str | None:
-            info = client.schema(topic, version)
-            return None if info is None else info.text
+        def fetch_schema(version: bytes) -> SchemaInfo | None:
+            return SCHEMA_VERSIONS.fetch(options.service_url, topic, schema.info, version, client.schema)
 
         decoder = EntryDecoder(
             schema,
             topic=str(topic),
             partition=split.partition.partition,
-            fetch_document=fetch_document,
+            fetch_schema=fetch_schema,
             batch_rows=options.batch_rows,
             start=split.start.as_tuple(),
             end=split.end.as_tuple(),
             intake=split_intake(options, split),
+            mode=options.mode,
+            service_url=options.service_url,
         )
         location = BrokerEntries(
             client,

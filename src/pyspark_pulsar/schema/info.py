@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 from pyspark_pulsar.errors import SchemaError
 
 _WIRE_AUTO_CONSUME = 21
+VERSION_BYTES: Final = 8
+"""Pulsar's own registry counts versions in big-endian longs."""
 
 
 class SchemaType(IntEnum):
@@ -136,4 +139,4 @@ class SchemaInfo:
 
 
 def _version_bytes(number: object) -> bytes:
-    return int(str(number)).to_bytes(8, "big", signed=True)
+    return int(str(number)).to_bytes(VERSION_BYTES, "big", signed=True)

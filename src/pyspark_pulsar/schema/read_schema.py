@@ -11,75 +11,114 @@ import pyarrow as pa
 
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema import metadata_columns
-from pyspark_pulsar.schema.avro import record_schema
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.primitive import RECORD_TYPES, VALUE_COLUMN, primitive_of
-from pyspark_pulsar.schema.spark_types import optional_type, readable
+from pyspark_pulsar.schema.payload import PayloadSchema, columns_of, for_reading, payload_schema
+from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
+from pyspark_pulsar.schema.spark_types import readable
 
 ALL_VALUE_COLUMNS: Final = "*"
+DEFAULT_CORRUPT_COLUMN: Final = "_corrupt_record"
 
 
 @dataclass(frozen=True)
 class ReadSchema:
     """Everything a decoder must know about the value; picklable, made on the driver for the executors.
 
-    `output_schema` holds the value columns and then the metadata columns, in Spark's types, all nullable.
-    `value_schema` and `reader_document` are None for primitives; `value_schema` is in the units of the
-    document, for JSON nullable throughout. Messages of other registry versions are resolved to `reader_document`.
+    `output_schema` is what comes out, in Spark's types, all nullable; `value_columns` are all columns that the
+    value has, whether they come out or not. Messages of other registry versions are resolved to the document
+    of `value`, whose fields are nullable throughout for JSON. `info` is the registry's schema that all this was
+    made from, None for a topic without one. `corrupt_column` is the name of the column that holds the payloads
+    of messages that do not decode, None where a value field has that name.
     """
 
-    value_type: str
-    value_schema: pa.Schema | None
-    reader_document: str | None
+    value: PayloadSchema
     output_schema: pa.Schema
+    value_columns: pa.Schema
+    info: SchemaInfo | None = None
+    corrupt_column: str | None = None
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """Which columns a read yields, and what the one for messages that do not decode is called.
+
+    `names` None means all value columns, with `shows_bad_rows` the corrupt-record column, the default metadata
+    columns, and those in `further`. Otherwise exactly the named ones, in that order; "*" stands for all value
+    columns.
+    """
+
+    names: Sequence[str] | None = None
+    further: tuple[str, ...] = ()
+    corrupt_column: str = DEFAULT_CORRUPT_COLUMN
+    shows_bad_rows: bool = False
 
 
 def resolve_read_schema(
-    info: SchemaInfo | None, *, topic: str, columns: Sequence[str] | None = None
+    info: SchemaInfo | None,
+    *,
+    topic: str,
+    columns: ColumnChoice | Sequence[str] | None = None,
+    descriptor: DescriptorFile | None = None,
 ) -> ReadSchema:
     """The schema that reading `topic` yields; `info` None is a topic without schema, read as bytes.
 
-    `columns` None means all value columns and the default metadata columns. Otherwise exactly the named
-    ones come out: value columns in the order given ("*" stands for all), then metadata columns in the
-    order given. Raises SchemaError for an unsupported schema, an unknown or repeated column, and a value
-    field that bears the name of a metadata column.
+    `columns` as in `ColumnChoice`, of which plain names are short. `descriptor` says what the Protobuf messages
+    are, of a topic whose schema does not, or less well. Raises SchemaError for an unsupported schema, an unknown
+    or repeated column, and a value field that bears the name of a metadata column or of the corrupt-record column
+    that is to be shown.
     """
-    info = info or SchemaInfo("", SchemaType.NONE)
-    primitive = primitive_of(info, topic=topic)
-    if primitive is not None:
-        value_type, document = primitive.value_type, None
-        fields = pa.schema([pa.field(VALUE_COLUMN, primitive.arrow_type)])
-    else:
-        value_type, document = RECORD_TYPES[info.type], info.text
-        fields = record_schema(document, where=f"topic {topic}, {info.type.name} schema")
-        if info.type is SchemaType.JSON:
-            # JSON knows no versions: a message older than a required field lacks it.
-            fields = pa.schema([pa.field(each.name, optional_type(each.type)) for each in fields])
-    _refuse_collisions(fields, topic)
-    output = _select({field.name: readable(field) for field in fields}, columns, topic)
-    return ReadSchema(value_type, None if document is None else fields, document, output)
+    choice = columns if isinstance(columns, ColumnChoice) else ColumnChoice(columns)
+    schema = info or SchemaInfo("", SchemaType.NONE)
+    value = for_reading(payload_schema(schema, topic=topic, descriptor=descriptor))
+    fields = columns_of(value)
+    _refuse_collisions(fields, choice, topic)
+    values = pa.schema([readable(field) for field in fields])
+    corrupt = None if choice.corrupt_column in fields.names else choice.corrupt_column
+    output = _select(values, corrupt, choice, topic)
+    return ReadSchema(value, output, values, info, corrupt)
 
 
-def _refuse_collisions(fields: pa.Schema, topic: str) -> None:
+def known_columns(values: pa.Schema, corrupt_column: str | None) -> dict[str, pa.Field]:
+    """Every column that a read can yield, by name, in Spark's types."""
+    columns = {field.name: field for field in values}
+    if corrupt_column is not None:
+        columns[corrupt_column] = pa.field(corrupt_column, pa.binary())
+    return columns | metadata_columns.FIELDS
+
+
+def check_output(output: pa.Schema, values: pa.Schema, corrupt_column: str | None, topic: str) -> None:
+    """Raises SchemaError for a corrupt-record column beside which no value is decoded: it would stay empty."""
+    if corrupt_column in output.names and not set(output.names) & set(values.names):
+        raise SchemaError(
+            f"topic {topic}: expected a value column beside {corrupt_column}, got none; what is not asked for is not "
+            f"decoded, so no message would be found bad: name a value column ({', '.join(values.names)})"
+        )
+
+
+def _refuse_collisions(fields: pa.Schema, choice: ColumnChoice, topic: str) -> None:
     taken = [name for name in fields.names if name in metadata_columns.FIELDS]
     if taken:
         raise SchemaError(
             f"topic {topic}: expected value fields with other names than the metadata columns, got "
             f"{', '.join(taken)}; rename the field in the topic's schema"
         )
-
-
-def _select(values: dict[str, pa.Field], columns: Sequence[str] | None, topic: str) -> pa.Schema:
-    if columns is None:
-        return pa.schema([*values.values(), *metadata_columns.DEFAULT_FIELDS])
-    if not columns:
+    reserved = [*metadata_columns.FIELDS, *(fields.names if choice.shows_bad_rows else ())]
+    if choice.corrupt_column in reserved:
         raise SchemaError(
-            f"topic {topic}: expected at least one column, got an empty list; name one or leave it out"
+            f"topic {topic}: expected a name for the column of messages that do not decode that no other column "
+            f"has, got {choice.corrupt_column}; choose one by option 'columnNameOfCorruptRecord'"
         )
+
+
+def _select(values: pa.Schema, corrupt: str | None, choice: ColumnChoice, topic: str) -> pa.Schema:
+    known = known_columns(values, corrupt)
+    if choice.names is None:
+        shown = [known[corrupt]] if choice.shows_bad_rows and corrupt is not None else []
+        further = [metadata_columns.FIELDS[name] for name in choice.further]
+        return pa.schema([*values, *shown, *metadata_columns.DEFAULT_FIELDS, *further])
     wanted: list[str] = []
-    for name in columns:
-        wanted.extend(values if name == ALL_VALUE_COLUMNS else [name])
-    known = values | metadata_columns.FIELDS
+    for name in choice.names:
+        wanted.extend(values.names if name == ALL_VALUE_COLUMNS else [name])
     for name in wanted:
         if name not in known:
             raise SchemaError(
@@ -87,13 +126,14 @@ def _select(values: dict[str, pa.Field], columns: Sequence[str] | None, topic: s
                 f"{name}{suggestion(name, known)}"
             )
     repeated = sorted({name for name in wanted if wanted.count(name) > 1})
-    if repeated:
+    if repeated or not wanted:
         raise SchemaError(
-            f"topic {topic}: expected each column once, got {', '.join(repeated)} again; name it once"
+            f"topic {topic}: expected columns, each once, got "
+            f"{', '.join(repeated) + ' again' if repeated else 'none'}; change option 'columns'"
         )
-    chosen_values = [values[name] for name in wanted if name in values]
-    chosen_metadata = [metadata_columns.FIELDS[name] for name in wanted if name not in values]
-    return pa.schema(chosen_values + chosen_metadata)
+    output = pa.schema([known[name] for name in wanted])
+    check_output(output, values, corrupt, topic)
+    return output
 
 
 def suggestion(name: str, known: Sequence[str] | dict[str, pa.Field]) -> str:

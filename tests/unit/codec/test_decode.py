@@ -20,7 +20,8 @@ from pyspark_pulsar.errors import (
     UnsupportedEntryError,
 )
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.read_schema import resolve_read_schema
+from pyspark_pulsar.schema.read_schema import ColumnChoice, resolve_read_schema
+from pyspark_pulsar.schema.wanted_columns import restrict_to
 
 TOPIC = "persistent://public/default/orders"
 PUBLISHED_MS = 1_795_230_103_082
@@ -67,7 +68,7 @@ def batched(*messages: bytes) -> bytes:
     return entry(singles, (11, len(messages)))
 
 
-def no_fetch(version: bytes) -> str | None:
+def no_fetch(version: bytes) -> SchemaInfo | None:
     raise AssertionError(f"asked for {version!r}")
 
 
@@ -76,7 +77,7 @@ def decoder(
     columns: list[str] | None = None,
     *,
     partition: int = 2,
-    fetch: Callable[[bytes], str | None] = no_fetch,
+    fetch: Callable[[bytes], SchemaInfo | None] = no_fetch,
     batch_rows: int = 100,
     start: tuple[int, int, int] | None = None,
     end: tuple[int, int, int] | None = None,
@@ -85,7 +86,7 @@ def decoder(
         resolve_read_schema(info, topic=TOPIC, columns=columns),
         topic=TOPIC,
         partition=partition,
-        fetch_document=fetch,
+        fetch_schema=fetch,
         batch_rows=batch_rows,
         start=start,
         end=end,
@@ -176,7 +177,7 @@ def test_full_batches_come_at_once_and_the_rest_at_the_end() -> None:
 
 def test_batches_have_exactly_the_planned_schema() -> None:
     schema = resolve_read_schema(SchemaInfo("x", SchemaType.AVRO, NEW.encode()), topic=TOPIC)
-    over = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_document=no_fetch)
+    over = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_schema=no_fetch)
     (batch, *_) = [*over.decode(pushed(entry(avro({"id": 1, "tag": None}, NEW)))), *over.finish()]
     assert isinstance(batch, pa.RecordBatch)
     assert batch.schema.equals(schema.output_schema, check_metadata=True)
@@ -185,9 +186,9 @@ def test_batches_have_exactly_the_planned_schema() -> None:
 def test_older_versions_are_resolved_and_fetched_once() -> None:
     asked: list[bytes] = []
 
-    def fetch(version: bytes) -> str | None:
+    def fetch(version: bytes) -> SchemaInfo | None:
         asked.append(version)
-        return {V1: OLD, V2: NEW}[version]
+        return SchemaInfo("x", SchemaType.AVRO, {V1: OLD, V2: NEW}[version].encode())
 
     over = decoder(SchemaInfo("x", SchemaType.AVRO, NEW.encode()), ["*"], fetch=fetch)
     old, new = entry(avro({"id": 1}, OLD), (16, V1)), entry(avro({"id": 2, "tag": "x"}, NEW), (16, V2))
@@ -217,7 +218,8 @@ def test_version_that_the_registry_lost() -> None:
 
 def test_version_that_does_not_resolve() -> None:
     foreign = '{"type":"record","name":"R","fields":[{"name":"id","type":"string"}]}'
-    over = decoder(SchemaInfo("x", SchemaType.AVRO, NEW.encode()), fetch=lambda _: foreign)
+    written = SchemaInfo("x", SchemaType.AVRO, foreign.encode())
+    over = decoder(SchemaInfo("x", SchemaType.AVRO, NEW.encode()), fetch=lambda _: written)
     with pytest.raises(SchemaError, match=r"orders-partition-2.*schema version 1\b"):
         [*over.decode(pushed(entry(b"\2a", (16, V1)))), *over.finish()]
 
@@ -250,3 +252,161 @@ def test_error_within_a_batch_names_the_batch_index() -> None:
     over = decoder(SchemaInfo("x", SchemaType.INT8), ["value"], partition=-1)
     with pytest.raises(DecodeError, match=r"orders, ledger 7, entry 0, batch index 1\b"):
         [*over.decode(pushed(batched(b"a", b"bc", b"d"))), *over.finish()]
+
+
+BAD_JSON = [b'{"id":1}', b'{"id":2} {"id":3}', b'{"id":"x"}', b"", b'{"id":4}', b"not JSON"]
+JSON_INFO = SchemaInfo("x", SchemaType.JSON, NEW.encode())
+
+
+def lenient(
+    info: SchemaInfo,
+    mode: str,
+    *,
+    fetch: Callable[[bytes], SchemaInfo | None] = no_fetch,
+    columns: ColumnChoice | None = None,
+    service_url: str | None = None,
+) -> EntryDecoder:
+    choice = columns or ColumnChoice(["id", "_corrupt_record", "__messageSize"])
+    schema = resolve_read_schema(info, topic=TOPIC, columns=choice)
+    return EntryDecoder(
+        schema, topic=TOPIC, partition=2, fetch_schema=fetch, mode=mode, batch_rows=100, service_url=service_url
+    )  # fmt: skip
+
+
+def test_permissive_keeps_the_bytes_of_bad_rows(caplog: pytest.LogCaptureFixture) -> None:
+    rows = rows_of(lenient(JSON_INFO, "PERMISSIVE"), *(entry(data) for data in BAD_JSON), entry(b"", (25, 1)))
+    good = {0: 1, 4: 4}
+    assert rows == [
+        {"id": good.get(n), "_corrupt_record": None if n in good else data, "__messageSize": len(data)}
+        for n, data in enumerate(BAD_JSON)
+    ] + [{"id": None, "_corrupt_record": None, "__messageSize": 0}]
+    (record,) = caplog.records
+    assert record.name == "pyspark_pulsar.codec.decode"
+    told = record.getMessage()
+    assert (
+        "orders-partition-2: 4 messages did not decode and have no value (mode=PERMISSIVE); the first: "
+        in told
+    )
+    assert "ledger 7, entry 1" in told
+
+
+def test_dropmalformed_leaves_bad_rows_out(caplog: pytest.LogCaptureFixture) -> None:
+    rows = rows_of(lenient(JSON_INFO, "DROPMALFORMED"), *(entry(data) for data in BAD_JSON))
+    assert [row["id"] for row in rows] == [1, 4]
+    assert "4 messages did not decode and were left out (mode=DROPMALFORMED)" in caplog.text
+
+
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+def test_damaged_entries_fail_in_every_mode(mode: str) -> None:
+    with pytest.raises(CorruptEntryError):
+        rows_of(lenient(JSON_INFO, mode), entry(b"{}"), b"\x0e\x01\0\0\0\0" + entry(b"{}"))
+
+
+FOREIGN = '{"type":"record","name":"R","fields":[{"name":"id","type":"string"}]}'
+
+
+def avro_info(document: str, version: bytes | None = None) -> SchemaInfo:
+    return SchemaInfo("x", SchemaType.AVRO, document.encode(), version=version)
+
+
+def test_an_incompatible_version_names_both() -> None:
+    over = lenient(avro_info(NEW, V2), "FAILFAST", fetch=lambda _: avro_info(FOREIGN))
+    with pytest.raises(SchemaError) as caught:
+        rows_of(over, entry(b"\2a", (16, V1)))
+    text = str(caught.value)
+    assert "expected schema version 1, which messages were written with" in text
+    assert "readable as schema version 2, which the query reads by" in text
+    assert "string" in text.lower()
+
+
+def test_versions_that_are_lost_or_incompatible_make_bad_rows(caplog: pytest.LogCaptureFixture) -> None:
+    asked: list[bytes] = []
+
+    def fetch(version: bytes) -> SchemaInfo | None:
+        asked.append(version)
+        return {V1: avro_info(FOREIGN), V2: avro_info(NEW)}.get(version)
+
+    over = lenient(avro_info(NEW, V2), "PERMISSIVE", fetch=fetch)
+    lost = b"\0\0\0\0\0\0\0\7"
+    data = [
+        entry(b"\2a", (16, V1)),
+        entry(b"\4\0", (16, V2)),
+        entry(b"\6\0", (16, lost)),
+        entry(b"", (16, V1), (25, 1)),
+    ]
+    rows = rows_of(over, *data, *data)
+    kept = [(row["id"], row["_corrupt_record"]) for row in rows]
+    assert kept == [(None, b"\2a"), (2, None), (None, b"\6\0"), (None, None)] * 2
+    assert sorted(asked) == [V1, V2, lost]
+    assert "4 messages did not decode" in caplog.text
+    assert "expected schema version 1" in caplog.text
+
+
+def test_messages_without_a_version_are_read_by_the_topics_own_document() -> None:
+    """Not by the document that the query reads by, which `.schema()` may have changed."""
+    document = avro_info(
+        '{"type":"record","name":"R","fields":[{"name":"a","type":"float"},{"name":"b","type":"int"}]}'
+    )
+    whole = resolve_read_schema(document, topic=TOPIC)
+    wanted = pa.schema([pa.field("b", pa.int64()), pa.field("a", pa.float64()), pa.field("c", pa.string())])
+    former = avro_info(
+        '{"type":"record","name":"R","fields":[{"name":"c","type":"string"},{"name":"b","type":"int"}]}'
+    )
+    schema = restrict_to(whole, wanted, topic=TOPIC, older=lambda: [former])
+    over = EntryDecoder(
+        schema, topic=TOPIC, partition=-1, fetch_schema=lambda v: {V1: former, V2: document}[v], batch_rows=9
+    )
+    new = avro({"a": 1.5, "b": 7}, document.text)
+    old = avro({"c": "x", "b": 8}, former.text)
+    with pytest.raises(SchemaError, match="field"):  # a has no default, so V1 cannot be resolved
+        rows_of(over, entry(new), entry(new, (16, V2)), entry(old, (16, V1)))
+    schema = restrict_to(whole, wanted.remove(1), topic=TOPIC, older=lambda: [former])
+    over = EntryDecoder(
+        schema, topic=TOPIC, partition=-1, fetch_schema=lambda v: {V1: former, V2: document}[v], batch_rows=9
+    )
+    rows = rows_of(over, entry(new), entry(new, (16, V2)), entry(old, (16, V1)))
+    assert rows == [{"b": 7, "c": None}, {"b": 7, "c": None}, {"b": 8, "c": "x"}]
+
+
+def test_what_is_not_asked_for_is_not_decoded() -> None:
+    for info in (JSON_INFO, avro_info(NEW), SchemaInfo("x", SchemaType.INT64)):
+        assert rows_of(decoder(info, ["__messageSize"]), entry(b"\xff")) == [{"__messageSize": 1}]
+    assert rows_of(decoder(JSON_INFO, ["tag"]), entry(b'{"id":"no number","tag":"x"}')) == [{"tag": "x"}]
+
+
+def test_a_decoder_serves_the_next_split_of_its_query() -> None:
+    asked: list[bytes] = []
+
+    def fetch(version: bytes) -> SchemaInfo | None:
+        asked.append(version)
+        return avro_info(OLD)
+
+    place = f"pulsar://{TOPIC}"
+    for number in range(3):
+        over = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, service_url=place)
+        assert rows_of(over, entry(avro({"id": number}, OLD), (16, V1))) == [
+            {"id": number, "_corrupt_record": None, "__messageSize": 1}
+        ]
+    assert asked == [V1]
+    other = lenient(avro_info(NEW, V1), "FAILFAST", fetch=fetch, service_url=place)
+    rows_of(other, entry(avro({"id": 1}, OLD), (16, V1)))
+    assert asked == [V1, V1], "another schema of the query, another decoder"
+
+
+def test_a_decoder_that_failed_serves_nobody() -> None:
+    asked: list[bytes] = []
+
+    def fetch(version: bytes) -> SchemaInfo | None:
+        asked.append(version)
+        return avro_info(OLD)
+
+    place = "pulsar://failing"
+    for number in range(2):
+        over = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, service_url=place)
+        with pytest.raises(DecodeError, match=r"written with schema version 1\b"):
+            rows_of(over, entry(b"\2\2", (16, V1)))
+        assert len(asked) == number + 1
+    half = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, service_url=place)
+    list(half.decode(pushed(entry(b"\2", (16, V1)))))
+    again = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, service_url=place)
+    assert [row["id"] for row in rows_of(again, entry(b"\4", (16, V1)))] == [2]

@@ -1,0 +1,150 @@
+"""Change an Avro document so that it reads what a user's schema asks for: wider numbers, fields of older versions.
+
+The reader's document decides what other versions are resolved to. So a column that is wanted as bigint while the
+document says int must be a long in it, else a later version that promoted the field would not be readable; and a
+field that only older versions have must be in it to come out of their messages.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import types
+
+_PROMOTED: Final = {
+    (pa.int64(), "int"): "long",
+    (pa.float64(), "int"): "double",
+    (pa.float64(), "float"): "double",
+}
+
+
+def with_old_fields(document: str, older: Mapping[str, Any]) -> str:
+    """`document` with further fields at its end: name to the node of the field in an older document, in which
+    every named type is spelled out (`old_field`). They are null in messages that lack them."""
+    record = json.loads(document)
+    known = set(_definitions(record))
+    for name, node in older.items():
+        kind = _without_definitions(copy.deepcopy(node), known)
+        branches = kind if isinstance(kind, list) else [kind]
+        others = [branch for branch in branches if branch != "null"]
+        record["fields"].append({"name": name, "type": ["null", *others], "default": None})
+    return json.dumps(record)
+
+
+def old_field(document: str, name: str) -> Any | None:
+    """The type of field `name` of the record, named types spelled out at first use; None when it lacks it."""
+    record = json.loads(document)
+    definitions = _definitions(record)
+    for field in record.get("fields", ()):
+        if field["name"] == name:
+            return _spelled_out(field["type"], definitions, set())
+    return None
+
+
+def promoted(document: str, wanted: Iterable[pa.Field]) -> str:
+    """`document` with int and float widened where `wanted` has a wider column. The rest stays as it is."""
+    record = json.loads(document)
+    _promote_record(record, {field.name: field.type for field in wanted}, _definitions(record))
+    return json.dumps(record)
+
+
+def _promote_record(
+    record: dict[str, Any], wanted: Mapping[str, pa.DataType], definitions: Mapping[str, dict[str, Any]]
+) -> None:
+    for field in record["fields"]:
+        if field["name"] in wanted:
+            field["type"] = _promote(field["type"], wanted[field["name"]], definitions)
+
+
+def _promote(node: Any, wanted: pa.DataType, definitions: Mapping[str, dict[str, Any]]) -> Any:
+    if isinstance(node, list):
+        # A general union is a struct of its branches, which are not widened one by one.
+        general = sum(branch not in ("null", {"type": "null"}) for branch in node) > 1
+        return node if general else [_promote(branch, wanted, definitions) for branch in node]
+    if isinstance(node, str):
+        if node in definitions:
+            _promote(definitions[node], wanted, definitions)
+            return node
+        return _PROMOTED.get((wanted, node), node)
+    kind = node.get("type")
+    if isinstance(kind, dict | list):
+        node["type"] = _promote(kind, wanted, definitions)
+    elif kind in ("record", "error") and types.is_struct(wanted):
+        _promote_record(node, {member.name: member.type for member in wanted}, definitions)
+    elif kind == "array" and types.is_list(wanted):
+        node["items"] = _promote(node["items"], wanted.value_type, definitions)
+    elif kind == "map" and types.is_map(wanted):
+        node["values"] = _promote(node["values"], wanted.item_type, definitions)
+    elif (wanted, kind) in _PROMOTED:
+        return _PROMOTED[wanted, kind]
+    return node
+
+
+def _definitions(record: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Named types of the document by full name, and by short name where nothing else has it."""
+    found: dict[str, dict[str, Any]] = {}
+
+    def walk(node: Any, namespace: str) -> None:
+        if isinstance(node, list):
+            for branch in node:
+                walk(branch, namespace)
+        elif isinstance(node, dict):
+            if node.get("type") in ("record", "error", "enum", "fixed") and "name" in node:
+                full = _full_name(node, namespace)
+                namespace = full.rpartition(".")[0]
+                found[full] = node
+                found.setdefault(full.rpartition(".")[2], node)
+            for key in ("type", "items", "values"):
+                if isinstance(node.get(key), dict | list):
+                    walk(node[key], namespace)
+            for field in node.get("fields", ()):
+                walk(field, namespace)
+
+    walk(record, "")
+    return found
+
+
+def _full_name(node: Mapping[str, Any], namespace: str) -> str:
+    name = str(node["name"])
+    space = node.get("namespace", namespace)
+    return name if "." in name or not space else f"{space}.{name}"
+
+
+def _spelled_out(node: Any, definitions: Mapping[str, dict[str, Any]], seen: set[str]) -> Any:
+    if isinstance(node, list):
+        return [_spelled_out(branch, definitions, seen) for branch in node]
+    if isinstance(node, str):
+        if node not in definitions or str(definitions[node]["name"]) in seen:
+            return node
+        node = definitions[node]
+    node = dict(node)
+    if node.get("type") in ("record", "error", "enum", "fixed"):
+        seen.add(str(node["name"]))
+    for key in ("type", "items", "values"):
+        if isinstance(node.get(key), dict | list) or (key != "type" and key in node):
+            node[key] = _spelled_out(node[key], definitions, seen)
+    if "fields" in node:
+        node["fields"] = [
+            {**field, "type": _spelled_out(field["type"], definitions, seen)} for field in node["fields"]
+        ]
+    return node
+
+
+def _without_definitions(node: Any, known: set[str]) -> Any:
+    """`node` with a reference in place of every named type that the document around it has already."""
+    if isinstance(node, list):
+        return [_without_definitions(branch, known) for branch in node]
+    if not isinstance(node, dict):
+        return node
+    if node.get("type") in ("record", "error", "enum", "fixed") and node["name"] in known:
+        return node["name"]
+    for key in ("type", "items", "values"):
+        if isinstance(node.get(key), dict | list):
+            node[key] = _without_definitions(node[key], known)
+    for field in node.get("fields", ()):
+        field["type"] = _without_definitions(field["type"], known)
+    return node

@@ -1,0 +1,96 @@
+"""The columns that a user names with their types, by `.schema(...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+
+from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.avro_adaptation import old_field, promoted, with_old_fields
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.payload import columns_of, for_reading, payload_schema
+from pyspark_pulsar.schema.read_schema import (
+    ReadSchema,
+    check_output,
+    known_columns,
+    suggestion,
+)
+from pyspark_pulsar.schema.spark_types import readable
+from pyspark_pulsar.schema.type_fit import forbids_null, misfits
+
+_BY_DOCUMENT: Final = (SchemaType.AVRO, SchemaType.JSON)
+
+OlderSchemas = Callable[[], Iterable[SchemaInfo]]
+"""Former versions of the topic's schema, the latest first; asked only when a column is not in the latest."""
+
+
+def restrict_to(
+    resolved: ReadSchema, wanted: pa.Schema, *, topic: str, older: OlderSchemas = tuple
+) -> ReadSchema:
+    """The read schema that yields exactly `wanted`, the columns of `.schema(...)`, in its order.
+
+    A column may be any value or metadata column or the corrupt-record column, may leave members of structs out,
+    and may be wider where no digit is lost. A field that only an `older` version has is null in messages that
+    lack it. Raises `SchemaError` naming every column that cannot be had, what is wanted and what there is.
+    """
+    if wanted.equals(resolved.output_schema):
+        return resolved
+    found = _with_former_fields(resolved, wanted, older, topic)
+    known = known_columns(found.value_columns, found.corrupt_column)
+    faults = [fault for field in wanted for fault in _faults(field, known)]
+    if faults:
+        raise SchemaError(
+            f"topic {topic}: expected a schema with columns among {', '.join(known)}, got "
+            + "; ".join(faults)
+        )
+    check_output(wanted, found.value_columns, found.corrupt_column, topic)
+    return replace(_widened(found, wanted, topic), output_schema=wanted)
+
+
+def _faults(field: pa.Field, known: dict[str, pa.Field]) -> Iterator[str]:
+    name = f"column {field.name}"
+    for path in forbids_null(field, name):
+        yield f"{path} that is never null: any can be null (a message without a value); make it nullable"
+    if field.name in known:
+        yield from misfits(known[field.name].type, field.type, name)
+    else:
+        yield f"{name}, which the topic does not have{suggestion(field.name, known)}"
+
+
+def _with_former_fields(
+    resolved: ReadSchema, wanted: pa.Schema, older: OlderSchemas, topic: str
+) -> ReadSchema:
+    known = known_columns(resolved.value_columns, resolved.corrupt_column)
+    missing = [name for name in wanted.names if name not in known]
+    latest = resolved.info
+    if not missing or latest is None or latest.type not in _BY_DOCUMENT:
+        return resolved
+    former: dict[str, object] = {}
+    for info in older():
+        for name in missing if info.type is latest.type else ():
+            node = old_field(info.text, name)
+            if node is not None:
+                former.setdefault(name, node)
+        if len(former) == len(missing):
+            break
+    if not former:
+        return resolved
+    return _by_document(resolved, latest, with_old_fields(latest.text, former), topic)
+
+
+def _widened(resolved: ReadSchema, wanted: pa.Schema, topic: str) -> ReadSchema:
+    info, document = resolved.info, resolved.value.document
+    if info is None or info.type not in _BY_DOCUMENT or document is None:
+        return resolved
+    values = [field for field in wanted if field.name in resolved.value_columns.names]
+    return _by_document(resolved, info, promoted(document, values), topic)
+
+
+def _by_document(resolved: ReadSchema, info: SchemaInfo, document: str, topic: str) -> ReadSchema:
+    changed = replace(info, document=document.encode())
+    value = for_reading(payload_schema(changed, topic=f"{topic}, changed as the query asks"))
+    columns = pa.schema([readable(field) for field in columns_of(value)])
+    return replace(resolved, value=value, value_columns=columns)
