@@ -56,7 +56,7 @@ def special(pulsar: LocalPulsar) -> JavaClient:
 
 
 def produce(
-    client: official_client.Client, topic: str, pair: KeyPair, values: list[bytes], **settings: Any
+    client: official_client.Client, topic: str, pair: KeyPair, values: list[Any], **settings: Any
 ) -> None:
     producer = client.create_producer(
         topic,
@@ -260,3 +260,21 @@ def test_a_stream_decrypts(
     query = query.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
     query.start(str(tmp_path / "out")).awaitTermination(120)
     assert [bytes(row.value) for row in spark.read.parquet(str(tmp_path / "out")).collect()] == [b"x"]
+
+
+def test_consumed_where_the_value_is_no_bytes(
+    topic: str, pairs: dict[str, KeyPair], official: official_client.Client, read_topic: ReadTopic
+) -> None:
+    plain = official.create_producer(topic, schema=official_client.schema.StringSchema())
+    plain.send("readable")
+    plain.close()
+    produce(official, topic, pairs["one"], ["a", "b"], schema=official_client.schema.StringSchema())
+    consume = {ACTION: "CONSUME"}
+    with pytest.raises(Exception, match="DecodeError") as caught:
+        read_topic(topic, **consume).collect()
+    assert "still encrypted" in str(caught.value)
+    rows = read_topic(topic, mode="PERMISSIVE", **consume).collect()
+    assert [row.value for row in rows] == ["readable", None, None]
+    assert [row["_corrupt_record"] is None for row in rows] == [True, False, False]
+    assert "__encryption" in rows[1]["__messageProperties"]
+    assert read_topic(topic, mode="DROPMALFORMED", **consume).count() == 1
