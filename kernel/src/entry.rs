@@ -21,7 +21,21 @@ pub struct Entry {
     pub entry: i64,
     /// The bytes of the entry.
     pub data: Vec<u8>,
+    /// What the decoder is to do with it.
+    pub(crate) role: Role,
     verified: bool,
+}
+
+/// Why an entry is in the decoder's queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// For the messages in it.
+    #[default]
+    Wanted,
+    /// Looked back for: a chunk before the one that completes a message; gives no row itself.
+    Earlier,
+    /// As `Wanted`, after all that could be found before it: what is missing now is missing for good.
+    LookedBack,
 }
 
 /// An entry taken apart; everything is borrowed from it.
@@ -36,7 +50,7 @@ pub struct EntryParts<'a> {
 impl Entry {
     /// Store `data` as the entry `entry` of `ledger`; nothing is looked at yet.
     pub fn new(ledger: i64, entry: i64, data: Vec<u8>) -> Self {
-        Self { ledger, entry, data, verified: false }
+        Self { ledger, entry, data, role: Role::default(), verified: false }
     }
 
     /// The entry as a whole, for error messages.
@@ -95,7 +109,7 @@ impl EntryBatch {
     }
 
     /// Distinct schema versions in order of first sight; empty bytes stand for none. Verifies checksums.
-    /// Markers and what the decoder refuses anyway (encrypted, chunked) are left out only as markers.
+    /// Markers have none.
     pub fn schema_versions(&mut self) -> Result<Vec<Vec<u8>>> {
         let mut versions: Vec<Vec<u8>> = Vec::new();
         for entry in &mut self.entries {

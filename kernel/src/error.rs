@@ -11,6 +11,8 @@ pub enum ErrorKind {
     Payload,
     /// Valid, but beyond what this version decodes.
     Unsupported,
+    /// Encrypted, and not to be decrypted with the keys given.
+    Encrypted,
     /// A schema that cannot be used, or an unknown schema version.
     Schema,
     /// One message above the maximum message size.
@@ -24,6 +26,7 @@ impl ErrorKind {
             Self::Corrupt => "corrupt",
             Self::Payload => "payload",
             Self::Unsupported => "unsupported",
+            Self::Encrypted => "encrypted",
             Self::Schema => "schema",
             Self::TooLarge => "too_large",
         }

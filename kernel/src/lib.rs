@@ -15,6 +15,7 @@ pub mod decode;
 pub mod document;
 mod document_parse;
 pub mod encode;
+pub mod encryption;
 pub mod entry;
 pub mod error;
 pub mod frame;

@@ -56,8 +56,12 @@ pub struct MessageMetadata<'a> {
     pub num_messages_in_batch: Option<i32>,
     /// 12, Unix milliseconds; 0 is none
     pub event_time: u64,
-    /// 13 is there
-    pub encrypted: bool,
+    /// 13, an `EncryptionKeys` message each; none when the payload is not encrypted
+    pub encryption_keys: Vec<&'a [u8]>,
+    /// 14
+    pub encryption_algo: &'a [u8],
+    /// 15, the nonce of this entry
+    pub encryption_param: &'a [u8],
     /// 16
     pub schema_version: Option<&'a [u8]>,
     /// 17
@@ -68,8 +72,14 @@ pub struct MessageMetadata<'a> {
     pub marker_type: Option<u64>,
     /// 25
     pub null_value: bool,
-    /// 27
+    /// 26, the same in all chunks of a message
+    pub uuid: &'a [u8],
+    /// 27; the entry is a chunk when it is above 1
     pub num_chunks: u64,
+    /// 28, bytes of all chunks together, before encryption
+    pub total_chunk_size: u64,
+    /// 29, from 0
+    pub chunk_id: u64,
 }
 
 impl<'a> MessageMetadata<'a> {
@@ -89,13 +99,18 @@ impl<'a> MessageMetadata<'a> {
                 9 => metadata.uncompressed_size = size(value.number("uncompressed_size")?)?,
                 11 => metadata.num_messages_in_batch = Some(value.number("num_messages_in_batch")? as i32),
                 12 => metadata.event_time = value.number("event_time")?,
-                13 => metadata.encrypted = true,
+                13 => metadata.encryption_keys.push(value.bytes("encryption_keys")?),
+                14 => metadata.encryption_algo = value.bytes("encryption_algo")?,
+                15 => metadata.encryption_param = value.bytes("encryption_param")?,
                 16 => metadata.schema_version = Some(value.bytes("schema_version")?),
                 17 => metadata.partition_key_base64 = value.number("partition_key_b64_encoded")? != 0,
                 18 => metadata.ordering_key = Some(value.bytes("ordering_key")?),
                 20 => metadata.marker_type = Some(value.number("marker_type")?),
                 25 => metadata.null_value = value.number("null_value")? != 0,
+                26 => metadata.uuid = value.bytes("uuid")?,
                 27 => metadata.num_chunks = value.number("num_chunks_from_msg")?,
+                28 => metadata.total_chunk_size = value.number("total_chunk_msg_size")?,
+                29 => metadata.chunk_id = value.number("chunk_id")?,
                 _ => {}
             }
             if (1..=3).contains(&number) {

@@ -6,7 +6,7 @@ use _kernel::decode::Decoder;
 use _kernel::error::{ErrorKind, MessageRef};
 use _kernel::metadata::SingleMetadata;
 use _kernel::select::Range;
-use _kernel::wire::{put_bytes, put_number};
+use _kernel::wire::put_number;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
@@ -106,19 +106,6 @@ fn markers_and_compacted_out_give_no_row() {
     assert_eq!(strings(batch, "value"), [Some("y".to_owned())]);
     assert_eq!(indexes(batch), [1]);
     assert_eq!(numbers(batch, "__sequenceId"), [Some(99)]);
-}
-
-#[test]
-fn encrypted_and_chunked_are_named() {
-    let mut encrypted = metadata();
-    put_bytes(&mut encrypted, 13, b"");
-    let mut chunked = metadata();
-    put_number(&mut chunked, 27, 2);
-    for (md, word) in [(encrypted, "encrypted"), (chunked, "chunked")] {
-        let error = decode_all(string_options(), &[entry(&md, b"x")]).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Unsupported);
-        assert!(error.message.contains(word), "{error}");
-    }
 }
 
 #[test]

@@ -61,7 +61,8 @@ class KernelError(Exception):
     `kind` is one of:
     "corrupt": a checksum, length or codec that does not fit; the bytes are damaged.
     "payload": the bytes are whole, but a value does not fit its schema.
-    "unsupported": something valid that this version cannot decode (encrypted, chunked, ...).
+    "unsupported": something valid that this version cannot decode (a compression type, ...).
+    "encrypted": an encrypted message that cannot be decrypted with the keys given.
     "schema": a schema document or Arrow schema that cannot be used, or an unknown schema version.
     "too_large": one message exceeds the broker's maximum message size.
     `ledger`, `entry`, `batch_index` are -1 where they do not apply; `row` is the row of the record
@@ -138,6 +139,8 @@ class Decoder:
         end: Position | None = None,
         bad_rows: str = "fail",
         corrupt_column: str | None = None,
+        max_open_chunked: int = 10,
+        crypto_failure_action: str = "FAIL",
     ) -> None:
         """`output_schema`: value and metadata columns in any order, exactly as they come out; metadata columns
         are known by name (`__key`, `__topic`, `__partition`, `__messageId`, `__publishTime`, `__eventTime`,
@@ -148,7 +151,13 @@ class Decoder:
         `value.value_schema` to `output_schema`; the sides of a pair are the columns `key` and `value`, a
         record there is a struct. Avro messages are resolved to `value.document`.
         `batch_rows`: rows of a full batch; the only bound on memory besides one decompressed entry.
-        `start` inclusive, `end` exclusive; None is unbounded. Messages outside are dropped row by row.
+        `start` inclusive, `end` exclusive; None is unbounded. Messages outside are dropped row by row. A
+        chunked message lies where its last chunk lies.
+        `max_open_chunked`: chunked messages to keep chunks of at the same time (0: no limit); chunks of the
+        oldest are dropped for more, and looked back for when its last chunk comes.
+        `crypto_failure_action`: what becomes of an entry that cannot be decrypted. "FAIL": KernelError
+        "encrypted". "DISCARD": no row. "CONSUME": one row with batch index -1, the encrypted payload (a bad
+        row unless the value is bytes), and how it is encrypted as JSON in the property `__encryption`.
         `bad_rows`: what becomes of a message whose value does not decode ("payload", "unsupported"): "fail"
         raises, "null" makes its value columns null, "drop" leaves it out. Damaged entries always raise.
         `corrupt_column`: name of the output column (binary) that holds the payloads of such messages.
@@ -173,8 +182,40 @@ class Decoder:
     def next_batch(self, flush: bool) -> ArrowArrayExportable | None:
         """The next record batch: `batch_rows` rows (fewer when they hold more than 256 MiB), or with `flush`
         the remaining 1..batch_rows rows.
-        None when there is not enough. Raises KernelError "corrupt", "payload", "unsupported" naming
-        ledger, entry and batch index; the decoder is of no use after that."""
+        None when there is not enough, or when an entry waits for what `wanted_data_keys` or `missing_chunks`
+        name. Raises KernelError "corrupt", "payload", "unsupported", "encrypted" naming ledger, entry and
+        batch index; the decoder is of no use after that."""
+
+    def wanted_data_keys(self) -> list[tuple[str, bytes]]:
+        """Name of the key pair and wrapped data key, for each pair that the waiting entry was encrypted for;
+        [] when none waits for a key. One key that is added is enough; else refuse every one."""
+
+    def add_data_key(self, wrapped: bytes, key: bytes) -> None:
+        """Make a data key known, for this entry and all later ones."""
+
+    def refuse_data_key(self, wrapped: bytes, why: str) -> None:
+        """Say that it cannot be unwrapped; `crypto_failure_action` applies, and an error repeats `why`."""
+
+    def missing_chunks(self) -> tuple[int, int, int] | None:
+        """Ledger and entry of the last chunk of the message whose earlier chunks must be looked for, and how
+        many chunks it has; None when none waits for chunks. Call `look_back` with what lies before, then
+        `end_look_back`."""
+
+    def look_back(self, entries: EntryBatch, anew: bool) -> bool:
+        """Keep what the waiting message needs of `entries`, which lie in order before it; `entries` is empty
+        afterwards. `anew`: begin a search that reaches further back. True when the first chunk was found: then
+        what lies between it and the waiting message is enough. Raises KernelError "corrupt"."""
+
+    def end_look_back(self) -> None:
+        """Go on with the chunks found; a message that is still not whole is reported by `take_lost`."""
+
+    def take_lost(self) -> list[tuple[int, int, int, bool]]:
+        """Chunked messages that will never be whole, since the last call: ledger and entry of the last chunk,
+        number of chunks, and whether the first chunk is there (then one between is missing)."""
+
+    @property
+    def discarded(self) -> int:
+        """Entries of the range that were dropped because they cannot be decrypted."""
 
     @property
     def bad_rows(self) -> tuple[int, KernelError | None]:

@@ -47,20 +47,24 @@ class PulsarDataSource(Shipped, DataSource):
         return spark_schema(self._resolved.output_schema)
 
     def reader(self, schema: StructType) -> PulsarBatchReader:
+        from pyspark_pulsar.codec.data_keys import check_key_options
         from pyspark_pulsar.read.batch import PulsarBatchReader
         from pyspark_pulsar.read.bounds import check_bound
 
         options = self._read_options()
+        check_key_options(options)
         check_bound("startingOffsets", options.starting_offsets or "earliest")
         check_bound("endingOffsets", options.ending_offsets or "latest", ("latest",))
         return PulsarBatchReader(options, self._read_schema(options, schema))
 
     def streamReader(self, schema: StructType) -> PulsarStreamReader:  # noqa: N802
+        from pyspark_pulsar.codec.data_keys import check_key_options
         from pyspark_pulsar.errors import OptionError
         from pyspark_pulsar.read.bounds import check_bound
         from pyspark_pulsar.read.stream import PulsarStreamReader
 
         options = self._read_options()
+        check_key_options(options)
         check_bound("startingOffsets", options.starting_offsets or "latest")
         if options.ending_offsets is not None:
             raise OptionError(

@@ -38,6 +38,10 @@ class UnsupportedEntryError(PulsarError):
     """A valid entry of a kind that this version cannot decode; says which kind."""
 
 
+class DecryptionError(PulsarError):
+    """An encrypted message cannot be decrypted with the private keys given. Names the keys it is for."""
+
+
 class DataLossError(PulsarError):
     """Rows that the query asks for are gone from the topic."""
 
@@ -71,7 +75,7 @@ class InterpreterError(PulsarError):
 
 
 class PrerequisiteMissing(PulsarError):
-    """A program that a command needs is not installed. Names it and how to get it."""
+    """A program or package that something needs is not installed. Names it and how to get it."""
 
 
 class StandaloneFailed(PulsarError):

@@ -8,6 +8,7 @@ docs/options.md are generated from the fields below (`OptionField.doc`).
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeVar
@@ -96,6 +97,16 @@ def _yes_or_no(value: str) -> bool:
     if text not in ("true", "false"):
         raise ValueError("true or false")
     return text == "true"
+
+
+def _paths_by_name(value: str) -> tuple[tuple[str, str], ...]:
+    try:
+        paths = json.loads(value)
+    except json.JSONDecodeError:
+        paths = None
+    if not isinstance(paths, dict) or not all(isinstance(path, str) and path for path in paths.values()):
+        raise ValueError('a JSON object from key name to path, such as {"orders-key": "/keys/orders.pem"}')
+    return tuple(paths.items())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +216,45 @@ class ReadOptions(ConnectionOptions):
         _whole(1, 86_400_000),
         "How long a task waits for the next message of its range before it fails, in milliseconds.",
         default=120_000,
+    )
+    read_compacted: bool = _option(
+        "readCompacted",
+        _yes_or_no,
+        "Read the compacted view of the topic: of each key the latest message, as far as the topic is "
+        "compacted, and all messages behind that.",
+        default=False,
+        aliases=("pulsar.reader.readCompacted", "pulsar.consumer.readCompacted"),
+    )
+    max_pending_chunked_message: int = _option(
+        "pulsar.consumer.maxPendingChunkedMessage",
+        _whole(0, 1_000_000),
+        "Chunked messages that a task keeps chunks of at the same time; 0 is no limit. Above it the oldest is "
+        "let go, and read again when its last chunk comes.",
+        default=10,
+        aliases=("pulsar.reader.maxPendingChunkedMessage",),
+    )
+    crypto_default_private_key: str | None = _option(
+        "pulsar.consumer.cryptoKeyReader.defaultPrivateKey",
+        _text,
+        "Path, on the executors, of the RSA private key (PEM) for encrypted messages whose key name is not in "
+        "`pulsar.consumer.cryptoKeyReader.privateKeys`.",
+        default=None,
+        aliases=("pulsar.reader.cryptoKeyReader.defaultPrivateKey",),
+    )
+    crypto_private_keys: tuple[tuple[str, str], ...] = _option(
+        "pulsar.consumer.cryptoKeyReader.privateKeys",
+        _paths_by_name,
+        "JSON object from the name of an encryption key to the path, on the executors, of its RSA private key (PEM).",
+        default=(),
+        aliases=("pulsar.reader.cryptoKeyReader.privateKeys",),
+    )
+    crypto_failure_action: str = _option(
+        "pulsar.consumer.cryptoFailureAction",
+        _choice("FAIL", "DISCARD", "CONSUME"),
+        "What becomes of a message that cannot be decrypted: `FAIL` (default) fails the query, `DISCARD` drops "
+        "it and counts it in the log, `CONSUME` gives one row with the encrypted payload.",
+        default="FAIL",
+        aliases=("pulsar.reader.cryptoFailureAction",),
     )
 
     protobuf_descriptor_file: str | None = _option(

@@ -29,6 +29,7 @@ Refused = Callable[[Callable[[], Any], str], str]
 """What the fixture `refused` gives: `refused(action, kind)` returns the text with which the action fails."""
 
 _JAVA_SOURCE = Path(__file__).parent / "java" / "OfficialClient.java"
+SPECIAL_MESSAGES = Path(__file__).parent / "java" / "SpecialMessages.java"
 _WAIT_SECONDS = 60.0
 
 
@@ -63,6 +64,16 @@ class Admin:
         """Close the topic on its broker, with all its consumers and producers; the next lookup loads it."""
         self._must("PUT", _path("persistent", topic) + "/unload")
 
+    def truncate(self, topic: str) -> None:
+        """Remove all ledgers but the one that is written to."""
+        self._must("DELETE", _path("persistent", topic) + "/truncate")
+
+    def compact(self, topic: str) -> None:
+        """Compact the topic up to its present end, and wait until that is done."""
+        path = _path("persistent", topic) + "/compaction"
+        self._must("PUT", path)
+        await_true("compaction", lambda: self._must("GET", path)["status"] == "SUCCESS")
+
     def terminate(self, topic: str) -> None:
         """Let the topic take no more messages."""
         self._must("POST", _path("persistent", topic) + "/terminate")
@@ -95,7 +106,7 @@ def _path(kind: str, topic: str) -> str:
 
 
 class JavaClient:
-    """Runs jobs of java/OfficialClient.java in a JVM with the jars of the server's distribution."""
+    """Runs jobs of a program in java/ in a JVM with the jars of the server's distribution."""
 
     def __init__(self, server: LocalPulsar, source: Path = _JAVA_SOURCE) -> None:
         self._server = server

@@ -60,3 +60,21 @@ def test_every_option_is_explained_and_no_key_means_two_things(scope: type[Conne
     keys = [key.lower() for option in option_fields(scope).values() for key in (option.key, *option.aliases)]
     assert len(keys) == len(set(keys))
     assert all(option.doc.endswith(".") for option in option_fields(scope).values())
+
+
+def test_private_keys_are_a_json_object_of_paths() -> None:
+    given = {"service.url": "pulsar://h:6650", "topic": "t"}
+    key = "pulsar.consumer.cryptoKeyReader.privateKeys"
+    options = parse_options(ReadOptions, given | {key: '{"a": "/a.pem", "b": "/b.pem"}'})
+    assert dict(options.crypto_private_keys) == {"a": "/a.pem", "b": "/b.pem"}
+    for text in ("a=/a.pem", "[]", '{"a": 1}', '{"a": ""}'):
+        with pytest.raises(OptionError, match="a JSON object from key name to path"):
+            parse_options(ReadOptions, given | {key: text})
+
+
+def test_read_compacted_is_true_or_false() -> None:
+    given = {"service.url": "pulsar://h:6650", "topic": "t"}
+    assert parse_options(ReadOptions, given | {"pulsar.reader.readCompacted": "TRUE"}).read_compacted
+    assert not parse_options(ReadOptions, given | {"readCompacted": "false"}).read_compacted
+    with pytest.raises(OptionError, match="true or false"):
+        parse_options(ReadOptions, given | {"readCompacted": "yes"})

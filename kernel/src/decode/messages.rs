@@ -1,9 +1,9 @@
 //! The messages of one entry, which may be cut across record batches.
 
-use crate::compression::{Codec, decompress};
 use crate::decode::metadata_columns::Row;
+use crate::encryption::CONTEXT_PROPERTY;
 use crate::entry::Entry;
-use crate::error::{ErrorKind, KernelError, MessageRef, Result};
+use crate::error::{KernelError, MessageRef, Result};
 use crate::metadata::{MessageMetadata, SingleMetadata};
 use crate::select::Range;
 use crate::wire::split_u32;
@@ -15,35 +15,19 @@ pub struct OpenEntry {
     payload: Vec<u8>,
     offset: usize,
     index: i32,
+    /// The payload is encrypted, and the property that says how.
+    sealed: Option<String>,
 }
 
 impl OpenEntry {
-    /// Verify and decompress; `None` when no message of the entry is wanted (outside the range, or a
-    /// marker), which is known without decompressing.
-    pub fn open(mut entry: Entry, range: &Range) -> Result<Option<Self>> {
-        if !range.touches(entry.ledger, entry.entry, i32::MAX) {
-            return Ok(None);
-        }
-        entry.verify()?;
-        let at = entry.reference();
-        let parts = entry.parts()?;
-        let metadata = &parts.metadata;
-        let count = metadata.num_messages_in_batch.unwrap_or(1);
-        if metadata.marker_type.is_some() || !range.touches(entry.ledger, entry.entry, count) {
-            return Ok(None);
-        }
-        refuse_unsupported(metadata).map_err(|e| e.at(at))?;
-        if count < 1 {
-            return Err(KernelError::corrupt(format!("a batch of {count} messages")).at(at));
-        }
-        let codec = Codec::from_number(metadata.compression).map_err(|e| e.at(at))?;
-        let payload = match codec {
-            Codec::None => parts.payload.to_vec(),
-            _ => {
-                decompress(codec, parts.payload, metadata.uncompressed_size as usize).map_err(|e| e.at(at))?
-            }
-        };
-        Ok(Some(Self { entry, payload, offset: 0, index: 0 }))
+    /// `payload` is that of `entry` or of the message whose last chunk it is, decompressed.
+    pub fn new(entry: Entry, payload: Vec<u8>) -> Self {
+        Self { entry, payload, offset: 0, index: 0, sealed: None }
+    }
+
+    /// One row for an entry that stays encrypted, `context` beside its properties.
+    pub fn sealed(entry: Entry, payload: Vec<u8>, context: String) -> Self {
+        Self { entry, payload, offset: 0, index: 0, sealed: Some(context) }
     }
 
     /// Hand the wanted messages to `take` until it returns false; true when the entry is used up.
@@ -52,7 +36,14 @@ impl OpenEntry {
         range: &Range,
         mut take: impl FnMut(&Row<'_>) -> Result<bool>,
     ) -> Result<bool> {
-        let parts = self.entry.parts()?;
+        let mut parts = self.entry.parts()?;
+        if let Some(context) = &self.sealed {
+            parts.metadata.properties.push((CONTEXT_PROPERTY, context.as_bytes()));
+            parts.metadata.null_value = false;
+            let row = unbatched_row(&self.entry, &parts.metadata, &self.payload);
+            take(&Row { sealed: true, ..row })?;
+            return Ok(true);
+        }
         let Some(count) = parts.metadata.num_messages_in_batch else {
             take(&unbatched_row(&self.entry, &parts.metadata, &self.payload))?;
             return Ok(true);
@@ -87,17 +78,6 @@ fn rest_len(payload: &[u8], offset: usize) -> usize {
     payload.len().saturating_sub(offset)
 }
 
-fn refuse_unsupported(metadata: &MessageMetadata<'_>) -> Result<()> {
-    let why = if metadata.encrypted {
-        "the message is encrypted; decryption is not supported"
-    } else if metadata.num_chunks > 1 {
-        "the message is chunked; chunks are not supported"
-    } else {
-        return Ok(());
-    };
-    Err(KernelError::new(ErrorKind::Unsupported, why))
-}
-
 /// Take `u32 size | SingleMessageMetadata | payload` off the front.
 fn split_message<'a>(bytes: &'a [u8], single: &mut SingleMetadata<'a>) -> Result<(&'a [u8], &'a [u8])> {
     let cut_off = || KernelError::corrupt("the batched entry ends inside this message");
@@ -124,6 +104,7 @@ fn batched_row<'a>(
         sequence_id: single.sequence_id.unwrap_or(metadata.sequence_id.wrapping_add(at.batch_index as u64)),
         schema_version: metadata.schema_version.unwrap_or_default(),
         payload: (!single.null_value).then_some(body),
+        sealed: false,
     }
 }
 
@@ -139,5 +120,6 @@ fn unbatched_row<'a>(entry: &Entry, metadata: &'a MessageMetadata<'a>, payload: 
         sequence_id: metadata.sequence_id,
         schema_version: metadata.schema_version.unwrap_or_default(),
         payload: (!metadata.null_value).then_some(payload),
+        sealed: false,
     }
 }

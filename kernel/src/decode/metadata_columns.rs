@@ -33,6 +33,8 @@ pub struct Row<'a> {
     pub schema_version: &'a [u8],
     /// `None` is a null value.
     pub payload: Option<&'a [u8]>,
+    /// The payload is still encrypted.
+    pub sealed: bool,
 }
 
 impl Row<'_> {

@@ -5,6 +5,8 @@ mod avro_columns;
 mod avro_default;
 mod avro_read;
 mod avro_resolve;
+mod chunks;
+mod intake;
 mod json;
 mod json_types;
 mod json_unions;
@@ -29,6 +31,9 @@ use crate::entry::{Entry, EntryBatch};
 use crate::error::{KernelError, MessageRef, Result};
 use crate::payload_schema::PayloadSchema;
 use crate::select::Range;
+pub use chunks::{LostMessage, MissingChunks};
+pub use intake::IntakeOptions;
+use intake::{Intake, Taken};
 use messages::OpenEntry;
 use metadata_columns::{MetadataColumn, Row};
 pub use value_columns::{BadRowCount, BadRows};
@@ -55,6 +60,8 @@ pub struct DecoderOptions {
     pub batch_rows: usize,
     /// Messages wanted.
     pub range: Range,
+    /// Chunked and encrypted messages.
+    pub intake: IntakeOptions,
     /// What to do with messages whose value does not decode.
     pub bad_rows: BadRows,
     /// Name of the output column that holds the payloads of such messages.
@@ -79,6 +86,7 @@ pub struct Decoder {
     batch_rows: usize,
     range: Range,
     queue: VecDeque<Entry>,
+    intake: Intake,
     open: Option<OpenEntry>,
     /// Where a message is put together that does not lie in one piece.
     joined: Vec<u8>,
@@ -118,6 +126,7 @@ impl Decoder {
             range: options.range,
             values,
             queue: VecDeque::new(),
+            intake: Intake::new(options.intake),
             open: None,
             joined: Vec::new(),
             rows: Vec::new(),
@@ -153,6 +162,7 @@ impl Decoder {
             }
         }
         self.range = range;
+        self.intake.rewind();
         self.values.reset_count();
         Ok(())
     }
@@ -173,7 +183,8 @@ impl Decoder {
     }
 
     /// `batch_rows` rows (fewer when they weigh more than 256 MiB); with `flush` the remaining rows; `None`
-    /// when there are not enough. After an error every call repeats it.
+    /// when there are not enough, or an entry waits for what `wanted_data_keys` or `missing_chunks` name. After
+    /// an error every call repeats it.
     pub fn next_batch(&mut self, flush: bool) -> Result<Option<RecordBatch>> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -188,7 +199,8 @@ impl Decoder {
     fn decode_next(&mut self, flush: bool) -> Result<Option<RecordBatch>> {
         loop {
             self.fill()?;
-            if !self.is_full() && (!flush || self.rows.is_empty()) {
+            let ready = self.is_full() || (flush && !self.intake.is_waiting() && !self.rows.is_empty());
+            if !ready {
                 return Ok(None);
             }
             let batch = self.finish()?;
@@ -207,7 +219,14 @@ impl Decoder {
         while !self.is_full() {
             if self.open.is_none() {
                 let Some(entry) = self.queue.pop_front() else { return Ok(()) };
-                self.open = OpenEntry::open(entry, &self.range)?;
+                match self.intake.take(entry, &self.range)? {
+                    Taken::Messages(open) => self.open = Some(open),
+                    Taken::Nothing => {}
+                    Taken::Waiting(entry) => {
+                        self.queue.push_front(entry);
+                        return Ok(());
+                    }
+                }
             }
             let Some(mut open) = self.open.take() else { continue };
             let range = self.range;
@@ -223,8 +242,12 @@ impl Decoder {
     }
 
     fn append(&mut self, row: &Row<'_>) -> Result<()> {
-        let payload = self.values.payload(row, &mut self.joined)?;
-        self.values.append(payload, row.schema_version)?;
+        if row.sealed {
+            self.values.append_sealed(row.payload)?;
+        } else {
+            let payload = self.values.payload(row, &mut self.joined)?;
+            self.values.append(payload, row.schema_version)?;
+        }
         for column in &mut self.columns {
             if let Column::Metadata(column) = column {
                 column.append(row)?;

@@ -18,6 +18,9 @@ use super::values::Values;
 use crate::error::{ErrorKind, KernelError, MessageRef, Result};
 use crate::payload_schema::PayloadSchema;
 
+/// Stands for the version of messages that are still encrypted; longer than any version of a registry.
+const SEALED: &[u8] = b"the message is still encrypted";
+
 /// What becomes of a message that is whole but whose value does not decode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BadRows {
@@ -107,7 +110,7 @@ impl ValueColumns {
             mode: options.bad_rows,
             fields,
             values,
-            versions: HashMap::new(),
+            versions: HashMap::from([(SEALED.to_vec(), Version::Refused(sealed()))]),
             kept: Payloads::default(),
             broken: false,
             count: BadRowCount::default(),
@@ -167,6 +170,12 @@ impl ValueColumns {
             Ok(()) => {}
         }
         Ok(())
+    }
+
+    /// Add a message that is still encrypted: its bytes where bytes are the value, else a bad row.
+    pub fn append_sealed(&mut self, payload: Option<&[u8]>) -> Result<()> {
+        let version = if self.values.takes_sealed() { &[] } else { SEALED };
+        self.append(payload, version)
     }
 
     /// The columns so far; starts new ones. `at` names the rows' messages.
@@ -342,9 +351,13 @@ fn is_of_message(error: &KernelError) -> bool {
     matches!(error.kind, ErrorKind::Payload | ErrorKind::Unsupported)
 }
 
+fn sealed() -> KernelError {
+    KernelError::payload("the message is still encrypted, so its value is not known")
+}
+
 /// Say which version the message names.
 fn named(mut error: KernelError, version: &[u8]) -> KernelError {
-    if is_of_message(&error) && !version.is_empty() {
+    if is_of_message(&error) && !version.is_empty() && version != SEALED {
         let text = match <[u8; 8]>::try_from(version) {
             Ok(number) => i64::from_be_bytes(number).to_string(),
             Err(_) => version.iter().map(|byte| format!("{byte:02x}")).collect(),

@@ -88,6 +88,11 @@ impl Values {
         }
     }
 
+    /// Whether a payload that is still encrypted can be shown: as bytes, or not at all.
+    pub fn takes_sealed(&self) -> bool {
+        matches!(self, Self::Primitive(PrimitiveValues::Bytes(_) | PrimitiveValues::Skipped(_), _))
+    }
+
     /// Whether some message can turn out bad only in `finish`.
     pub fn fails_late(&self) -> bool {
         !matches!(self, Self::Primitive(..))

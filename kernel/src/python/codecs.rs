@@ -8,6 +8,7 @@ use pyo3::types::PyBytes;
 
 use super::capsule::{ArrowBatch, import_batch, import_schema};
 use super::classes::EntryBatch;
+use crate::encryption::OnFailure;
 use crate::error::KernelError;
 use crate::payload_schema::{Pair, PayloadSchema};
 use crate::select::{Position, Range};
@@ -65,7 +66,8 @@ impl Decoder {
 impl Decoder {
     #[new]
     #[pyo3(signature = (output_schema, *, topic, partition, value, batch_rows=16384, start=None, end=None,
-                        bad_rows="fail", corrupt_column=None))]
+                        bad_rows="fail", corrupt_column=None, max_open_chunked=10,
+                        crypto_failure_action="FAIL"))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         output_schema: &Bound<'_, PyAny>,
@@ -77,6 +79,8 @@ impl Decoder {
         end: Option<Position>,
         bad_rows: &str,
         corrupt_column: Option<String>,
+        max_open_chunked: usize,
+        crypto_failure_action: &str,
     ) -> PyResult<Self> {
         let options = decode::DecoderOptions {
             output_schema: import_schema(output_schema)?,
@@ -87,6 +91,10 @@ impl Decoder {
             range: Range { start, end },
             bad_rows: decode::BadRows::from_name(bad_rows)?,
             corrupt_column,
+            intake: decode::IntakeOptions {
+                max_open_chunked,
+                on_crypto_failure: OnFailure::from_name(crypto_failure_action)?,
+            },
         };
         Ok(Self(Mutex::new(decode::Decoder::new(options)?)))
     }
@@ -127,6 +135,42 @@ impl Decoder {
     fn next_batch(&mut self, py: Python<'_>, flush: bool) -> PyResult<Option<ArrowBatch>> {
         let decoder = self.inner();
         Ok(py.detach(|| decoder.next_batch(flush))?.map(ArrowBatch))
+    }
+
+    fn wanted_data_keys<'py>(&mut self, py: Python<'py>) -> Vec<(String, Bound<'py, PyBytes>)> {
+        let keys = self.inner().wanted_data_keys();
+        keys.iter().map(|key| (key.name.clone(), PyBytes::new(py, &key.wrapped))).collect()
+    }
+
+    fn add_data_key(&mut self, wrapped: &[u8], key: &[u8]) {
+        self.inner().add_data_key(wrapped, key);
+    }
+
+    fn refuse_data_key(&mut self, wrapped: &[u8], why: &str) {
+        self.inner().refuse_data_key(wrapped, why);
+    }
+
+    fn missing_chunks(&mut self) -> Option<(i64, i64, u64)> {
+        self.inner().missing_chunks().map(|missing| (missing.at.ledger, missing.at.entry, missing.chunks))
+    }
+
+    fn look_back(&mut self, py: Python<'_>, entries: &mut EntryBatch, anew: bool) -> PyResult<bool> {
+        let (decoder, entries) = (self.inner(), &mut entries.0);
+        Ok(py.detach(move || decoder.look_back(entries, anew))?)
+    }
+
+    fn end_look_back(&mut self) {
+        self.inner().end_look_back();
+    }
+
+    fn take_lost(&mut self) -> Vec<(i64, i64, u64, bool)> {
+        let lost = self.inner().take_lost();
+        lost.into_iter().map(|each| (each.at.ledger, each.at.entry, each.chunks, each.has_first)).collect()
+    }
+
+    #[getter]
+    fn discarded(&mut self) -> u64 {
+        self.inner().discarded()
     }
 }
 

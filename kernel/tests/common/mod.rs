@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use _kernel::decode::{BadRows, Decoder, DecoderOptions};
+use _kernel::decode::{BadRows, Decoder, DecoderOptions, IntakeOptions};
 use _kernel::encode::{Encoder, EncoderOptions, Producer, SendFrames};
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::Result;
@@ -106,6 +106,7 @@ pub fn options(value_type: &str, value_fields: Vec<Field>) -> DecoderOptions {
         value: PayloadSchema::of_type(value_type),
         batch_rows: 1000,
         range: Range::default(),
+        intake: IntakeOptions::default(),
         bad_rows: BadRows::default(),
         corrupt_column: None,
     }

@@ -120,8 +120,12 @@ class EntryConsumer:
             return
 
 
-def subscribe(client: BrokerClient, topic: str, start: Position | None) -> EntryConsumer:
+def subscribe(
+    client: BrokerClient, topic: str, start: Position | None, *, read_compacted: bool = False
+) -> EntryConsumer:
     """Subscribe at `start` (None: behind the last message). One attempt; the caller retries.
+
+    `read_compacted`: entries and `end` are those of the topic's compacted view.
 
     Entries arrive whole: the first one may hold messages before `start`, which ranges drop later.
     Raises `ConnectionFailed` (passing), `TopicNotFoundError`, `PermissionDenied`.
@@ -136,6 +140,7 @@ def subscribe(client: BrokerClient, topic: str, start: Position | None) -> Entry
         consumer_id=consumer.consumer_id,
         request_id=0,
         durable=False,
+        read_compacted=read_compacted,
         start_message_id=_start_message_id(start),
         initialPosition=_LATEST if start is None else _EARLIEST,
         force_topic_creation=False,

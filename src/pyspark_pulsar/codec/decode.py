@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from pyspark_pulsar._kernel import Decoder, KernelError
 from pyspark_pulsar.codec.decoder_pool import DECODERS
+from pyspark_pulsar.codec.intake import Intake, supply, tell_discarded, tell_lost
 from pyspark_pulsar.codec.kernel_errors import read_error, version_error, version_text
 from pyspark_pulsar.errors import PulsarError, SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo
@@ -46,6 +47,7 @@ class EntryDecoder:
         end: Position | None = None,
         mode: str = "FAILFAST",
         service_url: str | None = None,
+        intake: Intake | None = None,
     ) -> None:
         """`topic` is the full name without partition suffix, `partition` -1 when it is not partitioned.
 
@@ -58,8 +60,16 @@ class EntryDecoder:
         self._schema = schema
         self._mode = mode
         self._full_name = topic if partition < 0 else f"{topic}-partition-{partition}"
+        self._intake = intake or Intake()
         self._fetch_schema = fetch_schema
-        self._key: Hashable = service_url and (service_url, topic, schema, batch_rows, mode)
+        self._key: Hashable = service_url and (
+            service_url,
+            topic,
+            schema,
+            batch_rows,
+            mode,
+            *self._intake.settings,
+        )
         resting = DECODERS.take(self._key) if self._key else None
         try:
             if resting is not None:
@@ -74,6 +84,8 @@ class EntryDecoder:
                 end=end,
                 bad_rows=_BAD_ROWS[mode],
                 corrupt_column=schema.corrupt_column,
+                max_open_chunked=self._intake.max_open_chunked,
+                crypto_failure_action=self._intake.crypto_failure_action,
             )
         except KernelError as error:
             raise read_error(error, topic=self._full_name) from None
@@ -82,7 +94,7 @@ class EntryDecoder:
         """Take the entries over at once, and yield the full batches that they complete.
 
         Iterate to the end before the next call. Raises CorruptEntryError, DecodeError,
-        UnsupportedEntryError or SchemaError, naming the topic and the message.
+        UnsupportedEntryError, DecryptionError, DataLossError or SchemaError, naming the topic and the message.
         """
         try:
             unknown = self._decoder.unknown_versions(entries)
@@ -98,6 +110,7 @@ class EntryDecoder:
         bad, and leaves the kernel's decoder to the next split."""
         yield from self._batches(flush=True)
         self._tell_bad_rows()
+        tell_discarded(self._decoder, self._full_name)
         if self._key:
             DECODERS.give_back(self._key, self._decoder)
 
@@ -149,8 +162,11 @@ class EntryDecoder:
         while True:
             try:
                 batch = self._decoder.next_batch(flush)
+                supplied = batch is None and supply(self._decoder, self._intake, self._full_name)
             except KernelError as error:
                 raise read_error(error, topic=self._full_name) from None
-            if batch is None:
+            tell_lost(self._decoder, self._intake, self._full_name)
+            if batch is not None:
+                yield pa.record_batch(batch)
+            elif not supplied:
                 return
-            yield pa.record_batch(batch)

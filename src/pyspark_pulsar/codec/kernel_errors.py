@@ -6,6 +6,7 @@ from pyspark_pulsar._kernel import KernelError
 from pyspark_pulsar.errors import (
     CorruptEntryError,
     DecodeError,
+    DecryptionError,
     PulsarError,
     SchemaError,
     SendError,
@@ -25,6 +26,10 @@ _READ: dict[str, tuple[type[PulsarError], str]] = {
     "unsupported": (
         UnsupportedEntryError,
         "this version cannot decode such messages; read around them, or upgrade pyspark-pulsar",
+    ),
+    "encrypted": (
+        DecryptionError,
+        "give its private key in pulsar.consumer.cryptoKeyReader.*, or set pulsar.consumer.cryptoFailureAction",
     ),
     "schema": (
         SchemaError,

@@ -40,14 +40,15 @@ class PulsarBatchReader(Shipped, DataSourceReader):
         options = self._options
         with BrokerClient(options) as client:
             partitions = discover_partitions(client, discover_topics(client, options))
-            with closing(Tails(client)) as tails:
+            with closing(Tails(client, read_compacted=options.read_compacted)) as tails:
                 present = tails.ends(partitions)
+                reachable = tails.reachable(present)
         starts = resolve_bound(
             "startingOffsets", options.starting_offsets or EARLIEST_TEXT, partitions, present
         )
         ends = resolve_bound("endingOffsets", options.ending_offsets or LATEST_TEXT, partitions, present)
-        check_reachable("startingOffsets", starts, present)
-        check_reachable("endingOffsets", ends, present)
+        check_reachable("startingOffsets", starts, reachable)
+        check_reachable("endingOffsets", ends, reachable)
         return plan_splits(starts, ends)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

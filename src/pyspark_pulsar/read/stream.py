@@ -60,8 +60,11 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         if former.start is not None:
             partitions = sorted(ends)
             starts = resolve_bound("startingOffsets", former.start, partitions, ends)
-            check_reachable("startingOffsets", starts, ends)
+            check_reachable("startingOffsets", starts, self._reachable(ends))
             return StreamOffset(ends, starts).to_json()
+        if self._options.read_compacted:
+            # Compaction may have removed the last messages that the query has read.
+            ends = ends | {p: max(end, ends[p]) for p, end in former.positions.items() if p in ends}
         return StreamOffset(_advanced(former.positions, ends)).to_json()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
@@ -89,11 +92,14 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
     def _ends(self) -> dict[TopicPartition, Position]:
         if self._client is None or self._tails is None or self._watch is None:
             self._client = BrokerClient(self._options)
-            self._tails = Tails(self._client)
+            self._tails = Tails(self._client, read_compacted=self._options.read_compacted)
             self._watch = SchemaWatch(self._schema, self._client.schema)
         topics = discover_topics(self._client, self._options)
         self._watch.look(topics)
         return self._tails.ends(discover_partitions(self._client, topics))
+
+    def _reachable(self, ends: dict[TopicPartition, Position]) -> dict[TopicPartition, Position]:
+        return ends if self._tails is None else self._tails.reachable(ends)
 
 
 def _advanced(

@@ -6,7 +6,8 @@ only; they share a connection per broker, are given no permits, and go away with
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 from functools import partial
 
 from pyspark_pulsar.client.broker import BrokerClient
@@ -19,8 +20,10 @@ from pyspark_pulsar.topic import TopicPartition
 class Tails:
     """Used by one thread. `close` takes the consumers away at once; else they go with the client."""
 
-    def __init__(self, client: BrokerClient) -> None:
+    def __init__(self, client: BrokerClient, *, read_compacted: bool = False) -> None:
+        """`read_compacted`: the ends of the compacted views."""
         self._client = client
+        self._read_compacted = read_compacted
         self._consumers: dict[TopicPartition, EntryConsumer] = {}
 
     def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Position]:
@@ -35,6 +38,14 @@ class Tails:
             partition: self._client.retrying(partial(self._end, partition), patience) for partition in wanted
         }
 
+    def reachable(self, ends: Mapping[TopicPartition, Position]) -> dict[TopicPartition, Position]:
+        """How far positions can lie, given the present `ends`: behind the end of a compacted view come
+        messages that compaction has removed."""
+        if not self._read_compacted:
+            return dict(ends)
+        with closing(Tails(self._client)) as plain:
+            return {partition: max(end, ends[partition]) for partition, end in plain.ends(ends).items()}
+
     def close(self) -> None:
         for consumer in self._consumers.values():
             consumer.close()
@@ -44,7 +55,9 @@ class Tails:
         try:
             consumer = self._consumers.get(partition)
             if consumer is None:
-                consumer = self._consumers[partition] = subscribe(self._client, partition.name, None)
+                consumer = self._consumers[partition] = subscribe(
+                    self._client, partition.name, None, read_compacted=self._read_compacted
+                )
             return consumer.end()
         except ConnectionFailed:
             stale = self._consumers.pop(partition, None)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.codec.data_keys import DataKeys
 from pyspark_pulsar.codec.decode import EntryDecoder
+from pyspark_pulsar.codec.intake import Intake
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.documents import SCHEMA_VERSIONS
 from pyspark_pulsar.read.locations.broker import BrokerEntries
+from pyspark_pulsar.read.locations.look_back import earlier_runs
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
@@ -35,12 +39,29 @@ def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterat
             batch_rows=options.batch_rows,
             start=split.start.as_tuple(),
             end=split.end.as_tuple(),
+            intake=split_intake(options, split),
             mode=options.mode,
             service_url=options.service_url,
         )
         location = BrokerEntries(
-            client, split, permits=options.receiver_queue_size, poll_seconds=options.poll_timeout_ms / 1000
+            client,
+            split,
+            permits=options.receiver_queue_size,
+            poll_seconds=options.poll_timeout_ms / 1000,
+            read_compacted=options.read_compacted,
         )
         for entries in location:
             yield from decoder.decode(entries)
         yield from decoder.finish()
+
+
+def split_intake(options: ReadOptions, split: Split) -> Intake:
+    """Private keys from files of this executor, and earlier chunks from the broker."""
+    keys = DataKeys(options.crypto_default_private_key, dict(options.crypto_private_keys))
+    return Intake(
+        unwrap=keys.unwrap,
+        earlier=partial(earlier_runs, options, split.partition),
+        crypto_failure_action=options.crypto_failure_action,
+        max_open_chunked=options.max_pending_chunked_message,
+        trimmed_is_loss=not split.start.is_earliest and not options.read_compacted,
+    )

@@ -12,7 +12,13 @@ import pytest
 
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
-from pyspark_pulsar.errors import CorruptEntryError, DecodeError, SchemaError, UnsupportedEntryError
+from pyspark_pulsar.errors import (
+    CorruptEntryError,
+    DecodeError,
+    DecryptionError,
+    SchemaError,
+    UnsupportedEntryError,
+)
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.read_schema import ColumnChoice, resolve_read_schema
 from pyspark_pulsar.schema.wanted_columns import restrict_to
@@ -228,7 +234,8 @@ def test_version_that_does_not_resolve() -> None:
         (SchemaInfo("x", SchemaType.STRING), entry(b"\xff"), DecodeError),
         (SchemaInfo("x", SchemaType.JSON, NEW.encode()), entry(b'{"id":1}{"id":2}'), DecodeError),
         (SchemaInfo("x", SchemaType.AVRO, NEW.encode()), entry(b"\2\0\0"), DecodeError),
-        (None, entry(b"x", (13, proto((1, b"k"), (2, b"v")))), UnsupportedEntryError),
+        (None, entry(b"x", (8, 9)), UnsupportedEntryError),
+        (None, entry(b"x", (13, proto((1, b"k"), (2, b"v"))), (15, b"n" * 12)), DecryptionError),
     ],
 )
 def test_errors_name_topic_ledger_and_entry(

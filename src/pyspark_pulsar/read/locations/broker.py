@@ -23,11 +23,20 @@ _LOOK_AGAIN_SECONDS = 1.0
 class BrokerEntries:
     """Iterate once. Raises `DeadlineExceeded` when `poll_seconds` pass without progress."""
 
-    def __init__(self, client: BrokerClient, split: Split, *, permits: int, poll_seconds: float) -> None:
+    def __init__(
+        self,
+        client: BrokerClient,
+        split: Split,
+        *,
+        permits: int,
+        poll_seconds: float,
+        read_compacted: bool = False,
+    ) -> None:
         self._client = client
         self._split = split
         self._permits = permits
         self._poll_seconds = poll_seconds
+        self._read_compacted = read_compacted
         self._next = split.start
         self._consumer: EntryConsumer | None = None
         self._used = 0
@@ -41,8 +50,8 @@ class BrokerEntries:
                 if entries is not None:
                     yield entries
                     deadline = time.monotonic() + self._poll_seconds
-                else:
-                    self._check_still_there()
+                elif not self._can_come():
+                    return
         finally:
             self._drop_consumer()
 
@@ -70,7 +79,13 @@ class BrokerEntries:
         if self._consumer is None:
             patience = max(0.1, deadline - time.monotonic())
             self._consumer = self._client.retrying(
-                lambda: subscribe(self._client, self._split.partition.name, self._next), patience
+                lambda: subscribe(
+                    self._client,
+                    self._split.partition.name,
+                    self._next,
+                    read_compacted=self._read_compacted,
+                ),
+                patience,
             )
             self._used = 0
             self._consumer.allow(self._permits)
@@ -85,22 +100,28 @@ class BrokerEntries:
             consumer.allow(self._used)
         self._used = 0
 
-    def _check_still_there(self) -> None:
-        """The range was planned up to a message that consumers could see. Raises `DataLossError` when the
-        topic now ends before it and so nothing more can come."""
+    def _can_come(self) -> bool:
+        """The range was planned up to a message that consumers could see; whether the rest can still come.
+
+        False when compaction has removed it since. Raises `DataLossError` when it is gone for another reason:
+        the topic now ends before it.
+        """
         if self._consumer is None:
-            return
+            return True
         try:
             end = self._consumer.end()
         except ConnectionFailed:
             self._drop_consumer()
-            return
-        if end <= self._next:
-            raise DataLossError(
-                f"{self._split.partition}: expected messages from {self._next} up to {self._split.end}, but the topic "
-                f"now ends at {end}: they were removed (retention, truncation, or the topic was made again) "
-                f"after the read was planned"
-            )
+            return True
+        if end > self._next:
+            return True
+        if self._read_compacted:
+            return False
+        raise DataLossError(
+            f"{self._split.partition}: expected messages from {self._next} up to {self._split.end}, but the topic "
+            f"now ends at {end}: they were removed (retention, truncation, or the topic was made again) "
+            f"after the read was planned"
+        )
 
     def _drop_consumer(self) -> None:
         consumer, self._consumer = self._consumer, None

@@ -1,0 +1,234 @@
+//! End-to-end encryption of payloads, as Pulsar's Java and C++ clients do it.
+//!
+//! The producer compresses, cuts into chunks, and then encrypts what goes into each entry with AES-GCM: 12
+//! bytes of nonce in `encryption_param`, 16 bytes of tag behind the ciphertext, no associated data. The data
+//! key lies in the metadata, wrapped once for each key name in `encryption_keys`. Who holds the private keys
+//! unwraps it; here arrive only data keys. Source: MessageCryptoBc of apache/pulsar, 4.0.8.
+
+use std::collections::HashMap;
+
+use aes_gcm::aead::{Aead, KeyInit};
+use aes_gcm::{Aes128Gcm, Aes256Gcm, Nonce};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::error::{ErrorKind, KernelError, Result};
+use crate::metadata::MessageMetadata;
+use crate::wire::Fields;
+
+const NONCE_BYTES: usize = 12;
+/// Producers make a new data key every few hours; above this number the oldest are asked for again.
+const MAX_KEYS: usize = 4096;
+/// Name of the property that says how the payload of a row is encrypted.
+pub const CONTEXT_PROPERTY: &[u8] = b"__encryption";
+
+/// What to do with an entry that cannot be decrypted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// An error.
+    #[default]
+    Fail,
+    /// No row; counted.
+    Discard,
+    /// One row for the entry, with the encrypted payload.
+    Consume,
+}
+
+impl OnFailure {
+    /// From `FAIL`, `DISCARD` or `CONSUME`.
+    pub fn from_name(name: &str) -> Result<Self> {
+        match name {
+            "FAIL" => Ok(Self::Fail),
+            "DISCARD" => Ok(Self::Discard),
+            "CONSUME" => Ok(Self::Consume),
+            _ => Err(KernelError::schema(format!(
+                "crypto_failure_action: expected FAIL, DISCARD or CONSUME, got {name:?}"
+            ))),
+        }
+    }
+}
+
+/// A data key as it lies in the metadata.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrappedKey {
+    /// Name of the key pair that it is wrapped with.
+    pub name: String,
+    /// The wrapped bytes.
+    pub wrapped: Vec<u8>,
+    /// What the producer's key reader said of the key pair.
+    pub metadata: Vec<(String, String)>,
+}
+
+impl WrappedKey {
+    fn parse(bytes: &[u8]) -> Result<Self> {
+        let mut key = Self { name: String::new(), wrapped: Vec::new(), metadata: Vec::new() };
+        let mut fields = Fields::new(bytes);
+        while let Some((number, value)) = fields.next_field()? {
+            match number {
+                1 => key.name = lossy(value.bytes("encryption key name")?),
+                2 => key.wrapped = value.bytes("encryption key")?.to_vec(),
+                3 => key.metadata.push(parse_pair(value.bytes("encryption key metadata")?)?),
+                _ => {}
+            }
+        }
+        Ok(key)
+    }
+}
+
+fn parse_pair(bytes: &[u8]) -> Result<(String, String)> {
+    let mut pair = (String::new(), String::new());
+    let mut fields = Fields::new(bytes);
+    while let Some((number, value)) = fields.next_field()? {
+        match number {
+            1 => pair.0 = lossy(value.bytes("metadata key")?),
+            2 => pair.1 = lossy(value.bytes("metadata value")?),
+            _ => {}
+        }
+    }
+    Ok(pair)
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The wrapped data keys of an entry.
+pub fn wrapped_keys(metadata: &MessageMetadata<'_>) -> Result<Vec<WrappedKey>> {
+    metadata.encryption_keys.iter().map(|bytes| WrappedKey::parse(bytes)).collect()
+}
+
+/// An unwrapped data key, ready for use; its memory is wiped when it is dropped.
+enum DataKey {
+    Aes128(Box<Aes128Gcm>),
+    Aes256(Box<Aes256Gcm>),
+}
+
+impl DataKey {
+    fn new(bytes: &[u8]) -> Option<Self> {
+        match bytes.len() {
+            16 => Aes128Gcm::new_from_slice(bytes).ok().map(|key| Self::Aes128(Box::new(key))),
+            32 => Aes256Gcm::new_from_slice(bytes).ok().map(|key| Self::Aes256(Box::new(key))),
+            _ => None,
+        }
+    }
+
+    /// `None` when the payload does not authenticate.
+    fn decrypt(&self, nonce: &[u8; NONCE_BYTES], payload: &[u8]) -> Option<Vec<u8>> {
+        let nonce = Nonce::from(*nonce);
+        match self {
+            Self::Aes128(key) => key.decrypt(&nonce, payload).ok(),
+            Self::Aes256(key) => key.decrypt(&nonce, payload).ok(),
+        }
+    }
+}
+
+/// What became of an encrypted payload.
+pub enum Decrypted {
+    /// The payload, still compressed.
+    Clear(Vec<u8>),
+    /// None of these has been unwrapped or refused yet.
+    Unknown(Vec<WrappedKey>),
+    /// It cannot be decrypted, and why.
+    Sealed(String),
+}
+
+/// Data keys by their wrapped form.
+#[derive(Default)]
+pub struct Keyring {
+    keys: HashMap<Vec<u8>, std::result::Result<DataKey, String>>,
+}
+
+impl Keyring {
+    /// Make a data key known. A length that AES does not have is refused as `refuse` does.
+    pub fn add(&mut self, wrapped: &[u8], key: &[u8]) {
+        let known = DataKey::new(key)
+            .ok_or_else(|| format!("the unwrapped data key has {} bytes, expected 16 or 32", key.len()));
+        self.insert(wrapped, known);
+    }
+
+    /// Say that a data key cannot be unwrapped, and why.
+    pub fn refuse(&mut self, wrapped: &[u8], why: &str) {
+        self.insert(wrapped, Err(why.to_owned()));
+    }
+
+    fn insert(&mut self, wrapped: &[u8], key: std::result::Result<DataKey, String>) {
+        if self.keys.len() >= MAX_KEYS {
+            self.keys.clear();
+        }
+        self.keys.insert(wrapped.to_vec(), key);
+    }
+
+    /// Decrypt with the first data key that is known and fits; every name wraps the same one.
+    pub fn decrypt(&self, metadata: &MessageMetadata<'_>, payload: &[u8]) -> Result<Decrypted> {
+        let wrapped = wrapped_keys(metadata)?;
+        let Ok(nonce) = <&[u8; NONCE_BYTES]>::try_from(metadata.encryption_param) else {
+            let length = metadata.encryption_param.len();
+            return Ok(Decrypted::Sealed(format!("its nonce has {length} bytes, expected {NONCE_BYTES}")));
+        };
+        let mut reasons: Vec<String> = Vec::new();
+        let mut unknown = false;
+        for key in &wrapped {
+            match self.keys.get(&key.wrapped) {
+                None => unknown = true,
+                Some(Err(why)) => reasons.push(why.clone()),
+                Some(Ok(data_key)) => match data_key.decrypt(nonce, payload) {
+                    Some(clear) => return Ok(Decrypted::Clear(clear)),
+                    None => reasons.push(format!(
+                        "its payload does not authenticate under the data key of {:?}: another key, or altered \
+                         bytes",
+                        key.name
+                    )),
+                },
+            }
+        }
+        Ok(if unknown {
+            Decrypted::Unknown(wrapped)
+        } else {
+            reasons.dedup();
+            Decrypted::Sealed(reasons.join("; "))
+        })
+    }
+}
+
+/// The error for an entry that cannot be decrypted.
+pub fn sealed_error(metadata: &MessageMetadata<'_>, why: &str) -> KernelError {
+    let names: Vec<String> = wrapped_keys(metadata).unwrap_or_default().into_iter().map(|k| k.name).collect();
+    KernelError::new(
+        ErrorKind::Encrypted,
+        format!("the message is encrypted for the keys {names:?} and cannot be decrypted: {why}"),
+    )
+}
+
+/// What a consumer needs to decrypt the payload itself, as JSON: the fields of the Java client's
+/// `EncryptionContext`, and the chunk that the entry is. Bytes are base64.
+pub fn context_json(metadata: &MessageMetadata<'_>) -> Result<String> {
+    let keys: Vec<Value> = wrapped_keys(metadata)?
+        .into_iter()
+        .map(|key| {
+            let described: serde_json::Map<String, Value> =
+                key.metadata.into_iter().map(|(name, value)| (name, Value::String(value))).collect();
+            json!({"name": key.name, "value": STANDARD.encode(key.wrapped), "metadata": described})
+        })
+        .collect();
+    let mut context = json!({
+        "algorithm": lossy(metadata.encryption_algo),
+        "param": STANDARD.encode(metadata.encryption_param),
+        "keys": keys,
+        "compression": metadata.compression,
+        "uncompressedSize": metadata.uncompressed_size,
+        "batchSize": metadata.num_messages_in_batch,
+    });
+    if metadata.num_chunks > 1
+        && let Some(fields) = context.as_object_mut()
+    {
+        let chunk = json!({
+            "uuid": lossy(metadata.uuid),
+            "id": metadata.chunk_id,
+            "of": metadata.num_chunks,
+            "totalSize": metadata.total_chunk_size,
+        });
+        fields.insert("chunk".to_owned(), chunk);
+    }
+    Ok(context.to_string())
+}

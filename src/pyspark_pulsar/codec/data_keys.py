@@ -1,0 +1,97 @@
+"""Private keys, and the data keys that they unwrap. Executor only, save `check_key_options`.
+
+A producer makes an AES key every few hours, wraps it with the RSA public key of each key name (OAEP with
+SHA-1 and MGF1, as MessageCryptoBc of Pulsar's Java client and its C++ client do), and sends it along with
+every message. The payload itself is decrypted in the kernel. No key material is logged or put into errors.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark_pulsar.errors import OptionError, PrerequisiteMissing
+from pyspark_pulsar.options import ReadOptions
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+_OPTION = "pulsar.consumer.cryptoKeyReader"
+
+
+def check_key_options(options: ReadOptions) -> None:
+    """On the driver, before anything is read: private keys need the package `cryptography`. The key files are
+    not looked at, since only executors need to have them. Raises `PrerequisiteMissing`."""
+    if options.crypto_default_private_key is None and not options.crypto_private_keys:
+        return
+    if importlib.util.find_spec("cryptography") is None:
+        raise PrerequisiteMissing(
+            f"option '{_OPTION}.*': expected the package cryptography, which decrypting needs, got none; "
+            f"install it on driver and executors with pip install 'pyspark-pulsar[encryption]'"
+        )
+
+
+class DataKeys:
+    """The private keys that options name, read when a message first needs them."""
+
+    def __init__(self, default_path: str | None, paths: Mapping[str, str]) -> None:
+        self._default_path = default_path
+        self._paths = dict(paths)
+        self._loaded: dict[str, RSAPrivateKey] = {}
+
+    def unwrap(self, name: str, wrapped: bytes) -> bytes | str:
+        """The data key that was wrapped for the key `name`, or why there is none.
+
+        Raises `OptionError` for a key file that cannot be used, `PrerequisiteMissing`.
+        """
+        path = self._paths.get(name, self._default_path)
+        if path is None:
+            return f"no private key is given for {name!r}"
+        private_key = self._private_key(name, path)
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import padding
+
+        oaep = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), label=None)  # noqa: S303 -- the format's
+        try:
+            return private_key.decrypt(wrapped, oaep)
+        except ValueError:
+            return f"the private key given for {name!r} does not unwrap its data key: it is another pair's"
+
+    def _private_key(self, name: str, path: str) -> RSAPrivateKey:
+        if path not in self._loaded:
+            self._loaded[path] = _load(name, path)
+        return self._loaded[path]
+
+
+def _load(name: str, path: str) -> RSAPrivateKey:
+    where = f"option '{_OPTION}.*', key {name!r}"
+    try:
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric import rsa
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    except ImportError:
+        raise PrerequisiteMissing(
+            f"{where}: expected the package cryptography, which decrypting needs, got none on this executor; "
+            f"install it there with pip install 'pyspark-pulsar[encryption]'"
+        ) from None
+    try:
+        text = Path(path).read_bytes()
+    except OSError as fault:
+        raise OptionError(
+            f"{where}: expected a private key at {path} on the executor, got {fault.strerror}"
+        ) from None
+    try:
+        key = load_pem_private_key(text, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as fault:
+        raise OptionError(
+            f"{where}: expected an RSA private key in PEM format without a passphrase at {path}, got a file that "
+            f"cannot be read as one ({type(fault).__name__})"
+        ) from None
+    if not isinstance(key, rsa.RSAPrivateKey):
+        raise OptionError(
+            f"{where}: expected an RSA private key at {path}, got a key of another kind "
+            f"({type(key).__name__.strip('_')}); messages encrypted for elliptic curve keys cannot be read"
+        )
+    return key

@@ -1,0 +1,106 @@
+"""What some entries need before they can be decoded: data keys, and chunks that lie before the range.
+
+Executor only. The kernel says what an entry waits for; here it is fetched, and what cannot be had is told.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark_pulsar.errors import DataLossError
+
+if TYPE_CHECKING:
+    from pyspark_pulsar._kernel import Decoder, EntryBatch
+
+Runs = Generator["Iterator[EntryBatch]", None, None]
+"""Entries in order, again and again from further back."""
+
+log = logging.getLogger(__name__)
+
+
+def _no_private_keys(name: str, _: bytes) -> str:
+    return f"no private key is given for {name!r}"
+
+
+def _nothing_before(_ledger: int, _entry: int, _chunks: int) -> Runs:
+    yield from ()
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """Where a decoder gets what entries need, and what it does when that cannot be had."""
+
+    unwrap: Callable[[str, bytes], bytes | str] = _no_private_keys
+    """`unwrap(name, wrapped)`: the data key that was wrapped for the key `name`, or why there is none."""
+    earlier: Callable[[int, int, int], Runs] = _nothing_before
+    """`earlier(ledger, entry, chunks)`: runs of entries that end before that entry, the last of so many chunks;
+    each run reaches further back than the one before, the last to the topic's first entry."""
+    crypto_failure_action: str = "FAIL"
+    max_open_chunked: int = 10
+    trimmed_is_loss: bool = False
+    """Whether chunks that retention removed from before the range are an error: not where the range begins
+    with the first message that the topic still has."""
+
+    @property
+    def settings(self) -> tuple[str, int]:
+        """What the kernel's decoder is made with."""
+        return (self.crypto_failure_action, self.max_open_chunked)
+
+
+def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
+    """Give the decoder what its entry waits for; False when none waits. Raises the errors of `intake`."""
+    wanted = decoder.wanted_data_keys()
+    for name, wrapped in wanted:
+        found = intake.unwrap(name, wrapped)
+        if isinstance(found, bytes):
+            decoder.add_data_key(wrapped, found)
+            break
+        decoder.refuse_data_key(wrapped, found)
+    missing = decoder.missing_chunks()
+    if missing is not None:
+        log.info("topic %s: looking back for the chunks of the message at %d:%d", topic, *missing[:2])
+        _look_back(decoder, intake.earlier(*missing))
+    return bool(wanted) or missing is not None
+
+
+def _look_back(decoder: Decoder, runs: Runs) -> None:
+    with closing(runs):
+        for run in runs:
+            anew, found = True, False
+            for entries in run:
+                found = decoder.look_back(entries, anew)
+                anew = False
+            if found:
+                break
+    decoder.end_look_back()
+
+
+def tell_lost(decoder: Decoder, intake: Intake, topic: str) -> None:
+    """Report chunked messages of the range that nobody can put together. Raises `DataLossError`."""
+    for ledger, entry, chunks, has_first in decoder.take_lost():
+        message = f"topic {topic}, ledger {ledger}, entry {entry}: the last of {chunks} chunks of a message"
+        if has_first:
+            log.warning("%s gives no row: a chunk between is missing, so it never was whole", message)
+        elif intake.trimmed_is_loss:
+            raise DataLossError(
+                f"{message}: expected its first chunks before it, got none: retention has removed them since the "
+                f"position at which this read begins was the topic's present; begin the read behind this entry, at "
+                f"{ledger}:{entry + 1}"
+            )
+        else:
+            log.warning("%s gives no row: retention has removed its first chunks", message)
+
+
+def tell_discarded(decoder: Decoder, topic: str) -> None:
+    """Log how many entries were dropped because they cannot be decrypted."""
+    if decoder.discarded:
+        log.warning(
+            "topic %s: %d encrypted entries of the range were discarded, since they cannot be decrypted with the "
+            "private keys given (pulsar.consumer.cryptoFailureAction is DISCARD)",
+            topic,
+            decoder.discarded,
+        )

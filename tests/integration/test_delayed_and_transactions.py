@@ -1,0 +1,67 @@
+"""Delayed messages, messages of transactions, and the markers between them, against the official Java Reader."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from fixtures.fix_spark import ReadTopic
+from integration.official import SPECIAL_MESSAGES, Admin, JavaClient, as_base64
+
+from pyspark_pulsar.standalone import LocalPulsar
+
+
+@pytest.fixture(scope="module")
+def special(pulsar: LocalPulsar) -> JavaClient:
+    return JavaClient(pulsar, SPECIAL_MESSAGES)
+
+
+def messages(*texts: str, **more: Any) -> list[dict[str, Any]]:
+    return [{"value": as_base64(text.encode()), **more} for text in texts]
+
+
+def places(rows: list[dict[str, Any]]) -> list[tuple[tuple[int, int, int], bytes]]:
+    return [
+        ((row["ledger"], row["entry"], row["batchIndex"]), base64.b64decode(row["value"])) for row in rows
+    ]
+
+
+def ours(read_topic: ReadTopic, topic: str) -> list[tuple[tuple[int, int, int], bytes]]:
+    return [(tuple(row["__messageId"])[:3], bytes(row.value)) for row in read_topic(topic).collect()]
+
+
+@pytest.mark.parametrize("batching", [False, True], ids=["unbatched", "batched"])
+def test_delayed_messages_are_read_at_once(
+    batching: bool, topic: str, special: JavaClient, read_topic: ReadTopic
+) -> None:
+    steps = [
+        {"messages": [*messages("now"), *messages("in an hour", afterSeconds=3600), *messages("now again")]}
+    ]
+    special.run({"do": "produce", "topic": topic, "steps": steps, "batching": batching})
+    theirs = places(special.run({"do": "read", "topic": topic})[0])
+    assert ours(read_topic, topic) == theirs
+    assert {value for _, value in theirs} == {b"now", b"in an hour", b"now again"}
+
+
+@pytest.mark.parametrize("batching", [False, True], ids=["unbatched", "batched"])
+@pytest.mark.parametrize("last", ["commit", "abort", None])
+def test_transactions(
+    batching: bool, last: str | None, topic: str, special: JavaClient, admin: Admin, read_topic: ReadTopic
+) -> None:
+    steps: list[dict[str, Any]] = [
+        {"messages": messages("plain 1")},
+        {"messages": messages("committed 1", "committed 2"), "end": "commit"},
+        {"messages": messages("aborted 1", "aborted 2", "aborted 3"), "end": "abort"},
+        {"messages": messages("plain 2")},
+        {"messages": messages("the last"), **({} if last is None else {"end": last})},
+    ]
+    special.run({"do": "produce", "topic": topic, "steps": steps, "batching": batching})
+    found = ours(read_topic, topic)
+    expected = [b"plain 1", b"committed 1", b"committed 2", b"plain 2"]
+    assert [value for _, value in found] == expected + ([] if last == "abort" else [b"the last"])
+    if last != "abort":  # The Java Reader can wait for a last message that was aborted.
+        assert found == places(special.run({"do": "read", "topic": topic})[0])
+    # Markers and aborted messages are entries too; none of them gives a row.
+    markers = 2 + (last is not None)
+    assert admin.entries(topic) >= len(found) * (not batching) + markers
