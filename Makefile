@@ -102,6 +102,10 @@ docs: $(BUILD_DONE) ## Write the generated pages and build the site into site/
 	$(BIN)/python scripts/generate_docs.py
 	$(BIN)/mkdocs build --strict --quiet
 
+.PHONY: golden
+golden: server ## Write the golden entries of the kernel's tests with the server's own Java client
+	$(BIN)/python scripts/golden.py
+
 # Code that a newer grpcio-tools generates asks for a newer protobuf than users have.
 .PHONY: protocol
 protocol: $(VENV_DONE) ## Generate the protocol's commands from commands.proto
