@@ -64,7 +64,7 @@ demo: server ## Show the whole thing against a real Pulsar server
 .PHONY: test
 test: check-lint-prerequisites ## Everything that CI runs: lint, then all tests; a real Pulsar server at the end
 	@$(MAKE) --no-print-directory build
-	@$(MAKE) --no-print-directory lint test-kernel test-unit
+	@$(MAKE) --no-print-directory lint test-kernel test-unit fuzz
 	@$(MAKE) --no-print-directory test-integration
 
 .PHONY: format
@@ -101,6 +101,16 @@ docs: $(BUILD_DONE) ## Write the generated pages and build the site into site/
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/docs.txt
 	$(BIN)/python scripts/generate_docs.py
 	$(BIN)/mkdocs build --strict --quiet
+
+# SECONDS is a variable of the shell's own, so only one from the command line counts.
+FUZZ_SECONDS := $(if $(findstring command,$(origin SECONDS)),$(SECONDS),60)
+# The coverage is that of the kernel's own code: its dependencies are those that `make build` compiled.
+.PHONY: fuzz
+fuzz: $(VENV_DONE) ## Fuzz frames, entries and payloads for a minute in all; make fuzz SECONDS=3600 for longer
+	RUSTC_WORKSPACE_WRAPPER="$(CURDIR)/kernel/fuzz/rustc-with-coverage" \
+	  cargo build --quiet $(CARGO_TESTS) -p pyspark-pulsar-fuzz
+	$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) --programs $(CARGO_TARGET_DIR)/release \
+	  --corpus $(CACHE)/fuzz
 
 .PHONY: golden
 golden: server ## Write the golden entries of the kernel's tests with the server's own Java client
