@@ -29,7 +29,7 @@ LEAST_TRACED = 500  # places that a target counts; without the kernel's own it h
 
 def seeds(target: str) -> Iterator[bytes]:
     """Inputs to begin with, as the target wants them."""
-    for line in map(json.loads, GOLDEN.read_text(encoding="utf-8").splitlines()):
+    for line in map(json.loads, GOLDEN.open(encoding="utf-8")):
         kind = line["schema"]["type"]
         entry = bytes.fromhex(line["entry"])
         payloads = [bytes.fromhex(row["payload"]) for row in line["rows"] if row["payload"] is not None]

@@ -29,7 +29,7 @@ def golden_lines() -> list[str]:
     with tempfile.TemporaryDirectory() as scratch:
         classes = compile_java(home, Path(scratch))
         # Log4j's complaint about its missing configuration comes on standard output as well.
-        return [line for line in run_java(home, classes, "Golden").splitlines() if line.startswith("{")]
+        return [line for line in run_java(home, classes, "Golden").split("\n") if line.startswith("{")]
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def main() -> None:
         GOLDEN.write_text("".join(f"{line}\n" for line in made), encoding="utf-8")
         print(f"{len(made)} entries in {GOLDEN.relative_to(ROOT)}")
         return
-    stored = GOLDEN.read_text(encoding="utf-8").splitlines()
+    stored = GOLDEN.read_text(encoding="utf-8").rstrip("\n").split("\n")
     changed = [json.loads(line)["name"] for line in set(made) ^ set(stored)]
     if stored != made:
         sys.exit(

@@ -54,7 +54,7 @@ def java(pulsar: LocalPulsar, tmp_path_factory: pytest.TempPathFactory) -> Jobs:
 
     def run(*jobs: dict[str, Any]) -> list[Rows]:
         text = run_java(pulsar.home, classes, "TypedClient", pulsar.service_url, text=json.dumps(jobs))
-        (answer,) = [line for line in text.splitlines() if line.startswith("[[")]
+        (answer,) = [line for line in text.split("\n") if line.startswith("[[")]
         return list(json.loads(answer))
 
     return run
