@@ -95,6 +95,12 @@ impl KernelError {
         self
     }
 
+    /// Name the part of the message, such as its key.
+    pub fn within(mut self, part: &str) -> Self {
+        self.message = format!("{part}: {}", self.message);
+        self
+    }
+
     /// Name the row of the input batch.
     pub fn in_row(mut self, row: usize) -> Self {
         if self.row.is_none() {

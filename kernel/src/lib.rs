@@ -19,6 +19,8 @@ pub mod entry;
 pub mod error;
 pub mod frame;
 pub mod metadata;
+pub mod payload_schema;
+pub mod protobuf;
 #[cfg(feature = "python")]
 mod python;
 pub mod select;

@@ -155,6 +155,8 @@ pub struct SingleMetadata<'a> {
     pub sequence_id: Option<u64>,
     /// 9
     pub null_value: bool,
+    /// 10: the key of a separated key-value message is null
+    pub null_partition_key: bool,
 }
 
 impl<'a> SingleMetadata<'a> {
@@ -179,6 +181,7 @@ impl<'a> SingleMetadata<'a> {
                 7 => self.ordering_key = Some(value.bytes("ordering_key")?),
                 8 => self.sequence_id = Some(value.number("sequence_id")?),
                 9 => self.null_value = value.number("null_value")? != 0,
+                10 => self.null_partition_key = value.number("null_partition_key")? != 0,
                 _ => {}
             }
         }
@@ -220,6 +223,9 @@ impl<'a> SingleMetadata<'a> {
         }
         if self.null_value {
             put_number(out, 9, 1);
+        }
+        if self.null_partition_key {
+            put_number(out, 10, 1);
         }
     }
 }

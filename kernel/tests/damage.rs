@@ -41,8 +41,8 @@ fn value_schema() -> arrow_schema::SchemaRef {
 fn sample(value_type: &str, codec: &str) -> Vec<u8> {
     let batch = batch();
     let mut options = encoder_options(batch.schema(), value_type);
-    options.value_schema = Some(value_schema());
-    options.document = Some(DOCUMENT.to_owned());
+    options.value.value_schema = Some(value_schema());
+    options.value.document = Some(DOCUMENT.to_owned());
     options.compression = codec.to_owned();
     entries_of(&encoder(&options).encode(&batch, PUBLISH_TIME).unwrap()[0]).remove(0)
 }
@@ -50,11 +50,11 @@ fn sample(value_type: &str, codec: &str) -> Vec<u8> {
 fn decoder(value_type: &str) -> Decoder {
     let mut options: DecoderOptions =
         options(value_type, value_schema().fields().iter().map(|f| f.as_ref().clone()).collect());
-    options.value_schema = Some(value_schema());
-    options.reader_document = Some(DOCUMENT.to_owned());
+    options.value.value_schema = Some(value_schema());
+    options.value.document = Some(DOCUMENT.to_owned());
     let mut decoder = Decoder::new(options).unwrap();
     for version in [&[0; 8][..], &[]] {
-        decoder.add_writer_schema(version, DOCUMENT).unwrap();
+        decoder.add_writer_schema(version, &avro(DOCUMENT)).unwrap();
     }
     decoder
 }

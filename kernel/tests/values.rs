@@ -108,8 +108,8 @@ fn record_batch() -> RecordBatch {
 
 fn options_for(batch: &RecordBatch, value_type: &str, document: &str) -> EncoderOptions {
     let mut options = encoder_options(batch.schema(), value_type);
-    options.value_schema = Some(batch.schema());
-    options.document = Some(document.to_owned());
+    options.value.value_schema = Some(batch.schema());
+    options.value.document = Some(document.to_owned());
     options
 }
 
@@ -120,7 +120,7 @@ fn round_trip(batch: &RecordBatch, value_type: &str, document: &str, codec: &str
     let mut decoder_options = decoder_options(batch, value_type, document);
     decoder_options.output_schema = batch.schema();
     let mut decoder = Decoder::new(decoder_options).unwrap();
-    decoder.add_writer_schema(&[0; 8], document).unwrap();
+    decoder.add_writer_schema(&[0; 8], &avro(document)).unwrap();
     decoder.push(&mut entries(&entries_of(&frames[0])));
     drain(&mut decoder).unwrap().remove(0)
 }
@@ -128,8 +128,8 @@ fn round_trip(batch: &RecordBatch, value_type: &str, document: &str, codec: &str
 fn decoder_options(batch: &RecordBatch, value_type: &str, document: &str) -> _kernel::decode::DecoderOptions {
     let fields = batch.schema().fields().iter().map(|f| f.as_ref().clone()).collect();
     let mut options = options(value_type, fields);
-    options.value_schema = Some(batch.schema());
-    options.reader_document = Some(document.to_owned());
+    options.value.value_schema = Some(batch.schema());
+    options.value.document = Some(document.to_owned());
     options
 }
 
@@ -176,7 +176,7 @@ fn json_options() -> _kernel::decode::DecoderOptions {
         Field::new("price", DataType::Decimal128(10, 2), true),
     ]);
     let mut options = options("json", schema.fields().iter().map(|f| f.as_ref().clone()).collect());
-    options.value_schema = Some(Arc::new(schema));
+    options.value.value_schema = Some(Arc::new(schema));
     options
 }
 
@@ -244,8 +244,8 @@ fn evolution_decoder() -> Decoder {
         Field::new("level", DataType::Int32, true),
     ];
     let mut options = options("avro", fields.clone());
-    options.value_schema = Some(Arc::new(Schema::new(fields)));
-    options.reader_document = Some(NEW.to_owned());
+    options.value.value_schema = Some(Arc::new(Schema::new(fields)));
+    options.value.document = Some(NEW.to_owned());
     Decoder::new(options).unwrap()
 }
 
@@ -263,9 +263,9 @@ fn versions_interleave_and_resolve_to_the_reader() {
     let mut batch = entries(&data);
     let unknown = decoder.unknown_versions(&mut batch).unwrap();
     assert_eq!(unknown, [vec![0; 8], vec![0, 0, 0, 0, 0, 0, 0, 1], vec![]]);
-    decoder.add_writer_schema(&unknown[0], OLD).unwrap();
-    decoder.add_writer_schema(&unknown[1], NEW).unwrap();
-    decoder.add_writer_schema(&[], NEW).unwrap();
+    decoder.add_writer_schema(&unknown[0], &avro(OLD)).unwrap();
+    decoder.add_writer_schema(&unknown[1], &avro(NEW)).unwrap();
+    decoder.add_writer_schema(&[], &avro(NEW)).unwrap();
     assert!(decoder.unknown_versions(&mut batch).unwrap().is_empty());
     decoder.push(&mut batch);
     let out = drain(&mut decoder).unwrap().remove(0);
@@ -281,7 +281,7 @@ fn versions_interleave_and_resolve_to_the_reader() {
 fn avro_that_does_not_fit_is_named() {
     for payload in [&[2, 2][..], &[2, 2, b'x', 0], &[2, 2, 0xff], &[]] {
         let mut decoder = evolution_decoder();
-        decoder.add_writer_schema(&[0; 8], OLD.replace("gone", "added").as_str()).unwrap();
+        decoder.add_writer_schema(&[0; 8], &avro(&OLD.replace("gone", "added"))).unwrap();
         decoder.push(&mut entries(&[versioned(0, &[2, 2, b'x']), versioned(0, payload)]));
         let error = decoder.next_batch(true).unwrap_err();
         assert_eq!((error.kind, error.at.map(|at| at.entry)), (ErrorKind::Payload, Some(1)), "{error}");
@@ -307,12 +307,15 @@ fn documents_without_columns_are_refused() {
         "{}",
     ] {
         let mut decoder = evolution_decoder();
-        let error = decoder.add_writer_schema(b"", &field(kind)).expect_err(kind);
+        let error = decoder.add_writer_schema(b"", &avro(&field(kind))).expect_err(kind);
         assert_eq!(error.kind, ErrorKind::Schema);
         assert!(error.message.contains('f'), "{error}");
     }
     let mut decoder = evolution_decoder();
-    assert_eq!(decoder.add_writer_schema(b"", &field(r#""string""#)).unwrap_err().kind, ErrorKind::Schema);
+    assert_eq!(
+        decoder.add_writer_schema(b"", &avro(&field(r#""string""#))).unwrap_err().kind,
+        ErrorKind::Schema
+    );
 }
 
 #[test]

@@ -21,6 +21,37 @@ class ArrowArrayExportable(Protocol):
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
 
+class PayloadSchema(Protocol):
+    """How a payload lies in bytes; `schema.payload.PayloadSchema` is one."""
+
+    @property
+    def value_type(self) -> str:
+        """A primitive, big endian as Pulsar's Java schemas write it ("bytes", "string", "boolean", "int8",
+        "int16", "int32", "int64", "float", "double"), a record ("json", "avro"), or two of these ("key_value")."""
+
+    @property
+    def value_schema(self) -> ArrowSchemaExportable | None:
+        """For records, the fields as their document describes them (timestamp-millis is timestamp[ms], ...)."""
+
+    @property
+    def document(self) -> str | None:
+        """For records, the Avro schema."""
+
+    @property
+    def pair(self) -> KeyValuePair | None:
+        """For "key_value", its two sides."""
+
+class KeyValuePair(Protocol):
+    """`schema.payload.KeyValuePair` is one. `key` and `value` are primitives or records."""
+
+    @property
+    def key(self) -> PayloadSchema: ...
+    @property
+    def value(self) -> PayloadSchema: ...
+    @property
+    def separated(self) -> bool:
+        """Whether the key is the message's key (SEPARATED), not a part of the payload (INLINE)."""
+
 Position: TypeAlias = tuple[int, int, int]
 
 class KernelError(Exception):
@@ -100,9 +131,7 @@ class Decoder:
         *,
         topic: str,
         partition: int,
-        value_type: str,
-        value_schema: ArrowSchemaExportable | None = None,
-        reader_document: str | None = None,
+        value: PayloadSchema,
         batch_rows: int = 16384,
         start: Position | None = None,
         end: Position | None = None,
@@ -112,23 +141,21 @@ class Decoder:
         `__publishTime`, `__eventTime`, `__messageProperties`, `__orderingKey`, `__producerName`,
         `__sequenceId`, `__schemaVersion`, `__messageSize`). What it does not name is not decoded.
         `topic`: text of `__topic`, without the partition suffix. `partition`: -1 when not partitioned.
-        `value_type`: "bytes", "string", "boolean", "int8", "int16", "int32", "int64", "float", "double"
-        (one value column, `value`; big endian as Pulsar's Java schemas write them), "json" or "avro"
-        (record fields at top level).
-        `value_schema`: for json and avro, the fields as their document describes them (timestamp-millis is
-        timestamp[ms], ...); outputs are cast from these to `output_schema`.
-        `reader_document`: for avro, the Avro schema to resolve to.
+        `value`: a primitive is one value column, `value`; the fields of a record lie at top level, cast from
+        `value.value_schema` to `output_schema`; the sides of a pair are the columns `key` and `value`, a
+        record there is a struct. Avro messages are resolved to `value.document`.
         `batch_rows`: rows of a full batch; the only bound on memory besides one decompressed entry.
         `start` inclusive, `end` exclusive; None is unbounded. Messages outside are dropped row by row.
         Raises KernelError "schema"."""
 
-    def add_writer_schema(self, version: bytes, document: str) -> None:
-        """Make a registry version known (b"" is the version of messages that name none). Only avro
-        needs it. Raises KernelError "schema" when it cannot be resolved to `reader_document`."""
+    def add_writer_schema(self, version: bytes, written: PayloadSchema) -> None:
+        """Make a registry version known (b"" is the version of messages that name none), by what its
+        messages were written with. Only avro and key_value need it. Raises KernelError "schema" when it
+        cannot be resolved to the reader's document."""
 
     def unknown_versions(self, entries: EntryBatch) -> list[bytes]:
         """Versions in `entries` that `add_writer_schema` must be called with before `push`; [] for
-        value types other than avro."""
+        value types other than avro and key_value."""
 
     def push(self, entries: EntryBatch) -> None:
         """Take over the entries; `entries` is empty afterwards. Markers and compacted-out messages yield
@@ -158,9 +185,7 @@ class Encoder:
         self,
         input_schema: ArrowSchemaExportable,
         *,
-        value_type: str,
-        value_schema: ArrowSchemaExportable | None = None,
-        document: str | None = None,
+        value: PayloadSchema,
         partitions: int,
         compression: str = "NONE",
         batching_max_messages: int = 1000,
@@ -170,9 +195,10 @@ class Encoder:
         """`input_schema`: the schema of every batch given to `encode`. Metadata columns by name: `__key`
         (binary or string), `__eventTime` (timestamp), `__messageProperties` (map<string,string>),
         `__orderingKey`; other columns whose names begin with `__` are ignored; the others are the value:
-        one column `value` for primitives, the record's fields (by name) for json and avro.
-        `document`: the Avro schema of the topic, for avro and json. `value_schema`: the Arrow fields
-        of that document in its order, in its units; a field without an input column is written as null.
+        one column `value` for primitives, the record's fields (by name) for json and avro, the columns
+        `key` and `value` for key_value (and no `__key` where they are separated).
+        A field of `value.value_schema`, which is in the document's order, without an input column is
+        written as null.
         `compression`: NONE, LZ4, ZLIB, ZSTD, SNAPPY.
         Raises KernelError "schema"."""
 
@@ -192,5 +218,7 @@ class Encoder:
         `(String.hashCode of the key's UTF-8 text & 0x7fffffff) % partitions` (the official Java client's
         default, JavaStringHash); rows without a key go round robin, an entry at a time. Rows of one
         partition keep their order. A null value (all value columns null) is written with null_value set
-        for primitives; for records it is a record of nulls. `publish_time_ms`: Unix milliseconds, UTC.
+        for primitives and for key_value (separated: when `value` is null, whatever the key); for records
+        it is a record of nulls. The key of a separated pair is written as base64 and routes the message.
+        `publish_time_ms`: Unix milliseconds, UTC.
         Raises KernelError "payload" (row named), "too_large"."""

@@ -16,6 +16,8 @@ from pyspark_pulsar.errors import OptionError
 
 T = TypeVar("T", bound="ConnectionOptions")
 
+_PROTOBUF_MESSAGE = "Full name of the message in `protobufDescriptorFile`, such as `shop.v1.Order`."
+
 # Spark hands its own options of a streaming query over with ours.
 _OPTIONS_OF_SPARK = frozenset({"checkpointlocation", "queryname"})
 
@@ -171,8 +173,18 @@ class ReadOptions(ConnectionOptions):
         default=120_000,
     )
 
+    protobuf_descriptor_file: str | None = _option(
+        "protobufDescriptorFile",
+        _text,
+        "Path on the driver of a file of `protoc --include_imports --descriptor_set_out`: what the messages of a "
+        "topic with a `PROTOBUF` schema are, or of one without schema.",
+        default=None,
+    )
+    protobuf_message: str | None = _option("protobufMessage", _text, _PROTOBUF_MESSAGE, default=None)
+
     def __post_init__(self) -> None:
         _exactly_one(self, ("topic", "topics", "topics_pattern"))
+        _both_or_none(self, ("protobuf_descriptor_file", "protobuf_message"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,8 +194,15 @@ class WriteOptions(ConnectionOptions):
     topic: str = _option("topic", _text, "The topic to write to.")
     value_format: str | None = _option(
         "valueFormat",
-        _choice("avro", "json"),
-        "Schema to register for rows when the topic has none: `avro` (default) or `json`.",
+        _choice("avro", "json", "protobuf"),
+        "Schema to register for rows when the topic has none: `avro` (default), `json` or `protobuf`.",
+        default=None,
+    )
+    key_value_encoding: str | None = _option(
+        "keyValueEncoding",
+        _choice("inline", "separated"),
+        "Register the columns `key` and `value` as a KEY_VALUE schema when the topic has none: `inline` writes "
+        "both into the payload, `separated` makes `key` the message's key. Structs are records in `valueFormat`.",
         default=None,
     )
     compression_type: str = _option(
@@ -216,6 +235,17 @@ class WriteOptions(ConnectionOptions):
         "How long a sent entry may stay unconfirmed before the task fails, reconnects included, in milliseconds.",
         default=30_000,
     )
+    protobuf_descriptor_file: str | None = _option(
+        "protobufDescriptorFile",
+        _text,
+        "Path on the driver of a file of `protoc --include_imports --descriptor_set_out`: what the messages of a "
+        "topic with a `PROTOBUF` schema are; registered as `PROTOBUF_NATIVE` where the topic has no schema.",
+        default=None,
+    )
+    protobuf_message: str | None = _option("protobufMessage", _text, _PROTOBUF_MESSAGE, default=None)
+
+    def __post_init__(self) -> None:
+        _both_or_none(self, ("protobuf_descriptor_file", "protobuf_message"))
 
 
 def option_fields(scope: type[ConnectionOptions]) -> dict[str, OptionField]:
@@ -267,3 +297,11 @@ def _exactly_one(options: ConnectionOptions, names: Iterable[str]) -> None:
     if len(given) != 1:
         found = "none of them" if not given else " and ".join(given)
         raise OptionError(f"expected exactly one of the options {', '.join(keys)}, got {found}")
+
+
+def _both_or_none(options: ConnectionOptions, names: Iterable[str]) -> None:
+    table = option_fields(type(options))
+    missing = [table[name].key for name in names if getattr(options, name) is None]
+    given = [table[name].key for name in names if getattr(options, name) is not None]
+    if missing and given:
+        raise OptionError(f"expected the option {missing[0]} beside {given[0]}, got {given[0]} alone")

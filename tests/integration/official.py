@@ -97,13 +97,14 @@ def _path(kind: str, topic: str) -> str:
 class JavaClient:
     """Runs jobs of java/OfficialClient.java in a JVM with the jars of the server's distribution."""
 
-    def __init__(self, server: LocalPulsar) -> None:
+    def __init__(self, server: LocalPulsar, source: Path = _JAVA_SOURCE) -> None:
         self._server = server
+        self._source = source
 
     def run(self, *jobs: dict[str, Any]) -> list[list[dict[str, Any]]]:
         command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{self._server.home}/lib/*"]
         # Without a configuration Log4j prints errors only, and to standard output.
-        command += ["-Dlog4j2.level=OFF", "-Dlog4j.configurationFile=none", str(_JAVA_SOURCE)]
+        command += ["-Dlog4j2.level=OFF", "-Dlog4j.configurationFile=none", str(self._source)]
         done = subprocess.run(
             [*command, self._server.service_url],
             input=json.dumps(jobs),

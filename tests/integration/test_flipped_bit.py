@@ -33,7 +33,7 @@ def decoded_rows(options: ReadOptions, topic: str, ledger: int, entry: int, data
     entries = EntryBatch()
     entries.push(ledger, entry, data)
     decoder = EntryDecoder(
-        resolve_source_schema(options), topic=topic, partition=-1, fetch_document=lambda _: None
+        resolve_source_schema(options), topic=topic, partition=-1, fetch_schema=lambda _: None
     )
     return sum(batch.num_rows for batch in [*decoder.decode(entries), *decoder.finish()])
 

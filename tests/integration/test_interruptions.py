@@ -62,7 +62,7 @@ def read(server: LocalPulsar, topic: str, interrupt: Callable[[BrokerClient, int
         end = Tails(client).ends([partition])[partition]
         split = Split(partition, EARLIEST, end)
         decoder = EntryDecoder(
-            schema, topic=topic, partition=-1, fetch_document=lambda _: None, batch_rows=1000
+            schema, topic=topic, partition=-1, fetch_schema=lambda _: None, batch_rows=1000
         )
         location = BrokerEntries(client, split, permits=100, poll_seconds=60.0)
         for index, entries in enumerate(location):

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
-from property.arrow_strategies import TEXT, batches, comparable
+from property.arrow_strategies import TEXT, TYPES, as_arrow, batches, comparable, structs_of, values
 from unit.codec.sent_entries import entries_of
 
 from pyspark_pulsar._kernel import EntryBatch
@@ -21,9 +21,11 @@ VERSION = b"\0\0\0\0\0\0\0\7"
 
 
 def encoded(
-    batch: pa.RecordBatch, value_format: str | None, **encoding: Any
+    batch: pa.RecordBatch, value_format: str | None, key_value_encoding: str | None = None, **encoding: Any
 ) -> tuple[SchemaInfo, EntryBatch]:
-    schema = resolve_write_schema(batch.schema, None, topic=TOPIC, value_format=value_format)
+    schema = resolve_write_schema(
+        batch.schema, None, topic=TOPIC, value_format=value_format, key_value_encoding=key_value_encoding
+    )
     encoder = BatchEncoder(schema, topic=TOPIC, partitions=1, **encoding)
     encoder.set_producer(0, producer_id=3, producer_name="p", next_sequence_id=10, schema_version=VERSION)
     return schema.info, entries_of(encoder.encode(batch, PUBLISHED_MS))
@@ -34,7 +36,7 @@ def decoded(
 ) -> list[dict[str, Any]]:
     read = resolve_read_schema(info, topic=TOPIC, columns=columns)
     decoder = EntryDecoder(
-        read, topic=TOPIC, partition=-1, fetch_document=lambda _: read.reader_document, batch_rows=batch_rows
+        read, topic=TOPIC, partition=-1, fetch_schema=lambda _: info, batch_rows=batch_rows
     )
     found = [*decoder.decode(entries), *decoder.finish()]
     assert all(batch.schema.equals(read.output_schema, check_metadata=True) for batch in found)
@@ -136,3 +138,41 @@ def test_metadata_columns(rows: list[dict[str, Any]]) -> None:
         # A message without properties and one with none are the same to Pulsar.
         row["__messageProperties"] = row["__messageProperties"] or {}
     assert found == expected
+
+
+def side(kind: pa.DataType, rows: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[pa.DataType, Any]]:
+    return st.tuples(st.just(kind), st.just(rows))
+
+
+SIDES = st.one_of(
+    side(pa.binary(), st.binary(max_size=9)),
+    side(pa.string(), TEXT),
+    side(pa.int32(), st.integers(-(2**31), 2**31 - 1)),
+    side(pa.bool_(), st.booleans()),
+    structs_of(TYPES).map(pa.struct).map(lambda kind: (kind, values(kind))),
+)
+
+
+@pytest.mark.parametrize("value_format", ["avro", "json"])
+@pytest.mark.parametrize("encoding", ["inline", "separated"])
+@settings(print_blob=True, deadline=None, max_examples=60)
+@given(data=st.data(), batching_max_messages=st.integers(1, 4), batch_rows=st.integers(1, 5))
+def test_key_value(
+    encoding: str, value_format: str, data: st.DataObject, batching_max_messages: int, batch_rows: int
+) -> None:
+    count = data.draw(st.integers(1, 6))
+    columns = {}
+    for name in ("key", "value"):
+        kind, rows = data.draw(SIDES)
+        drawn = data.draw(st.lists(st.none() | rows, min_size=count, max_size=count))
+        columns[name] = pa.array([as_arrow(row, kind) for row in drawn], kind)
+    batch = pa.record_batch(columns)
+    has_record = any(pa.types.is_struct(each.type) for each in columns.values())
+    info, entries = encoded(
+        batch,
+        value_format if has_record else None,
+        key_value_encoding=encoding,
+        batching_max_messages=batching_max_messages,
+    )
+    rows = decoded(info, entries, ["*"], batch_rows)
+    assert comparable(rows) == comparable(batch.to_pylist(maps_as_pydicts="strict"))

@@ -3,10 +3,12 @@
 mod avro;
 mod json;
 mod json_values;
+mod key_value;
 mod messages;
 mod metadata_columns;
 mod payloads;
 pub mod primitive;
+mod protobuf;
 mod values;
 
 use std::collections::VecDeque;
@@ -16,6 +18,7 @@ use arrow_schema::{FieldRef, SchemaRef};
 
 use crate::entry::{Entry, EntryBatch};
 use crate::error::{KernelError, MessageRef, Result};
+use crate::payload_schema::PayloadSchema;
 use crate::select::Range;
 use messages::OpenEntry;
 use metadata_columns::{MetadataColumn, Row};
@@ -36,12 +39,8 @@ pub struct DecoderOptions {
     pub topic: String,
     /// Partition of the topic, -1 when not partitioned.
     pub partition: i32,
-    /// Name of the value's type.
-    pub value_type: String,
-    /// Fields as their document describes them, for json and avro.
-    pub value_schema: Option<SchemaRef>,
-    /// Avro document to resolve to, for avro.
-    pub reader_document: Option<String>,
+    /// The value; messages of other versions are resolved to its document.
+    pub value: PayloadSchema,
     /// Rows of a full batch.
     pub batch_rows: usize,
     /// Messages wanted.
@@ -63,6 +62,8 @@ pub struct Decoder {
     range: Range,
     queue: VecDeque<Entry>,
     open: Option<OpenEntry>,
+    /// Where a message is put together that does not lie in one piece.
+    joined: Vec<u8>,
     rows: Vec<MessageRef>,
     weight: usize,
     failed: Option<KernelError>,
@@ -88,7 +89,7 @@ impl Decoder {
                 }
             });
         }
-        let values = Values::new(&options, value_fields)?;
+        let values = Values::new(&options.value, value_fields, rows)?;
         Ok(Self {
             schema: options.output_schema,
             columns,
@@ -97,15 +98,16 @@ impl Decoder {
             range: options.range,
             queue: VecDeque::new(),
             open: None,
+            joined: Vec::new(),
             rows: Vec::new(),
             weight: 0,
             failed: None,
         })
     }
 
-    /// Make a schema version known; only avro needs it.
-    pub fn add_writer_schema(&mut self, version: &[u8], document: &str) -> Result<()> {
-        self.values.add_version(version, document)
+    /// Make a schema version known; only avro and key_value need it.
+    pub fn add_writer_schema(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
+        self.values.add_version(version, written)
     }
 
     /// Versions in `entries` that `add_writer_schema` must be called with before `push`.
@@ -164,7 +166,8 @@ impl Decoder {
     }
 
     fn append(&mut self, row: &Row<'_>) -> Result<()> {
-        self.values.append(row.payload, row.schema_version)?;
+        let payload = self.values.payload(row, &mut self.joined)?;
+        self.values.append(payload, row.schema_version)?;
         for column in &mut self.columns {
             if let Column::Metadata(column) = column {
                 column.append(row)?;

@@ -3,12 +3,15 @@
 use arrow_array::ArrayRef;
 use arrow_schema::FieldRef;
 
-use super::DecoderOptions;
 use super::avro::AvroValues;
 use super::json::JsonValues;
+use super::key_value::KeyValues;
+use super::metadata_columns::Row;
 use super::primitive::PrimitiveValues;
+use super::protobuf::ProtobufValues;
 use crate::conform::conform;
 use crate::error::{KernelError, MessageRef, Result};
+use crate::payload_schema::PayloadSchema;
 
 /// Value columns under construction.
 pub enum Values {
@@ -18,14 +21,18 @@ pub enum Values {
     Json(Box<JsonValues>),
     /// Fields of Avro records.
     Avro(Box<AvroValues>),
+    /// Columns `key` and `value`.
+    KeyValue(Box<KeyValues>),
+    /// Fields of Protobuf messages.
+    Protobuf(Box<ProtobufValues>),
 }
 
 impl Values {
     /// For the value columns `fields` of the output schema.
-    pub fn new(options: &DecoderOptions, mut fields: Vec<FieldRef>) -> Result<Self> {
-        let value_type = options.value_type.as_str();
+    pub fn new(schema: &PayloadSchema, mut fields: Vec<FieldRef>, batch_rows: usize) -> Result<Self> {
+        let value_type = schema.value_type.as_str();
         let known = PrimitiveValues::new(value_type);
-        if known.is_none() && !matches!(value_type, "json" | "avro") {
+        if known.is_none() && !matches!(value_type, "json" | "avro" | "key_value" | "protobuf") {
             return Err(KernelError::schema(format!(
                 "value_type: {value_type:?} is not one the kernel decodes"
             )));
@@ -42,33 +49,50 @@ impl Values {
                 ))),
             };
         }
-        let missing = |what: &str| KernelError::schema(format!("{value_type} needs {what}"));
-        let value_schema = options.value_schema.as_ref().ok_or_else(|| missing("value_schema"))?;
-        if value_type == "json" {
-            return Ok(Self::Json(Box::new(JsonValues::new(fields, value_schema, options.batch_rows)?)));
+        if value_type == "key_value" {
+            return Ok(Self::KeyValue(Box::new(KeyValues::new(schema.pair()?, &fields, batch_rows)?)));
         }
-        let reader = options.reader_document.as_ref().ok_or_else(|| missing("reader_document"))?;
-        Ok(Self::Avro(Box::new(AvroValues::new(fields, value_schema, reader, options.batch_rows)?)))
+        if value_type == "protobuf" {
+            return Ok(Self::Protobuf(Box::new(ProtobufValues::new(fields, schema.document()?)?)));
+        }
+        let declared = schema.fields()?;
+        if value_type == "json" {
+            return Ok(Self::Json(Box::new(JsonValues::new(fields, declared, batch_rows)?)));
+        }
+        Ok(Self::Avro(Box::new(AvroValues::new(fields, declared, schema.document()?, batch_rows)?)))
     }
 
     /// Whether schema versions matter.
     pub fn needs_versions(&self) -> bool {
-        matches!(self, Self::Avro(_))
+        matches!(self, Self::Avro(_) | Self::KeyValue(_) | Self::Protobuf(_))
     }
 
     /// Whether the version is known.
     pub fn knows(&self, version: &[u8]) -> bool {
         match self {
             Self::Avro(values) => values.knows(version),
+            Self::KeyValue(values) => values.knows(version),
+            Self::Protobuf(values) => values.knows(version),
             _ => true,
         }
     }
 
-    /// Make a version known; ignored where versions do not matter.
-    pub fn add_version(&mut self, version: &[u8], document: &str) -> Result<()> {
+    /// Make a version known, by what its messages were written with; ignored where versions do not matter.
+    pub fn add_version(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
         match self {
-            Self::Avro(values) => values.add_version(version, document),
+            Self::Avro(values) => values.add_version(version, written.document()?),
+            Self::KeyValue(values) => values.add_version(version, written),
+            Self::Protobuf(values) => values.add_version(version, written.document()?),
             _ => Ok(()),
+        }
+    }
+
+    /// What `append` takes of a message: its payload, unless a part of the value lies elsewhere; then all of
+    /// it, put together in `joined`.
+    pub fn payload<'a>(&self, row: &Row<'a>, joined: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
+        match self {
+            Self::KeyValue(values) => values.payload(row, joined),
+            _ => Ok(row.payload),
         }
     }
 
@@ -78,6 +102,8 @@ impl Values {
             Self::Primitive(values, _) => values.append(payload),
             Self::Json(values) => values.append(payload),
             Self::Avro(values) => values.append(payload, version),
+            Self::KeyValue(values) => values.append(payload, version),
+            Self::Protobuf(values) => values.append(payload, version),
         }
     }
 
@@ -86,6 +112,8 @@ impl Values {
         match self {
             Self::Json(values) => values.finish(at),
             Self::Avro(values) => values.finish(at),
+            Self::KeyValue(values) => values.finish(at),
+            Self::Protobuf(values) => values.finish(),
             Self::Primitive(values, field) => {
                 let array = values.finish();
                 let Some(field) = field else { return Ok(Vec::new()) };

@@ -14,7 +14,9 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::ValueKind;
 use super::bind::{Bound, span};
-use super::{avro, json, primitive};
+use super::key_value::Pair;
+use super::protobuf_bind::MessageWriter;
+use super::{avro, json, primitive, protobuf};
 use crate::conform::conform_type;
 use crate::error::{KernelError, Result};
 use crate::metadata::SingleMetadata;
@@ -28,9 +30,21 @@ pub struct Input {
     properties: Option<Properties>,
 }
 
-enum Value {
+/// The columns of a value, or of one side of a key-value pair.
+pub enum Value {
+    /// One column.
     Primitive(ArrayRef),
-    Record { fields: Vec<(String, Bound)>, json: bool },
+    /// The fields of a record.
+    Record {
+        /// In the document's order.
+        fields: Vec<(String, Bound)>,
+        /// JSON rather than Avro binary.
+        json: bool,
+    },
+    /// Key and value.
+    Pair(Box<Pair>),
+    /// The fields of a Protobuf message.
+    Protobuf(MessageWriter),
 }
 
 struct Properties {
@@ -63,12 +77,23 @@ impl Input {
 
     /// The key as it is written, and whether that is base64: Pulsar's key is text, so bytes that are no
     /// UTF-8 are written as base64, like the official clients do.
-    pub fn key(&self, row: usize) -> Option<(Cow<'_, str>, bool)> {
-        let array = self.key.as_ref().filter(|array| array.is_valid(row))?;
-        Some(match std::str::from_utf8(array.value(row)) {
+    /// The key of a separated key-value pair is always base64, in the Java client too.
+    pub fn key(&self, row: usize) -> Result<Option<(Cow<'_, str>, bool)>> {
+        if let Value::Pair(pair) = &self.value
+            && pair.separated
+        {
+            return Ok(pair.write_key(row)?.map(|bytes| (Cow::Owned(STANDARD.encode(bytes)), true)));
+        }
+        let array = self.key.as_ref().filter(|array| array.is_valid(row));
+        Ok(array.map(|array| match std::str::from_utf8(array.value(row)) {
             Ok(text) => (Cow::Borrowed(text), false),
             Err(_) => (Cow::Owned(STANDARD.encode(array.value(row))), true),
-        })
+        }))
+    }
+
+    /// Whether the message's key is the key of a separated key-value pair.
+    pub fn key_is_part_of_the_value(&self) -> bool {
+        matches!(&self.value, Value::Pair(pair) if pair.separated)
     }
 
     /// Everything but key, payload size and sequence id.
@@ -99,19 +124,27 @@ impl Input {
 
     /// Append the value; false when it is a null value, which has no bytes.
     pub fn write_value(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
-        let written = match &self.value {
-            Value::Primitive(array) => return Ok(primitive::write(array, row, out)),
-            Value::Record { fields, json: true } => json::record(fields, row, out),
-            Value::Record { fields, json: false } => avro::record(fields, row, out),
+        self.value.write(row, out)
+    }
+}
+
+impl Value {
+    /// Append the value; false when it is a null value, which has no bytes.
+    pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
+        let written = match self {
+            Self::Primitive(array) => return Ok(primitive::write(array, row, out)),
+            Self::Record { fields, json: true } => json::record(fields, row, out),
+            Self::Record { fields, json: false } => avro::record(fields, row, out),
+            Self::Pair(pair) => return pair.write(row, out),
+            Self::Protobuf(writer) => protobuf::message(writer, row, out),
         };
         written
             .map(|()| true)
             .map_err(|e| KernelError::payload(format!("field {}: {}", e.path, e.why)).in_row(row))
     }
-}
 
-impl Value {
-    fn new(batch: &RecordBatch, kind: &ValueKind) -> Result<Self> {
+    /// Cast the value columns of a batch; a value that does not fit is "payload" and names its row.
+    pub fn new(batch: &RecordBatch, kind: &ValueKind) -> Result<Self> {
         match kind {
             ValueKind::Primitive(physical) => {
                 let array = batch
@@ -130,6 +163,15 @@ impl Value {
                 };
                 let fields = fields.iter().map(bind).collect::<Result<_>>()?;
                 Ok(Self::Record { fields, json: *json })
+            }
+            ValueKind::Pair(kind) => Ok(Self::Pair(Box::new(Pair::new(batch, kind)?))),
+            ValueKind::Protobuf(plan) => {
+                let column = |field: &crate::protobuf::Field| {
+                    let array = batch.column_by_name(&field.name);
+                    let fitted = array.map(|array| fit(array, &field.name, &[&plan.arrow_type(field)?]));
+                    fitted.transpose()
+                };
+                Ok(Self::Protobuf(MessageWriter::new(plan, plan.root()?, column)?))
             }
         }
     }

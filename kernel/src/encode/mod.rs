@@ -5,31 +5,33 @@ mod batch;
 mod bind;
 mod input;
 mod json;
+mod key_value;
 mod primitive;
+mod protobuf;
+mod protobuf_bind;
 pub mod route;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 
 use crate::compression::Codec;
 use crate::decode::primitive::physical_type;
 use crate::document::{AvroField, AvroType};
 use crate::error::{KernelError, Result};
+use crate::payload_schema::PayloadSchema;
+use crate::protobuf::Plan;
 use batch::PartitionWriter;
 pub use batch::{Limits, Producer, SendFrames};
 use input::Input;
+use key_value::PairKind;
 
 /// What an encoder is made of.
 #[derive(Debug, Clone)]
 pub struct EncoderOptions {
     /// Schema of every batch.
     pub input_schema: SchemaRef,
-    /// Name of the value's type.
-    pub value_type: String,
-    /// The document's fields in its order and units.
-    pub value_schema: Option<SchemaRef>,
-    /// Avro document, for avro and json.
-    pub document: Option<String>,
+    /// The value, its fields in the document's order.
+    pub value: PayloadSchema,
     /// Partitions of the topic; 1 for a topic without.
     pub partitions: usize,
     /// Name of the codec.
@@ -54,26 +56,38 @@ pub enum ValueKind {
         /// JSON rather than Avro binary.
         json: bool,
     },
+    /// The columns `key` and `value`.
+    Pair(Box<PairKind>),
+    /// Fields of a Protobuf message.
+    Protobuf(Plan),
 }
 
 impl ValueKind {
-    fn new(options: &EncoderOptions) -> Result<Self> {
-        let value_type = options.value_type.as_str();
+    /// `columns` is the schema of the batches.
+    fn new(schema: &PayloadSchema, columns: &Schema) -> Result<Self> {
+        let value_type = schema.value_type.as_str();
         if let Some(physical) = physical_type(value_type) {
-            options
-                .input_schema
+            columns
                 .field_with_name("value")
                 .map_err(|_| KernelError::schema(format!("expected a column `value` for {value_type}")))?;
             return Ok(Self::Primitive(physical));
+        }
+        if value_type == "key_value" {
+            return Ok(Self::Pair(Box::new(PairKind::new(schema.pair()?, columns)?)));
+        }
+        if value_type == "protobuf" {
+            let plan = Plan::parse(schema.document()?)?;
+            let known: Vec<&str> = plan.root()?.fields.iter().map(|field| field.name.as_str()).collect();
+            refuse_unknown(columns, &known)?;
+            return Ok(Self::Protobuf(plan));
         }
         if !matches!(value_type, "json" | "avro") {
             return Err(KernelError::schema(format!(
                 "value_type: {value_type:?} is not one the kernel encodes"
             )));
         }
-        let missing = |what: &str| KernelError::schema(format!("{value_type} needs {what}"));
-        let document = AvroType::parse(options.document.as_deref().ok_or_else(|| missing("document"))?)?;
-        let value_schema = options.value_schema.as_ref().ok_or_else(|| missing("value_schema"))?;
+        let document = AvroType::parse(schema.document()?)?;
+        let value_schema = schema.fields()?;
         let mut fields = Vec::new();
         for field in document.fields()? {
             let declared = value_schema.field_with_name(&field.name).map_err(|_| {
@@ -81,14 +95,18 @@ impl ValueKind {
             })?;
             fields.push((field.clone(), declared.data_type().clone()));
         }
-        for name in options.input_schema.fields().iter().map(|f| f.name()).filter(|n| !n.starts_with("__")) {
-            if !fields.iter().any(|(field, _)| field.name == *name) {
-                return Err(KernelError::schema(format!(
-                    "column {name} is not a field of the topic's schema"
-                )));
-            }
-        }
+        let known: Vec<&str> = fields.iter().map(|(field, _)| field.name.as_str()).collect();
+        refuse_unknown(columns, &known)?;
         Ok(Self::Record { fields, json: value_type == "json" })
+    }
+}
+
+/// Every value column must be a field.
+fn refuse_unknown(columns: &Schema, known: &[&str]) -> Result<()> {
+    let mut names = columns.fields().iter().map(|f| f.name().as_str()).filter(|n| !n.starts_with("__"));
+    match names.find(|name| !known.contains(name)) {
+        None => Ok(()),
+        Some(name) => Err(KernelError::schema(format!("column {name} is not a field of the topic's schema"))),
     }
 }
 
@@ -109,7 +127,7 @@ impl Encoder {
             return Err(KernelError::schema("partitions: expected at least 1, got 0"));
         }
         Ok(Self {
-            kind: ValueKind::new(options)?,
+            kind: ValueKind::new(&options.value, &options.input_schema)?,
             limits: Limits {
                 codec: Codec::from_name(&options.compression)?,
                 max_messages: options.batching_max_messages.clamp(1, i32::MAX as usize),
@@ -194,7 +212,8 @@ impl Run<'_> {
         let mut payload = Vec::new();
         let mut single = self.input.metadata(row)?;
         single.null_value = !self.input.write_value(row, &mut payload)?;
-        let key = self.input.key(row);
+        let key = self.input.key(row)?;
+        single.null_partition_key = key.is_none() && self.input.key_is_part_of_the_value();
         if let Some((text, base64)) = &key {
             single.partition_key = Some(text.as_bytes());
             single.partition_key_base64 = *base64;

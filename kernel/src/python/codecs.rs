@@ -2,14 +2,54 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::capsule::{ArrowBatch, import_batch, import_schema};
 use super::classes::EntryBatch;
 use crate::error::KernelError;
+use crate::payload_schema::{Pair, PayloadSchema};
 use crate::select::{Position, Range};
 use crate::{decode, encode};
+
+/// What Python gives as a `PayloadSchema`: anything with these attributes.
+#[derive(FromPyObject)]
+pub struct GivenSchema {
+    value_type: String,
+    #[pyo3(from_py_with = optional_schema)]
+    value_schema: Option<SchemaRef>,
+    document: Option<String>,
+    pair: Option<GivenPair>,
+}
+
+/// What Python gives as a `KeyValuePair`.
+#[derive(FromPyObject)]
+pub struct GivenPair {
+    #[pyo3(from_py_with = payload_schema)]
+    key: PayloadSchema,
+    #[pyo3(from_py_with = payload_schema)]
+    value: PayloadSchema,
+    separated: bool,
+}
+
+fn payload_schema(object: &Bound<'_, PyAny>) -> PyResult<PayloadSchema> {
+    object.extract::<GivenSchema>().map(PayloadSchema::from)
+}
+
+fn optional_schema(object: &Bound<'_, PyAny>) -> PyResult<Option<SchemaRef>> {
+    if object.is_none() { Ok(None) } else { import_schema(object).map(Some) }
+}
+
+impl From<GivenSchema> for PayloadSchema {
+    fn from(given: GivenSchema) -> Self {
+        let pair = given
+            .pair
+            .map(|pair| Box::new(Pair { key: pair.key, value: pair.value, separated: pair.separated }));
+        let GivenSchema { value_type, value_schema, document, .. } = given;
+        Self { value_type, value_schema, document, pair }
+    }
+}
 
 /// See `_kernel.pyi`. The mutex only makes the type `Sync`, which arrow-json's decoder is not.
 #[pyclass(module = "pyspark_pulsar._kernel")]
@@ -24,16 +64,13 @@ impl Decoder {
 #[pymethods]
 impl Decoder {
     #[new]
-    #[pyo3(signature = (output_schema, *, topic, partition, value_type, value_schema=None, reader_document=None,
-                        batch_rows=16384, start=None, end=None))]
+    #[pyo3(signature = (output_schema, *, topic, partition, value, batch_rows=16384, start=None, end=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         output_schema: &Bound<'_, PyAny>,
         topic: String,
         partition: i32,
-        value_type: String,
-        value_schema: Option<&Bound<'_, PyAny>>,
-        reader_document: Option<String>,
+        value: GivenSchema,
         batch_rows: usize,
         start: Option<Position>,
         end: Option<Position>,
@@ -42,18 +79,16 @@ impl Decoder {
             output_schema: import_schema(output_schema)?,
             topic,
             partition,
-            value_type,
-            value_schema: value_schema.map(import_schema).transpose()?,
-            reader_document,
+            value: value.into(),
             batch_rows,
             range: Range { start, end },
         };
         Ok(Self(Mutex::new(decode::Decoder::new(options)?)))
     }
 
-    fn add_writer_schema(&mut self, py: Python<'_>, version: &[u8], document: &str) -> PyResult<()> {
-        let decoder = self.inner();
-        Ok(py.detach(|| decoder.add_writer_schema(version, document))?)
+    fn add_writer_schema(&mut self, py: Python<'_>, version: &[u8], written: GivenSchema) -> PyResult<()> {
+        let (decoder, written) = (self.inner(), written.into());
+        Ok(py.detach(|| decoder.add_writer_schema(version, &written))?)
     }
 
     fn unknown_versions<'py>(
@@ -107,15 +142,12 @@ pub struct Encoder(encode::Encoder);
 #[pymethods]
 impl Encoder {
     #[new]
-    #[pyo3(signature = (input_schema, *, value_type, value_schema=None, document=None, partitions,
-                        compression="NONE", batching_max_messages=1000, batching_max_bytes=131_072,
-                        max_message_bytes=5_242_880))]
+    #[pyo3(signature = (input_schema, *, value, partitions, compression="NONE", batching_max_messages=1000,
+                        batching_max_bytes=131_072, max_message_bytes=5_242_880))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         input_schema: &Bound<'_, PyAny>,
-        value_type: String,
-        value_schema: Option<&Bound<'_, PyAny>>,
-        document: Option<String>,
+        value: GivenSchema,
         partitions: usize,
         compression: &str,
         batching_max_messages: usize,
@@ -124,9 +156,7 @@ impl Encoder {
     ) -> PyResult<Self> {
         let options = encode::EncoderOptions {
             input_schema: import_schema(input_schema)?,
-            value_type,
-            value_schema: value_schema.map(import_schema).transpose()?,
-            document,
+            value: value.into(),
             partitions,
             compression: compression.to_owned(),
             batching_max_messages,

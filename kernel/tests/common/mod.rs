@@ -8,6 +8,7 @@ use _kernel::encode::{Encoder, EncoderOptions, Producer, SendFrames};
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::Result;
 use _kernel::metadata::SingleMetadata;
+use _kernel::payload_schema::PayloadSchema;
 use _kernel::select::Range;
 use _kernel::wire::{put_bytes, put_number};
 use arrow_array::{Array, RecordBatch};
@@ -102,12 +103,15 @@ pub fn options(value_type: &str, value_fields: Vec<Field>) -> DecoderOptions {
         output_schema: Arc::new(Schema::new(fields)),
         topic: "persistent://public/default/t".to_owned(),
         partition: 3,
-        value_type: value_type.to_owned(),
-        value_schema: None,
-        reader_document: None,
+        value: PayloadSchema::of_type(value_type),
         batch_rows: 1000,
         range: Range::default(),
     }
+}
+
+/// What messages of a version with this document were written with.
+pub fn avro(document: &str) -> PayloadSchema {
+    PayloadSchema { document: Some(document.to_owned()), ..PayloadSchema::of_type("avro") }
 }
 
 pub fn string_options() -> DecoderOptions {
@@ -151,9 +155,7 @@ pub fn strings(batch: &RecordBatch, column: &str) -> Vec<Option<String>> {
 pub fn encoder_options(schema: SchemaRef, value_type: &str) -> EncoderOptions {
     EncoderOptions {
         input_schema: schema,
-        value_type: value_type.to_owned(),
-        value_schema: None,
-        document: None,
+        value: PayloadSchema::of_type(value_type),
         partitions: 1,
         compression: "NONE".to_owned(),
         batching_max_messages: 1000,

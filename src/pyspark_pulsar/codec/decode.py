@@ -10,6 +10,8 @@ import pyarrow as pa
 from pyspark_pulsar._kernel import Decoder, KernelError
 from pyspark_pulsar.codec.kernel_errors import read_error, version_text
 from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.info import SchemaInfo
+from pyspark_pulsar.schema.payload import PayloadSchema, written_schema
 from pyspark_pulsar.schema.read_schema import ReadSchema
 
 if TYPE_CHECKING:
@@ -30,28 +32,26 @@ class EntryDecoder:
         *,
         topic: str,
         partition: int,
-        fetch_document: Callable[[bytes], str | None],
+        fetch_schema: Callable[[bytes], SchemaInfo | None],
         batch_rows: int = DEFAULT_BATCH_ROWS,
         start: Position | None = None,
         end: Position | None = None,
     ) -> None:
         """`topic` is the full name without partition suffix, `partition` -1 when it is not partitioned.
 
-        `fetch_document` is asked at most once per Avro schema version, between batches, for the document
-        that the registry holds under it, and answers None when it holds none. `start` is inclusive, `end`
-        exclusive; rows outside are dropped. Raises SchemaError.
+        `fetch_schema` is asked at most once per version of an Avro or key-value schema, between batches, for
+        the schema that the registry holds under it, and answers None when it holds none. `start` is
+        inclusive, `end` exclusive; rows outside are dropped. Raises SchemaError.
         """
         self._schema = schema
         self._full_name = topic if partition < 0 else f"{topic}-partition-{partition}"
-        self._fetch_document = fetch_document
+        self._fetch_schema = fetch_schema
         try:
             self._decoder = Decoder(
                 schema.output_schema,
                 topic=topic,
                 partition=partition,
-                value_type=schema.value_type,
-                value_schema=schema.value_schema,
-                reader_document=schema.reader_document,
+                value=schema.value,
                 batch_rows=batch_rows,
                 start=start,
                 end=end,
@@ -79,15 +79,22 @@ class EntryDecoder:
         return self._batches(flush=True)
 
     def _learn(self, version: bytes) -> None:
-        document = self._schema.reader_document if version == b"" else self._fetch_document(version)
-        if document is None:
+        if version == b"":
+            self._add(version, self._schema.value)
+            return
+        info = self._fetch_schema(version)
+        if info is None:
             raise SchemaError(
                 f"topic {self._full_name}: expected the registry to hold schema version "
                 f"{version_text(version)}, which messages name, got none; register the schema "
                 "again, or start the read behind them"
             )
+        place = f"{self._full_name}, schema version {version_text(version)}"
+        self._add(version, written_schema(info, topic=place))
+
+    def _add(self, version: bytes, written: PayloadSchema) -> None:
         try:
-            self._decoder.add_writer_schema(version, document)
+            self._decoder.add_writer_schema(version, written)
         except KernelError as error:
             raise read_error(error, topic=self._full_name, version=version) from None
 

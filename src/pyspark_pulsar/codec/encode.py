@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -44,9 +45,7 @@ class BatchEncoder:
         try:
             self._encoder = Encoder(
                 schema.input_schema,
-                value_type=schema.value_type,
-                value_schema=schema.value_schema,
-                document=schema.document,
+                value=schema.value,
                 partitions=partitions,
                 compression=compression,
                 batching_max_messages=batching_max_messages,
@@ -99,7 +98,7 @@ class BatchEncoder:
                 arrays.append(pa.repeat(pa.scalar(defaults[field.name], field.type), batch.num_rows))
                 continue
             try:
-                column = batch.column(field.name)
+                column = _with_defaults(batch.column(field.name), field, defaults)
                 arrays.append(column if column.type == field.type else column.cast(field.type))
             except (KeyError, pa.ArrowException) as error:
                 raise SchemaError(
@@ -108,3 +107,16 @@ class BatchEncoder:
                     "again with these columns"
                 ) from None
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema.input_schema)
+
+
+def _with_defaults(column: pa.Array, field: pa.Field, defaults: Mapping[str, object]) -> pa.Array:
+    """`column` with the members of its struct that are written as their default."""
+    prefix = f"{field.name}."
+    own = {name.removeprefix(prefix): each for name, each in defaults.items() if name.startswith(prefix)}
+    if not own:
+        return column
+    members = [each.name for each in column.type]
+    arrays = [column.field(name) for name in members]
+    for name, default in own.items():
+        arrays.append(pa.repeat(pa.scalar(default, field.type.field(name).type), len(column)))
+    return pa.StructArray.from_arrays(arrays, [*members, *own], mask=column.is_null())

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.descriptor_file import read_descriptor_file
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.discovery import discover_partitions, discover_topics, require_topics
@@ -17,11 +18,12 @@ from pyspark_pulsar.topic import TopicName
 
 def resolve_source_schema(options: ReadOptions) -> ReadSchema:
     """Raises `SchemaError` when the topics differ, listing them by schema; `TopicNotFoundError`."""
+    descriptor = read_descriptor_file(options)
     with BrokerClient.for_planning(options) as client:
         topics = require_topics(discover_topics(client, options), options)
         discover_partitions(client, topics)
         schemas = {topic: client.schema(topic.without_partition()) for topic in topics}
-    return resolve_read_schema(_only_schema(schemas), topic=str(topics[0]))
+    return resolve_read_schema(_only_schema(schemas), topic=str(topics[0]), descriptor=descriptor)
 
 
 def _only_schema(schemas: dict[TopicName, SchemaInfo | None]) -> SchemaInfo | None:

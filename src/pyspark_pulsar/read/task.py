@@ -21,16 +21,11 @@ def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterat
     """
     topic = split.partition.topic
     with BrokerClient(options) as client:
-
-        def fetch_document(version: bytes) -> str | None:
-            info = client.schema(topic, version)
-            return None if info is None else info.text
-
         decoder = EntryDecoder(
             schema,
             topic=str(topic),
             partition=split.partition.partition,
-            fetch_document=fetch_document,
+            fetch_schema=lambda version: client.schema(topic, version),
             batch_rows=options.batch_rows,
             start=split.start.as_tuple(),
             end=split.end.as_tuple(),

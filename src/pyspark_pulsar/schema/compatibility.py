@@ -17,6 +17,7 @@ from pyarrow import types
 from pyspark_pulsar.schema.read_schema import suggestion
 
 _INTEGER_BITS: Final = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
+_DIGITS: Final = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
 # Integers up to these widths are exact in a float and a double.
 _EXACT_IN: Final = {pa.float32(): 16, pa.float64(): 32}
 
@@ -58,6 +59,8 @@ def scalar_fits(given: pa.DataType, wanted: pa.DataType) -> bool:
     if given == wanted:
         return True
     if given in _INTEGER_BITS:
+        if types.is_decimal(wanted):
+            return bool(wanted.precision - wanted.scale >= _DIGITS[given])
         limit = _INTEGER_BITS.get(wanted, _EXACT_IN.get(wanted, 0))
         return _INTEGER_BITS[given] <= limit
     if types.is_float32(given):

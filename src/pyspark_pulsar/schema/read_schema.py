@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema import metadata_columns
-from pyspark_pulsar.schema.avro import record_schema
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.primitive import RECORD_TYPES, VALUE_COLUMN, primitive_of
-from pyspark_pulsar.schema.spark_types import optional_type, readable
+from pyspark_pulsar.schema.payload import PayloadSchema, columns_of, for_reading, payload_schema
+from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
+from pyspark_pulsar.schema.spark_types import readable
 
 ALL_VALUE_COLUMNS: Final = "*"
 
@@ -24,40 +24,34 @@ class ReadSchema:
     """Everything a decoder must know about the value; picklable, made on the driver for the executors.
 
     `output_schema` holds the value columns and then the metadata columns, in Spark's types, all nullable.
-    `value_schema` and `reader_document` are None for primitives; `value_schema` is in the units of the
-    document, for JSON nullable throughout. Messages of other registry versions are resolved to `reader_document`.
+    Messages of other registry versions are resolved to the document of `value`.
     """
 
-    value_type: str
-    value_schema: pa.Schema | None
-    reader_document: str | None
+    value: PayloadSchema
     output_schema: pa.Schema
 
 
 def resolve_read_schema(
-    info: SchemaInfo | None, *, topic: str, columns: Sequence[str] | None = None
+    info: SchemaInfo | None,
+    *,
+    topic: str,
+    columns: Sequence[str] | None = None,
+    descriptor: DescriptorFile | None = None,
 ) -> ReadSchema:
     """The schema that reading `topic` yields; `info` None is a topic without schema, read as bytes.
 
     `columns` None means all value columns and the default metadata columns. Otherwise exactly the named
     ones come out: value columns in the order given ("*" stands for all), then metadata columns in the
-    order given. Raises SchemaError for an unsupported schema, an unknown or repeated column, and a value
+    order given. `descriptor` says what the Protobuf messages are, of a topic whose schema does not, or less
+    well. Raises SchemaError for an unsupported schema, an unknown or repeated column, and a value
     field that bears the name of a metadata column.
     """
-    info = info or SchemaInfo("", SchemaType.NONE)
-    primitive = primitive_of(info, topic=topic)
-    if primitive is not None:
-        value_type, document = primitive.value_type, None
-        fields = pa.schema([pa.field(VALUE_COLUMN, primitive.arrow_type)])
-    else:
-        value_type, document = RECORD_TYPES[info.type], info.text
-        fields = record_schema(document, where=f"topic {topic}, {info.type.name} schema")
-        if info.type is SchemaType.JSON:
-            # JSON knows no versions: a message older than a required field lacks it.
-            fields = pa.schema([pa.field(each.name, optional_type(each.type)) for each in fields])
+    schema = info or SchemaInfo("", SchemaType.NONE)
+    value = for_reading(payload_schema(schema, topic=topic, descriptor=descriptor))
+    fields = columns_of(value)
     _refuse_collisions(fields, topic)
     output = _select({field.name: readable(field) for field in fields}, columns, topic)
-    return ReadSchema(value_type, None if document is None else fields, document, output)
+    return ReadSchema(value, output)
 
 
 def _refuse_collisions(fields: pa.Schema, topic: str) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -13,9 +12,12 @@ from pyarrow import types
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.avro import field_defaults, record_schema
-from pyspark_pulsar.schema.avro_document import legal_name, record_document
 from pyspark_pulsar.schema.compatibility import record_mismatches, scalar_fits
+from pyspark_pulsar.schema.defaults import absent_defaults
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.key_value import split
+from pyspark_pulsar.schema.pair_columns import fit_pair, name_faults
+from pyspark_pulsar.schema.payload import PayloadSchema, payload_schema
 from pyspark_pulsar.schema.primitive import (
     PRIMITIVES,
     RECORD_TYPES,
@@ -24,11 +26,14 @@ from pyspark_pulsar.schema.primitive import (
     primitive_for,
     primitive_of,
 )
+from pyspark_pulsar.schema.protobuf import PROTOBUF_TYPES, PROTOBUF_VALUE
+from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
+from pyspark_pulsar.schema.protobuf_document import native_info
 from pyspark_pulsar.schema.read_schema import suggestion
+from pyspark_pulsar.schema.registration import FORMATS, pair_info, record_info
 
-_FORMATS: Final = {"avro": SchemaType.AVRO, "json": SchemaType.JSON}
-_DEFAULT_FORMAT: Final = "avro"
 _RESERVED: Final = "__"
+_ENCODINGS: Final = ("inline", "separated")
 
 
 @dataclass(frozen=True)
@@ -37,13 +42,12 @@ class WriteSchema:
 
     `input_schema` is what the kernel is given: the value columns, then the metadata columns that are
     stored. `defaults` are record fields without a column whose schema has a default other than null: the
-    encoder adds them as constant columns of `input_schema`. `info` is the topic's schema, or with
-    `registers` the one to register; its type BYTES means that no schema is sent at all.
+    encoder adds them as constant columns of `input_schema`, or, named like `value.status`, within one.
+    `info` is the topic's schema, or with `registers` the one to register; its type BYTES means that no
+    schema is sent at all.
     """
 
-    value_type: str
-    value_schema: pa.Schema | None
-    document: str | None
+    value: PayloadSchema
     info: SchemaInfo
     registers: bool
     input_schema: pa.Schema
@@ -56,60 +60,81 @@ def resolve_write_schema(
     *,
     topic: str,
     value_format: str | None = None,
+    key_value_encoding: str | None = None,
     record_name: str = "Row",
+    descriptor: DescriptorFile | None = None,
 ) -> WriteSchema:
     """How rows with `columns` (the DataFrame's Arrow schema) are written to `topic`.
 
     `info` None or of type NONE is a topic without schema. A single value column named `value` of a
-    primitive type is then written as that primitive; anything else, or with `value_format` ("avro" or
-    "json") anything at all, is written as a record in that format (Avro when not said) which is
-    registered under `record_name`. A topic that has a schema keeps it, and the columns must fit it.
+    primitive type is then written as that primitive; anything else, or with `value_format` ("avro", "json" or
+    "protobuf") anything at all, is written as a record in that format (Avro when not said) which is
+    registered under `record_name`. `descriptor` is the Protobuf message to write instead.
+    With `key_value_encoding` ("inline" or "separated") the columns must be `key` and `value`, which are
+    registered as a KEY_VALUE schema: structs as records in that format, others as primitives. A topic that
+    has a schema keeps it, and the columns must fit it.
     Raises SchemaError, listing all mismatches at once.
     """
-    if value_format is not None and value_format not in _FORMATS:
+    if value_format is not None and value_format not in FORMATS:
         raise SchemaError(
-            f"value format: expected {' or '.join(_FORMATS)}, got {value_format!r}; use one of them"
+            f"value format: expected {' or '.join(FORMATS)}, got {value_format!r}; use one of them"
+        )
+    if key_value_encoding is not None and key_value_encoding not in _ENCODINGS:
+        raise SchemaError(
+            f"key-value encoding: expected {' or '.join(_ENCODINGS)}, got {key_value_encoding!r}; use one of them"
         )
     values, stored = _split(columns, topic)
     if info is not None and info.type is not SchemaType.NONE:
+        _refuse_other_encoding(info, key_value_encoding, topic)
+        if descriptor is not None or info.type in PROTOBUF_TYPES:
+            _check_format(value_format, info.type, topic)
+            return _for_protobuf(values, stored, info, descriptor, topic=topic)
         return _for_topic_schema(values, stored, info, topic=topic, value_format=value_format)
+    if descriptor is not None:
+        new = native_info(descriptor.descriptor())
+        _check_format(value_format, new.type, topic)
+        return replace(_for_protobuf(values, stored, new, None, topic=topic), registers=True)
+    if key_value_encoding is not None:
+        _refuse(name_faults(values), f"topic {topic}: expected the columns of a key-value pair")
+        separated = key_value_encoding == "separated"
+        new = pair_info(values, value_format, separated=separated, name=record_name, where=f"topic {topic}")
+        return _pair(values, stored, new, topic=topic, registers=True)
+    return _for_no_schema(values, stored, topic=topic, value_format=value_format, record_name=record_name)
+
+
+def _for_no_schema(
+    values: list[pa.Field], stored: list[pa.Field], *, topic: str, value_format: str | None, record_name: str
+) -> WriteSchema:
     schema_type = primitive_for(values[0].type) if [each.name for each in values] == [VALUE_COLUMN] else None
     if schema_type is not None and value_format is None:
         primitive = PRIMITIVES[schema_type]
         new = SchemaInfo(primitive.schema_name, schema_type)
         registers = schema_type is not SchemaType.BYTES
         return _primitive(values, stored, new, primitive, registers=registers)
-    chosen = value_format or _DEFAULT_FORMAT
-    name = legal_name(record_name)
-    document = record_document(pa.schema(values), record_name=name, where=f"topic {topic}")
-    new = SchemaInfo(name, _FORMATS[chosen], document.encode())
-    fields = record_schema(document, where=f"topic {topic}")
-    return WriteSchema(chosen, fields, document, new, registers=True, input_schema=pa.schema(values + stored))
+    new = record_info(pa.schema(values), value_format, name=record_name, where=f"topic {topic}")
+    value = payload_schema(new, topic=topic)
+    return WriteSchema(value, new, registers=True, input_schema=pa.schema(values + stored))
 
 
 def _for_topic_schema(
     values: list[pa.Field], stored: list[pa.Field], info: SchemaInfo, *, topic: str, value_format: str | None
 ) -> WriteSchema:
+    if info.type is SchemaType.KEY_VALUE:
+        return _pair(values, stored, info, topic=topic, value_format=value_format, registers=False)
     primitive = primitive_of(info, topic=topic)
-    if value_format is not None and _FORMATS[value_format] is not info.type:
-        raise SchemaError(
-            f"topic {topic}: expected the value format of its {info.type.name} schema, got {value_format}; "
-            "leave the format out, or write to another topic"
-        )
+    _check_format(value_format, info.type, topic)
     if primitive is not None:
         _check_primitive(values, primitive, info, topic)
         return _primitive(values, stored, info, primitive, registers=False)
     document = info.text
     where = f"topic {topic}, {info.type.name} schema"
     fields = record_schema(document, where=where)
-    defaults, faults = _absent_defaults(values, fields, field_defaults(document, where=where))
+    defaults, faults = absent_defaults(values, fields, field_defaults(document, where=where))
     added = [fields.field(name) for name, _ in defaults]
     faults += record_mismatches([*values, *added], fields)
     _refuse(faults, f"topic {topic}: expected columns that fit its {info.type.name} schema")
     return WriteSchema(
-        RECORD_TYPES[info.type],
-        fields,
-        document,
+        PayloadSchema(RECORD_TYPES[info.type], fields, document),
         info,
         registers=False,
         input_schema=pa.schema(values + added + stored),
@@ -117,34 +142,66 @@ def _for_topic_schema(
     )
 
 
-def _absent_defaults(
-    values: list[pa.Field], fields: pa.Schema, defaults: dict[str, object]
-) -> tuple[list[tuple[str, object]], list[str]]:
-    """Defaults to write for fields without a column, as Python values; and faults for unusable ones."""
-    given = {each.name for each in values}
-    usable: list[tuple[str, object]] = []
-    faults: list[str] = []
-    for field in fields:
-        default = defaults.get(field.name)
-        if field.name in given or default is None:
-            continue
-        if isinstance(default, str) and not types.is_string(field.type):
-            default = _bytes_default(default, field.type)
-        try:
-            pa.scalar(default, field.type)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            faults.append(f"{field.name} ({field.type}) is missing and its default cannot be written; add it")
-        usable.append((field.name, default))
-    return usable, faults
+def _for_protobuf(
+    values: list[pa.Field],
+    stored: list[pa.Field],
+    info: SchemaInfo,
+    descriptor: DescriptorFile | None,
+    *,
+    topic: str,
+) -> WriteSchema:
+    value = payload_schema(info, topic=topic, descriptor=descriptor)
+    faults = record_mismatches(values, value.value_schema or ())
+    _refuse(list(faults), f"topic {topic}: expected columns that fit its {info.type.name} schema")
+    return WriteSchema(value, info, registers=False, input_schema=pa.schema(values + stored))
 
 
-def _bytes_default(text: str, kind: pa.DataType) -> bytes | Decimal:
-    """Avro writes the default of bytes and fixed as code points 0 to 255; decimals lie in such bytes."""
-    data = text.encode("latin-1", "replace")
-    if not types.is_decimal(kind):
-        return data
-    unscaled = Decimal(int.from_bytes(data, "big", signed=True)).as_tuple()
-    return Decimal((unscaled.sign, unscaled.digits, -kind.scale))
+def _check_format(value_format: str | None, schema_type: SchemaType, topic: str) -> None:
+    if value_format is None or FORMATS[value_format] is schema_type:
+        return
+    if value_format == PROTOBUF_VALUE and schema_type is SchemaType.PROTOBUF:
+        return
+    raise SchemaError(
+        f"topic {topic}: expected the value format of its {schema_type.name} schema, got {value_format}; "
+        "leave the format out, or write to another topic"
+    )
+
+
+def _pair(
+    values: list[pa.Field],
+    stored: list[pa.Field],
+    info: SchemaInfo,
+    *,
+    topic: str,
+    value_format: str | None = None,
+    registers: bool,
+) -> WriteSchema:
+    payload = payload_schema(info, topic=topic)
+    pair = payload.pair
+    if pair is None:
+        raise SchemaError(f"topic {topic}: expected a KEY_VALUE schema, got {info.type.name}")
+    fitted = fit_pair(values, pair, where=f"topic {topic}, KEY_VALUE schema")
+    faults = list(fitted.faults)
+    if pair.separated and any(each.name == "__key" for each in stored):
+        faults.append("column __key, which is the key itself in a separated pair; drop it")
+    if value_format is not None and value_format not in (pair.key.value_type, pair.value.value_type):
+        faults.append(f"value format {value_format}, which neither side has; leave the format out")
+    _refuse(faults, f"topic {topic}: expected columns that fit its KEY_VALUE schema")
+    columns = pa.schema([*fitted.columns, *stored])
+    return WriteSchema(payload, info, registers, columns, fitted.defaults)
+
+
+def _refuse_other_encoding(info: SchemaInfo, encoding: str | None, topic: str) -> None:
+    if encoding is None:
+        return
+    found = "no KEY_VALUE schema"
+    if info.type is SchemaType.KEY_VALUE:
+        found = "separated" if split(info, topic=topic).separated else "inline"
+    if found != encoding:
+        raise SchemaError(
+            f"topic {topic}: expected a KEY_VALUE schema with {encoding} keys, got {found}; leave the "
+            "key-value encoding out, or write to another topic"
+        )
 
 
 def _check_primitive(values: list[pa.Field], primitive: Primitive, info: SchemaInfo, topic: str) -> None:
@@ -168,7 +225,10 @@ def _primitive(
 ) -> WriteSchema:
     value = pa.field(VALUE_COLUMN, primitive.arrow_type, nullable=values[0].nullable)
     return WriteSchema(
-        primitive.value_type, None, None, info, registers=registers, input_schema=pa.schema([value, *stored])
+        PayloadSchema(primitive.value_type),
+        info,
+        registers=registers,
+        input_schema=pa.schema([value, *stored]),
     )
 
 

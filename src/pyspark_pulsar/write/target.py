@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.producer import Producer
+from pyspark_pulsar.descriptor_file import read_descriptor_file
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.write_schema import WriteSchema, resolve_write_schema
@@ -39,13 +40,16 @@ def settle_target(options: WriteOptions, columns: pa.Schema) -> Target:
             f"topic {topic}: expected a persistent topic, got a non-persistent one, which stores no messages; "
             f"make it persistent"
         )
+    descriptor = read_descriptor_file(options)
     with BrokerClient.for_planning(options) as client:
         schema = resolve_write_schema(
             columns,
             client.schema(topic.without_partition()),
             topic=str(topic),
             value_format=options.value_format,
+            key_value_encoding=options.key_value_encoding,
             record_name=topic.without_partition().local,
+            descriptor=descriptor,
         )
         count = client.partition_count(topic, create=True)
         names = tuple(TopicPartition(topic, index).name for index in range(count)) or (str(topic),)

@@ -61,7 +61,7 @@ def batched(*messages: bytes) -> bytes:
     return entry(singles, (11, len(messages)))
 
 
-def no_fetch(version: bytes) -> str | None:
+def no_fetch(version: bytes) -> SchemaInfo | None:
     raise AssertionError(f"asked for {version!r}")
 
 
@@ -70,7 +70,7 @@ def decoder(
     columns: list[str] | None = None,
     *,
     partition: int = 2,
-    fetch: Callable[[bytes], str | None] = no_fetch,
+    fetch: Callable[[bytes], SchemaInfo | None] = no_fetch,
     batch_rows: int = 100,
     start: tuple[int, int, int] | None = None,
     end: tuple[int, int, int] | None = None,
@@ -79,7 +79,7 @@ def decoder(
         resolve_read_schema(info, topic=TOPIC, columns=columns),
         topic=TOPIC,
         partition=partition,
-        fetch_document=fetch,
+        fetch_schema=fetch,
         batch_rows=batch_rows,
         start=start,
         end=end,
@@ -170,7 +170,7 @@ def test_full_batches_come_at_once_and_the_rest_at_the_end() -> None:
 
 def test_batches_have_exactly_the_planned_schema() -> None:
     schema = resolve_read_schema(SchemaInfo("x", SchemaType.AVRO, NEW.encode()), topic=TOPIC)
-    over = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_document=no_fetch)
+    over = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_schema=no_fetch)
     (batch, *_) = [*over.decode(pushed(entry(avro({"id": 1, "tag": None}, NEW)))), *over.finish()]
     assert isinstance(batch, pa.RecordBatch)
     assert batch.schema.equals(schema.output_schema, check_metadata=True)
@@ -179,9 +179,9 @@ def test_batches_have_exactly_the_planned_schema() -> None:
 def test_older_versions_are_resolved_and_fetched_once() -> None:
     asked: list[bytes] = []
 
-    def fetch(version: bytes) -> str | None:
+    def fetch(version: bytes) -> SchemaInfo | None:
         asked.append(version)
-        return {V1: OLD, V2: NEW}[version]
+        return SchemaInfo("x", SchemaType.AVRO, {V1: OLD, V2: NEW}[version].encode())
 
     over = decoder(SchemaInfo("x", SchemaType.AVRO, NEW.encode()), ["*"], fetch=fetch)
     old, new = entry(avro({"id": 1}, OLD), (16, V1)), entry(avro({"id": 2, "tag": "x"}, NEW), (16, V2))
@@ -211,7 +211,8 @@ def test_version_that_the_registry_lost() -> None:
 
 def test_version_that_does_not_resolve() -> None:
     foreign = '{"type":"record","name":"R","fields":[{"name":"id","type":"string"}]}'
-    over = decoder(SchemaInfo("x", SchemaType.AVRO, NEW.encode()), fetch=lambda _: foreign)
+    written = SchemaInfo("x", SchemaType.AVRO, foreign.encode())
+    over = decoder(SchemaInfo("x", SchemaType.AVRO, NEW.encode()), fetch=lambda _: written)
     with pytest.raises(SchemaError, match=r"orders-partition-2.*schema version 1\b"):
         [*over.decode(pushed(entry(b"\2a", (16, V1)))), *over.finish()]
 

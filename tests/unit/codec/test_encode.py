@@ -48,7 +48,7 @@ def payloads(sent: list[SendFrames]) -> list[bytes]:
         resolve_read_schema(None, topic=TOPIC, columns=["value"]),
         topic=TOPIC,
         partition=-1,
-        fetch_document=lambda _: None,
+        fetch_schema=lambda _: None,
     )
     return [
         row["value"]

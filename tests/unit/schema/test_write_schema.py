@@ -53,14 +53,14 @@ def test_value_column_without_schema_is_a_primitive(
     kind: pa.DataType, schema_type: SchemaType, registers: bool
 ) -> None:
     found = resolve_write_schema(pa.schema([("__key", pa.string()), ("value", kind)]), None, topic="t")
-    assert (found.info.type, found.registers, found.document) == (schema_type, registers, None)
+    assert (found.info.type, found.registers, found.value.document) == (schema_type, registers, None)
     assert found.input_schema == pa.schema([("value", kind), ("__key", pa.binary())])
 
 
 def test_explicit_format_makes_the_value_column_a_record() -> None:
     found = resolve_write_schema(pa.schema([("value", pa.string())]), None, topic="t", value_format="json")
-    assert (found.value_type, found.info.type) == ("json", SchemaType.JSON)
-    assert found.value_schema == pa.schema([("value", pa.string())])
+    assert (found.value.value_type, found.info.type) == ("json", SchemaType.JSON)
+    assert found.value.value_schema == pa.schema([("value", pa.string())])
 
 
 def test_record_without_schema_is_registered_as_avro() -> None:
@@ -70,7 +70,9 @@ def test_record_without_schema_is_registered_as_avro() -> None:
     )
     assert found.registers
     assert (found.info.name, found.info.type, found.info.version) == ("my_orders", SchemaType.AVRO, None)
-    assert found.value_schema == pa.schema([pa.field("id", pa.int32(), nullable=False), columns.field("at")])
+    assert found.value.value_schema == pa.schema(
+        [pa.field("id", pa.int32(), nullable=False), columns.field("at")]
+    )
     assert found.input_schema == columns
     assert pickle.loads(pickle.dumps(found)) == found
 
@@ -84,8 +86,8 @@ def test_topic_schema_is_kept_and_defaults_are_added() -> None:
     assert found.info == TOPIC_SCHEMA
     assert found.defaults == (("status", "NEW"), ("mark", b"\x01\xff"))
     assert found.input_schema.names == ["user", "id", "status", "mark", "__eventTime"]
-    assert found.value_schema is not None
-    assert found.value_schema.names == ["id", "user", "at", "status", "mark"]
+    assert found.value.value_schema is not None
+    assert found.value.value_schema.names == ["id", "user", "at", "status", "mark"]
 
 
 def test_all_mismatches_are_listed_at_once() -> None:

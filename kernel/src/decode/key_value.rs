@@ -1,0 +1,205 @@
+//! Key-value messages to two columns, `key` and `value`.
+//!
+//! Pulsar's `KeyValue` schema is two schemas. INLINE, both lie in the payload: `i32 length | key | i32 length |
+//! value`, big endian, length -1 for null (`org.apache.pulsar.common.schema.KeyValue`). SEPARATED, the key is
+//! the message's key and the payload is the value. How a message lies is a property of its schema version.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::builder::NullBufferBuilder;
+use arrow_array::{ArrayRef, StructArray};
+use arrow_schema::{ArrowError, DataType, FieldRef};
+
+use super::metadata_columns::Row;
+use super::values::Values;
+use crate::error::{KernelError, MessageRef, Result};
+use crate::payload_schema::{Pair, PayloadSchema};
+use crate::wire::split_u32;
+
+/// The two columns under construction.
+pub struct KeyValues {
+    key: Side,
+    value: Side,
+    /// Positions of the columns among the output fields.
+    key_first: bool,
+    /// By schema version, whether the key lies apart from the value.
+    separated: HashMap<Vec<u8>, bool>,
+}
+
+impl KeyValues {
+    /// `output` names `key`, `value` or both, once each; a side that it does not name is not decoded.
+    pub fn new(pair: &Pair, output: &[FieldRef], batch_rows: usize) -> Result<Self> {
+        if let Some(other) = output.iter().find(|field| !matches!(field.name().as_str(), "key" | "value")) {
+            let name = other.name();
+            return Err(KernelError::schema(format!(
+                "expected the columns `key` and `value` of a key-value schema, got {name}"
+            )));
+        }
+        let side = |name, schema| {
+            let field = output.iter().find(|field| field.name() == name).cloned();
+            Side::new(name, schema, field, batch_rows).map_err(|e| e.within(name))
+        };
+        Ok(Self {
+            key: side("key", &pair.key)?,
+            value: side("value", &pair.value)?,
+            key_first: output.first().is_some_and(|field| field.name() == "key"),
+            separated: HashMap::new(),
+        })
+    }
+
+    /// Make a version known, which must be of the reader's types on both sides.
+    pub fn add_version(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
+        let Some(pair) = &written.pair else {
+            let why =
+                format!("written as {}, cannot be resolved to the reader's key_value", written.value_type);
+            return Err(KernelError::schema(why));
+        };
+        self.key.add_version(version, &pair.key)?;
+        self.value.add_version(version, &pair.value)?;
+        self.separated.insert(version.to_vec(), pair.separated);
+        Ok(())
+    }
+
+    /// Whether `add_version` was called with it.
+    pub fn knows(&self, version: &[u8]) -> bool {
+        self.separated.contains_key(version)
+    }
+
+    /// The message as `append` takes it, which is the inline form; a separated one is put together in `joined`.
+    pub fn payload<'a>(&self, row: &Row<'a>, joined: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
+        if self.separated.get(row.schema_version) != Some(&true) {
+            return Ok(row.payload);
+        }
+        let key = row.key.map(|key| key.decoded()).transpose()?;
+        joined.clear();
+        for side in [key, row.payload.map(Cow::Borrowed)] {
+            let length = side.as_ref().map_or(Ok(-1), |bytes| i32::try_from(bytes.len()));
+            let length = length.map_err(|_| KernelError::payload("a key or value above 2 GiB"))?;
+            joined.extend_from_slice(&length.to_be_bytes());
+            joined.extend_from_slice(side.as_deref().unwrap_or_default());
+        }
+        Ok(Some(joined))
+    }
+
+    /// Add one message in its inline form; `None` is null on both sides.
+    pub fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
+        let (key, value) = match payload {
+            None => (None, None),
+            Some(_) if !self.knows(version) => {
+                return Err(KernelError::schema(format!(
+                    "schema version {version:?} was not added to the decoder"
+                )));
+            }
+            Some(payload) => split(payload)?,
+        };
+        self.key.append(key, version)?;
+        self.value.append(value, version)
+    }
+
+    /// The columns so far, in the order of the output schema; starts new ones.
+    pub fn finish(&mut self, at: &[MessageRef]) -> Result<Vec<ArrayRef>> {
+        let sides =
+            if self.key_first { [&mut self.key, &mut self.value] } else { [&mut self.value, &mut self.key] };
+        let columns = sides.map(|side| side.finish(at).map_err(|e| e.within(side.name)));
+        columns.into_iter().filter_map(Result::transpose).collect()
+    }
+}
+
+/// Take the inline form apart.
+fn split(payload: &[u8]) -> Result<(Option<&[u8]>, Option<&[u8]>)> {
+    let (key, rest) = split_side(payload, "key")?;
+    let (value, rest) = split_side(rest, "value")?;
+    if !rest.is_empty() {
+        return Err(KernelError::payload(format!("{} bytes behind the value of the pair", rest.len())));
+    }
+    Ok((key, value))
+}
+
+fn split_side<'a>(bytes: &'a [u8], name: &str) -> Result<(Option<&'a [u8]>, &'a [u8])> {
+    let Some((length, rest)) = split_u32(bytes) else {
+        let why =
+            format!("expected the length of the {name}, got {} bytes; not a key-value pair", bytes.len());
+        return Err(KernelError::payload(why));
+    };
+    if length == u32::MAX {
+        return Ok((None, rest));
+    }
+    let Some((side, rest)) = rest.split_at_checked(length as usize) else {
+        let why = format!("expected a {name} of {} bytes, got {} bytes", length as i32, rest.len());
+        return Err(KernelError::payload(why));
+    };
+    Ok((Some(side), rest))
+}
+
+/// One of the two columns.
+struct Side {
+    name: &'static str,
+    schema: PayloadSchema,
+    /// `None` when nobody asked for it.
+    column: Option<SideColumn>,
+}
+
+struct SideColumn {
+    field: FieldRef,
+    values: Values,
+    nulls: NullBufferBuilder,
+}
+
+impl Side {
+    fn new(
+        name: &'static str,
+        schema: &PayloadSchema,
+        field: Option<FieldRef>,
+        batch_rows: usize,
+    ) -> Result<Self> {
+        let column = field.map(|field| {
+            let values = Values::new(schema, members(schema, &field)?, batch_rows)?;
+            Ok(SideColumn { field, values, nulls: NullBufferBuilder::new(0) })
+        });
+        Ok(Self { name, schema: schema.clone(), column: column.transpose()? })
+    }
+
+    fn add_version(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
+        let (own, other) = (&self.schema.value_type, &written.value_type);
+        if own != other {
+            let why = format!("written as {other}, cannot be resolved to the reader's {own}");
+            return Err(KernelError::schema(why).within(self.name));
+        }
+        let Some(column) = &mut self.column else { return Ok(()) };
+        column.values.add_version(version, written).map_err(|e| e.within(self.name))
+    }
+
+    fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
+        let Some(column) = &mut self.column else { return Ok(()) };
+        column.nulls.append(payload.is_some());
+        column.values.append(payload, version).map_err(|e| e.within(self.name))
+    }
+
+    fn finish(&mut self, at: &[MessageRef]) -> Result<Option<ArrayRef>> {
+        let Some(column) = &mut self.column else { return Ok(None) };
+        let mut arrays = column.values.finish(at)?;
+        let rows = column.nulls.len();
+        let nulls = column.nulls.finish();
+        let DataType::Struct(fields) = column.field.data_type() else { return Ok(arrays.pop()) };
+        if self.schema.value_schema.is_none() {
+            return Ok(arrays.pop());
+        }
+        if fields.is_empty() {
+            return Ok(Some(Arc::new(StructArray::new_empty_fields(rows, nulls))));
+        }
+        let record = StructArray::try_new(fields.clone(), arrays, nulls);
+        let record = record.map_err(|e: ArrowError| KernelError::schema(e.to_string()))?;
+        Ok(Some(Arc::new(record)))
+    }
+}
+
+/// What a side's own decoder gives: the fields of a record, or one `value`.
+fn members(schema: &PayloadSchema, field: &FieldRef) -> Result<Vec<FieldRef>> {
+    match (schema.value_schema.is_some(), field.data_type()) {
+        (true, DataType::Struct(fields)) => Ok(fields.to_vec()),
+        (true, other) => Err(KernelError::schema(format!("expected a struct for a record, got {other}"))),
+        (false, _) => Ok(vec![Arc::new(field.as_ref().clone().with_name("value"))]),
+    }
+}

@@ -1,0 +1,177 @@
+//! Protobuf's wire format over the bytes of one message, with positions for errors.
+
+use crate::protobuf::{DELIMITED, FIXED32, FIXED64, GROUP, GROUP_END, VARINT};
+
+/// Groups inside groups that nobody asked for.
+const MAX_UNKNOWN_DEPTH: usize = 100;
+
+/// What is wrong with a payload, and where.
+#[derive(Debug)]
+pub struct Fault {
+    /// Field names, outermost first; empty outside a known field.
+    pub path: String,
+    /// Expected and got.
+    pub why: String,
+    /// Offset in the payload.
+    pub position: usize,
+}
+
+impl Fault {
+    /// Below the field `name`.
+    pub fn below(mut self: Box<Self>, name: &str) -> Box<Self> {
+        self.path = if self.path.is_empty() { name.to_owned() } else { format!("{name}.{}", self.path) };
+        self
+    }
+}
+
+/// Result of reading a piece of a payload.
+pub type Read<T> = std::result::Result<T, Box<Fault>>;
+
+/// Reads one message, which may lie within another: positions count from the start of the payload.
+pub struct Cursor<'a> {
+    /// The payload up to the end of the message.
+    bytes: &'a [u8],
+    position: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// Over a whole payload.
+    pub fn new(payload: &'a [u8]) -> Self {
+        Self { bytes: payload, position: 0 }
+    }
+
+    /// Whether the message is used up.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.position >= self.bytes.len()
+    }
+
+    /// An error at this place.
+    pub fn fault<T>(&self, why: impl Into<String>) -> Read<T> {
+        Err(Box::new(Fault { path: String::new(), why: why.into(), position: self.position }))
+    }
+
+    /// Number and wire type of the next field, as one number.
+    #[inline]
+    pub fn tag(&mut self) -> Read<u32> {
+        let start = self.position;
+        match u32::try_from(self.varint()?) {
+            Ok(tag) if tag >> 3 != 0 => Ok(tag),
+            _ => {
+                self.position = start;
+                self.fault("expected a field number from 1 to 536870911, got another")
+            }
+        }
+    }
+
+    /// A value of a wire type that is a number.
+    #[inline]
+    pub fn number(&mut self, wire: u32) -> Read<u64> {
+        match wire {
+            VARINT => self.varint(),
+            FIXED32 => self.chunk::<4>().map(|bytes| u64::from(u32::from_le_bytes(bytes))),
+            FIXED64 => self.chunk::<8>().map(u64::from_le_bytes),
+            _ => self.fault(format!("expected a number, got wire type {wire}")),
+        }
+    }
+
+    /// Wire type 0.
+    #[inline]
+    pub fn varint(&mut self) -> Read<u64> {
+        match self.bytes.get(self.position) {
+            Some(&byte) if byte < 0x80 => {
+                self.position += 1;
+                Ok(u64::from(byte))
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Read<u64> {
+        let rest = self.bytes.get(self.position..).unwrap_or_default();
+        let mut value = 0u64;
+        for (i, &byte) in rest.iter().enumerate().take(10) {
+            value |= u64::from(byte & 0x7f) << (7 * i);
+            if byte < 0x80 {
+                self.position += i + 1;
+                return Ok(value);
+            }
+        }
+        match rest.len() {
+            0..10 => self.fault("expected a whole number, got the end of the bytes"),
+            _ => self.fault("expected a varint of at most 10 bytes, got a longer one"),
+        }
+    }
+
+    #[inline]
+    fn chunk<const N: usize>(&mut self) -> Read<[u8; N]> {
+        match self.bytes.get(self.position..).and_then(|rest| rest.first_chunk::<N>()) {
+            Some(chunk) => {
+                self.position += N;
+                Ok(*chunk)
+            }
+            None => self.fault(format!("expected {N} bytes, got the end of the bytes")),
+        }
+    }
+
+    /// Content of a length-delimited field.
+    #[inline]
+    pub fn delimited(&mut self) -> Read<&'a [u8]> {
+        let inner = self.message()?;
+        Ok(inner.bytes.get(inner.position..).unwrap_or_default())
+    }
+
+    /// The message in a length-delimited field.
+    #[inline]
+    pub fn message(&mut self) -> Read<Cursor<'a>> {
+        let start = self.position;
+        let length = self.varint()?;
+        let end = usize::try_from(length).ok().and_then(|length| self.position.checked_add(length));
+        match end.and_then(|end| self.bytes.get(..end)) {
+            Some(bytes) => {
+                let inner = Cursor { bytes, position: self.position };
+                self.position = bytes.len();
+                Ok(inner)
+            }
+            None => {
+                let left = self.bytes.len() - self.position;
+                self.position = start;
+                self.fault(format!("expected a field of {length} bytes, got {left} to the end"))
+            }
+        }
+    }
+
+    /// Pass over the value of a field that nobody asked for.
+    pub fn skip(&mut self, tag: u32) -> Read<()> {
+        self.skip_below(tag, MAX_UNKNOWN_DEPTH)
+    }
+
+    fn skip_below(&mut self, tag: u32, depth: usize) -> Read<()> {
+        match tag & 7 {
+            VARINT => self.varint().map(|_| ()),
+            FIXED64 => self.chunk::<8>().map(|_| ()),
+            DELIMITED => self.message().map(|_| ()),
+            FIXED32 => self.chunk::<4>().map(|_| ()),
+            GROUP if depth == 0 => {
+                self.fault(format!("expected at most {MAX_UNKNOWN_DEPTH} groups inside each other, got more"))
+            }
+            GROUP => loop {
+                let inner = self.tag()?;
+                if inner & 7 == GROUP_END {
+                    return self.end_group(inner, tag >> 3);
+                }
+                self.skip_below(inner, depth - 1)?;
+            },
+            GROUP_END => self.fault(format!("the end of group {}, which did not begin", tag >> 3)),
+            wire => self.fault(format!("expected a wire type from 0 to 5, got {wire} in field {}", tag >> 3)),
+        }
+    }
+
+    /// `tag` ends a group: it must be the open one.
+    pub fn end_group(&self, tag: u32, open: u32) -> Read<()> {
+        if tag >> 3 == open {
+            return Ok(());
+        }
+        self.fault(format!("expected the end of group {open}, got that of {}", tag >> 3))
+    }
+}

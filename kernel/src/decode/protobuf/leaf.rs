@@ -1,0 +1,261 @@
+//! Columns of scalars under construction.
+//!
+//! The value of a row that is still open may be set again, since the last one on the wire wins: a column
+//! whose length is already above the row has one.
+
+use std::sync::Arc;
+
+use arrow_array::types::{Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type};
+use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Decimal128Array, PrimitiveArray, StringArray};
+
+use super::bytes::Bytes;
+use super::nulls::Nulls;
+use crate::error::{KernelError, Result};
+use crate::protobuf::names::EnumNames;
+use crate::protobuf::{Absent, Field, Kind, Plan};
+
+/// Values, by how they come from the wire and how they lie in Arrow.
+#[derive(Debug)]
+enum Store {
+    /// Varint or fixed.
+    Int32(Vec<i32>),
+    /// Varint with the sign in the last bit.
+    ZigZag32(Vec<i32>),
+    /// Varint or fixed.
+    Int64(Vec<i64>),
+    /// Varint with the sign in the last bit.
+    ZigZag64(Vec<i64>),
+    /// Varint or fixed without a sign.
+    Unsigned32(Vec<i64>),
+    /// Varint or fixed without a sign; Spark has no such integer.
+    Unsigned64(Vec<i128>),
+    Float(Vec<f32>),
+    Double(Vec<f64>),
+    Bool(Vec<bool>),
+    Text(Bytes),
+    Binary(Bytes),
+    /// Encodings of one message one after the other are that of the merged message.
+    Opaque(Bytes),
+    /// Names of enum numbers.
+    Names(Bytes, Arc<EnumNames>),
+}
+
+/// One column of scalars.
+#[derive(Debug)]
+pub struct Leaf {
+    store: Store,
+    nulls: Nulls,
+    absent: Option<Absent>,
+    /// Wire type of a value.
+    pub wire: u32,
+}
+
+macro_rules! every {
+    ($store:expr, $values:ident => $action:expr) => {
+        match $store {
+            Store::Int32($values) | Store::ZigZag32($values) => $action,
+            Store::Int64($values) | Store::ZigZag64($values) | Store::Unsigned32($values) => $action,
+            Store::Unsigned64($values) => $action,
+            Store::Float($values) => $action,
+            Store::Double($values) => $action,
+            Store::Bool($values) => $action,
+            Store::Text($values) | Store::Binary($values) | Store::Opaque($values) => $action,
+            Store::Names($values, _) => $action,
+        }
+    };
+}
+
+impl Leaf {
+    /// For the items of `field`, which is of no message type.
+    pub fn new(plan: &Plan, field: &Field) -> Result<Self> {
+        let store = match field.kind {
+            Kind::Int32 | Kind::SFixed32 | Kind::EnumNumber => Store::Int32(Vec::new()),
+            Kind::SInt32 => Store::ZigZag32(Vec::new()),
+            Kind::Int64 | Kind::SFixed64 => Store::Int64(Vec::new()),
+            Kind::SInt64 => Store::ZigZag64(Vec::new()),
+            Kind::UInt32 | Kind::Fixed32 => Store::Unsigned32(Vec::new()),
+            Kind::UInt64 | Kind::Fixed64 => Store::Unsigned64(Vec::new()),
+            Kind::Float => Store::Float(Vec::new()),
+            Kind::Double => Store::Double(Vec::new()),
+            Kind::Bool => Store::Bool(Vec::new()),
+            Kind::String => Store::Text(Bytes::default()),
+            Kind::Bytes => Store::Binary(Bytes::default()),
+            Kind::Opaque => Store::Opaque(Bytes::default()),
+            Kind::Enum(index) => Store::Names(Bytes::default(), plan.names(index)?.clone()),
+            Kind::Message(_) | Kind::Group(_) => {
+                return Err(KernelError::schema(format!("field {}: expected a scalar", field.name)));
+            }
+        };
+        Ok(Self { store, nulls: Nulls::default(), absent: field.absent.clone(), wire: field.kind.wire() })
+    }
+
+    /// Rows, with the open one where it has a value.
+    #[inline]
+    pub fn len(&self) -> usize {
+        every!(&self.store, values => values.len())
+    }
+
+    /// Set the value of `row` from a varint or the bits of a fixed field. An error says what was expected.
+    #[inline]
+    pub fn set_number(&mut self, row: usize, raw: u64) -> std::result::Result<(), String> {
+        match &mut self.store {
+            Store::Int32(values) => put(values, row, raw as i32),
+            Store::ZigZag32(values) => put(values, row, un_zigzag(u64::from(raw as u32)) as i32),
+            Store::Int64(values) => put(values, row, raw as i64),
+            Store::ZigZag64(values) => put(values, row, un_zigzag(raw)),
+            Store::Unsigned32(values) => put(values, row, i64::from(raw as u32)),
+            Store::Unsigned64(values) => put(values, row, i128::from(raw)),
+            Store::Float(values) => put(values, row, f32::from_bits(raw as u32)),
+            Store::Double(values) => put(values, row, f64::from_bits(raw)),
+            Store::Bool(values) => put(values, row, raw != 0),
+            // An unknown number is shown as it is: losing it silently would be worse.
+            Store::Names(values, names) => match names.name(raw as i32) {
+                Some(name) => return values.set(row, name.as_bytes()),
+                None => return values.set(row, (raw as i32).to_string().as_bytes()),
+            },
+            Store::Text(_) | Store::Binary(_) | Store::Opaque(_) => {
+                return Err("expected bytes, got a number".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Set the value of `row` from the content of a length-delimited field.
+    #[inline]
+    pub fn set_bytes(&mut self, row: usize, bytes: &[u8]) -> std::result::Result<(), String> {
+        match &mut self.store {
+            Store::Text(values) => match std::str::from_utf8(bytes) {
+                Ok(_) => values.set(row, bytes),
+                Err(error) => Err(format!("expected UTF-8 text: {error}")),
+            },
+            Store::Binary(values) => values.set(row, bytes),
+            Store::Opaque(values) => values.extend(row, bytes),
+            _ => Err("expected a number, got bytes".to_owned()),
+        }
+    }
+
+    /// Let `row` have a value: zero, if it has none.
+    pub fn touch(&mut self, row: usize) -> std::result::Result<(), String> {
+        if self.len() > row {
+            return Ok(());
+        }
+        if self.wire == crate::protobuf::DELIMITED {
+            self.set_bytes(row, b"")
+        } else {
+            self.set_number(row, 0)
+        }
+    }
+
+    /// Close `row`.
+    #[inline]
+    pub fn end_row(&mut self, row: usize) -> std::result::Result<(), String> {
+        if self.len() > row {
+            return Ok(());
+        }
+        match self.absent.take() {
+            None => self.push_null(),
+            Some(Absent::Number(raw)) => {
+                self.set_number(row, raw)?;
+                self.absent = Some(Absent::Number(raw));
+            }
+            Some(Absent::Bytes(bytes)) => {
+                self.set_bytes(row, &bytes)?;
+                self.absent = Some(Absent::Bytes(bytes));
+            }
+        }
+        Ok(())
+    }
+
+    /// Append a null.
+    pub fn push_null(&mut self) {
+        self.nulls.push(self.len());
+        every!(&mut self.store, values => values.push(Default::default()));
+    }
+
+    /// Forget the rows from `rows` on.
+    pub fn truncate(&mut self, rows: usize) {
+        every!(&mut self.store, values => values.truncate(rows));
+        self.nulls.truncate(rows);
+    }
+
+    /// Whether two rows of a map's keys are equal.
+    pub fn same(&self, a: usize, b: usize) -> bool {
+        self.key(a) == self.key(b)
+    }
+
+    /// The value of a map's key; keys are never floating.
+    pub fn key(&self, row: usize) -> LeafKey<'_> {
+        match &self.store {
+            Store::Int32(values) | Store::ZigZag32(values) => at(values, row),
+            Store::Int64(values) | Store::ZigZag64(values) | Store::Unsigned32(values) => at(values, row),
+            Store::Unsigned64(values) => at(values, row),
+            Store::Bool(values) => at(values, row),
+            Store::Text(values) | Store::Binary(values) => LeafKey::Bytes(values.get(row)),
+            Store::Opaque(values) | Store::Names(values, _) => LeafKey::Bytes(values.get(row)),
+            Store::Float(_) | Store::Double(_) => LeafKey::Number(row as i128),
+        }
+    }
+
+    /// The column so far; starts a new one.
+    pub fn finish(&mut self) -> Result<ArrayRef> {
+        let nulls = self.nulls.finish(self.len());
+        Ok(match &mut self.store {
+            Store::Int32(v) | Store::ZigZag32(v) => {
+                Arc::new(PrimitiveArray::<Int32Type>::new(renew(v).into(), nulls))
+            }
+            Store::Int64(v) | Store::ZigZag64(v) | Store::Unsigned32(v) => {
+                Arc::new(PrimitiveArray::<Int64Type>::new(renew(v).into(), nulls))
+            }
+            Store::Unsigned64(v) => {
+                let array: Decimal128Array = PrimitiveArray::<Decimal128Type>::new(renew(v).into(), nulls);
+                let decimals = array.with_precision_and_scale(20, 0);
+                Arc::new(decimals.map_err(|e| KernelError::schema(e.to_string()))?)
+            }
+            Store::Float(v) => Arc::new(PrimitiveArray::<Float32Type>::new(renew(v).into(), nulls)),
+            Store::Double(v) => Arc::new(PrimitiveArray::<Float64Type>::new(renew(v).into(), nulls)),
+            Store::Bool(v) => Arc::new(BooleanArray::new(renew(v).into(), nulls)),
+            Store::Text(v) | Store::Names(v, _) => {
+                let (offsets, data) = v.finish();
+                let text = StringArray::try_new(offsets, data, nulls);
+                Arc::new(text.map_err(|e| KernelError::payload(e.to_string()))?)
+            }
+            Store::Binary(v) | Store::Opaque(v) => {
+                let (offsets, data) = v.finish();
+                let array = BinaryArray::try_new(offsets, data, nulls);
+                Arc::new(array.map_err(|e| KernelError::payload(e.to_string()))?)
+            }
+        })
+    }
+}
+
+/// A map's key, for comparison.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub enum LeafKey<'a> {
+    /// Of any integer, or a boolean.
+    Number(i128),
+    /// Of a text.
+    Bytes(&'a [u8]),
+}
+
+fn at<T: Copy + Into<i128>>(values: &[T], row: usize) -> LeafKey<'static> {
+    LeafKey::Number(values.get(row).copied().map_or(0, Into::into))
+}
+
+#[inline]
+fn put<T>(values: &mut Vec<T>, row: usize, value: T) {
+    match values.get_mut(row) {
+        Some(slot) => *slot = value,
+        None => values.push(value),
+    }
+}
+
+/// The values; as many are expected again.
+pub fn renew<T>(values: &mut Vec<T>) -> Vec<T> {
+    let next = Vec::with_capacity(values.len());
+    std::mem::replace(values, next)
+}
+
+#[inline]
+fn un_zigzag(raw: u64) -> i64 {
+    (raw >> 1) as i64 ^ -((raw & 1) as i64)
+}

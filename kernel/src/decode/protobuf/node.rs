@@ -1,0 +1,207 @@
+//! A field's column under construction, of whatever shape.
+//!
+//! Fields come in any order, several times, and in pieces. So a row stays open until its message ends: until
+//! then scalars may be set again, messages merge, lists grow, and the member of a oneof may be taken back.
+//! A node whose length is above the open row has a value for it; lists and maps, whose items are appended
+//! at once, close a row by its offset.
+
+use arrow_array::ArrayRef;
+
+use super::cursor::{Cursor, Read};
+use super::leaf::Leaf;
+use super::list::{List, Map};
+use super::message::Message;
+use super::time::Times;
+use crate::error::Result;
+use crate::protobuf::{DELIMITED, Field, GROUP, Kind, Meaning, Plan, Shape, VARINT, nested, wrapped};
+
+/// One column.
+#[derive(Debug)]
+pub enum Node {
+    /// A scalar.
+    Leaf(Leaf),
+    /// The scalar in a wrapper message.
+    Wrapped(Leaf),
+    /// A timestamp or a duration.
+    Times(Times),
+    /// A message as a struct.
+    Message(Box<Message>),
+    /// A message between group tags.
+    Group(Box<Message>, u32),
+    /// A repeated field.
+    List(Box<List>),
+    /// A map.
+    Map(Box<Map>),
+    /// Not wanted; only there as a member of a oneof, which takes its siblings back.
+    Skipped,
+}
+
+impl Node {
+    /// For all of `field`.
+    pub fn new(plan: &Plan, field: &Field, depth: usize) -> Result<Self> {
+        Ok(match field.shape {
+            Shape::Repeated => Self::List(Box::new(List::new(Self::item(plan, field, depth)?))),
+            Shape::Map => {
+                let (key, value) = plan.entry(field)?;
+                Self::Map(Box::new(Map::new(Leaf::new(plan, key)?, Self::item(plan, value, depth)?)))
+            }
+            _ => Self::item(plan, field, depth)?,
+        })
+    }
+
+    /// For one item of `field`.
+    fn item(plan: &Plan, field: &Field, depth: usize) -> Result<Self> {
+        let depth = nested(field, depth)?;
+        let (Kind::Message(index) | Kind::Group(index)) = field.kind else {
+            return Ok(Self::Leaf(Leaf::new(plan, field)?));
+        };
+        let message = plan.message(index)?;
+        Ok(match (message.meaning, field.kind) {
+            (Meaning::Struct, Kind::Group(_)) => {
+                Self::Group(Box::new(Message::new(plan, message, depth)?), field.number)
+            }
+            (Meaning::Timestamp, _) => Self::Times(Times::new(false)),
+            (Meaning::Duration, _) => Self::Times(Times::new(true)),
+            (Meaning::Wrapper, _) => Self::Wrapped(Leaf::new(plan, wrapped(message)?)?),
+            (Meaning::Struct, _) => Self::Message(Box::new(Message::new(plan, message, depth)?)),
+        })
+    }
+
+    /// The wire type in which a single value comes.
+    pub fn wire(&self) -> u32 {
+        match self {
+            Self::Leaf(leaf) => leaf.wire,
+            Self::Group(_, _) => GROUP,
+            Self::List(list) => list.items.wire(),
+            Self::Skipped => VARINT,
+            _ => DELIMITED,
+        }
+    }
+
+    /// Rows, with the open one where it has a value; of lists and maps the closed ones.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Leaf(leaf) | Self::Wrapped(leaf) => leaf.len(),
+            Self::Times(times) => times.len(),
+            Self::Message(message) | Self::Group(message, _) => message.len(),
+            Self::List(list) => list.len(),
+            Self::Map(map) => map.len(),
+            Self::Skipped => 0,
+        }
+    }
+
+    /// Take one occurrence of the field, whose tag was read, into `row`.
+    #[inline]
+    pub fn read(&mut self, row: usize, tag: u32, cursor: &mut Cursor<'_>) -> Read<()> {
+        let wire = tag & 7;
+        match self {
+            Self::Leaf(leaf) if leaf.wire == wire => read_leaf(leaf, row, cursor),
+            Self::List(list) => list.read(tag, cursor),
+            Self::Message(message) if wire == DELIMITED => message.read(row, &mut cursor.message()?),
+            Self::Times(times) if wire == DELIMITED => times.read(row, cursor.message()?),
+            Self::Wrapped(leaf) if wire == DELIMITED => read_wrapped(leaf, row, cursor.message()?),
+            Self::Map(map) if wire == DELIMITED => map.read(cursor.message()?),
+            Self::Group(message, number) if wire == GROUP => message.read_group(row, *number, cursor),
+            Self::Skipped => cursor.skip(tag),
+            other => cursor.fault(format!("expected wire type {}, got {wire}", other.wire())),
+        }
+    }
+
+    /// Let `row` have a value: an empty one, if it has none.
+    pub fn touch(&mut self, row: usize, cursor: &Cursor<'_>) -> Read<()> {
+        match self {
+            Self::Leaf(leaf) => leaf.end_row(row).or_else(|why| cursor.fault(why)),
+            Self::Wrapped(leaf) => leaf.touch(row).or_else(|why| cursor.fault(why)),
+            Self::Times(times) => {
+                times.touch(row);
+                Ok(())
+            }
+            Self::Message(message) | Self::Group(message, _) => {
+                message.touch(row);
+                Ok(())
+            }
+            Self::List(_) | Self::Map(_) | Self::Skipped => Ok(()),
+        }
+    }
+
+    /// Close `row`: what it has not got is null or the field's default.
+    #[inline]
+    pub fn end_row(&mut self, row: usize) -> std::result::Result<(), String> {
+        match self {
+            Self::Leaf(leaf) => leaf.end_row(row),
+            Self::Message(message) | Self::Group(message, _) => message.end_row(row),
+            Self::List(list) => list.end_row(),
+            Self::Map(map) => map.end_row(),
+            Self::Wrapped(leaf) if leaf.len() <= row => {
+                leaf.push_null();
+                Ok(())
+            }
+            Self::Times(times) if times.len() <= row => {
+                times.push_null();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Append a null row.
+    pub fn push_null(&mut self) {
+        match self {
+            Self::Leaf(leaf) | Self::Wrapped(leaf) => leaf.push_null(),
+            Self::Times(times) => times.push_null(),
+            Self::Message(message) | Self::Group(message, _) => message.push_null(),
+            Self::List(list) => list.push_null(),
+            Self::Map(map) => map.push_null(),
+            Self::Skipped => {}
+        }
+    }
+
+    /// Forget the rows from `rows` on, and what an open row has got.
+    pub fn truncate(&mut self, rows: usize) {
+        match self {
+            Self::Leaf(leaf) | Self::Wrapped(leaf) => leaf.truncate(rows),
+            Self::Times(times) => times.truncate(rows),
+            Self::Message(message) | Self::Group(message, _) => message.truncate(rows),
+            Self::List(list) => list.truncate(rows),
+            Self::Map(map) => map.truncate(rows),
+            Self::Skipped => {}
+        }
+    }
+
+    /// The column so far; starts a new one.
+    pub fn finish(&mut self) -> Result<ArrayRef> {
+        match self {
+            Self::Leaf(leaf) | Self::Wrapped(leaf) => leaf.finish(),
+            Self::Times(times) => Ok(times.finish()),
+            Self::Message(message) | Self::Group(message, _) => message.finish(),
+            Self::List(list) => list.finish(),
+            Self::Map(map) => map.finish(),
+            Self::Skipped => Ok(arrow_array::new_null_array(&arrow_schema::DataType::Null, 0)),
+        }
+    }
+}
+
+/// A value of the leaf's own wire type.
+#[inline]
+pub fn read_leaf(leaf: &mut Leaf, row: usize, cursor: &mut Cursor<'_>) -> Read<()> {
+    let done = match leaf.wire {
+        DELIMITED => leaf.set_bytes(row, cursor.delimited()?),
+        wire => leaf.set_number(row, cursor.number(wire)?),
+    };
+    done.or_else(|why| cursor.fault(why))
+}
+
+fn read_wrapped(leaf: &mut Leaf, row: usize, mut message: Cursor<'_>) -> Read<()> {
+    leaf.touch(row).or_else(|why| message.fault(why))?;
+    while !message.is_empty() {
+        let tag = message.tag()?;
+        if tag == (1 << 3 | leaf.wire) {
+            read_leaf(leaf, row, &mut message)?;
+        } else if tag >> 3 == 1 {
+            return message.fault(format!("expected wire type {}, got {}", leaf.wire, tag & 7));
+        } else {
+            message.skip(tag)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! The columns `key` and `value` to key-value messages; for their forms see `decode/key_value.rs`.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Field, Schema};
+
+use super::ValueKind;
+use super::input::Value;
+use crate::error::{KernelError, Result};
+use crate::payload_schema;
+
+/// How the two columns are written.
+#[derive(Debug)]
+pub struct PairKind {
+    key: ValueKind,
+    value: ValueKind,
+    separated: bool,
+}
+
+impl PairKind {
+    /// `columns` must hold `key` and `value`, and no `__key` where the key becomes the message's key.
+    pub fn new(pair: &payload_schema::Pair, columns: &Schema) -> Result<Self> {
+        if pair.separated && columns.field_with_name("__key").is_ok() {
+            return Err(KernelError::schema(
+                "__key: expected no such column, as the column `key` becomes the message's key",
+            ));
+        }
+        let other = |name: &&String| !name.starts_with("__") && !matches!(name.as_str(), "key" | "value");
+        if let Some(name) = columns.fields().iter().map(|f| f.name()).find(other) {
+            return Err(KernelError::schema(format!("expected the columns `key` and `value`, got {name}")));
+        }
+        let side = |name: &str, schema| {
+            let column = columns.field_with_name(name).map_err(|_| lacking(name))?;
+            ValueKind::new(schema, &side_schema(column)).map_err(|e| e.within(name))
+        };
+        Ok(Self {
+            key: side("key", &pair.key)?,
+            value: side("value", &pair.value)?,
+            separated: pair.separated,
+        })
+    }
+}
+
+/// The two columns of a batch.
+pub struct Pair {
+    key: Side,
+    value: Side,
+    /// Whether the key becomes the message's key.
+    pub separated: bool,
+}
+
+impl Pair {
+    /// Cast the columns; a value that does not fit is "payload" and names its row.
+    pub fn new(batch: &RecordBatch, kind: &PairKind) -> Result<Self> {
+        let side = |name: &'static str, kind| {
+            let column = batch.column_by_name(name).ok_or_else(|| lacking(name))?;
+            Side::new(name, column, kind).map_err(|e| e.within(name))
+        };
+        Ok(Self {
+            key: side("key", &kind.key)?,
+            value: side("value", &kind.value)?,
+            separated: kind.separated,
+        })
+    }
+
+    /// Append the payload; false when there is none: a null value, or inline null on both sides.
+    pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
+        if self.separated {
+            return self.value.write(row, out);
+        }
+        let start = out.len();
+        let key = self.key.write_inline(row, out)?;
+        let value = self.value.write_inline(row, out)?;
+        if !key && !value {
+            out.truncate(start);
+        }
+        Ok(key || value)
+    }
+
+    /// The bytes of the key; `None` when it is null.
+    pub fn write_key(&self, row: usize) -> Result<Option<Vec<u8>>> {
+        let mut bytes = Vec::new();
+        Ok(self.key.write(row, &mut bytes)?.then_some(bytes))
+    }
+}
+
+struct Side {
+    name: &'static str,
+    column: ArrayRef,
+    value: Value,
+}
+
+impl Side {
+    fn new(name: &'static str, column: &ArrayRef, kind: &ValueKind) -> Result<Self> {
+        let field = Field::new(name, column.data_type().clone(), true);
+        let arrays = match column.data_type() {
+            DataType::Struct(_) => column.as_struct().columns().to_vec(),
+            _ => vec![column.clone()],
+        };
+        let options = RecordBatchOptions::new().with_row_count(Some(column.len()));
+        let batch = RecordBatch::try_new_with_options(Arc::new(side_schema(&field)), arrays, &options)
+            .map_err(|e| KernelError::schema(e.to_string()))?;
+        Ok(Self { name, column: column.clone(), value: Value::new(&batch, kind)? })
+    }
+
+    fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
+        if self.column.is_null(row) {
+            return Ok(false);
+        }
+        self.value.write(row, out).map_err(|e| e.within(self.name))
+    }
+
+    /// Append length and bytes.
+    fn write_inline(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
+        let start = out.len();
+        out.extend_from_slice(&(-1i32).to_be_bytes());
+        if !self.write(row, out)? {
+            return Ok(false);
+        }
+        let length = i32::try_from(out.len() - start - 4).map_err(|_| {
+            KernelError::new(crate::ErrorKind::TooLarge, format!("a {} above 2 GiB", self.name)).in_row(row)
+        })?;
+        if let Some(place) = out.get_mut(start..start + 4) {
+            place.copy_from_slice(&length.to_be_bytes());
+        }
+        Ok(true)
+    }
+}
+
+/// The columns of one side: the members of a struct, or one `value`. All nullable, as they are where the struct
+/// itself is null.
+fn side_schema(column: &Field) -> Schema {
+    let nullable = |name: &str, kind: &DataType| Field::new(name, kind.clone(), true);
+    match column.data_type() {
+        DataType::Struct(fields) => {
+            Schema::new(fields.iter().map(|f| nullable(f.name(), f.data_type())).collect::<Vec<_>>())
+        }
+        kind => Schema::new(vec![nullable("value", kind)]),
+    }
+}
+
+fn lacking(name: &str) -> KernelError {
+    KernelError::schema(format!("expected a column `{name}`"))
+}

@@ -1,0 +1,55 @@
+//! What the kernel is told about the bytes of a value.
+
+use arrow_schema::SchemaRef;
+
+use crate::error::{KernelError, Result};
+
+/// How one payload lies in bytes.
+#[derive(Debug, Clone, Default)]
+pub struct PayloadSchema {
+    /// Name of the type: a primitive's, or the format of a record.
+    pub value_type: String,
+    /// The fields of a record as their document describes them, in its units; `None` for primitives.
+    pub value_schema: Option<SchemaRef>,
+    /// What describes the record: for avro and json an Avro schema. A reader resolves to it.
+    pub document: Option<String>,
+    /// The two sides of "key_value", which has no fields and no document of its own.
+    pub pair: Option<Box<Pair>>,
+}
+
+/// The sides of a key-value schema, each a primitive or a record.
+#[derive(Debug, Clone, Default)]
+pub struct Pair {
+    /// The column `key`.
+    pub key: PayloadSchema,
+    /// The column `value`.
+    pub value: PayloadSchema,
+    /// Whether the key travels as the message's key rather than inside the payload.
+    pub separated: bool,
+}
+
+impl PayloadSchema {
+    /// A type without fields or document.
+    pub fn of_type(value_type: &str) -> Self {
+        Self { value_type: value_type.to_owned(), ..Self::default() }
+    }
+
+    /// The fields. Raises "schema" where there are none.
+    pub fn fields(&self) -> Result<&SchemaRef> {
+        self.value_schema.as_ref().ok_or_else(|| self.missing("value_schema"))
+    }
+
+    /// The document. Raises "schema" where there is none.
+    pub fn document(&self) -> Result<&str> {
+        self.document.as_deref().ok_or_else(|| self.missing("document"))
+    }
+
+    /// The sides. Raises "schema" where there are none.
+    pub fn pair(&self) -> Result<&Pair> {
+        self.pair.as_deref().ok_or_else(|| self.missing("pair"))
+    }
+
+    fn missing(&self, what: &str) -> KernelError {
+        KernelError::schema(format!("{} needs {what}", self.value_type))
+    }
+}

@@ -1,0 +1,26 @@
+"""The Protobuf descriptors that a user gives as a file. Read on the driver, once for each plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.options import ReadOptions, WriteOptions
+from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
+
+
+def read_descriptor_file(options: ReadOptions | WriteOptions) -> DescriptorFile | None:
+    """What the options `protobufDescriptorFile` and `protobufMessage` name; None without them.
+
+    Raises OptionError for a file that cannot be read. What is in it is looked at later.
+    """
+    path, message = options.protobuf_descriptor_file, options.protobuf_message
+    if path is None or message is None:
+        return None
+    try:
+        return DescriptorFile(Path(path).read_bytes(), message, path)
+    except OSError as error:
+        raise OptionError(
+            f"option 'protobufDescriptorFile': expected a file that the driver can read, got {path!r} "
+            f"({error.strerror}); give the path of what protoc --descriptor_set_out wrote"
+        ) from None

@@ -1,0 +1,95 @@
+"""KEY_VALUE schemas: two schemas that the registry holds as one.
+
+Data: `i32 length, data of the key's schema, i32 length, data of the value's`, big endian; length -1, which is
+how Java writes an empty one, or 0 is none. The properties name both schemas and say where the key of a message
+lies. Source: `org.apache.pulsar.client.impl.schema.KeyValueSchemaInfo` of Pulsar 4.0.8.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+
+SCHEMA_NAME: Final = "KeyValue"
+"""What Java calls every such schema."""
+
+_ENCODING: Final = "kv.encoding.type"
+_INLINE: Final = "INLINE"
+_SEPARATED: Final = "SEPARATED"
+_LENGTH: Final = struct.Struct(">i")
+_ADVICE: Final = "register the schema again with Pulsar's own client"
+
+
+@dataclass(frozen=True)
+class KeyValueSchemas:
+    """The two schemas; `separated` when a message's key is the key, and not a part of the payload."""
+
+    key: SchemaInfo
+    value: SchemaInfo
+    separated: bool
+
+
+def split(info: SchemaInfo, *, topic: str) -> KeyValueSchemas:
+    """Take a KEY_VALUE schema apart. Raises SchemaError for what is none, and for a pair within a pair."""
+    where = f"topic {topic}, KEY_VALUE schema"
+    properties = dict(info.properties)
+    encoding = properties.get(_ENCODING) or _INLINE
+    if encoding not in (_INLINE, _SEPARATED):
+        raise SchemaError(
+            f"{where}: expected {_ENCODING} {_INLINE} or {_SEPARATED}, got {encoding!r}; {_ADVICE}"
+        )
+    key_data, rest = _take(info.document, f"{where}, key")
+    value_data, rest = _take(rest, f"{where}, value")
+    if rest:
+        raise SchemaError(
+            f"{where}: expected nothing behind its two schemas, got {len(rest)} bytes; {_ADVICE}"
+        )
+    key = _side("key", key_data, properties, where)
+    value = _side("value", value_data, properties, where)
+    return KeyValueSchemas(key, value, encoding == _SEPARATED)
+
+
+def join(schemas: KeyValueSchemas) -> SchemaInfo:
+    """The schema to register, in the form of Java's client."""
+    sides = {"key": schemas.key, "value": schemas.value}
+    document = b"".join(_LENGTH.pack(len(side.document)) + side.document for side in sides.values())
+    properties = {_ENCODING: _SEPARATED if schemas.separated else _INLINE}
+    for name, side in sides.items():
+        properties[f"{name}.schema.name"] = side.name
+        properties[f"{name}.schema.type"] = side.type.name
+        properties[f"{name}.schema.properties"] = json.dumps(dict(side.properties), separators=(",", ":"))
+    return SchemaInfo(SCHEMA_NAME, SchemaType.KEY_VALUE, document, tuple(sorted(properties.items())))
+
+
+def _take(data: bytes, where: str) -> tuple[bytes, bytes]:
+    if len(data) < _LENGTH.size:
+        raise SchemaError(f"{where}: expected a length of 4 bytes, got {len(data)} bytes; {_ADVICE}")
+    (length,) = _LENGTH.unpack_from(data)
+    rest = data[_LENGTH.size :]
+    if length == -1:
+        return b"", rest
+    if not 0 <= length <= len(rest):
+        raise SchemaError(f"{where}: expected a schema of {length} bytes, got {len(rest)} bytes; {_ADVICE}")
+    return rest[:length], rest[length:]
+
+
+def _side(name: str, data: bytes, properties: dict[str, str], where: str) -> SchemaInfo:
+    kind = SchemaType.from_name(properties.get(f"{name}.schema.type", SchemaType.BYTES.name))
+    if kind is SchemaType.KEY_VALUE:
+        raise SchemaError(
+            f"{where}, {name}: expected a primitive or a record, got another KEY_VALUE schema; "
+            "use a record in its place"
+        )
+    text = properties.get(f"{name}.schema.properties") or "{}"
+    try:
+        own = {str(key): str(value) for key, value in json.loads(text).items()}
+    except (ValueError, AttributeError):
+        raise SchemaError(
+            f"{where}, {name}: expected properties as a JSON object, got {text[:80]!r}; {_ADVICE}"
+        ) from None
+    return SchemaInfo(properties.get(f"{name}.schema.name", ""), kind, data, tuple(sorted(own.items())))

@@ -1,0 +1,68 @@
+"""The schema that a write registers for a topic that has none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import types
+
+from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.avro_document import legal_name, record_document
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.key_value import KeyValueSchemas, join
+from pyspark_pulsar.schema.payload import KEY_COLUMN
+from pyspark_pulsar.schema.primitive import PRIMITIVES, VALUE_COLUMN, primitive_for
+from pyspark_pulsar.schema.protobuf import PROTOBUF_VALUE
+from pyspark_pulsar.schema.protobuf_document import new_protobuf_info
+
+FORMATS: Final = {
+    "avro": SchemaType.AVRO,
+    "json": SchemaType.JSON,
+    "protobuf": SchemaType.PROTOBUF_NATIVE,
+}
+"""Schema types of records, by the names that the option `valueFormat` has for them."""
+
+_DEFAULT_FORMAT: Final = "avro"
+
+
+def record_info(columns: pa.Schema, value_format: str | None, *, name: str, where: str) -> SchemaInfo:
+    """A record of `columns`, Avro when `value_format` does not say. Raises SchemaError for columns that the
+    format cannot hold."""
+    name = legal_name(name)
+    if value_format == PROTOBUF_VALUE:
+        return new_protobuf_info(columns, name=name, where=where)
+    document = record_document(columns, record_name=name, where=where)
+    return SchemaInfo(name, FORMATS[value_format or _DEFAULT_FORMAT], document.encode())
+
+
+def pair_info(
+    columns: Sequence[pa.Field], value_format: str | None, *, separated: bool, name: str, where: str
+) -> SchemaInfo:
+    """The columns `key` and `value` as a KEY_VALUE schema: a struct as a record, named after `name`, anything
+    else as the primitive that holds it. Raises SchemaError for columns that it cannot hold."""
+    sides = {each.name: each for each in columns}
+    if value_format is not None and not any(types.is_struct(each.type) for each in sides.values()):
+        raise SchemaError(
+            f"{where}: expected a struct in {KEY_COLUMN} or {VALUE_COLUMN} to write as {value_format}, got "
+            f"{', '.join(str(each.type) for each in columns)}; leave the value format out"
+        )
+    found = {}
+    for column in (sides[KEY_COLUMN], sides[VALUE_COLUMN]):
+        place = f"{where}, column {column.name}"
+        if types.is_struct(column.type):
+            own = f"{name}_{column.name}"
+            found[column.name] = record_info(
+                pa.schema(list(column.type)), value_format, name=own, where=place
+            )
+            continue
+        schema_type = primitive_for(column.type)
+        if schema_type is None:
+            held = ", ".join(str(each.arrow_type) for each in PRIMITIVES.values())
+            raise SchemaError(
+                f"{place}: expected a struct, or a type that a Pulsar primitive holds ({held}), got "
+                f"{column.type}; cast it, or put it into a struct"
+            )
+        found[column.name] = SchemaInfo(PRIMITIVES[schema_type].schema_name, schema_type)
+    return join(KeyValueSchemas(found[KEY_COLUMN], found[VALUE_COLUMN], separated))
