@@ -125,7 +125,7 @@ def batches(
     schema: ReadSchema, info: SchemaInfo, entries: list[python.Entry], batch_rows: int
 ) -> Iterator[pa.RecordBatch]:
     decoder = EntryDecoder(
-        schema, topic=TOPIC, partition=-1, fetch_document=lambda _: info.text, batch_rows=batch_rows
+        schema, topic=TOPIC, partition=-1, fetch_schema=lambda _: info, batch_rows=batch_rows
     )
     for start in range(0, len(entries), PUSHED_AT_ONCE):
         pushed = EntryBatch()

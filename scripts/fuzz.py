@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "kernel" / "tests" / "data" / "golden.jsonl"
-# In the order of the value types in kernel/fuzz/src/lib.rs; json and avro follow.
+# In the order of the value types in kernel/fuzz/common/mod.rs; the records follow.
 PRIMITIVES = ("BYTES", "STRING", "BOOLEAN", "INT8", "INT16", "INT32", "INT64", "FLOAT", "DOUBLE")
 LIMITS = ("-timeout=10", "-rss_limit_mb=2048", "-max_len=4096", "-print_final_stats=1")
 CHECKSUM_BYTES = 6
@@ -33,7 +33,8 @@ def seeds(target: str) -> Iterator[bytes]:
         kind = line["schema"]["type"]
         entry = bytes.fromhex(line["entry"])
         payloads = [bytes.fromhex(row["payload"]) for row in line["rows"] if row["payload"] is not None]
-        choice = PRIMITIVES.index(kind) if kind in PRIMITIVES else 0
+        choices = (*PRIMITIVES, "JSON", "AVRO", "PROTOBUF_NATIVE", "KEY_VALUE")
+        choice = choices.index(kind) if kind in choices else 0
         if target == "frame":
             yield bytes([len(entry) % 251]) + _message_frame(entry)
         elif target == "entry":
@@ -44,6 +45,8 @@ def seeds(target: str) -> Iterator[bytes]:
         elif target == kind.lower():
             first = b"\0" if target == "avro" else b""
             yield from (first + payload for payload in payloads)
+        elif (target, kind) == ("protobuf", "PROTOBUF_NATIVE"):
+            yield from payloads
     yield from _records(target)
 
 
@@ -78,10 +81,13 @@ def _records(target: str) -> Iterator[bytes]:
                 "inner": {"x": 3, "rows": [0.25]},
             }
         ).encode()
-    elif target == "avro":
+    elif target in ("avro", "key-value"):
         plain = "01 0202 03 00 0000003f 000000000000f03f 04 6162 020400 01 02 02 00 01 02 04 3a98 02 8002 02 04 02 06"
         parts = plain + "02 02 02 61 00 00 02 02 02 6b 02 00 02 06 02 000000000000d03f 00"
-        yield b"\0" + bytes.fromhex(parts.replace(" ", ""))
+        record = bytes.fromhex(parts.replace(" ", ""))
+        if target == "key-value":
+            record = len(record).to_bytes(4, "big") + record + (3).to_bytes(4, "big") + b"abc"
+        yield b"\0" + record
 
 
 def fuzz(program: Path, corpus: Path, seconds: int) -> bool:

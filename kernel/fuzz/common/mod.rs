@@ -12,12 +12,13 @@ use _kernel::decode::{Decoder, DecoderOptions};
 use _kernel::encode::{Encoder, EncoderOptions, Producer};
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::{ErrorKind, Result};
+use _kernel::payload_schema::{Pair, PayloadSchema};
 use _kernel::select::Range;
 use _kernel::wire::{put_bytes, put_number};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
-use record::{DOCUMENT, OLDER_DOCUMENT, fields};
+use record::{DOCUMENT, EVERYTHING, OLDER_DOCUMENT, everything, fields};
 
 /// Names of the value types of one column, `value`, and their Arrow types.
 pub const PRIMITIVES: [(&str, DataType); 9] = [
@@ -36,28 +37,60 @@ pub const PRIMITIVES: [(&str, DataType); 9] = [
 const VERSIONS: [(&[u8], &str); 3] =
     [(b"", DOCUMENT), (&[0; 8], DOCUMENT), (&[0, 0, 0, 0, 0, 0, 0, 1], OLDER_DOCUMENT)];
 
-/// A value type and its columns.
+/// How a value lies in bytes, and its columns.
 #[derive(Debug, Clone)]
 pub struct Kind {
-    value_type: &'static str,
+    value: PayloadSchema,
     columns: Vec<Field>,
-    value_schema: Option<SchemaRef>,
-    document: Option<&'static str>,
 }
 
 impl Kind {
     /// The primitive that `choice` picks.
     pub fn primitive(choice: u8) -> Self {
         let (value_type, kind) = PRIMITIVES[usize::from(choice) % PRIMITIVES.len()].clone();
-        let columns = vec![Field::new("value", kind, true)];
-        Self { value_type, columns, value_schema: None, document: None }
+        Self { value: PayloadSchema::of_type(value_type), columns: vec![Field::new("value", kind, true)] }
     }
 
     /// "avro" or "json" with a field of every kind.
-    pub fn record(value_type: &'static str) -> Self {
-        let columns: Vec<Field> = fields();
-        let value_schema = Some(Arc::new(Schema::new(columns.clone())));
-        Self { value_type, columns, value_schema, document: Some(DOCUMENT) }
+    pub fn record(value_type: &str) -> Self {
+        Self::described(value_type, DOCUMENT, fields())
+    }
+
+    /// The message of tests/java/Everything.java, by the plan that Python makes of its descriptor.
+    pub fn protobuf() -> Self {
+        Self::described("protobuf", EVERYTHING, everything())
+    }
+
+    /// An Avro record as the key and a string as the value, both in the payload.
+    pub fn key_value() -> Self {
+        let key = Self::record("avro");
+        let columns = vec![
+            Field::new("key", DataType::Struct(key.columns.clone().into()), true),
+            Field::new("value", DataType::Utf8, true),
+        ];
+        let pair = Pair { key: key.value, value: PayloadSchema::of_type("string"), separated: false };
+        let value = PayloadSchema { pair: Some(Box::new(pair)), ..PayloadSchema::of_type("key_value") };
+        Self { value, columns }
+    }
+
+    fn described(value_type: &str, document: &str, columns: Vec<Field>) -> Self {
+        let value = PayloadSchema {
+            value_schema: Some(Arc::new(Schema::new(columns.clone()))),
+            document: Some(document.to_owned()),
+            ..PayloadSchema::of_type(value_type)
+        };
+        Self { value, columns }
+    }
+
+    /// What messages were written with whose Avro part has `document`.
+    fn written(&self, document: &str) -> PayloadSchema {
+        let mut written = self.value.clone();
+        match &mut written.pair {
+            Some(pair) => pair.key.document = Some(document.to_owned()),
+            None if self.value.value_type == "protobuf" => {}
+            None => written.document = Some(document.to_owned()),
+        }
+        written
     }
 
     /// Knows the `wanted` schema version, or all.
@@ -70,16 +103,15 @@ impl Kind {
             output_schema: Arc::new(Schema::new(columns)),
             topic: "persistent://public/default/t".to_owned(),
             partition: 3,
-            value_type: self.value_type.to_owned(),
-            value_schema: self.value_schema.clone(),
-            reader_document: self.document.map(str::to_owned),
+            value: self.value.clone(),
             batch_rows: 1000,
             range: Range::default(),
         })
         .expect("a decoder");
         for (version, document) in VERSIONS {
-            if self.document.is_some() && wanted.is_none_or(|name| name == version) {
-                decoder.add_writer_schema(version, document).expect("a version");
+            let counts = self.value.document.is_some() || self.value.pair.is_some();
+            if counts && wanted.is_none_or(|name| name == version) {
+                decoder.add_writer_schema(version, &self.written(document)).expect("a version");
             }
         }
         decoder
@@ -88,9 +120,7 @@ impl Kind {
     fn encoder(&self, columns: SchemaRef) -> Encoder {
         let mut encoder = Encoder::new(&EncoderOptions {
             input_schema: columns,
-            value_type: self.value_type.to_owned(),
-            value_schema: self.value_schema.clone(),
-            document: self.document.map(str::to_owned),
+            value: self.value.clone(),
             partitions: 1,
             compression: "NONE".to_owned(),
             batching_max_messages: 1000,

@@ -69,8 +69,56 @@ pub fn fields() -> Vec<Field> {
     .collect()
 }
 
+/// The plan of the message `Everything`; a unit test checks that Python makes the same.
+pub const EVERYTHING: &str = include_str!("everything.json");
+
+/// The columns of `EVERYTHING`.
+pub fn everything() -> Vec<Field> {
+    let list_of = |kind| DataType::List(Arc::new(Field::new("element", kind, true)));
+    let inner = DataType::Struct(Fields::from(vec![
+        Field::new("x", DataType::Int32, true),
+        Field::new("y", DataType::Utf8, true),
+    ]));
+    [
+        ("twice", DataType::Float64),
+        ("single", DataType::Float32),
+        ("i32", DataType::Int32),
+        ("i64", DataType::Int64),
+        ("u32", DataType::Int64),
+        ("u64", DataType::Decimal128(20, 0)),
+        ("s32", DataType::Int32),
+        ("s64", DataType::Int64),
+        ("f32", DataType::Int64),
+        ("f64", DataType::Decimal128(20, 0)),
+        ("sf32", DataType::Int32),
+        ("sf64", DataType::Int64),
+        ("flag", DataType::Boolean),
+        ("words", DataType::Utf8),
+        ("data", DataType::Binary),
+        ("colour", DataType::Utf8),
+        ("part", inner.clone()),
+        ("numbers", list_of(DataType::Int64)),
+        ("names", list_of(DataType::Utf8)),
+        ("rows", list_of(inner.clone())),
+        ("counts", map_of(DataType::Int64)),
+        ("by_number", map_between(DataType::Int32, inner)),
+        ("maybe", DataType::Utf8),
+        ("text", DataType::Utf8),
+        ("number", DataType::Int32),
+        ("at", DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
+        ("note", DataType::Utf8),
+    ]
+    .into_iter()
+    .map(|(name, kind)| Field::new(name, kind, true))
+    .collect()
+}
+
 /// A map from strings.
 pub fn map_of(kind: DataType) -> DataType {
-    let pair = Fields::from(vec![Field::new("key", DataType::Utf8, false), Field::new("value", kind, true)]);
+    map_between(DataType::Utf8, kind)
+}
+
+fn map_between(key: DataType, value: DataType) -> DataType {
+    let pair = Fields::from(vec![Field::new("key", key, false), Field::new("value", value, true)]);
     DataType::Map(Arc::new(Field::new("entries", DataType::Struct(pair), false)), false)
 }

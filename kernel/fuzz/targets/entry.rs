@@ -12,6 +12,7 @@ use libfuzzer_sys::fuzz_target;
 static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     let mut kinds: Vec<Kind> = (0..PRIMITIVES.len() as u8).map(Kind::primitive).collect();
     kinds.extend(["json", "avro"].map(Kind::record));
+    kinds.extend([Kind::protobuf(), Kind::key_value()]);
     kinds
 });
 

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import base64
+import json
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -34,7 +36,7 @@ def _decoded(line: dict[str, Any]) -> list[dict[str, Any]]:
     info = _info(line)
     metadata = list(line["rows"][0].get("metadata", ()))
     schema = resolve_read_schema(info, topic=TOPIC, columns=["*", *metadata])
-    decoder = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_document=lambda _: info.text)
+    decoder = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_schema=lambda _: info)
     entries = EntryBatch()
     entries.push(7, 0, bytes.fromhex(line["entry"]))
     return neutral_rows(pa.Table.from_batches([*decoder.decode(entries), *decoder.finish()]))
@@ -74,3 +76,12 @@ def test_every_type_and_codec_is_there() -> None:
 def test_every_exception_is_one() -> None:
     names = {line["name"] for line in LINES}
     assert not [each for each in NOT_YET if not any(stands_for(each, name) for name in names)]
+
+
+def test_the_fuzzed_protobuf_plan_is_that_of_the_golden_entries() -> None:
+    plan = Path(__file__).parents[3] / "kernel" / "fuzz" / "common" / "everything.json"
+    (line, _) = (each for each in LINES if each["name"] == "PROTOBUF_NATIVE")
+    schema = resolve_read_schema(_info(line), topic=TOPIC)
+    assert schema.value.document is not None
+    made = json.loads(schema.value.document) | {"version": ""}  # the version is only named in errors
+    assert json.loads(plan.read_text("utf-8")) == made
