@@ -71,7 +71,7 @@ test: check-lint-prerequisites ## Everything that CI runs: lint, then all tests;
 format: $(VENV_DONE) ## Format all code
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix --quiet || true
-	cargo fmt --manifest-path $(KERNEL)
+	cargo fmt --all --manifest-path $(KERNEL)
 
 .PHONY: lint
 lint: $(BUILD_DONE) ## Formatting, ruff, mypy --strict, layer contracts, clippy
@@ -79,9 +79,10 @@ lint: $(BUILD_DONE) ## Formatting, ruff, mypy --strict, layer contracts, clippy
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	cargo fmt --check --manifest-path $(KERNEL)
+	cargo fmt --all --check --manifest-path $(KERNEL)
 	cargo clippy --quiet $(CARGO_TESTS) --all-targets -- -D warnings
 	cargo clippy --quiet $(CARGO_TESTS) --features python -- -D warnings
+	cargo clippy --quiet $(CARGO_TESTS) -p pyspark-pulsar-fuzz --all-targets -- -D warnings
 
 .PHONY: test-kernel
 test-kernel: $(VENV_DONE) ## The kernel's own tests

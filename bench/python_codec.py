@@ -18,7 +18,7 @@ import lz4.block
 import orjson
 import pyarrow as pa
 import pyarrow.json as arrow_json
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2
 
 from pyspark_pulsar.schema.metadata_columns import FIELDS as METADATA
 
@@ -27,6 +27,9 @@ _KIND = descriptor_pb2.FieldDescriptorProto
 _OPTIONAL, _REPEATED = _KIND.LABEL_OPTIONAL, _KIND.LABEL_REPEATED
 _LZ4: Final = 1
 _INSTANT = METADATA["__publishTime"].type
+
+TIMESTAMP_FILE: Final = descriptor_pb2.FileDescriptorProto()
+timestamp_pb2.DESCRIPTOR.CopyToProto(TIMESTAMP_FILE)
 
 Entry = tuple[int, int, bytes]
 """Ledger, entry and the bytes."""
@@ -47,18 +50,22 @@ def _classes() -> dict[str, Any]:
         "int32 messages 11, bytes version 16",
         "Single": "KeyValue* properties 1, string key 2, int32 size 3, uint64 event 5, bool base64 6, "
         "bytes ordering 7, uint64 sequence 8, bool none 9",
-        "Order": "int64 id 1, string user 2, double amount 3, int64 ts 4, string tag? 5, bool flag 6",
+        "Order": "int64 id 1, string user 2, double amount 3, Timestamp ts 4, string tag? 5, bool flag 6",
     }
     for name, fields in messages.items():
         message = file.message_type.add(name=name)
         for text in fields.split(", "):
             kind, field, number = text.split()
             added = message.field.add(name=field.rstrip("?"), number=int(number), label=_OPTIONAL)
-            if kind.endswith("*"):
+            if kind == "Timestamp":
+                added.type, added.type_name = _KIND.TYPE_MESSAGE, ".google.protobuf.Timestamp"
+            elif kind.endswith("*"):
                 added.label, added.type, added.type_name = _REPEATED, _KIND.TYPE_MESSAGE, ".bench.KeyValue"
             else:
                 added.type = numbers[kind]
+    file.dependency.append(TIMESTAMP_FILE.name)
     pool = descriptor_pool.DescriptorPool()
+    pool.Add(TIMESTAMP_FILE)
     pool.Add(file)
     found = pool.FindFileByName("bench.proto")
     return {name: message_factory.GetMessageClass(found.message_types_by_name[name]) for name in messages}
@@ -171,6 +178,7 @@ def avro_values(document: dict[str, Any]) -> Values:
 def protobuf_values(payloads: list[bytes]) -> list[pa.Array]:
     rows = list(map(CLASSES["Order"].FromString, payloads))
     columns = [[getattr(row, name) for row in rows] for name in ORDER_COLUMNS]
+    columns[3] = [at.seconds * 1000 + at.nanos // 1_000_000 for at in columns[3]]
     columns[4] = [row.tag if row.HasField("tag") else None for row in rows]
     return _columns(columns)
 
@@ -187,7 +195,10 @@ def avro_payload(document: dict[str, Any]) -> Callable[[dict[str, Any]], bytes]:
 
 
 def protobuf_payload(row: dict[str, Any]) -> bytes:
-    return bytes(CLASSES["Order"](**row).SerializeToString())
+    seconds, milliseconds = divmod(row["ts"], 1000)
+    order = CLASSES["Order"](**{name: value for name, value in row.items() if name != "ts"})
+    order.ts.seconds, order.ts.nanos = seconds, milliseconds * 1_000_000
+    return bytes(order.SerializeToString())
 
 
 def encode(
