@@ -64,14 +64,14 @@ demo: server ## Show the whole thing against a real Pulsar server
 .PHONY: test
 test: check-lint-prerequisites ## Everything that CI runs: lint, then all tests; a real Pulsar server at the end
 	@$(MAKE) --no-print-directory build
-	@$(MAKE) --no-print-directory lint test-kernel test-unit
+	@$(MAKE) --no-print-directory lint test-kernel test-unit fuzz
 	@$(MAKE) --no-print-directory test-integration
 
 .PHONY: format
 format: $(VENV_DONE) ## Format all code
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix --quiet || true
-	cargo fmt --manifest-path $(KERNEL)
+	cargo fmt --all --manifest-path $(KERNEL)
 
 .PHONY: lint
 lint: $(BUILD_DONE) ## Formatting, ruff, mypy --strict, layer contracts, clippy
@@ -79,9 +79,10 @@ lint: $(BUILD_DONE) ## Formatting, ruff, mypy --strict, layer contracts, clippy
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	cargo fmt --check --manifest-path $(KERNEL)
+	cargo fmt --all --check --manifest-path $(KERNEL)
 	cargo clippy --quiet $(CARGO_TESTS) --all-targets -- -D warnings
 	cargo clippy --quiet $(CARGO_TESTS) --features python -- -D warnings
+	cargo clippy --quiet $(CARGO_TESTS) -p pyspark-pulsar-fuzz --all-targets -- -D warnings
 
 .PHONY: test-kernel
 test-kernel: $(VENV_DONE) ## The kernel's own tests
@@ -101,6 +102,20 @@ docs: $(BUILD_DONE) ## Write the generated pages and build the site into site/
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/docs.txt
 	$(BIN)/python scripts/generate_docs.py
 	$(BIN)/mkdocs build --strict --quiet
+
+# SECONDS is a variable of the shell's own, so only one from the command line counts.
+FUZZ_SECONDS := $(if $(findstring command,$(origin SECONDS)),$(SECONDS),60)
+# The coverage is that of the kernel's own code: its dependencies are those that `make build` compiled.
+.PHONY: fuzz
+fuzz: $(VENV_DONE) ## Fuzz frames, entries and payloads for a minute in all; make fuzz SECONDS=3600 for longer
+	RUSTC_WORKSPACE_WRAPPER="$(CURDIR)/kernel/fuzz/rustc-with-coverage" \
+	  cargo build --quiet $(CARGO_TESTS) -p pyspark-pulsar-fuzz
+	$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) --programs $(CARGO_TARGET_DIR)/release \
+	  --corpus $(CACHE)/fuzz
+
+.PHONY: golden
+golden: server ## Write the golden entries of the kernel's tests with the server's own Java client
+	$(BIN)/python scripts/golden.py
 
 # Code that a newer grpcio-tools generates asks for a newer protobuf than users have.
 .PHONY: protocol
@@ -123,5 +138,6 @@ clean: ## Remove what was built in this clone; the cache outside of it stays
 	rm -f src/pyspark_pulsar/_kernel*.so
 
 .PHONY: bench
-bench: server ## Measure against the official client; writes bench/results/client_side_by_side.json
+bench: server ## Measure against the official client, and the kernel against Python; writes bench/results
 	$(BIN)/python bench/client_side_by_side.py
+	$(BIN)/python bench/kernel_codec.py

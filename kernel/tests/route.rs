@@ -1,4 +1,5 @@
-//! Routing must equal the official Java client's. Hashes printed by tests/data/JavaEntries.java.
+//! Routing must equal the official Java client's. The hashes are those of
+//! `String.hashCode`.
 
 use _kernel::encode::route::{java_string_hash, partition_of_key};
 

@@ -1,0 +1,225 @@
+//! What the fuzz targets share: a decoder for one value type, and what must hold whatever it is given.
+//!
+//! A value type is added by a constructor of [`Kind`] and a target that calls [`payload`].
+
+#![allow(dead_code, reason = "each target uses a part of it")]
+
+mod record;
+
+use std::sync::Arc;
+
+use _kernel::decode::{Decoder, DecoderOptions};
+use _kernel::encode::{Encoder, EncoderOptions, Producer};
+use _kernel::entry::{Entry, EntryBatch};
+use _kernel::error::{ErrorKind, Result};
+use _kernel::payload_schema::{Pair, PayloadSchema};
+use _kernel::select::Range;
+use _kernel::wire::{put_bytes, put_number};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+
+use record::{DOCUMENT, EVERYTHING, OLDER_DOCUMENT, everything, fields};
+
+/// Names of the value types of one column, `value`, and their Arrow types.
+pub const PRIMITIVES: [(&str, DataType); 9] = [
+    ("bytes", DataType::Binary),
+    ("string", DataType::Utf8),
+    ("boolean", DataType::Boolean),
+    ("int8", DataType::Int8),
+    ("int16", DataType::Int16),
+    ("int32", DataType::Int32),
+    ("int64", DataType::Int64),
+    ("float", DataType::Float32),
+    ("double", DataType::Float64),
+];
+
+/// Schema versions and their documents; none is the reader's own.
+const VERSIONS: [(&[u8], &str); 3] =
+    [(b"", DOCUMENT), (&[0; 8], DOCUMENT), (&[0, 0, 0, 0, 0, 0, 0, 1], OLDER_DOCUMENT)];
+
+/// How a value lies in bytes, and its columns.
+#[derive(Debug, Clone)]
+pub struct Kind {
+    value: PayloadSchema,
+    columns: Vec<Field>,
+}
+
+impl Kind {
+    /// The primitive that `choice` picks.
+    pub fn primitive(choice: u8) -> Self {
+        let (value_type, kind) = PRIMITIVES[usize::from(choice) % PRIMITIVES.len()].clone();
+        Self { value: PayloadSchema::of_type(value_type), columns: vec![Field::new("value", kind, true)] }
+    }
+
+    /// "avro" or "json" with a field of every kind.
+    pub fn record(value_type: &str) -> Self {
+        Self::described(value_type, DOCUMENT, fields())
+    }
+
+    /// The message of tests/java/Everything.java, by the plan that Python makes of its descriptor.
+    pub fn protobuf() -> Self {
+        Self::described("protobuf", EVERYTHING, everything())
+    }
+
+    /// An Avro record as the key and a string as the value, both in the payload.
+    pub fn key_value() -> Self {
+        let key = Self::record("avro");
+        let columns = vec![
+            Field::new("key", DataType::Struct(key.columns.clone().into()), true),
+            Field::new("value", DataType::Utf8, true),
+        ];
+        let pair = Pair { key: key.value, value: PayloadSchema::of_type("string"), separated: false };
+        let value = PayloadSchema { pair: Some(Box::new(pair)), ..PayloadSchema::of_type("key_value") };
+        Self { value, columns }
+    }
+
+    fn described(value_type: &str, document: &str, columns: Vec<Field>) -> Self {
+        let value = PayloadSchema {
+            value_schema: Some(Arc::new(Schema::new(columns.clone()))),
+            document: Some(document.to_owned()),
+            ..PayloadSchema::of_type(value_type)
+        };
+        Self { value, columns }
+    }
+
+    /// What messages were written with whose Avro part has `document`.
+    fn written(&self, document: &str) -> PayloadSchema {
+        let mut written = self.value.clone();
+        match &mut written.pair {
+            Some(pair) => pair.key.document = Some(document.to_owned()),
+            None if self.value.value_type == "protobuf" => {}
+            None => written.document = Some(document.to_owned()),
+        }
+        written
+    }
+
+    /// Knows the `wanted` schema version, or all.
+    fn decoder(&self, metadata: bool, wanted: Option<&[u8]>) -> Decoder {
+        let mut columns = self.columns.clone();
+        if metadata {
+            columns.extend(metadata_columns());
+        }
+        let mut decoder = Decoder::new(DecoderOptions {
+            output_schema: Arc::new(Schema::new(columns)),
+            topic: "persistent://public/default/t".to_owned(),
+            partition: 3,
+            value: self.value.clone(),
+            batch_rows: 1000,
+            range: Range::default(),
+        })
+        .expect("a decoder");
+        for (version, document) in VERSIONS {
+            let counts = self.value.document.is_some() || self.value.pair.is_some();
+            if counts && wanted.is_none_or(|name| name == version) {
+                decoder.add_writer_schema(version, &self.written(document)).expect("a version");
+            }
+        }
+        decoder
+    }
+
+    fn encoder(&self, columns: SchemaRef) -> Encoder {
+        let mut encoder = Encoder::new(&EncoderOptions {
+            input_schema: columns,
+            value: self.value.clone(),
+            partitions: 1,
+            compression: "NONE".to_owned(),
+            batching_max_messages: 1000,
+            batching_max_bytes: 1 << 20,
+            max_message_bytes: 5 << 20,
+        })
+        .expect("an encoder");
+        let producer = Producer {
+            producer_id: 0,
+            producer_name: "producer".to_owned(),
+            next_sequence_id: 0,
+            schema_version: None,
+        };
+        encoder.set_producer(0, producer).expect("a producer");
+        encoder
+    }
+}
+
+/// All metadata columns.
+fn metadata_columns() -> Vec<Field> {
+    let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    let id = [
+        ("ledger", DataType::Int64),
+        ("entry", DataType::Int64),
+        ("batchIndex", DataType::Int32),
+        ("partition", DataType::Int32),
+    ];
+    let id = DataType::Struct(id.into_iter().map(|(name, kind)| Field::new(name, kind, true)).collect());
+    [
+        ("__key", DataType::Binary),
+        ("__topic", DataType::Utf8),
+        ("__messageId", id),
+        ("__publishTime", utc.clone()),
+        ("__eventTime", utc),
+        ("__messageProperties", record::map_of(DataType::Utf8)),
+        ("__partition", DataType::Int32),
+        ("__orderingKey", DataType::Binary),
+        ("__producerName", DataType::Utf8),
+        ("__sequenceId", DataType::Int64),
+        ("__schemaVersion", DataType::Int64),
+        ("__messageSize", DataType::Int32),
+    ]
+    .into_iter()
+    .map(|(name, kind)| Field::new(name, kind, true))
+    .collect()
+}
+
+/// Decode one entry with all metadata columns; what comes out is valid Arrow.
+pub fn entry(kind: &Kind, bytes: &[u8]) {
+    let _ = run(&mut kind.decoder(true, None), bytes.to_vec());
+}
+
+/// Decode `bytes` as the payload of a message of `version`; what decodes must come back the same when it is
+/// written and read again.
+pub fn payload(kind: &Kind, version: &[u8], bytes: &[u8]) {
+    let Ok(batches) = run(&mut kind.decoder(false, Some(version)), message(version, bytes)) else { return };
+    let [batch] = batches.as_slice() else { panic!("expected one batch, got {}", batches.len()) };
+    assert_eq!(batch.num_rows(), 1, "one message is one row");
+    let frames = match kind.encoder(batch.schema()).encode(batch, 1_700_000_000_123) {
+        Ok(frames) => frames,
+        // What is written has to fit the schema more closely than what is read: JSON may lack a field.
+        Err(error) if error.kind == ErrorKind::Payload => return,
+        Err(error) => panic!("a decoded row cannot be written: {error}"),
+    };
+    let command =
+        frames[0].frames.get(4..8).and_then(|b| b.try_into().ok()).map(u32::from_be_bytes).expect("a frame");
+    let written = frames[0].frames[8 + command as usize..].to_vec();
+    let again = run(&mut kind.decoder(false, Some(b"")), written)
+        .unwrap_or_else(|e| panic!("our own row does not decode: {e}"));
+    assert_eq!(format!("{:?}", again[0].columns()), format!("{:?}", batch.columns()), "round trip");
+}
+
+fn run(decoder: &mut Decoder, bytes: Vec<u8>) -> Result<Vec<RecordBatch>> {
+    let mut entries = EntryBatch::default();
+    entries.push(Entry::new(7, 0, bytes));
+    let _ = entries.num_messages();
+    if !decoder.unknown_versions(&mut entries)?.is_empty() {
+        return Ok(Vec::new());
+    }
+    decoder.push(&mut entries);
+    let mut out = Vec::new();
+    while let Some(batch) = decoder.next_batch(true)? {
+        batch.columns().iter().for_each(|column| column.to_data().validate_full().expect("valid Arrow data"));
+        out.push(batch);
+    }
+    Ok(out)
+}
+
+/// An entry of one message, without a checksum.
+fn message(version: &[u8], payload: &[u8]) -> Vec<u8> {
+    let mut metadata = Vec::new();
+    put_bytes(&mut metadata, 1, b"producer");
+    put_number(&mut metadata, 2, 41);
+    put_number(&mut metadata, 3, 1_700_000_000_123);
+    if !version.is_empty() {
+        put_bytes(&mut metadata, 16, version);
+    }
+    let mut entry = (metadata.len() as u32).to_be_bytes().to_vec();
+    entry.extend_from_slice(&metadata);
+    entry.extend_from_slice(payload);
+    entry
+}

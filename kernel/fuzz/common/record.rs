@@ -1,0 +1,124 @@
+//! A record with a field of every kind that the kernel decodes, as its document and as Arrow describe it.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields, TimeUnit};
+
+/// The Avro document.
+pub const DOCUMENT: &str = r#"{"type":"record","name":"R","fields":[
+  {"name":"flag","type":"boolean"}, {"name":"small","type":["null","int"]}, {"name":"large","type":"long"},
+  {"name":"single","type":["float","null"]}, {"name":"twice","type":"double"},
+  {"name":"words","type":"string"}, {"name":"data","type":["null","bytes"]},
+  {"name":"colour","type":{"type":"enum","name":"C","symbols":["RED","GREEN"]}},
+  {"name":"hash","type":["null",{"type":"fixed","name":"H","size":3}]},
+  {"name":"amount","type":{"type":"bytes","logicalType":"decimal","precision":20,"scale":4}},
+  {"name":"day","type":["null",{"type":"int","logicalType":"date"}]},
+  {"name":"clock","type":{"type":"long","logicalType":"time-micros"}},
+  {"name":"at","type":{"type":"long","logicalType":"timestamp-millis"}},
+  {"name":"there","type":["null",{"type":"long","logicalType":"local-timestamp-micros"}]},
+  {"name":"list","type":{"type":"array","items":["null","string"]}},
+  {"name":"pairs","type":["null",{"type":"map","values":"long"}]},
+  {"name":"inner","type":["null",{"type":"record","name":"I","fields":[
+    {"name":"x","type":"int"}, {"name":"rows","type":{"type":"array","items":"double"}}]}]}]}"#;
+
+/// An older version of it: fields are missing, narrower, in another order, or of no use any more.
+pub const OLDER_DOCUMENT: &str = r#"{"type":"record","name":"R","fields":[
+  {"name":"gone","type":["null","string"]}, {"name":"large","type":"int"}, {"name":"flag","type":"boolean"},
+  {"name":"small","type":["null","int"]}, {"name":"single","type":["float","null"]},
+  {"name":"twice","type":"float"}, {"name":"words","type":"string"}, {"name":"data","type":["null","bytes"]},
+  {"name":"colour","type":{"type":"enum","name":"C","symbols":["GREEN","RED"]}},
+  {"name":"hash","type":["null",{"type":"fixed","name":"H","size":3}]},
+  {"name":"amount","type":{"type":"bytes","logicalType":"decimal","precision":20,"scale":4}},
+  {"name":"day","type":["null",{"type":"int","logicalType":"date"}]},
+  {"name":"clock","type":{"type":"long","logicalType":"time-micros"}},
+  {"name":"at","type":{"type":"long","logicalType":"timestamp-millis"}},
+  {"name":"there","type":["null",{"type":"long","logicalType":"local-timestamp-micros"}]},
+  {"name":"list","type":{"type":"array","items":["null","string"]}},
+  {"name":"pairs","type":["null",{"type":"map","values":"int"}]},
+  {"name":"inner","type":["null",{"type":"record","name":"I","fields":[
+    {"name":"rows","type":{"type":"array","items":"int"}}, {"name":"x","type":"int"}]}]}]}"#;
+
+/// The columns of `DOCUMENT` in its own units.
+pub fn fields() -> Vec<Field> {
+    let list_of = |kind| DataType::List(Arc::new(Field::new("element", kind, true)));
+    let inner = Fields::from(vec![
+        Field::new("x", DataType::Int32, true),
+        Field::new("rows", list_of(DataType::Float64), true),
+    ]);
+    [
+        ("flag", DataType::Boolean),
+        ("small", DataType::Int32),
+        ("large", DataType::Int64),
+        ("single", DataType::Float32),
+        ("twice", DataType::Float64),
+        ("words", DataType::Utf8),
+        ("data", DataType::Binary),
+        ("colour", DataType::Utf8),
+        ("hash", DataType::FixedSizeBinary(3)),
+        ("amount", DataType::Decimal128(20, 4)),
+        ("day", DataType::Date32),
+        ("clock", DataType::Time64(TimeUnit::Microsecond)),
+        ("at", DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()))),
+        ("there", DataType::Timestamp(TimeUnit::Microsecond, None)),
+        ("list", list_of(DataType::Utf8)),
+        ("pairs", map_of(DataType::Int64)),
+        ("inner", DataType::Struct(inner)),
+    ]
+    .into_iter()
+    .map(|(name, kind)| Field::new(name, kind, true))
+    .collect()
+}
+
+/// The plan of the message `Everything`; a unit test checks that Python makes the same.
+pub const EVERYTHING: &str = include_str!("everything.json");
+
+/// The columns of `EVERYTHING`.
+pub fn everything() -> Vec<Field> {
+    let list_of = |kind| DataType::List(Arc::new(Field::new("element", kind, true)));
+    let inner = DataType::Struct(Fields::from(vec![
+        Field::new("x", DataType::Int32, true),
+        Field::new("y", DataType::Utf8, true),
+    ]));
+    [
+        ("twice", DataType::Float64),
+        ("single", DataType::Float32),
+        ("i32", DataType::Int32),
+        ("i64", DataType::Int64),
+        ("u32", DataType::Int64),
+        ("u64", DataType::Decimal128(20, 0)),
+        ("s32", DataType::Int32),
+        ("s64", DataType::Int64),
+        ("f32", DataType::Int64),
+        ("f64", DataType::Decimal128(20, 0)),
+        ("sf32", DataType::Int32),
+        ("sf64", DataType::Int64),
+        ("flag", DataType::Boolean),
+        ("words", DataType::Utf8),
+        ("data", DataType::Binary),
+        ("colour", DataType::Utf8),
+        ("part", inner.clone()),
+        ("numbers", list_of(DataType::Int64)),
+        ("names", list_of(DataType::Utf8)),
+        ("rows", list_of(inner.clone())),
+        ("counts", map_of(DataType::Int64)),
+        ("by_number", map_between(DataType::Int32, inner)),
+        ("maybe", DataType::Utf8),
+        ("text", DataType::Utf8),
+        ("number", DataType::Int32),
+        ("at", DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
+        ("note", DataType::Utf8),
+    ]
+    .into_iter()
+    .map(|(name, kind)| Field::new(name, kind, true))
+    .collect()
+}
+
+/// A map from strings.
+pub fn map_of(kind: DataType) -> DataType {
+    map_between(DataType::Utf8, kind)
+}
+
+fn map_between(key: DataType, value: DataType) -> DataType {
+    let pair = Fields::from(vec![Field::new("key", key, false), Field::new("value", value, true)]);
+    DataType::Map(Arc::new(Field::new("entries", DataType::Struct(pair), false)), false)
+}

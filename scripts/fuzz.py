@@ -1,0 +1,135 @@
+"""Fuzzes everything in the kernel that reads foreign bytes: kernel/fuzz, built on stable Rust by `make fuzz`.
+
+Each target starts from the golden entries (as they are, and their payloads) and from what earlier runs kept in
+the cache. A panic, more than 10 s or more than 2 GiB for one input is a failure: its input is kept, and this
+program ends with 1 and says how to repeat it. `--seconds` are shared by all targets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+GOLDEN = ROOT / "kernel" / "tests" / "data" / "golden.jsonl"
+# In the order of the value types in kernel/fuzz/common/mod.rs; the records follow.
+PRIMITIVES = ("BYTES", "STRING", "BOOLEAN", "INT8", "INT16", "INT32", "INT64", "FLOAT", "DOUBLE")
+LIMITS = ("-timeout=10", "-rss_limit_mb=2048", "-max_len=4096", "-print_final_stats=1")
+CHECKSUM_BYTES = 6
+LEAST_TRACED = 500  # places that a target counts; without the kernel's own it has about 300
+
+
+def seeds(target: str) -> Iterator[bytes]:
+    """Inputs to begin with, as the target wants them."""
+    for line in map(json.loads, GOLDEN.open(encoding="utf-8")):
+        kind = line["schema"]["type"]
+        entry = bytes.fromhex(line["entry"])
+        payloads = [bytes.fromhex(row["payload"]) for row in line["rows"] if row["payload"] is not None]
+        choices = (*PRIMITIVES, "JSON", "AVRO", "PROTOBUF_NATIVE", "KEY_VALUE")
+        choice = choices.index(kind) if kind in choices else 0
+        if target == "frame":
+            yield bytes([len(entry) % 251]) + _message_frame(entry)
+        elif target == "entry":
+            yield bytes([choice]) + entry
+            yield bytes([choice]) + entry[CHECKSUM_BYTES:]  # without it, mutations reach what it guards
+        elif target == "primitive" and kind in PRIMITIVES:
+            yield from (bytes([choice]) + payload for payload in payloads)
+        elif target == kind.lower():
+            first = b"\0" if target == "avro" else b""
+            yield from (first + payload for payload in payloads)
+        elif (target, kind) == ("protobuf", "PROTOBUF_NATIVE"):
+            yield from payloads
+    yield from _records(target)
+
+
+def _message_frame(entry: bytes) -> bytes:
+    """A MESSAGE for consumer 1: BaseCommand type 9, CommandMessage {1 consumer, 2 {1 ledger, 2 entry}}."""
+    command = bytes.fromhex("08094a0808011204 0807 1000".replace(" ", ""))
+    body = len(command).to_bytes(4, "big") + command + entry
+    return len(body).to_bytes(4, "big") + body
+
+
+def _records(target: str) -> Iterator[bytes]:
+    """Values of the record in kernel/fuzz/src/record.rs, which no golden entry has."""
+    if target == "json":
+        yield json.dumps(
+            {
+                "flag": True,
+                "small": 1,
+                "large": -2,
+                "single": 0.5,
+                "twice": 1e300,
+                "words": "é\n",
+                "data": base64.b64encode(b"\0\1").decode(),
+                "colour": "RED",
+                "hash": "AAEC",
+                "amount": 1.5,
+                "day": 20000,
+                "clock": 1,
+                "at": 1700000000123,
+                "there": 5,
+                "list": ["a", None],
+                "pairs": {"k": 1},
+                "inner": {"x": 3, "rows": [0.25]},
+            }
+        ).encode()
+    elif target in ("avro", "key-value"):
+        plain = "01 0202 03 00 0000003f 000000000000f03f 04 6162 020400 01 02 02 00 01 02 04 3a98 02 8002 02 04 02 06"
+        parts = plain + "02 02 02 61 00 00 02 02 02 6b 02 00 02 06 02 000000000000d03f 00"
+        record = bytes.fromhex(parts.replace(" ", ""))
+        if target == "key-value":
+            record = len(record).to_bytes(4, "big") + record + (3).to_bytes(4, "big") + b"abc"
+        yield b"\0" + record
+
+
+def fuzz(program: Path, corpus: Path, seconds: int) -> bool:
+    """Whether the target found nothing. What it learned stays in `corpus`."""
+    target = program.name.removeprefix("fuzz-")
+    corpus.mkdir(parents=True, exist_ok=True)
+    for seed in seeds(target):
+        (corpus / hashlib.sha1(seed, usedforsecurity=False).hexdigest()).write_bytes(seed)
+    found = corpus.parent / "found"
+    found.mkdir(exist_ok=True)
+    command = [str(program), str(corpus), f"-max_total_time={seconds}", f"-artifact_prefix={found}/{target}-"]
+    environment = {**os.environ, "RUST_BACKTRACE": "0"}
+    done = subprocess.run(
+        [*command, *LIMITS], capture_output=True, text=True, errors="replace", check=False, env=environment
+    )
+    traced = re.search(r"PC tables \((\d+) PCs\)", done.stderr)
+    if traced is None or int(traced[1]) < LEAST_TRACED:
+        print(f"{target} was not built with kernel/fuzz/rustc-with-coverage", file=sys.stderr)
+        return False
+    stats = [line for line in done.stderr.splitlines() if line.startswith("stat::")]
+    summary = ", ".join(line.removeprefix("stat::").replace(":", "").replace("  ", "") for line in stats[:2])
+    print(f"{target}: {summary or 'failed'}", flush=True)
+    if done.returncode != 0:
+        print(done.stderr[-4000:], file=sys.stderr)
+        print(f"Repeat it with: {program} {found}/{target}-...", file=sys.stderr)
+    return done.returncode == 0
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    arguments.add_argument("--seconds", type=int, default=60)
+    arguments.add_argument("--programs", type=Path, required=True, help="folder of the built targets")
+    arguments.add_argument("--corpus", type=Path, required=True)
+    given = arguments.parse_args()
+    built = [path for path in given.programs.glob("fuzz-*") if not path.suffix]
+    if not built:
+        print(f"no fuzz targets in {given.programs}", file=sys.stderr)
+        return 1
+    each = max(1, given.seconds // len(built))
+    found_nothing = [fuzz(path, given.corpus / path.name, each) for path in sorted(built)]
+    return 0 if all(found_nothing) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

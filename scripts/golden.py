@@ -1,0 +1,54 @@
+"""Writes kernel/tests/data/golden.jsonl: entries as the classes of Pulsar's own Java client make them.
+
+Each line is one entry: the schema as the registry holds it (data in base64), the entry in hexadecimal, and per
+message the cells that a reader of the topic must see, which the same Java classes decoded from these bytes
+(neutral JSON, see tests/java/Neutral.java), with the payload in hexadecimal; null is a null value. The cases
+are those of tests/java/AllCases.java. Run it as `make golden`; with `--check` it writes nothing and exits with
+1 if the file is not what would be written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from pyspark_pulsar.standalone import fetch_server
+
+ROOT = Path(__file__).resolve().parent.parent
+GOLDEN = ROOT / "kernel" / "tests" / "data" / "golden.jsonl"
+
+sys.path.insert(0, str(ROOT / "tests"))
+from fixtures.java_classes import compile_java, run_java  # noqa: E402 - tests are no package
+
+
+def golden_lines() -> list[str]:
+    home = fetch_server()
+    with tempfile.TemporaryDirectory() as scratch:
+        classes = compile_java(home, Path(scratch))
+        # Log4j's complaint about its missing configuration comes on standard output as well.
+        return [line for line in run_java(home, classes, "Golden").split("\n") if line.startswith("{")]
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    arguments.add_argument("--check", action="store_true")
+    check = arguments.parse_args().check
+    made = golden_lines()
+    if not check:
+        GOLDEN.write_text("".join(f"{line}\n" for line in made), encoding="utf-8")
+        print(f"{len(made)} entries in {GOLDEN.relative_to(ROOT)}")
+        return
+    stored = GOLDEN.read_text(encoding="utf-8").rstrip("\n").split("\n")
+    changed = [json.loads(line)["name"] for line in set(made) ^ set(stored)]
+    if stored != made:
+        sys.exit(
+            f"{GOLDEN.relative_to(ROOT)} is not what the client makes: {sorted(set(changed))}; make golden"
+        )
+    print(f"{len(made)} entries are as the client makes them")
+
+
+if __name__ == "__main__":
+    main()

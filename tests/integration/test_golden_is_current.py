@@ -1,0 +1,17 @@
+"""The golden entries of the kernel's tests are what the server's own jars make today."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from pyspark_pulsar.standalone import LocalPulsar
+
+
+def test_golden_is_current(pulsar: LocalPulsar) -> None:
+    script = Path(__file__).parents[2] / "scripts" / "golden.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
