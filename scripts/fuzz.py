@@ -21,7 +21,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "kernel" / "tests" / "data" / "golden.jsonl"
 # In the order of the value types in kernel/fuzz/common/mod.rs; the records follow.
-PRIMITIVES = ("BYTES", "STRING", "BOOLEAN", "INT8", "INT16", "INT32", "INT64", "FLOAT", "DOUBLE")
+PRIMITIVES = (
+    *("BYTES", "STRING", "BOOLEAN", "INT8", "INT16", "INT32", "INT64", "FLOAT", "DOUBLE"),
+    *("DATE", "TIME", "TIMESTAMP", "INSTANT", "LOCAL_DATE", "LOCAL_TIME", "LOCAL_DATE_TIME"),
+)
 LIMITS = ("-timeout=10", "-rss_limit_mb=2048", "-max_len=4096", "-print_final_stats=1")
 CHECKSUM_BYTES = 6
 LEAST_TRACED = 500  # places that a target counts; without the kernel's own it has about 300

@@ -17,7 +17,7 @@ from typing import Any
 import pulsar as official_client
 import pyarrow as pa
 import pytest
-from fixtures.java_cases import NAMES, is_not_yet, known_cells
+from fixtures.java_cases import NAMES, known_cells
 from fixtures.java_classes import compile_java, run_java
 from fixtures.neutral import neutral, neutral_rows, text_of
 from integration.official import Admin, messages_of
@@ -29,9 +29,8 @@ from pyspark_pulsar.standalone import LocalPulsar
 
 RANDOM_VALUES = 200
 CODECS = ("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY")
-WORKING = [name for name in NAMES if not is_not_yet(name)]
 # The Python client has the document's own types for these; it knows no general unions in neutral form.
-AVRO = [name for name in WORKING if name.startswith("AVRO") and name != "AVRO unions"]
+AVRO = [name for name in NAMES if name.startswith("AVRO") and name != "AVRO unions"]
 
 Rows = list[dict[str, Any] | None]
 Jobs = Callable[..., list[Rows]]
@@ -113,10 +112,6 @@ def assert_same(name: str, found: list[dict[str, Any]], expected: Rows) -> None:
 def test_spark_reads_what_java_wrote(name: str, exchanges: dict[str, Exchange], frame_of: ReadFrame) -> None:
     exchange = exchanges[name]
     assert len(exchange.rows) > RANDOM_VALUES
-    if is_not_yet(name):
-        with pytest.raises(Exception, match="SchemaError"):
-            frame_of(exchange.by_java)
-        return
     assert_same(name, neutral_rows(frame_of(exchange.by_java).toArrow()), exchange.rows)
 
 
@@ -125,15 +120,15 @@ def read_by_java(
     exchanges: dict[str, Exchange], frame_of: ReadFrame, pulsar: LocalPulsar, java: Jobs
 ) -> dict[str, Rows]:
     """What Java reads from the topics to which Spark copied the rows that it read."""
-    for name in WORKING:
+    for name in NAMES:
         frame = without_nulls(frame_of(exchanges[name].by_java)).coalesce(1)
         writer = frame.write.format("pulsar").mode("append").option("service.url", pulsar.service_url)
         writer.option("topic", exchanges[name].by_spark).save()
-    jobs = [{"do": "read", "case": name, "topic": exchanges[name].by_spark} for name in WORKING]
-    return dict(zip(WORKING, java(*jobs), strict=True))
+    jobs = [{"do": "read", "case": name, "topic": exchanges[name].by_spark} for name in NAMES]
+    return dict(zip(NAMES, java(*jobs), strict=True))
 
 
-@pytest.mark.parametrize("name", WORKING)
+@pytest.mark.parametrize("name", NAMES)
 def test_java_reads_what_spark_wrote(
     name: str, exchanges: dict[str, Exchange], read_by_java: dict[str, Rows]
 ) -> None:

@@ -8,7 +8,7 @@ mod record;
 
 use std::sync::Arc;
 
-use _kernel::decode::{Decoder, DecoderOptions};
+use _kernel::decode::{BadRows, Decoder, DecoderOptions, IntakeOptions};
 use _kernel::encode::{Encoder, EncoderOptions, Producer};
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::{ErrorKind, Result};
@@ -21,17 +21,27 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use record::{DOCUMENT, EVERYTHING, OLDER_DOCUMENT, everything, fields};
 
 /// Names of the value types of one column, `value`, and their Arrow types.
-pub const PRIMITIVES: [(&str, DataType); 9] = [
-    ("bytes", DataType::Binary),
-    ("string", DataType::Utf8),
-    ("boolean", DataType::Boolean),
-    ("int8", DataType::Int8),
-    ("int16", DataType::Int16),
-    ("int32", DataType::Int32),
-    ("int64", DataType::Int64),
-    ("float", DataType::Float32),
-    ("double", DataType::Float64),
-];
+pub fn primitives() -> [(&'static str, DataType); 16] {
+    let instant = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    [
+        ("bytes", DataType::Binary),
+        ("string", DataType::Utf8),
+        ("boolean", DataType::Boolean),
+        ("int8", DataType::Int8),
+        ("int16", DataType::Int16),
+        ("int32", DataType::Int32),
+        ("int64", DataType::Int64),
+        ("float", DataType::Float32),
+        ("double", DataType::Float64),
+        ("date", DataType::Date32),
+        ("time", DataType::Time64(TimeUnit::Nanosecond)),
+        ("timestamp", instant.clone()),
+        ("instant", instant),
+        ("local_date", DataType::Date32),
+        ("local_time", DataType::Time64(TimeUnit::Nanosecond)),
+        ("local_date_time", DataType::Timestamp(TimeUnit::Microsecond, None)),
+    ]
+}
 
 /// Schema versions and their documents; none is the reader's own.
 const VERSIONS: [(&[u8], &str); 3] =
@@ -47,7 +57,8 @@ pub struct Kind {
 impl Kind {
     /// The primitive that `choice` picks.
     pub fn primitive(choice: u8) -> Self {
-        let (value_type, kind) = PRIMITIVES[usize::from(choice) % PRIMITIVES.len()].clone();
+        let known = primitives();
+        let (value_type, kind) = known[usize::from(choice) % known.len()].clone();
         Self { value: PayloadSchema::of_type(value_type), columns: vec![Field::new("value", kind, true)] }
     }
 
@@ -106,6 +117,9 @@ impl Kind {
             value: self.value.clone(),
             batch_rows: 1000,
             range: Range::default(),
+            intake: IntakeOptions::default(),
+            bad_rows: BadRows::default(),
+            corrupt_column: None,
         })
         .expect("a decoder");
         for (version, document) in VERSIONS {

@@ -6,11 +6,11 @@ mod common;
 
 use std::sync::LazyLock;
 
-use common::{Kind, PRIMITIVES, entry};
+use common::{Kind, entry, primitives};
 use libfuzzer_sys::fuzz_target;
 
 static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
-    let mut kinds: Vec<Kind> = (0..PRIMITIVES.len() as u8).map(Kind::primitive).collect();
+    let mut kinds: Vec<Kind> = (0..primitives().len() as u8).map(Kind::primitive).collect();
     kinds.extend(["json", "avro"].map(Kind::record));
     kinds.extend([Kind::protobuf(), Kind::key_value()]);
     kinds

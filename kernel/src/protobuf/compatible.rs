@@ -48,7 +48,7 @@ impl Check<'_> {
     fn reader_name(&self) -> String {
         match self.reader.version.as_str() {
             "" => "the schema to read by".to_owned(),
-            version => format!("schema version {version}, which the query reads by"),
+            version => format!("schema version {version}"),
         }
     }
 

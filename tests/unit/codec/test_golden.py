@@ -12,12 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from fixtures.java_cases import LINES, NOT_YET, is_not_yet, known_cells, stands_for
+from fixtures.java_cases import LINES, known_cells
 from fixtures.neutral import neutral_rows, text_of
 
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
-from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 
@@ -46,10 +45,6 @@ def _decoded(line: dict[str, Any]) -> list[dict[str, Any]]:
     "line", LINES, ids=[f"{each['name']}-{each['codec']}-{len(each['rows'])}" for each in LINES]
 )
 def test_entry_of_the_java_client(line: dict[str, Any]) -> None:
-    if is_not_yet(line["name"]):
-        with pytest.raises(SchemaError):
-            _decoded(line)
-        return
     found = _decoded(line)
     assert len(found) == len(line["rows"])
     for row, expected in zip(found, line["rows"], strict=True):
@@ -71,11 +66,6 @@ def test_every_type_and_codec_is_there() -> None:
     assert {(line["codec"], line["batched"]) for line in LINES if line["name"] == "STRING"} == {
         (codec, batched) for codec in codecs for batched in (True, False)
     }
-
-
-def test_every_exception_is_one() -> None:
-    names = {line["name"] for line in LINES}
-    assert not [each for each in NOT_YET if not any(stands_for(each, name) for name in names)]
 
 
 def test_the_fuzzed_protobuf_plan_is_that_of_the_golden_entries() -> None:
