@@ -23,6 +23,7 @@ from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.avro_document import legal_name
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.protobuf_descriptor import load_descriptor
+from pyspark_pulsar.schema.spark_types import stands_for_spark_type
 
 _LEGAL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FIELD: Final = descriptor_pb2.FieldDescriptorProto
@@ -171,7 +172,7 @@ class _Walk:
             self._well_known(field, timestamp_pb2.DESCRIPTOR, "Timestamp")
         elif types.is_duration(kind):
             self._well_known(field, duration_pb2.DESCRIPTOR, "Duration")
-        elif types.is_struct(kind):
+        elif types.is_struct(kind) and not stands_for_spark_type(kind):
             names = taken | {nested.name for nested in message.nested_type}
             name = named_after or field.name
             nested = message.nested_type.add(name=_free(name[:1].upper() + name[1:], names))

@@ -16,6 +16,7 @@ from pyspark_pulsar.schema.payload import KEY_COLUMN
 from pyspark_pulsar.schema.primitive import PRIMITIVES, VALUE_COLUMN, primitive_for
 from pyspark_pulsar.schema.protobuf import PROTOBUF_VALUE
 from pyspark_pulsar.schema.protobuf_document import new_protobuf_info
+from pyspark_pulsar.schema.spark_types import stands_for_spark_type
 
 FORMATS: Final = {
     "avro": SchemaType.AVRO,
@@ -51,7 +52,7 @@ def pair_info(
     found = {}
     for column in (sides[KEY_COLUMN], sides[VALUE_COLUMN]):
         place = f"{where}, column {column.name}"
-        if types.is_struct(column.type):
+        if types.is_struct(column.type) and not stands_for_spark_type(column.type):
             own = f"{name}_{column.name}"
             found[column.name] = record_info(
                 pa.schema(list(column.type)), value_format, name=own, where=place
