@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from pyspark_pulsar.errors import SchemaError
-from pyspark_pulsar.schema.spark_types import stands_for_spark_type
+from pyspark_pulsar.schema.type_text import spark_mark, type_text
 
 _LEGAL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -108,9 +108,11 @@ class _Walk:
             return {"type": "array", "items": self.nullable(kind.value_field, f"{path}[]", name)}
         if types.is_map(kind) and types.is_string(kind.key_type):
             return {"type": "map", "values": self.nullable(kind.item_field, f"{path}{{}}", name)}
-        if types.is_struct(kind) and not stands_for_spark_type(kind):
+        if types.is_struct(kind) and spark_mark(kind) is None:
             return self.record(kind, self.unused_name(f"{name}_{legal_name(path.rpartition('.')[2])}"), path)
-        self.faults.append(f"column {path} of type {kind} (cast it to a type that Avro has, or drop it)")
+        self.faults.append(
+            f"column {path} of type {type_text(kind)} (cast it to a type that Avro has, or drop it)"
+        )
         return "null"
 
     def unused_name(self, wanted: str) -> str:

@@ -6,21 +6,10 @@ or none, times of day in nanoseconds, lists named `element`, maps `key` and `val
 
 from __future__ import annotations
 
-from typing import Final
-
 import pyarrow as pa
 from pyarrow import types
 
 from pyspark_pulsar.schema.avro import list_of
-
-_MARKS: Final = (b"variant", b"geometry", b"geography")
-
-
-def stands_for_spark_type(kind: pa.DataType) -> bool:
-    """Whether a struct is what Spark exchanges for a type that Arrow lacks: it marks a member by metadata."""
-    return types.is_struct(kind) and any(
-        mark in (member.metadata or {}) for member in kind for mark in _MARKS
-    )
 
 
 def readable(field: pa.Field) -> pa.Field:
