@@ -102,7 +102,7 @@ def _yes_or_no(value: str) -> bool:
 def _paths_by_name(value: str) -> tuple[tuple[str, str], ...]:
     try:
         paths = json.loads(value)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         paths = None
     if not isinstance(paths, dict) or not all(isinstance(path, str) and path for path in paths.values()):
         raise ValueError('a JSON object from key name to path, such as {"orders-key": "/keys/orders.pem"}')
