@@ -20,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "kernel" / "tests" / "data" / "golden.jsonl"
+COMMON = ROOT / "kernel" / "fuzz" / "common"
 # In the order of the value types in kernel/fuzz/common/mod.rs; the records follow.
 PRIMITIVES = (
     *("BYTES", "STRING", "BOOLEAN", "INT8", "INT16", "INT32", "INT64", "FLOAT", "DOUBLE"),
@@ -84,13 +85,30 @@ def _records(target: str) -> Iterator[bytes]:
                 "inner": {"x": 3, "rows": [0.25]},
             }
         ).encode()
-    elif target in ("avro", "key-value"):
+    elif target in ("avro", "key-value", "separated"):
         plain = "01 0202 03 00 0000003f 000000000000f03f 04 6162 020400 01 02 02 00 01 02 04 3a98 02 8002 02 04 02 06"
         parts = plain + "02 02 02 61 00 00 02 02 02 6b 02 00 02 06 02 000000000000d03f 00"
         record = bytes.fromhex(parts.replace(" ", ""))
         if target == "key-value":
             record = len(record).to_bytes(4, "big") + record + (3).to_bytes(4, "big") + b"abc"
-        yield b"\0" + record
+        yield bytes([2 * len(record) if target == "separated" else 0]) + record
+    elif target == "document":
+        for text in re.findall(r'r#"(.*?)"#', (COMMON / "record.rs").read_text(), re.DOTALL):
+            yield from (bytes([choice]) + text.encode() for choice in (0, 1, 3))
+        yield from (bytes([choice]) + (COMMON / "everything.json").read_bytes() for choice in (2, 4))
+    elif target == "sequence":
+        yield from _sequences()
+
+
+def _sequences() -> Iterator[bytes]:
+    """Chunks 0 to 2 of two messages between each other and batches, clear and encrypted; see
+    kernel/fuzz/common/sequence.rs."""
+    a, b, batch = 0b0101, 0b1101, 0
+    order = [(a, 0), (b, 0), (batch, 2), (b, 1), (a, 1), (b, 2), (a, 2), (a, 2)]
+    for key in (0, 0b01, 0b1001, 0b11, 0x81):
+        script = b"".join(bytes([what, number, key, 3]) for what, number in order)
+        for how in (0, 1, 4, 8):
+            yield bytes([how, 4, 1]) + script
 
 
 def fuzz(program: Path, corpus: Path, seconds: int) -> bool:

@@ -104,19 +104,30 @@ fn timestamp(
     if from == to {
         return relabel(array, target);
     }
+    let (own, wanted) = (per_second(from), per_second(to));
+    if own > wanted {
+        // Digits are cut towards the past, before 1970 too: arrow would cut towards 1970.
+        let numbers = relabel(array, &DataType::Int64)?;
+        let cut = numbers.as_primitive::<Int64Type>().unary::<_, Int64Type>(|n| n.div_euclid(own / wanted));
+        return relabel(&(Arc::new(cut) as ArrayRef), target);
+    }
     let plain = if zoned { relabel(array, &DataType::Timestamp(from, None))? } else { array.clone() };
     relabel(&cast(&plain, &DataType::Timestamp(to, None))?, target)
 }
 
-/// Numbers of the unit since midnight; Spark has no time outside of a day.
-fn time_of_day(array: &ArrayRef, unit: TimeUnit, target: &DataType) -> Result<ArrayRef> {
-    let per_second: i64 = match unit {
+/// How many of a unit make up a second.
+pub fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
         TimeUnit::Second => 1,
         TimeUnit::Millisecond => 1_000,
         TimeUnit::Microsecond => 1_000_000,
         TimeUnit::Nanosecond => 1_000_000_000,
-    };
-    let limit = 86_400 * per_second;
+    }
+}
+
+/// Numbers of the unit since midnight; Spark has no time outside of a day.
+fn time_of_day(array: &ArrayRef, unit: TimeUnit, target: &DataType) -> Result<ArrayRef> {
+    let limit = 86_400 * per_second(unit);
     let numbers = cast(array, &DataType::Int64)?;
     if let Some(odd) = numbers.as_primitive::<Int64Type>().iter().flatten().find(|n| !(0..limit).contains(n))
     {

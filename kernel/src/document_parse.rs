@@ -8,24 +8,63 @@ use serde_json::Value;
 use crate::document::{AvroField, AvroType, EnumType, FixedType, Meaning, RecordType, TypeName};
 use crate::error::{KernelError, Result};
 
+/// Types inside each other, unions not counted: every walk over a document calls itself for each level.
+const MAX_DEPTH: usize = 128;
+/// Types that a document unfolds to: names that refer to each other many times over grow without end long before
+/// a table of them is of use.
+const MAX_TYPES: usize = 100_000;
+
 /// Named types already complete (`Some`) or still open (`None`: a use inside is recursion).
 #[derive(Default)]
 pub struct Parser {
-    named: HashMap<String, Option<AvroType>>,
+    named: HashMap<String, Option<Named>>,
+    depth: usize,
+    types: usize,
+    /// The deepest type so far, below the outermost open one that asks.
+    deepest: usize,
+}
+
+/// A type that others may refer to.
+struct Named {
+    kind: AvroType,
+    /// Types in it, itself counted.
+    types: usize,
+    /// Levels below it.
+    height: usize,
 }
 
 impl Parser {
     /// The type that `value` describes, at `path` inside of `namespace`.
     pub fn parse(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
-        match value {
+        let level = usize::from(!value.is_array());
+        self.count(1, level, path)?;
+        self.depth += level;
+        let kind = match value {
             Value::String(name) => self.by_name(name, path, namespace),
             Value::Array(branches) => self.union(branches, path, namespace),
             Value::Object(_) => self.object(value, path, namespace),
             other => Err(refuse(path, format!("expected an Avro type, got {other}"))),
-        }
+        };
+        self.depth -= level;
+        kind
     }
 
-    fn by_name(&self, name: &str, path: &str, namespace: &str) -> Result<AvroType> {
+    /// Add so many types, which reach `height` levels below the present one.
+    fn count(&mut self, types: usize, height: usize, path: &str) -> Result<()> {
+        self.types = self.types.saturating_add(types);
+        self.deepest = self.deepest.max(self.depth + height);
+        if self.deepest > MAX_DEPTH {
+            let why = format!("expected at most {MAX_DEPTH} types inside each other, got more");
+            return Err(refuse(path, why));
+        }
+        if self.types > MAX_TYPES {
+            let why = format!("expected at most {MAX_TYPES} types with those they refer to, got more");
+            return Err(refuse(path, why));
+        }
+        Ok(())
+    }
+
+    fn by_name(&mut self, name: &str, path: &str, namespace: &str) -> Result<AvroType> {
         Ok(match name {
             "null" => AvroType::Null,
             "boolean" => AvroType::Boolean,
@@ -36,9 +75,14 @@ impl Parser {
             "bytes" => AvroType::Bytes,
             "string" => AvroType::String,
             _ => {
-                let found = self.named.get(&full_name(name, namespace)).or_else(|| self.named.get(name));
-                return match found {
-                    Some(Some(known)) => Ok(known.clone()),
+                let full = full_name(name, namespace);
+                let key = if self.named.contains_key(&full) { full.as_str() } else { name };
+                let weight = self.named.get(key).and_then(|found| found.as_ref());
+                if let Some((types, height)) = weight.map(|known| (known.types, known.height)) {
+                    self.count(types, height, path)?;
+                }
+                return match self.named.get(key) {
+                    Some(Some(known)) => Ok(known.kind.clone()),
                     Some(None) => {
                         Err(refuse(path, format!("{name} contains itself; recursive types have no columns")))
                     }
@@ -100,6 +144,7 @@ impl Parser {
         let name = declared_name(value, path, namespace)?;
         let inner_namespace = name.full.rsplit_once('.').map_or("", |(ns, _)| ns).to_owned();
         self.named.insert(name.full.clone(), None);
+        let (types, around) = (self.types, std::mem::replace(&mut self.deepest, self.depth));
         let declared = value.get("fields").and_then(Value::as_array);
         let declared = declared.ok_or_else(|| refuse(path, "a record without fields".into()))?;
         let mut fields = Vec::with_capacity(declared.len());
@@ -114,14 +159,19 @@ impl Parser {
             fields.push(AvroField { name: field_name.to_owned(), aliases: aliases(field), kind, default });
         }
         let full = name.full.clone();
-        let record = AvroType::Record(RecordType { name, fields });
-        self.named.insert(full, Some(record.clone()));
-        Ok(record)
+        let kind = AvroType::Record(RecordType { name, fields });
+        let (types, height) = (self.types - types + 1, self.deepest - self.depth);
+        self.deepest = self.deepest.max(around);
+        self.named.insert(full, Some(Named { kind: kind.clone(), types, height }));
+        Ok(kind)
     }
 
     fn symbols(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
         let name = declared_name(value, path, namespace)?;
         let symbols = texts(value.get("symbols"));
+        if symbols.is_empty() {
+            return Err(refuse(path, "an enum without symbols".into()));
+        }
         let default = value.get("default").and_then(Value::as_str).map(str::to_owned);
         Ok(self.complete(&name.full.clone(), AvroType::Enum(EnumType { name, symbols, default })))
     }
@@ -147,7 +197,7 @@ impl Parser {
     }
 
     fn complete(&mut self, name: &str, kind: AvroType) -> AvroType {
-        self.named.insert(name.to_owned(), Some(kind.clone()));
+        self.named.insert(name.to_owned(), Some(Named { kind: kind.clone(), types: 1, height: 0 }));
         kind
     }
 }

@@ -20,6 +20,8 @@ use crate::wire::Fields;
 const NONCE_BYTES: usize = 12;
 /// Producers make a new data key every few hours; above this number the oldest are asked for again.
 const MAX_KEYS: usize = 4096;
+/// Far fewer than `MAX_KEYS`, or those of one entry would drive each other out, and it would wait for ever.
+const MAX_KEYS_OF_ENTRY: usize = 1000;
 /// Name of the property that says how the payload of a row is encrypted.
 pub const CONTEXT_PROPERTY: &[u8] = b"__encryption";
 
@@ -95,6 +97,12 @@ fn lossy(bytes: &[u8]) -> String {
 
 /// The wrapped data keys of an entry.
 pub fn wrapped_keys(metadata: &MessageMetadata<'_>) -> Result<Vec<WrappedKey>> {
+    let count = metadata.encryption_keys.len();
+    if count > MAX_KEYS_OF_ENTRY {
+        return Err(KernelError::corrupt(format!(
+            "expected an entry with at most {MAX_KEYS_OF_ENTRY} encryption keys, got {count}"
+        )));
+    }
     metadata.encryption_keys.iter().map(|bytes| WrappedKey::parse(bytes)).collect()
 }
 
@@ -127,7 +135,7 @@ impl DataKey {
 pub enum Decrypted {
     /// The payload, still compressed.
     Clear(Vec<u8>),
-    /// None of these has been unwrapped or refused yet.
+    /// None of those that are known fits, and these have not been unwrapped or refused yet.
     Unknown(Vec<WrappedKey>),
     /// It cannot be decrypted, and why.
     Sealed(String),
@@ -167,10 +175,10 @@ impl Keyring {
             return Ok(Decrypted::Sealed(format!("its nonce has {length} bytes, expected {NONCE_BYTES}")));
         };
         let mut reasons: Vec<String> = Vec::new();
-        let mut unknown = false;
+        let mut unknown = Vec::new();
         for key in &wrapped {
             match self.keys.get(&key.wrapped) {
-                None => unknown = true,
+                None => unknown.push(key.clone()),
                 Some(Err(why)) => reasons.push(why.clone()),
                 Some(Ok(data_key)) => match data_key.decrypt(nonce, payload) {
                     Some(clear) => return Ok(Decrypted::Clear(clear)),
@@ -182,11 +190,11 @@ impl Keyring {
                 },
             }
         }
-        Ok(if unknown {
-            Decrypted::Unknown(wrapped)
-        } else {
+        Ok(if unknown.is_empty() {
             reasons.dedup();
             Decrypted::Sealed(reasons.join("; "))
+        } else {
+            Decrypted::Unknown(unknown)
         })
     }
 }

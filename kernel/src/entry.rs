@@ -6,6 +6,7 @@
 
 use crate::error::{KernelError, MessageRef, Result};
 use crate::metadata::MessageMetadata;
+use crate::select::Range;
 use crate::wire::split_u32;
 
 const BROKER_METADATA_MAGIC: [u8; 2] = [0x0e, 0x02];
@@ -108,11 +109,12 @@ impl EntryBatch {
         self.entries.iter().map(count).fold(0, usize::saturating_add)
     }
 
-    /// Distinct schema versions in order of first sight; empty bytes stand for none. Verifies checksums.
-    /// Markers have none.
-    pub fn schema_versions(&mut self) -> Result<Vec<Vec<u8>>> {
+    /// Distinct schema versions of the entries that may have messages in `range`, in order of first sight;
+    /// empty bytes stand for none. Verifies the checksums of those entries. Markers have none.
+    pub fn schema_versions(&mut self, range: &Range) -> Result<Vec<Vec<u8>>> {
         let mut versions: Vec<Vec<u8>> = Vec::new();
-        for entry in &mut self.entries {
+        // What lies outside is not read: it may be damaged, or of a version that the reader cannot resolve.
+        for entry in self.entries.iter_mut().filter(|e| range.touches(e.ledger, e.entry, i32::MAX)) {
             entry.verify()?;
             let metadata = entry.parts()?.metadata;
             let version = metadata.schema_version.unwrap_or_default();

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Bytes of a message: some repeat the value that does not fit, which may be megabytes.
+const MAX_MESSAGE: usize = 2000;
+
 /// Who has to act on an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -71,7 +74,12 @@ pub struct KernelError {
 impl KernelError {
     /// An error that is not about one message.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), at: None, row: None }
+        let mut message = message.into();
+        if message.len() > MAX_MESSAGE {
+            message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+            message.push_str("...");
+        }
+        Self { kind, message, at: None, row: None }
     }
 
     /// Damaged bytes.

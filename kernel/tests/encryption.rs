@@ -294,3 +294,32 @@ fn the_next_range_begins_without_keys() {
     decoder.rewind(3, Range::default()).unwrap();
     assert_eq!(decoder.discarded(), 0);
 }
+
+#[test]
+fn a_key_that_does_not_fit_is_not_asked_for_again() {
+    // As Python does: one key is unwrapped at a time, and the entry is tried again.
+    let mut decoder = decoder(OnFailure::Fail, "string");
+    decoder.push(&mut entries(&[sealed_batch(&["a", "b", "c"], 1)]));
+    let mut asked = Vec::new();
+    let error = loop {
+        match decoder.next_batch(true) {
+            Err(error) => break error,
+            Ok(batch) => assert!(batch.is_none()),
+        }
+        let key = decoder.wanted_data_keys().first().cloned().expect("an answer or a wanted key");
+        asked.push(key.name.clone());
+        assert!(asked.len() <= 3, "asked for {asked:?}");
+        decoder.add_data_key(&key.wrapped, &[1; 32]);
+    };
+    assert_eq!(asked, ["a", "b", "c"]);
+    assert!(error.message.contains("does not authenticate"), "{error}");
+}
+
+#[test]
+fn an_entry_of_countless_keys_is_corrupt() {
+    let names: Vec<String> = (0..1001).map(|i| i.to_string()).collect();
+    let data = [sealed_batch(&names.iter().map(String::as_str).collect::<Vec<_>>(), 1)];
+    let error = decode(&mut decoder(OnFailure::Discard, "string"), &data, no_key).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Corrupt);
+    assert!(error.message.contains("at most 1000 encryption keys, got 1001"), "{error}");
+}

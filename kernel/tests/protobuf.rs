@@ -273,9 +273,7 @@ fn versions_by_the_rules_of_protobuf() {
     ] {
         let error = reads(id, to).expect_err(got);
         assert_eq!(error.kind, ErrorKind::Schema);
-        let expected = format!(
-            "field id (number 1): expected int32 as in schema version 3, which the query reads by, got {got}"
-        );
+        let expected = format!("field id (number 1): expected int32 as in schema version 3, got {got}");
         assert_eq!(error.message, expected);
     }
     let nested = reads(

@@ -19,8 +19,8 @@ def read_descriptor_file(options: ReadOptions | WriteOptions) -> DescriptorFile 
         return None
     try:
         return DescriptorFile(Path(path).read_bytes(), message, path)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise OptionError(
             f"option 'protobufDescriptorFile': expected a file that the driver can read, got {path!r} "
-            f"({error.strerror}); give the path of what protoc --descriptor_set_out wrote"
+            f"({error}); give the path of what protoc --descriptor_set_out wrote"
         ) from None

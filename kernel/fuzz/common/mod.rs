@@ -9,10 +9,12 @@ mod record;
 use std::sync::Arc;
 
 use _kernel::decode::{BadRows, Decoder, DecoderOptions, IntakeOptions};
+use _kernel::document::AvroType;
 use _kernel::encode::{Encoder, EncoderOptions, Producer};
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::{ErrorKind, Result};
 use _kernel::payload_schema::{Pair, PayloadSchema};
+use _kernel::protobuf::Plan;
 use _kernel::select::Range;
 use _kernel::wire::{put_bytes, put_number};
 use arrow_array::{Array, RecordBatch};
@@ -70,6 +72,15 @@ impl Kind {
     /// The message of tests/java/Everything.java, by the plan that Python makes of its descriptor.
     pub fn protobuf() -> Self {
         Self::described("protobuf", EVERYTHING, everything())
+    }
+
+    /// As `key_value`, but the key is the message's key.
+    pub fn separated() -> Self {
+        let mut kind = Self::key_value();
+        if let Some(pair) = &mut kind.value.pair {
+            pair.separated = true;
+        }
+        kind
     }
 
     /// An Avro record as the key and a string as the value, both in the payload.
@@ -187,6 +198,75 @@ pub fn entry(kind: &Kind, bytes: &[u8]) {
     let _ = run(&mut kind.decoder(true, None), bytes.to_vec());
 }
 
+/// Decode a message with a key; what comes out is valid Arrow.
+pub fn keyed_entry(kind: &Kind, key: &[u8], is_base64: bool, payload: &[u8]) {
+    let mut metadata = required_metadata();
+    put_bytes(&mut metadata, 6, key);
+    put_number(&mut metadata, 17, u64::from(is_base64));
+    let _ = run(&mut kind.decoder(true, None), stored(&metadata, payload));
+}
+
+/// Let `document` describe what a reader reads, and decode a few payloads by it.
+pub fn by_document(value_type: &str, document: &str) {
+    let Some(columns) = columns_of(value_type, document) else { return };
+    let schema = Arc::new(Schema::new(columns));
+    let value = PayloadSchema {
+        value_schema: Some(schema.clone()),
+        document: Some(document.to_owned()),
+        ..PayloadSchema::of_type(value_type)
+    };
+    let options = DecoderOptions {
+        output_schema: schema,
+        topic: "persistent://public/default/t".to_owned(),
+        partition: -1,
+        value: value.clone(),
+        batch_rows: 10,
+        range: Range::default(),
+        intake: IntakeOptions::default(),
+        bad_rows: BadRows::Null,
+        corrupt_column: None,
+    };
+    let Ok(mut decoder) = Decoder::new(options) else { return };
+    if decoder.add_writer_schema(b"", &value).is_err() {
+        return;
+    }
+    for payload in [&b""[..], b"{}", &[0; 64], &[2; 64], document.as_bytes()] {
+        let _ = run(&mut decoder, stored(&required_metadata(), payload));
+    }
+}
+
+/// Few enough for the time that an input has.
+const MOST_COLUMNS: usize = 100;
+
+fn columns_of(value_type: &str, document: &str) -> Option<Vec<Field>> {
+    let columns: Vec<Field> = if value_type == "protobuf" {
+        let plan = Plan::parse(document).ok()?;
+        let column = |field: &_| Some(Field::new("", plan.arrow_type(field).ok()?, true));
+        let fields = plan.root().ok()?.fields.iter();
+        fields.map(|field| Some(column(field)?.with_name(&field.name))).collect::<Option<_>>()?
+    } else {
+        let kind = AvroType::parse(document).ok()?;
+        let fields = kind.fields().ok()?.iter();
+        fields.map(|field| Field::new(&field.name, field.kind.physical(), true)).collect()
+    };
+    (columns.len() <= MOST_COLUMNS).then_some(columns)
+}
+
+/// Let `document` describe what messages were written with, and decode a few of them.
+pub fn by_writer(kind: &Kind, document: &str) {
+    let mut decoder = kind.decoder(false, Some(b""));
+    let version = b"another";
+    let written = PayloadSchema { document: Some(document.to_owned()), ..kind.value.clone() };
+    if decoder.add_writer_schema(version, &written).is_err() {
+        return;
+    }
+    for payload in [&b""[..], &[0; 64], &[2; 64], document.as_bytes()] {
+        if run(&mut decoder, message(version, payload)).is_err() {
+            return;
+        }
+    }
+}
+
 /// Decode `bytes` as the payload of a message of `version`; what decodes must come back the same when it is
 /// written and read again.
 pub fn payload(kind: &Kind, version: &[u8], bytes: &[u8]) {
@@ -225,15 +305,24 @@ fn run(decoder: &mut Decoder, bytes: Vec<u8>) -> Result<Vec<RecordBatch>> {
 
 /// An entry of one message, without a checksum.
 fn message(version: &[u8], payload: &[u8]) -> Vec<u8> {
+    let mut metadata = required_metadata();
+    if !version.is_empty() {
+        put_bytes(&mut metadata, 16, version);
+    }
+    stored(&metadata, payload)
+}
+
+fn required_metadata() -> Vec<u8> {
     let mut metadata = Vec::new();
     put_bytes(&mut metadata, 1, b"producer");
     put_number(&mut metadata, 2, 41);
     put_number(&mut metadata, 3, 1_700_000_000_123);
-    if !version.is_empty() {
-        put_bytes(&mut metadata, 16, version);
-    }
+    metadata
+}
+
+fn stored(metadata: &[u8], payload: &[u8]) -> Vec<u8> {
     let mut entry = (metadata.len() as u32).to_be_bytes().to_vec();
-    entry.extend_from_slice(&metadata);
+    entry.extend_from_slice(metadata);
     entry.extend_from_slice(payload);
     entry
 }

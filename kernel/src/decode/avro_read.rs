@@ -271,7 +271,7 @@ fn skip_blocks<'a>(cursor: &mut Cursor<'a>, mut item: impl FnMut(&mut Cursor<'a>
 }
 
 fn rescaled(value: i64, rescale: &Rescale) -> Read<i64> {
-    let scaled = value.checked_mul(rescale.multiply).map(|v| v / rescale.divide.max(1));
+    let scaled = value.checked_mul(rescale.multiply).map(|v| v.div_euclid(rescale.divide.max(1)));
     scaled.map_or_else(|| fault(format!("expected a time that fits the reader's unit, got {value}")), Ok)
 }
 

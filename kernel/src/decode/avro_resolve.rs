@@ -5,9 +5,8 @@
 //! read is an error only for the values in it. Beyond it: times and decimals of another unit or scale are
 //! converted rather than read as bare numbers, and a nullable field that a writer lacks needs no default.
 
-use arrow_schema::TimeUnit;
-
 use super::avro_default::encode_default;
+use crate::conform::per_second;
 use crate::document::{AvroField, AvroType, EnumType, FixedType, Meaning, RecordType};
 
 /// How bytes of the writer become a value of the reader.
@@ -56,7 +55,7 @@ pub enum Plan {
 pub struct Rescale {
     /// Factor.
     pub multiply: i64,
-    /// Divisor; what is lost is cut.
+    /// Divisor; what is lost is cut, towards the past.
     pub divide: i64,
 }
 
@@ -302,15 +301,6 @@ fn whole(plan: Plan, from: Meaning, to: Meaning) -> Option<Plan> {
         std::cmp::Ordering::Less => Plan::Rescaled(Rescale { multiply: wanted / own, divide: 1 }),
         std::cmp::Ordering::Greater => Plan::Rescaled(Rescale { multiply: 1, divide: own / wanted }),
     })
-}
-
-fn per_second(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-    }
 }
 
 fn mismatch(writer: &AvroType, reader: &AvroType) -> Box<Mismatch> {

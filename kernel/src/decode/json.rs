@@ -18,6 +18,10 @@ use crate::conform::{conform, conform_type};
 use crate::document::AvroType;
 use crate::error::{KernelError, Result};
 
+/// Objects and arrays inside each other. The decoder takes any number, but what it says of a value that does not
+/// fit shows all of it, and calls itself for each level: deep values would overflow the stack.
+const MAX_DEPTH: usize = 8192;
+
 /// The value columns of JSON messages under construction.
 pub struct JsonValues {
     decoder: TapeDecoder,
@@ -107,6 +111,11 @@ fn decode_one(decoder: &mut TapeDecoder, payload: &[u8]) -> Result<()> {
     if payload.trim_ascii_start().first() != Some(&b'{') {
         return Err(KernelError::payload("expected one JSON object, got something else"));
     }
+    if payload.len() > 2 * MAX_DEPTH && depth(payload) > MAX_DEPTH {
+        return Err(KernelError::payload(format!(
+            "expected at most {MAX_DEPTH} objects and arrays inside each other, got more"
+        )));
+    }
     let before = decoder.len();
     let used = decoder.decode(payload).map_err(|e| KernelError::payload(format!("not JSON: {e}")))?;
     if decoder.has_partial_record() {
@@ -116,4 +125,24 @@ fn decode_one(decoder: &mut TapeDecoder, payload: &[u8]) -> Result<()> {
         return Err(KernelError::payload("expected exactly one JSON object, got more behind it"));
     }
     Ok(())
+}
+
+/// How many objects and arrays lie inside each other at most.
+fn depth(payload: &[u8]) -> usize {
+    let (mut open, mut most, mut in_text, mut escaped) = (0usize, 0, false, false);
+    for byte in payload {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'{' | b'[' => {
+                open += 1;
+                most = most.max(open);
+            }
+            b'}' | b']' => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    most
 }

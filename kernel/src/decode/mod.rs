@@ -167,12 +167,13 @@ impl Decoder {
         Ok(())
     }
 
-    /// Versions in `entries` that `add_writer_schema` must be called with before `push`.
+    /// Versions in `entries` that `add_writer_schema` must be called with before `push`; what lies outside the
+    /// range needs none.
     pub fn unknown_versions(&self, entries: &mut EntryBatch) -> Result<Vec<Vec<u8>>> {
         if !self.values.needs_versions() {
             return Ok(Vec::new());
         }
-        let mut versions = entries.schema_versions()?;
+        let mut versions = entries.schema_versions(&self.range)?;
         versions.retain(|version| !self.values.knows(version));
         Ok(versions)
     }

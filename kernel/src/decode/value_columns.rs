@@ -193,7 +193,7 @@ impl ValueColumns {
         let finished = self.salvage(at)?;
         self.kept.clear();
         self.broken = false;
-        self.values = self.fresh(self.batch_rows, |_| true)?;
+        self.values = self.fresh()?;
         Ok(finished)
     }
 
@@ -258,11 +258,19 @@ impl ValueColumns {
         end: usize,
         at: &[MessageRef],
     ) -> std::result::Result<Vec<ArrayRef>, Fault> {
-        let whole = |error| Fault { row: None, error };
-        let used = |version: &[u8]| (start..end).any(|row| self.kept.version(row) == version);
-        let mut values = self.fresh(end - start, used).map_err(whole)?;
+        let mut values = Values::new(&self.schema, self.fields.clone(), end - start)
+            .map_err(|error| Fault { row: None, error })?;
         for row in start..end {
-            append(&mut values, &self.versions, self.kept.payload(row), self.kept.version(row))
+            let version = self.kept.version(row);
+            // Versions are learnt when they are met: most pieces of a bad batch end at their first row.
+            let learnt = match self.versions.get(version) {
+                Some(Version::Known(written)) if !values.knows(version) => {
+                    values.add_version(version, written)
+                }
+                _ => Ok(()),
+            };
+            learnt
+                .and_then(|()| append(&mut values, &self.versions, self.kept.payload(row), version))
                 .map_err(|error| Fault { row: Some(row), error })?;
         }
         let messages = at.get(start..end).unwrap_or_default();
@@ -272,13 +280,11 @@ impl ValueColumns {
         })
     }
 
-    /// A decoder like the present one, with the versions that are `wanted`.
-    fn fresh(&self, batch_rows: usize, wanted: impl Fn(&[u8]) -> bool) -> Result<Values> {
-        let mut values = Values::new(&self.schema, self.fields.clone(), batch_rows)?;
+    /// A decoder like the present one.
+    fn fresh(&self) -> Result<Values> {
+        let mut values = Values::new(&self.schema, self.fields.clone(), self.batch_rows)?;
         for (version, known) in &self.versions {
-            if let Version::Known(written) = known
-                && wanted(version)
-            {
+            if let Version::Known(written) = known {
                 values.add_version(version, written)?;
             }
         }

@@ -5,6 +5,7 @@ use pyo3::types::PyBytes;
 
 use crate::entry::{self, Entry};
 use crate::frame;
+use crate::select::Range;
 
 /// See `_kernel.pyi`.
 #[pyclass(module = "pyspark_pulsar._kernel")]
@@ -47,7 +48,7 @@ impl EntryBatch {
     }
 
     fn schema_versions<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let versions = py.detach(|| self.0.schema_versions())?;
+        let versions = py.detach(|| self.0.schema_versions(&Range::default()))?;
         Ok(versions.iter().map(|version| PyBytes::new(py, version)).collect())
     }
 }

@@ -78,9 +78,9 @@ def _load(name: str, path: str) -> RSAPrivateKey:
         ) from None
     try:
         text = Path(path).read_bytes()
-    except OSError as fault:
+    except (OSError, ValueError) as fault:
         raise OptionError(
-            f"{where}: expected a private key at {path} on the executor, got {fault.strerror}"
+            f"{where}: expected a private key at {path!r} on the executor, got none ({fault})"
         ) from None
     try:
         key = load_pem_private_key(text, password=None)

@@ -74,7 +74,7 @@ def _parse_json(key: str, text: str, symbols: tuple[str, ...]) -> dict[TopicPart
     )
     try:
         document = json.loads(text)
-    except json.JSONDecodeError as fault:
+    except (ValueError, RecursionError) as fault:
         raise OptionError(f"{expected}; got {text!r} ({fault})") from None
     if not isinstance(document, dict) or not all(isinstance(value, str) for value in document.values()):
         raise OptionError(f"{expected}; got {text!r}")

@@ -46,6 +46,12 @@ _LOGICAL: Final = {
     ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
 }
 
+# Arrow hands over at most 64 levels, and a key-value pair puts two more around these. Names that refer to each
+# other many times over grow without end long before a table of them is of use.
+_MAX_LEVELS: Final = 60
+_MAX_TYPES: Final = 20_000
+
+_TOO_LARGE: Final = "read the topic as bytes, or register a smaller schema"
 _SUPPORTED: Final = "supported are primitives, enum, fixed, array, map, record, and unions of these"
 
 
@@ -55,14 +61,18 @@ def record_schema(document: str, *, where: str) -> pa.Schema:
     `where` names the origin in errors, such as "topic persistent://t/n/x". Lists name their items
     `element`, maps `key` and `value`, as Spark does. Raises SchemaError naming the field's path.
     """
-    node = _parse(document, where)
     scope = _Scope(where=where)
-    if not isinstance(node, dict) or node.get("type") not in ("record", "error"):
+    try:
+        node = _parse(document, where)
+        if not isinstance(node, dict) or node.get("type") not in ("record", "error"):
+            raise scope.refuse(
+                "a record at the top of its Avro document", _describe(node), "register a record schema"
+            )
+        return pa.schema(list(_named(node, scope)))
+    except (RecursionError, UnicodeEncodeError) as error:
         raise scope.refuse(
-            "a record at the top of its Avro document", _describe(node), "register a record schema"
-        )
-    found = _named(node, scope)
-    return pa.schema(list(found))
+            "an Avro schema of Unicode names and of finite depth", str(error), "register a valid Avro schema"
+        ) from None
 
 
 def field_defaults(document: str, *, where: str) -> dict[str, object]:
@@ -82,21 +92,52 @@ def map_of(item: pa.DataType, *, nullable: bool) -> pa.DataType:
 
 
 @dataclass(frozen=True)
+class _Named:
+    """A type that others may refer to: what it is, how many types it unfolds to, and the levels below it."""
+
+    kind: pa.DataType
+    types: int
+    height: int
+
+
+@dataclass
+class _Tally:
+    """What a document has unfolded to so far."""
+
+    types: int = 0
+    deepest: int = 0
+
+
+@dataclass(frozen=True)
 class _Scope:
     """Where the walk stands: the field's path, the enclosing namespace, and the names met so far.
 
-    `known` and `unfinished` are shared by all scopes of one document, since Avro names are global in it.
+    `known`, `unfinished` and `tally` are shared by all scopes of one document, since Avro names are global in it.
+    `level` counts the Arrow types around.
     """
 
     where: str
     path: str = ""
     namespace: str = ""
-    known: dict[str, pa.DataType] = field(default_factory=dict)
+    level: int = 0
+    known: dict[str, _Named] = field(default_factory=dict)
     unfinished: set[str] = field(default_factory=set)
+    tally: _Tally = field(default_factory=_Tally)
 
-    def below(self, step: str) -> _Scope:
-        dot = "." if self.path and not step.startswith(("[", "{")) else ""
-        return replace(self, path=f"{self.path}{dot}{step}")
+    def below(self, step: str, *, levels: int = 1) -> _Scope:
+        dot = "." if self.path and step and not step.startswith(("[", "{")) else ""
+        found = replace(self, path=f"{self.path}{dot}{step}", level=self.level + levels)
+        found.count(1, 0)
+        return found
+
+    def count(self, types: int, height: int) -> None:
+        """Add so many types that reach `height` levels below this place."""
+        self.tally.types += types
+        self.tally.deepest = max(self.tally.deepest, self.level + height)
+        if self.tally.deepest > _MAX_LEVELS:
+            raise self.refuse(f"at most {_MAX_LEVELS} types inside each other", "more", _TOO_LARGE)
+        if self.tally.types > _MAX_TYPES:
+            raise self.refuse(f"at most {_MAX_TYPES} types with those they refer to", "more", _TOO_LARGE)
 
     def refuse(self, expected: str, got: str, advice: str) -> SchemaError:
         place = f"{self.where}, field {self.path}" if self.path else self.where
@@ -112,7 +153,7 @@ class _Scope:
 def _parse(document: str, where: str) -> Any:
     try:
         return json.loads(document)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise SchemaError(
             f"{where}: expected an Avro schema as JSON, got {document[:80]!r} ({error}); "
             "register the schema again"
@@ -157,7 +198,7 @@ def _union(branches: list[object], scope: _Scope) -> tuple[pa.DataType, bool]:
     if len(others) == 1:
         found, inner = _type_of(others[0], scope)
         return found, nullable or inner
-    members = [_type_of(branch, scope)[0] for branch in others]
+    members = [_type_of(branch, scope.below(""))[0] for branch in others]
     return pa.struct([pa.field(f"member{index}", kind) for index, kind in enumerate(members)]), nullable
 
 
@@ -184,7 +225,9 @@ def _reference(name: str, scope: _Scope) -> pa.DataType:
         if candidate in scope.unfinished:
             raise scope.refuse("a type of finite depth", f"{candidate}, which contains itself", _SUPPORTED)
         if candidate in scope.known:
-            return scope.known[candidate]
+            found = scope.known[candidate]
+            scope.count(found.types, found.height)
+            return found.kind
     raise scope.refuse("an Avro type or a name defined before it", name, _SUPPORTED)
 
 
@@ -199,7 +242,7 @@ def _complex(node: Mapping[str, Any], kind: object, scope: _Scope) -> pa.DataTyp
             )
         return list_of(item, nullable=nullable)
     if kind == "map":
-        item, nullable = _type_of(node.get("values"), scope.below("{}"))
+        item, nullable = _type_of(node.get("values"), scope.below("{}", levels=2))
         return map_of(item, nullable=nullable)
     if kind == "bytes" and node.get("logicalType") == "decimal":
         return _decimal(node, scope)
@@ -229,6 +272,8 @@ def _named(node: Mapping[str, Any], scope: _Scope) -> pa.DataType:
     full = scope.full_name(name, node.get("namespace"))
     if full in scope.known or full in scope.unfinished:
         raise scope.refuse("each Avro name defined once", f"{full} twice", "rename one of the two")
+    tally = scope.tally
+    types, around, tally.deepest = tally.types, tally.deepest, scope.level
     if node["type"] == "enum":
         found = pa.string()
     elif node["type"] == "fixed":
@@ -237,7 +282,8 @@ def _named(node: Mapping[str, Any], scope: _Scope) -> pa.DataType:
         scope.unfinished.add(full)
         found = _record(node, replace(scope, namespace=full.rpartition(".")[0]))
         scope.unfinished.discard(full)
-    scope.known[full] = found
+    scope.known[full] = _Named(found, tally.types - types + 1, tally.deepest - scope.level)
+    tally.deepest = max(tally.deepest, around)
     return found
 
 

@@ -88,7 +88,7 @@ def _side(name: str, data: bytes, properties: dict[str, str], where: str) -> Sch
     text = properties.get(f"{name}.schema.properties") or "{}"
     try:
         own = {str(key): str(value) for key, value in json.loads(text).items()}
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         raise SchemaError(
             f"{where}, {name}: expected properties as a JSON object, got {text[:80]!r}; {_ADVICE}"
         ) from None

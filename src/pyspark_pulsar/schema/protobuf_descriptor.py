@@ -54,7 +54,7 @@ def native_descriptor(document: str, *, where: str) -> Descriptor:
         data = json.loads(document)
         files = base64.b64decode(data["fileDescriptorSet"], validate=True)
         return load_descriptor(files, str(data["rootMessageTypeName"]), where=where)
-    except (ValueError, KeyError, TypeError, binascii.Error) as error:
+    except (ValueError, KeyError, TypeError, binascii.Error, RecursionError) as error:
         raise SchemaError(
             f"{where}: expected JSON with fileDescriptorSet in base64 and rootMessageTypeName, got something "
             f"else ({error!r}); register the schema again with a Pulsar client"

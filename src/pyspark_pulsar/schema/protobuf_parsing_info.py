@@ -38,7 +38,7 @@ def parsing_info_plan(info: SchemaInfo, *, where: str) -> ProtobufPlan:
         defaults = {field["name"]: field.get("default") for field in avro["fields"]}
         fields = tuple(_field(each, defaults) for each in _listed(text))
         return ProtobufPlan((PlanMessage(str(avro.get("name", info.name)), fields),))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SchemaError(
             f"{where}: expected {PARSING_INFO} to be a list of fields with number, name, type and label beside an "
             f"Avro record of them, got something else ({error!r}); give the options protobufDescriptorFile and "

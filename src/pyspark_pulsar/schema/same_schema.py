@@ -31,10 +31,9 @@ def identity(info: SchemaInfo | None) -> Identity:
         sides = pair and [pair.separated, identity(pair.key), identity(pair.value)]
         return (info.type.name, json.dumps(sides or info.document.hex()))
     try:
-        document = json.loads(info.document)
-    except ValueError:
+        return (info.type.name, json.dumps(_without_docs(json.loads(info.document)), sort_keys=True))
+    except (ValueError, RecursionError):
         return (info.type.name, info.document.hex())
-    return (info.type.name, json.dumps(_without_docs(document), sort_keys=True))
 
 
 def only_schema(schemas: Mapping[TopicName, SchemaInfo | None]) -> SchemaInfo | None:
@@ -71,7 +70,7 @@ def schema_text(info: SchemaInfo | None) -> str:
         return f"{info.type.name}, {how}, of {schema_text(pair.key)} and {schema_text(pair.value)}"
     try:
         document = json.loads(info.document) if info.document else None
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or not isinstance(document.get("fields"), list):
         return info.type.name

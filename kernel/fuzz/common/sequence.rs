@@ -1,0 +1,159 @@
+//! A topic of chunks, batches and encrypted entries in any order, written by a script of four bytes an entry, and
+//! what must hold for it: two reads that share it between them give the rows of one read.
+
+use std::sync::Arc;
+
+use _kernel::decode::{BadRows, Decoder, DecoderOptions, IntakeOptions};
+use _kernel::encryption::OnFailure;
+use _kernel::entry::{Entry, EntryBatch};
+use _kernel::error::Result;
+use _kernel::payload_schema::PayloadSchema;
+use _kernel::select::{Position, Range};
+use _kernel::wire::{put_bytes, put_number};
+use aes_gcm::aead::{Aead, KeyInit};
+use aes_gcm::{Aes128Gcm, Nonce};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_schema::{DataType, Field, Schema};
+
+const KEY: [u8; 16] = [7; 16];
+const NONCE: [u8; 12] = [9; 12];
+const MOST_ENTRIES: usize = 64;
+
+/// Entry, batch index and value.
+type Row = (i64, i32, Vec<u8>);
+
+/// The entries that `script` writes, entry `i` at position `i` of ledger 7.
+pub fn topic(script: &[u8]) -> Vec<Vec<u8>> {
+    script.as_chunks::<4>().0.iter().take(MOST_ENTRIES).map(|step| entry(*step)).collect()
+}
+
+/// A batch where the first byte has no bit of a chunk, else a chunk of one of four messages.
+fn entry([what, number, key, fill]: [u8; 4]) -> Vec<u8> {
+    let mut metadata = Vec::new();
+    put_bytes(&mut metadata, 1, &[b'p', what >> 7]);
+    put_number(&mut metadata, 2, 41);
+    put_number(&mut metadata, 3, 1_700_000_000_123);
+    let mut payload = vec![fill; usize::from(fill % 5)];
+    if what & 3 == 0 {
+        let count = 1 + usize::from(number % 3);
+        put_number(&mut metadata, 11, count as u64);
+        payload = [0, 0, 0, 2, 0x18, 1, fill].repeat(count);
+    } else {
+        let uuid = what >> 2 & 3;
+        // Now and then a chunk that contradicts the others of its message.
+        let chunks = if what & 0x40 == 0 { 2 + u64::from(uuid) % 2 } else { u64::from(number >> 4) };
+        put_bytes(&mut metadata, 26, &[b'a' + uuid]);
+        put_number(&mut metadata, 27, chunks);
+        put_number(&mut metadata, 28, if what & 0x20 == 0 { 64 } else { u64::from(number) });
+        put_number(&mut metadata, 29, u64::from(number & 3));
+    }
+    // One key that is known, one that is not, or both, in any order; a payload may be sealed with another.
+    for name in [key & 3, key >> 2 & 3] {
+        if name != 0 {
+            let mut wrapped = Vec::new();
+            put_bytes(&mut wrapped, 1, &[b'k', name]);
+            put_bytes(&mut wrapped, 2, &[name]);
+            put_bytes(&mut metadata, 13, &wrapped);
+            put_bytes(&mut metadata, 15, &NONCE);
+        }
+    }
+    if key & 15 != 0 {
+        let data_key = if key & 0x80 == 0 { KEY } else { [1; 16] };
+        let sealer = Aes128Gcm::new_from_slice(&data_key).expect("a key of 16 bytes");
+        payload = sealer.encrypt(&Nonce::from(NONCE), payload.as_slice()).expect("a short payload");
+    }
+    let mut bytes = (metadata.len() as u32).to_be_bytes().to_vec();
+    bytes.extend_from_slice(&metadata);
+    bytes.extend_from_slice(&payload);
+    bytes
+}
+
+/// How a topic is read.
+#[derive(Debug, Clone, Copy)]
+pub struct Reading {
+    /// As in [`IntakeOptions`].
+    pub max_open_chunked: usize,
+    /// As in [`IntakeOptions`].
+    pub on_crypto_failure: OnFailure,
+    /// Rows of a batch.
+    pub batch_rows: usize,
+}
+
+impl Reading {
+    fn decoder(self, range: Range) -> Decoder {
+        let id = [("ledger", DataType::Int64), ("entry", DataType::Int64)];
+        let id = id.into_iter().chain([("batchIndex", DataType::Int32), ("partition", DataType::Int32)]);
+        let id = DataType::Struct(id.map(|(name, kind)| Field::new(name, kind, true)).collect());
+        let columns = vec![Field::new("value", DataType::Binary, true), Field::new("__messageId", id, true)];
+        Decoder::new(DecoderOptions {
+            output_schema: Arc::new(Schema::new(columns)),
+            topic: "persistent://public/default/t".to_owned(),
+            partition: -1,
+            value: PayloadSchema::of_type("bytes"),
+            batch_rows: self.batch_rows,
+            range,
+            intake: IntakeOptions {
+                max_open_chunked: self.max_open_chunked,
+                on_crypto_failure: self.on_crypto_failure,
+            },
+            bad_rows: BadRows::default(),
+            corrupt_column: None,
+        })
+        .expect("a decoder")
+    }
+
+    /// The rows of `topic` in the range, as a reader on an executor gets them.
+    pub fn rows(self, topic: &[Vec<u8>], start: Position, end: Position) -> Result<Vec<Row>> {
+        let mut decoder = self.decoder(Range { start: Some(start), end: Some(end) });
+        decoder.push(&mut some(topic, start.1 as usize, topic.len()));
+        let mut rows = Vec::new();
+        // Every entry asks for each of its keys and for its chunks once at most.
+        for _ in 0..=4 * topic.len() {
+            while let Some(batch) = decoder.next_batch(true)? {
+                let id = batch.column(1).as_struct();
+                let entries = id.column(1).as_primitive::<Int64Type>();
+                let indices = id.column(2).as_primitive::<Int32Type>();
+                let values = batch.column(0).as_binary::<i32>();
+                rows.extend(
+                    (0..batch.num_rows())
+                        .map(|row| (entries.value(row), indices.value(row), values.value(row).to_vec())),
+                );
+            }
+            if !supply(&mut decoder, topic)? {
+                return Ok(rows);
+            }
+        }
+        panic!("the decoder waits for ever");
+    }
+}
+
+/// Give the decoder what it waits for; false when it does not wait.
+fn supply(decoder: &mut Decoder, topic: &[Vec<u8>]) -> Result<bool> {
+    if let Some(key) = decoder.wanted_data_keys().first().cloned() {
+        match key.wrapped.as_slice() {
+            [1] => decoder.add_data_key(&key.wrapped, &KEY),
+            [2] => decoder.add_data_key(&key.wrapped, &[3; 16]),
+            _ => decoder.refuse_data_key(&key.wrapped, "it is not known"),
+        }
+        return Ok(true);
+    }
+    let Some(missing) = decoder.missing_chunks().cloned() else { return Ok(false) };
+    let mut from = missing.at.entry as usize;
+    while from > 0 {
+        from = from.saturating_sub(3);
+        if decoder.look_back(&mut some(topic, from, topic.len()), true)? {
+            break;
+        }
+    }
+    decoder.end_look_back();
+    Ok(true)
+}
+
+fn some(topic: &[Vec<u8>], start: usize, end: usize) -> EntryBatch {
+    let mut batch = EntryBatch::default();
+    for (i, data) in topic.iter().enumerate().take(end).skip(start) {
+        batch.push(Entry::new(7, i as i64, data.clone()));
+    }
+    batch
+}

@@ -1,0 +1,32 @@
+//! Chunks of several messages, batches and encrypted entries in any order. Three bytes say how they are read and
+//! where the topic is cut; two reads up to the cut and from it give the rows of one read.
+#![no_main]
+
+#[path = "../common/sequence.rs"]
+mod sequence;
+
+use _kernel::encryption::OnFailure;
+use libfuzzer_sys::fuzz_target;
+use sequence::{Reading, topic};
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&[how, cut, index], script)) = input.split_first_chunk::<3>() else { return };
+    let topic = topic(script);
+    let reading = Reading {
+        max_open_chunked: usize::from(how & 3),
+        on_crypto_failure: [OnFailure::Fail, OnFailure::Discard, OnFailure::Consume]
+            [usize::from(how >> 2) % 3],
+        batch_rows: 1 + usize::from(how >> 5),
+    };
+    let (first, last) = ((7, 0, 0), (7, topic.len() as i64, 0));
+    let cut = (7, i64::from(cut) % (topic.len() as i64 + 1), i32::from(index % 3));
+    let whole = reading.rows(&topic, first, last);
+    let parts = reading.rows(&topic, first, cut).and_then(|mut rows| {
+        rows.extend(reading.rows(&topic, cut, last)?);
+        Ok(rows)
+    });
+    match (whole, parts) {
+        (Ok(whole), Ok(parts)) => assert_eq!(whole, parts, "cut at {cut:?}"),
+        (Err(error), _) | (_, Err(error)) => assert!(!error.message.is_empty()),
+    }
+});

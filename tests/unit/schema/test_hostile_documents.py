@@ -1,0 +1,98 @@
+"""Registry documents that no honest client registers: each is a SchemaError, soon, and with little memory."""
+
+import struct
+from typing import Any
+
+import pytest
+
+from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.avro import record_schema
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.payload import payload_schema, written_schema
+from pyspark_pulsar.schema.read_schema import resolve_read_schema
+from pyspark_pulsar.schema.same_schema import identity, schema_text
+
+TEXTS = [
+    b"[" * 100_000,
+    b'{"type":"array","items":' * 100_000,
+    b'{"type":"record","name":"a","fields":[{"name":"x","type":' * 50_000,
+    b"[" * 900 + b"]" * 900,
+    b'{"type":' * 900 + b'"int"' + b"}" * 900,
+    b'{"type":"record","name":"T","fields":[{"name":"x","type":' + b'{"type":' * 900 + b'"int"' + b"}" * 902,
+    b"5",
+    b"\xff",
+    b"9" * 5000,
+    b'{"type":["record"]}',
+    b'{"type":"record","name":"T","fields":[{"name":"x"}]}',
+    b'{"type":"record","name":"T","fields":[{"name":"\\ud800","type":"int"}]}',
+]
+KINDS = (
+    SchemaType.AVRO,
+    SchemaType.JSON,
+    SchemaType.PROTOBUF_NATIVE,
+    SchemaType.PROTOBUF,
+    SchemaType.KEY_VALUE,
+)
+
+
+def hostile(kind: SchemaType, text: bytes) -> SchemaInfo:
+    shown = text.decode("latin-1")
+    if kind is SchemaType.KEY_VALUE:
+        properties = (("key.schema.properties", shown), ("key.schema.type", "AVRO"), ("value.schema.type", "JSON"))
+        return SchemaInfo("n", kind, 2 * (struct.pack(">i", len(text)) + text), properties)
+    return SchemaInfo("n", kind, text, (("__PARSING_INFO__", shown),))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_every_document_is_a_schema_or_a_schema_error(kind: SchemaType, text: bytes) -> None:
+    info = hostile(kind, text)
+    with pytest.raises(SchemaError):
+        payload_schema(info, topic="t")
+    with pytest.raises(SchemaError):
+        resolve_read_schema(info, topic="t")
+    try:
+        written_schema(info, topic="t")
+    except SchemaError:
+        pass
+    assert identity(info) == identity(info)
+    assert schema_text(info).startswith(kind.name)
+
+
+def unfolding(count: int, references: int) -> dict[str, Any]:
+    """Record `R<i>` holds `R<i-1>` so many times over."""
+    fields: list[dict[str, Any]] = []
+    kind: Any = "int"
+    for number in range(count):
+        inner = [{"name": f"m{member}", "type": kind} for member in range(references)]
+        fields.append(
+            {"name": f"f{number}", "type": {"type": "record", "name": f"R{number}", "fields": inner}}
+        )
+        kind = f"R{number}"
+    return {"type": "record", "name": "T", "fields": fields}
+
+
+def text_of(document: dict[str, Any]) -> str:
+    return SchemaInfo("n", SchemaType.AVRO, str(document).replace("'", '"').encode()).text
+
+
+def test_names_that_unfold_without_end() -> None:
+    assert len(record_schema(text_of(unfolding(8, 2)), where="t")) == 8
+    with pytest.raises(SchemaError, match=r"field f11\.\w+: expected at most 20000 types"):
+        record_schema(text_of(unfolding(60, 2)), where="t")
+
+
+def test_names_that_nest_without_end() -> None:
+    assert len(record_schema(text_of(unfolding(59, 1)), where="t")) == 59
+    with pytest.raises(SchemaError, match=r"field f59\.m0: expected at most 60 types inside each other"):
+        record_schema(text_of(unfolding(5000, 1)), where="t")
+
+
+@pytest.mark.parametrize(("kind", "step"), [("array", "items"), ("map", "values")])
+def test_lists_and_maps_that_nest_without_end(kind: str, step: str) -> None:
+    node: Any = "int"
+    for _ in range(100):
+        node = {"type": kind, step: node}
+    document = {"type": "record", "name": "T", "fields": [{"name": "x", "type": node}]}
+    with pytest.raises(SchemaError, match="expected at most 60 types inside each other"):
+        record_schema(text_of(document), where="t")
