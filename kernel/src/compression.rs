@@ -6,6 +6,7 @@
 use std::io::Read;
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use lz4_flex::block::{CompressError, CompressTable, compress_into_with_table, get_maximum_output_size};
 
 use crate::error::{ErrorKind, KernelError, Result};
 
@@ -152,17 +153,44 @@ fn zlib(data: &[u8], size: usize) -> Result<Vec<u8>> {
     }
 }
 
-/// Compress a payload.
-pub fn compress(codec: Codec, data: &[u8]) -> Result<Vec<u8>> {
-    let failed = |e: &dyn std::fmt::Display| {
-        KernelError::payload(format!("the payload cannot be compressed with {codec:?}: {e}"))
-    };
-    match codec {
-        Codec::None => Ok(data.to_vec()),
-        Codec::Lz4 => Ok(lz4_flex::block::compress(data)),
-        Codec::Zstd => zstd::bulk::compress(data, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(|e| failed(&e)),
-        Codec::Snappy => snap::raw::Encoder::new().compress_vec(data).map_err(|e| failed(&e)),
-        Codec::Zlib => deflate(data).map_err(|e| failed(&e)),
+/// Compresses payloads, with memory that it keeps from one to the next.
+pub struct Compressor {
+    codec: Codec,
+    table: CompressTable,
+    out: Vec<u8>,
+}
+
+impl Compressor {
+    /// For one codec.
+    pub fn new(codec: Codec) -> Self {
+        Self { codec, table: CompressTable::default(), out: Vec::new() }
+    }
+
+    /// Compress a payload.
+    pub fn compress<'a>(&'a mut self, data: &'a [u8]) -> Result<&'a [u8]> {
+        let codec = self.codec;
+        let failed = |e: &dyn std::fmt::Display| {
+            KernelError::payload(format!("the payload cannot be compressed with {codec:?}: {e}"))
+        };
+        self.out = match codec {
+            Codec::None => return Ok(data),
+            Codec::Lz4 => return self.lz4(data).map_err(|e| failed(&e)),
+            Codec::Zstd => {
+                zstd::bulk::compress(data, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(|e| failed(&e))?
+            }
+            Codec::Snappy => snap::raw::Encoder::new().compress_vec(data).map_err(|e| failed(&e))?,
+            Codec::Zlib => deflate(data).map_err(|e| failed(&e))?,
+        };
+        Ok(&self.out)
+    }
+
+    fn lz4(&mut self, data: &[u8]) -> std::result::Result<&[u8], CompressError> {
+        let most = get_maximum_output_size(data.len());
+        if self.out.len() < most {
+            self.out.resize(most, 0);
+        }
+        let written = compress_into_with_table(data, &mut self.out, &mut self.table)?;
+        Ok(self.out.get(..written).unwrap_or_default())
     }
 }
 

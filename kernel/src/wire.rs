@@ -108,11 +108,34 @@ impl<'a> Fields<'a> {
 /// Append a varint.
 #[inline]
 pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push((value as u8) | 0x80);
+    if value < 0x80 {
+        return out.push(value as u8);
+    }
+    // One check of the room for all of them, instead of one for each.
+    let mut bytes = [0; 10];
+    let mut used = 0;
+    for byte in &mut bytes {
+        used += 1;
+        if value < 0x80 {
+            *byte = value as u8;
+            break;
+        }
+        *byte = (value as u8) | 0x80;
         value >>= 7;
     }
-    out.push(value as u8);
+    out.extend_from_slice(bytes.get(..used).unwrap_or_default());
+}
+
+/// Bytes that [`put_bytes`] appends for a field below 16.
+#[inline]
+pub fn bytes_field_size(value: &[u8]) -> usize {
+    1 + varint_size(value.len() as u64) + value.len()
+}
+
+/// Bytes of a varint.
+#[inline]
+fn varint_size(value: u64) -> usize {
+    (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }
 
 /// Append a varint field.
