@@ -73,6 +73,11 @@ impl Codec {
 
 /// Decompress to exactly `size` bytes; anything else is an error.
 pub fn decompress(codec: Codec, data: &[u8], size: usize) -> Result<Vec<u8>> {
+    decompress_in(Vec::new(), codec, data, size)
+}
+
+/// As [`decompress`], in the memory of `spare` where the codec can use it; its content does not matter.
+pub fn decompress_in(spare: Vec<u8>, codec: Codec, data: &[u8], size: usize) -> Result<Vec<u8>> {
     // Java writes stub bytes for an empty payload that not every codec accepts.
     if size == 0 {
         return Ok(Vec::new());
@@ -85,7 +90,7 @@ pub fn decompress(codec: Codec, data: &[u8], size: usize) -> Result<Vec<u8>> {
     }
     let out = match codec {
         Codec::None => data.to_vec(),
-        Codec::Lz4 => lz4(data, size)?,
+        Codec::Lz4 => lz4(spare, data, size)?,
         Codec::Zlib => zlib(data, size)?,
         Codec::Zstd => zstd_frame(data, size)?,
         Codec::Snappy => snappy(data, size)?,
@@ -108,9 +113,14 @@ fn check_ratio(codec: Codec, data: &[u8], size: usize, ratio: usize) -> Result<(
     Ok(())
 }
 
-fn lz4(data: &[u8], size: usize) -> Result<Vec<u8>> {
+fn lz4(mut out: Vec<u8>, data: &[u8], size: usize) -> Result<Vec<u8>> {
     check_ratio(Codec::Lz4, data, size, 255)?;
-    let mut out = vec![0; size];
+    if out.capacity() < size {
+        // Zeroes of a new allocation are cheaper than those of a grown one.
+        out = vec![0; size];
+    } else {
+        out.resize(size, 0);
+    }
     let written = lz4_flex::block::decompress_into(data, &mut out).map_err(|e| damaged(Codec::Lz4, e))?;
     out.truncate(written);
     Ok(out)
