@@ -70,7 +70,7 @@ pub enum MetadataColumn {
     /// `__orderingKey`
     OrderingKey(BinaryBuilder),
     /// `__producerName`
-    ProducerName(StringBuilder),
+    ProducerName(Names),
     /// `__sequenceId`
     SequenceId(Vec<i64>),
     /// `__schemaVersion`
@@ -99,7 +99,7 @@ impl MetadataColumn {
                 )))
             }
             "__orderingKey" => Self::OrderingKey(BinaryBuilder::new()),
-            "__producerName" => Self::ProducerName(StringBuilder::new()),
+            "__producerName" => Self::ProducerName(Names::default()),
             "__sequenceId" => Self::SequenceId(Vec::new()),
             "__schemaVersion" => Self::SchemaVersion(Int64Builder::new()),
             "__messageSize" => Self::MessageSize(Vec::new()),
@@ -127,7 +127,7 @@ impl MetadataColumn {
                 b.append(true).map_err(|e| KernelError::corrupt(e.to_string()))?;
             }
             Self::OrderingKey(b) => b.append_option(row.ordering_key),
-            Self::ProducerName(b) => b.append_value(utf8(row.producer_name, "producer name")?),
+            Self::ProducerName(names) => names.append(row.producer_name)?,
             Self::SequenceId(v) => v.push(row.sequence_id as i64),
             Self::SchemaVersion(b) => {
                 b.append_option(row.schema_version.try_into().ok().map(i64::from_be_bytes));
@@ -146,7 +146,7 @@ impl MetadataColumn {
             Self::PublishTime(v) => return times(Arc::new(Int64Array::from(std::mem::take(v))), field),
             Self::EventTime(b) => return times(Arc::new(b.finish()), field),
             Self::Properties(b) => Arc::new(b.finish()),
-            Self::ProducerName(b) => Arc::new(b.finish()),
+            Self::ProducerName(names) => names.finish()?,
             Self::SequenceId(v) => Arc::new(Int64Array::from(std::mem::take(v))),
             Self::SchemaVersion(b) => Arc::new(b.finish()),
             Self::MessageSize(v) => Arc::new(Int32Array::from(std::mem::take(v))),
@@ -177,6 +177,38 @@ impl Same {
                 take(&self.longest, &first, None).map_err(|e| KernelError::schema(e.to_string()))?;
         }
         Ok(self.longest.slice(0, rows))
+    }
+}
+
+/// Texts of which many in a row are the same.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// Texts and how often they repeat.
+    runs: Vec<(String, usize)>,
+    /// The text of the last batch that had only one.
+    only: Option<(String, Same)>,
+}
+
+impl Names {
+    fn append(&mut self, name: &[u8]) -> Result<()> {
+        match self.runs.last_mut() {
+            Some((last, rows)) if last.as_bytes() == name => *rows += 1,
+            _ => self.runs.push((utf8(name, "producer name")?.to_owned(), 1)),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<ArrayRef> {
+        let runs = std::mem::take(&mut self.runs);
+        let [(name, rows)] = runs.as_slice() else {
+            let texts = runs.iter().flat_map(|(name, rows)| std::iter::repeat_n(name.as_str(), *rows));
+            return Ok(Arc::new(StringArray::from_iter_values(texts)));
+        };
+        let known = self.only.take().filter(|(known, _)| known == name);
+        let anew = || (name.clone(), Same::new(Arc::new(StringArray::from(vec![name.as_str()]))));
+        let (_, same) = self.only.insert(known.unwrap_or_else(anew));
+        same.rows = *rows;
+        same.finish()
     }
 }
 
