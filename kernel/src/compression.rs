@@ -6,6 +6,7 @@
 use std::io::Read;
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use lz4_flex::block::{CompressError, CompressTable, compress_into_with_table, get_maximum_output_size};
 
 use crate::error::{ErrorKind, KernelError, Result};
 
@@ -72,6 +73,11 @@ impl Codec {
 
 /// Decompress to exactly `size` bytes; anything else is an error.
 pub fn decompress(codec: Codec, data: &[u8], size: usize) -> Result<Vec<u8>> {
+    decompress_in(Vec::new(), codec, data, size)
+}
+
+/// As [`decompress`], in the memory of `spare` where the codec can use it; its content does not matter.
+pub fn decompress_in(spare: Vec<u8>, codec: Codec, data: &[u8], size: usize) -> Result<Vec<u8>> {
     // Java writes stub bytes for an empty payload that not every codec accepts.
     if size == 0 {
         return Ok(Vec::new());
@@ -84,7 +90,7 @@ pub fn decompress(codec: Codec, data: &[u8], size: usize) -> Result<Vec<u8>> {
     }
     let out = match codec {
         Codec::None => data.to_vec(),
-        Codec::Lz4 => lz4(data, size)?,
+        Codec::Lz4 => lz4(spare, data, size)?,
         Codec::Zlib => zlib(data, size)?,
         Codec::Zstd => zstd_frame(data, size)?,
         Codec::Snappy => snappy(data, size)?,
@@ -107,9 +113,14 @@ fn check_ratio(codec: Codec, data: &[u8], size: usize, ratio: usize) -> Result<(
     Ok(())
 }
 
-fn lz4(data: &[u8], size: usize) -> Result<Vec<u8>> {
+fn lz4(mut out: Vec<u8>, data: &[u8], size: usize) -> Result<Vec<u8>> {
     check_ratio(Codec::Lz4, data, size, 255)?;
-    let mut out = vec![0; size];
+    if out.capacity() < size {
+        // Zeroes of a new allocation are cheaper than those of a grown one.
+        out = vec![0; size];
+    } else {
+        out.resize(size, 0);
+    }
     let written = lz4_flex::block::decompress_into(data, &mut out).map_err(|e| damaged(Codec::Lz4, e))?;
     out.truncate(written);
     Ok(out)
@@ -152,17 +163,44 @@ fn zlib(data: &[u8], size: usize) -> Result<Vec<u8>> {
     }
 }
 
-/// Compress a payload.
-pub fn compress(codec: Codec, data: &[u8]) -> Result<Vec<u8>> {
-    let failed = |e: &dyn std::fmt::Display| {
-        KernelError::payload(format!("the payload cannot be compressed with {codec:?}: {e}"))
-    };
-    match codec {
-        Codec::None => Ok(data.to_vec()),
-        Codec::Lz4 => Ok(lz4_flex::block::compress(data)),
-        Codec::Zstd => zstd::bulk::compress(data, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(|e| failed(&e)),
-        Codec::Snappy => snap::raw::Encoder::new().compress_vec(data).map_err(|e| failed(&e)),
-        Codec::Zlib => deflate(data).map_err(|e| failed(&e)),
+/// Compresses payloads, with memory that it keeps from one to the next.
+pub struct Compressor {
+    codec: Codec,
+    table: CompressTable,
+    out: Vec<u8>,
+}
+
+impl Compressor {
+    /// For one codec.
+    pub fn new(codec: Codec) -> Self {
+        Self { codec, table: CompressTable::default(), out: Vec::new() }
+    }
+
+    /// Compress a payload.
+    pub fn compress<'a>(&'a mut self, data: &'a [u8]) -> Result<&'a [u8]> {
+        let codec = self.codec;
+        let failed = |e: &dyn std::fmt::Display| {
+            KernelError::payload(format!("the payload cannot be compressed with {codec:?}: {e}"))
+        };
+        self.out = match codec {
+            Codec::None => return Ok(data),
+            Codec::Lz4 => return self.lz4(data).map_err(|e| failed(&e)),
+            Codec::Zstd => {
+                zstd::bulk::compress(data, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(|e| failed(&e))?
+            }
+            Codec::Snappy => snap::raw::Encoder::new().compress_vec(data).map_err(|e| failed(&e))?,
+            Codec::Zlib => deflate(data).map_err(|e| failed(&e))?,
+        };
+        Ok(&self.out)
+    }
+
+    fn lz4(&mut self, data: &[u8]) -> std::result::Result<&[u8], CompressError> {
+        let most = get_maximum_output_size(data.len());
+        if self.out.len() < most {
+            self.out.resize(most, 0);
+        }
+        let written = compress_into_with_table(data, &mut self.out, &mut self.table)?;
+        Ok(self.out.get(..written).unwrap_or_default())
     }
 }
 

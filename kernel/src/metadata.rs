@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::error::{KernelError, Result};
-use crate::wire::{Fields, put_bytes, put_number};
+use crate::wire::{Fields, bytes_field_size, put_bytes, put_number, put_varint};
 
 /// Key and value of one property, as the producer wrote them.
 pub type Property<'a> = (&'a [u8], &'a [u8]);
@@ -213,12 +213,11 @@ impl<'a> SingleMetadata<'a> {
 
     /// Append as protobuf.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let mut pair = Vec::new();
         for (key, value) in &self.properties {
-            pair.clear();
-            put_bytes(&mut pair, 1, key);
-            put_bytes(&mut pair, 2, value);
-            put_bytes(out, 1, &pair);
+            put_varint(out, 1 << 3 | 2);
+            put_varint(out, (bytes_field_size(key) + bytes_field_size(value)) as u64);
+            put_bytes(out, 1, key);
+            put_bytes(out, 2, value);
         }
         if let Some(key) = self.partition_key {
             put_bytes(out, 2, key);

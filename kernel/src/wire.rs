@@ -46,7 +46,8 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field number and value; `None` at the end of the message.
-    #[inline]
+    // Called for each field of each message: the error's size makes returning a result expensive.
+    #[inline(always)]
     pub fn next_field(&mut self) -> Result<Option<(u32, Value<'a>)>> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -73,7 +74,7 @@ impl<'a> Fields<'a> {
         Ok(Some((number, value)))
     }
 
-    #[inline]
+    #[inline(always)]
     fn varint(&mut self) -> Result<u64> {
         if let Some((&byte, rest)) = self.rest.split_first()
             && byte < 0x80
@@ -81,6 +82,10 @@ impl<'a> Fields<'a> {
             self.rest = rest;
             return Ok(u64::from(byte));
         }
+        self.long_varint()
+    }
+
+    fn long_varint(&mut self) -> Result<u64> {
         let mut value = 0u64;
         for (i, &byte) in self.rest.iter().enumerate().take(10) {
             value |= u64::from(byte & 0x7f) << (7 * i);
@@ -92,7 +97,7 @@ impl<'a> Fields<'a> {
         Err(KernelError::corrupt("a protobuf varint without an end"))
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, length: usize) -> Result<&'a [u8]> {
         let Some((taken, rest)) = self.rest.split_at_checked(length) else {
             return Err(KernelError::corrupt(format!(
@@ -108,11 +113,34 @@ impl<'a> Fields<'a> {
 /// Append a varint.
 #[inline]
 pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push((value as u8) | 0x80);
+    if value < 0x80 {
+        return out.push(value as u8);
+    }
+    // One check of the room for all of them, instead of one for each.
+    let mut bytes = [0; 10];
+    let mut used = 0;
+    for byte in &mut bytes {
+        used += 1;
+        if value < 0x80 {
+            *byte = value as u8;
+            break;
+        }
+        *byte = (value as u8) | 0x80;
         value >>= 7;
     }
-    out.push(value as u8);
+    out.extend_from_slice(bytes.get(..used).unwrap_or_default());
+}
+
+/// Bytes that [`put_bytes`] appends for a field below 16.
+#[inline]
+pub fn bytes_field_size(value: &[u8]) -> usize {
+    1 + varint_size(value.len() as u64) + value.len()
+}
+
+/// Bytes of a varint.
+#[inline]
+fn varint_size(value: u64) -> usize {
+    (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }
 
 /// Append a varint field.

@@ -12,7 +12,7 @@ use _kernel::wire::{put_bytes, put_number};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use common::{drain, entries, entry, metadata, options};
 
 const DOCUMENT: &str = r#"{"type": "record", "name": "R", "fields": [
@@ -250,15 +250,30 @@ fn a_decoder_at_rest_takes_another_range() {
     assert!(decoder.rewind(9, Range::default()).is_err(), "it failed");
 }
 
+/// JSON with a time of day, which is found out of range only when the batch is finished.
+fn late_options(mode: BadRows) -> DecoderOptions {
+    let mut options = record_options("json", mode, 8);
+    let time = Field::new("t", DataType::Time32(TimeUnit::Millisecond), true);
+    let with_time = |schema: &Schema| {
+        let own = schema.fields().iter().map(|f| f.as_ref().clone());
+        Arc::new(Schema::new(own.chain([time.clone()]).collect::<Vec<_>>()))
+    };
+    options.output_schema = with_time(&options.output_schema);
+    options.value.value_schema = options.value.value_schema.as_deref().map(with_time);
+    let field = r#", {"name": "t", "type": ["null", {"type": "int", "logicalType": "time-millis"}]}]}"#;
+    options.value.document = Some(DOCUMENT.replace("]}", "").trim_end().to_owned() + field);
+    options
+}
+
 /// Every pattern of good, early and late bad rows of one batch comes out row by row.
 #[test]
 fn all_patterns_of_a_small_batch() {
-    let kinds: [&[u8]; 4] = [br#"{"a": 1}"#, b"{} {}", br#"{"a": {}}"#, b""];
+    let kinds: [&[u8]; 4] = [br#"{"a": 1}"#, b"{} {}", br#"{"a": 1, "t": 86400000}"#, b""];
     for pattern in 0..4usize.pow(5) {
         let of_row: Vec<usize> = (0..5).map(|i| pattern / 4usize.pow(i) % 4).collect();
         let data: Vec<_> =
             of_row.iter().map(|kind| if *kind == 3 { null() } else { plain(kinds[*kind]) }).collect();
-        let (rows, count, first) = run(record_options("json", BadRows::Null, 8), &data).unwrap();
+        let (rows, count, first) = run(late_options(BadRows::Null), &data).unwrap();
         let expected: Vec<Seen> = of_row
             .iter()
             .enumerate()
@@ -272,7 +287,7 @@ fn all_patterns_of_a_small_batch() {
         assert_eq!(count as usize, of_row.iter().filter(|kind| matches!(kind, 1 | 2)).count());
         let first_bad = of_row.iter().position(|kind| matches!(kind, 1 | 2));
         assert_eq!(first.map(|e| e.at.unwrap().entry as usize), first_bad, "{of_row:?}");
-        let failed = run(record_options("json", BadRows::Fail, 8), &data).err();
+        let failed = run(late_options(BadRows::Fail), &data).err();
         let early = of_row.iter().position(|kind| *kind == 1);
         assert_eq!(failed.map(|e| e.at.unwrap().entry as usize), early.or(first_bad), "{of_row:?}");
     }

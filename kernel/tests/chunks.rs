@@ -224,7 +224,10 @@ fn entries_outside_the_range_may_be_damaged_unless_they_are_needed() {
 #[test]
 fn compression_is_over_the_whole_message() {
     let text = "the same words over and over ".repeat(50);
-    let packed = _kernel::compression::compress(_kernel::compression::Codec::Zstd, text.as_bytes()).unwrap();
+    let packed = _kernel::compression::Compressor::new(_kernel::compression::Codec::Zstd)
+        .compress(text.as_bytes())
+        .unwrap()
+        .to_vec();
     let (left, right) = packed.split_at(packed.len() / 2);
     let of = |id: u64, piece: &[u8]| {
         let mut md = metadata();

@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::Arc;
 
-use _kernel::compression::{Codec, compress, decompress};
+use _kernel::compression::{Codec, Compressor, decompress};
 use _kernel::decode::{Decoder, DecoderOptions};
 use _kernel::error::ErrorKind;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
@@ -137,7 +137,7 @@ fn random_payloads_do_not_panic() {
 fn codecs_refuse_a_wrong_size() {
     let data = b"some text, some text, some text, some text".repeat(3);
     for codec in [Codec::Lz4, Codec::Zlib, Codec::Zstd, Codec::Snappy] {
-        let packed = compress(codec, &data).unwrap();
+        let packed = Compressor::new(codec).compress(&data).unwrap().to_vec();
         assert_eq!(decompress(codec, &packed, data.len()).unwrap(), data);
         for wrong in [1, data.len() - 1, data.len() + 1, 1 << 29, usize::MAX] {
             assert!(decompress(codec, &packed, wrong).is_err(), "{codec:?} {wrong}");

@@ -10,12 +10,15 @@ use std::borrow::Cow;
 use super::Decoder;
 use super::chunks::{Chunks, LostMessage, MissingChunks, Step};
 use super::messages::OpenEntry;
-use crate::compression::{Codec, decompress};
+use crate::compression::{Codec, decompress_in};
 use crate::encryption::{Decrypted, Keyring, OnFailure, WrappedKey, context_json, sealed_error};
 use crate::entry::{Entry, EntryBatch, EntryParts, Role};
 use crate::error::{KernelError, Result};
 use crate::metadata::MessageMetadata;
 use crate::select::Range;
+
+/// Most bytes that are kept for the payload of the next entry: as much as brokers allow by default.
+const MAX_SPARE: usize = 5 << 20;
 
 /// Options of [`Intake`].
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +42,8 @@ pub struct Intake {
     chunks: Chunks,
     need: Option<Need>,
     discarded: u64,
+    /// Memory of a payload that was used up.
+    spare: Vec<u8>,
 }
 
 enum Need {
@@ -67,12 +72,20 @@ impl Intake {
     /// Without keys and chunks.
     pub fn new(options: IntakeOptions) -> Self {
         let chunks = Chunks::new(options.max_open_chunked);
-        Self { options, keys: Keyring::default(), chunks, need: None, discarded: 0 }
+        Self { options, keys: Keyring::default(), chunks, need: None, discarded: 0, spare: Vec::new() }
     }
 
     /// Forget all keys and chunks, since the range of another reader comes.
     pub fn rewind(&mut self) {
         *self = Self::new(self.options);
+    }
+
+    /// Take back the memory of an entry that is used up.
+    pub fn recycle(&mut self, open: OpenEntry) {
+        let spare = open.into_payload();
+        if spare.len() <= MAX_SPARE {
+            self.spare = spare;
+        }
     }
 
     /// Whether an entry waits.
@@ -123,7 +136,17 @@ impl Intake {
         if metadata.num_chunks > 1 {
             return self.chunk(entry, metadata, &payload);
         }
-        unpack(metadata, payload).map(Outcome::Payload)
+        self.unpack(metadata, payload).map(Outcome::Payload)
+    }
+
+    fn unpack(&mut self, metadata: &MessageMetadata<'_>, payload: Cow<'_, [u8]>) -> Result<Vec<u8>> {
+        match Codec::from_number(metadata.compression)? {
+            Codec::None => Ok(payload.into_owned()),
+            codec => {
+                let spare = std::mem::take(&mut self.spare);
+                decompress_in(spare, codec, &payload, metadata.uncompressed_size as usize)
+            }
+        }
     }
 
     fn chunk(&mut self, entry: &Entry, metadata: &MessageMetadata<'_>, piece: &[u8]) -> Result<Outcome> {
@@ -131,7 +154,7 @@ impl Intake {
         match self.chunks.add(metadata, piece, entry.role)? {
             // The whole message is a row where its last chunk is wanted.
             Step::Whole(payload) if entry.role != Role::Earlier => {
-                unpack(metadata, Cow::Owned(payload)).map(Outcome::Payload)
+                self.unpack(metadata, Cow::Owned(payload)).map(Outcome::Payload)
             }
             Step::Kept | Step::Whole(_) => Ok(Outcome::Nothing),
             Step::Missing => {
@@ -166,13 +189,6 @@ impl Intake {
             return Ok(Outcome::Nothing);
         }
         Ok(Outcome::Sealed { payload: parts.payload.to_vec(), context: context_json(metadata)? })
-    }
-}
-
-fn unpack(metadata: &MessageMetadata<'_>, payload: Cow<'_, [u8]>) -> Result<Vec<u8>> {
-    match Codec::from_number(metadata.compression)? {
-        Codec::None => Ok(payload.into_owned()),
-        codec => decompress(codec, &payload, metadata.uncompressed_size as usize),
     }
 }
 

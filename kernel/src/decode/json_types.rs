@@ -38,9 +38,9 @@ impl JsonTypes {
             DataType::Timestamp(_, _) | DataType::Time64(_) => DataType::Int64,
             DataType::Date32 | DataType::Time32(_) => DataType::Int32,
             DataType::LargeBinary | DataType::FixedSizeBinary(_) => DataType::Binary,
+            DataType::LargeUtf8 => DataType::Utf8,
             DataType::Dictionary(_, value) => self.data_type(value, kind),
-            DataType::List(item) => DataType::List(self.item(item, kind)),
-            DataType::LargeList(item) => DataType::LargeList(self.item(item, kind)),
+            DataType::List(item) | DataType::LargeList(item) => DataType::List(self.item(item, kind)),
             DataType::Struct(fields) => {
                 let described: &[AvroField] = kind.map_or(&[], |kind| kind.fields().unwrap_or_default());
                 let own = |field: &FieldRef| {

@@ -4,16 +4,11 @@
 //! first branch, in the document's order, that it fits; a whole number goes to floats and a fraction to whole
 //! numbers only where nothing nearer fits.
 
-use std::sync::Arc;
-
-use arrow_array::{ArrayRef, StructArray};
-use arrow_json::reader::{ArrayDecoder, DecoderContext, Tape, TapeElement};
-use arrow_schema::{ArrowError, Fields};
-
+use super::json_columns::RecordColumn;
+use super::json_cursor::{Cursor, Read, Start};
+use super::json_values::read;
 use crate::document::AvroType;
 use crate::json_union::Tags;
-
-type Result<T> = std::result::Result<T, ArrowError>;
 
 /// What the decoder of a union must know about its branches.
 #[derive(Debug)]
@@ -23,6 +18,14 @@ pub struct UnionShape {
     tags: Tags,
 }
 
+/// A value with the name of its branch.
+struct Tagged<'a> {
+    member: usize,
+    value: Cursor<'a>,
+    /// Behind the object around it.
+    end: Cursor<'a>,
+}
+
 impl UnionShape {
     /// Of all branches.
     pub fn new(branches: &[AvroType]) -> Self {
@@ -30,45 +33,74 @@ impl UnionShape {
         Self { members, tags: Tags::new(branches) }
     }
 
-    /// The member and where its value lies; an error when no branch fits.
-    fn choose(&self, tape: &Tape<'_>, position: u32) -> Result<(usize, u32)> {
-        if let Some(tagged) = self.tagged(tape, position) {
-            return Ok(tagged);
+    fn tagged<'a>(&self, mut cursor: Cursor<'a>) -> Read<Option<Tagged<'a>>> {
+        cursor.open();
+        if !cursor.more(true, b'}')? {
+            return Ok(None);
         }
-        let near = self.members.iter().position(|kind| fits(kind, tape, position, false));
-        let far = || self.members.iter().position(|kind| fits(kind, tape, position, true));
-        near.or_else(far).map(|member| (member, position)).ok_or_else(|| {
-            let names: Vec<&str> = self.members.iter().map(AvroType::branch_name).collect();
-            tape.error(position, &format!("a value of a union of {}", names.join(", ")))
-        })
+        let Some(member) = self.tags.branch(&cursor.key()?) else { return Ok(None) };
+        let value = cursor;
+        cursor.skip()?;
+        let alone = !cursor.more(false, b'}')?;
+        Ok(alone.then_some(Tagged { member, value, end: cursor }))
     }
 
-    fn tagged(&self, tape: &Tape<'_>, position: u32) -> Option<(usize, u32)> {
-        let TapeElement::StartObject(end) = tape.get(position) else { return None };
-        let TapeElement::String(key) = tape.get(position + 1) else { return None };
-        let value = position + 2;
-        let alone = position + 1 < end && tape.next(value, "a value").ok() == Some(end);
-        let member = self.tags.branch(tape.get_string(key)).filter(|_| alone)?;
-        Some((member, value))
+    /// The member that the value at the cursor belongs to.
+    fn choose(&self, cursor: Cursor<'_>, start: Start) -> Read<usize> {
+        for far in [false, true] {
+            for (member, kind) in self.members.iter().enumerate() {
+                if fits(kind, cursor, start, far)? {
+                    return Ok(member);
+                }
+            }
+        }
+        let names: Vec<&str> = self.members.iter().map(AvroType::branch_name).collect();
+        cursor.expected(&format!("a value of a union of {}", names.join(", ")))
     }
 }
 
-/// Whether a value can be one of `kind`; `far` allows numbers to change their kind.
-fn fits(kind: &AvroType, tape: &Tape<'_>, position: u32, far: bool) -> bool {
-    match tape.get(position) {
-        TapeElement::True | TapeElement::False => matches!(kind, AvroType::Boolean),
-        TapeElement::Number(index) => number_fits(kind, tape.get_string(index), far),
-        TapeElement::String(index) => text_fits(kind, tape.get_string(index)),
-        TapeElement::StartList(_) => matches!(kind, AvroType::Array(_)),
-        TapeElement::StartObject(end) => match kind {
-            AvroType::Map(_) => true,
-            AvroType::Record(record) => {
-                far || keys(tape, position, end).all(|key| record.fields.iter().any(|f| f.name == key))
-            }
-            _ => false,
-        },
-        _ => false,
+/// Append the value at the cursor to the member it belongs to.
+pub fn union(
+    shape: &UnionShape,
+    members: &mut RecordColumn,
+    cursor: &mut Cursor<'_>,
+    start: Start,
+) -> Read<()> {
+    let tagged = if start == Start::Object { shape.tagged(*cursor)? } else { None };
+    let (member, mut value) = match &tagged {
+        Some(tagged) => (tagged.member, tagged.value),
+        None => (shape.choose(*cursor, start)?, *cursor),
+    };
+    if tagged.is_some() && value.start()? == Start::Null {
+        return value.expected("a value behind the name of a union's branch");
     }
+    if let Some(column) = members.children.get_mut(member) {
+        read(column, &mut value)?;
+    }
+    *cursor = tagged.map_or(value, |tagged| tagged.end);
+    members.close();
+    Ok(())
+}
+
+/// Whether a value can be one of `kind`; `far` allows numbers to change their kind.
+fn fits(kind: &AvroType, mut cursor: Cursor<'_>, start: Start, far: bool) -> Read<bool> {
+    Ok(match (start, kind) {
+        (Start::Boolean, _) => matches!(kind, AvroType::Boolean),
+        (Start::Number, _) => number_fits(kind, cursor.number()?, far),
+        (Start::Text, _) => text_fits(kind, &cursor.text()?),
+        (Start::Array, _) => matches!(kind, AvroType::Array(_)),
+        (Start::Object, AvroType::Map(_)) => true,
+        (Start::Object, AvroType::Record(_)) if far => true,
+        (Start::Object, AvroType::Record(record)) => {
+            let mut known = true;
+            cursor.members(|cursor, key| {
+                known &= record.fields.iter().any(|field| field.name == key);
+                cursor.skip()
+            })?;
+            known
+        }
+        _ => false,
+    })
 }
 
 fn number_fits(kind: &AvroType, text: &str, far: bool) -> bool {
@@ -90,62 +122,5 @@ fn text_fits(kind: &AvroType, text: &str) -> bool {
         AvroType::Enum(kind) => kind.symbols.iter().any(|symbol| symbol == text),
         AvroType::Float | AvroType::Double => matches!(text, "NaN" | "Infinity" | "-Infinity"),
         _ => false,
-    }
-}
-
-/// The keys of the object between two positions.
-fn keys<'a>(tape: &'a Tape<'_>, start: u32, end: u32) -> impl Iterator<Item = &'a str> {
-    let mut position = start + 1;
-    std::iter::from_fn(move || {
-        let TapeElement::String(key) = tape.get(position) else { return None };
-        if position >= end {
-            return None;
-        }
-        position = tape.next(position + 1, "a value").unwrap_or(end);
-        Some(tape.get_string(key))
-    })
-}
-
-/// Decodes a union to a struct with one member for each branch.
-pub struct UnionValues {
-    shape: Arc<UnionShape>,
-    fields: Fields,
-    members: Vec<Box<dyn ArrayDecoder>>,
-}
-
-impl UnionValues {
-    /// `fields` are the members, in the order of the branches.
-    pub fn new(context: &DecoderContext, shape: &Arc<UnionShape>, fields: &Fields) -> Result<Self> {
-        let members = fields.iter().map(|field| context.make_decoder(field, true));
-        let members = members.collect::<Result<Vec<_>>>()?;
-        if members.len() != shape.members.len() {
-            return Err(ArrowError::SchemaError("a union with another number of members".into()));
-        }
-        Ok(Self { shape: shape.clone(), fields: fields.clone(), members })
-    }
-}
-
-impl ArrayDecoder for UnionValues {
-    fn decode(&mut self, tape: &Tape<'_>, positions: &[u32]) -> Result<ArrayRef> {
-        // Position 0 is a null of the tape's own.
-        let mut members = vec![vec![0u32; positions.len()]; self.members.len()];
-        let mut valid = Vec::with_capacity(positions.len());
-        for (row, &position) in positions.iter().enumerate() {
-            let null = matches!(tape.get(position), TapeElement::Null);
-            valid.push(!null);
-            if null {
-                continue;
-            }
-            let (member, value) = self.shape.choose(tape, position)?;
-            if matches!(tape.get(value), TapeElement::Null) {
-                return Err(tape.error(value, "a value behind the name of a union's branch"));
-            }
-            if let Some(slot) = members.get_mut(member).and_then(|rows| rows.get_mut(row)) {
-                *slot = value;
-            }
-        }
-        let columns = self.members.iter_mut().zip(&members).map(|(decoder, rows)| decoder.decode(tape, rows));
-        let columns = columns.collect::<Result<Vec<_>>>()?;
-        Ok(Arc::new(StructArray::try_new(self.fields.clone(), columns, Some(valid.into()))?))
     }
 }

@@ -30,6 +30,11 @@ impl OpenEntry {
         Self { entry, payload, offset: 0, index: 0, sealed: Some(context) }
     }
 
+    /// The memory of its payload.
+    pub fn into_payload(self) -> Vec<u8> {
+        self.payload
+    }
+
     /// Hand the wanted messages to `take` until it returns false; true when the entry is used up.
     pub fn each_message(
         &mut self,

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, Int64Builder, MapBuilder, MapFieldNames, StringBuilder};
-use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray, StructArray};
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, StringArray, StructArray, UInt32Array};
 use arrow_schema::{DataType, Field, TimeUnit};
+use arrow_select::take::take;
 
 use crate::conform::conform_type;
 use crate::error::{KernelError, MessageRef, Result};
@@ -55,9 +56,9 @@ pub enum MetadataColumn {
     /// `__key`
     Key(BinaryBuilder),
     /// `__topic`: the same text in all rows
-    Topic(String, usize),
+    Topic(Same),
     /// `__partition`: the same number in all rows
-    Partition(i32, usize),
+    Partition(Same),
     /// `__messageId`
     MessageId(MessageIds),
     /// `__publishTime`
@@ -69,7 +70,7 @@ pub enum MetadataColumn {
     /// `__orderingKey`
     OrderingKey(BinaryBuilder),
     /// `__producerName`
-    ProducerName(StringBuilder),
+    ProducerName(Names),
     /// `__sequenceId`
     SequenceId(Vec<i64>),
     /// `__schemaVersion`
@@ -83,8 +84,8 @@ impl MetadataColumn {
     pub fn new(name: &str, topic: &str, partition: i32) -> Option<Self> {
         Some(match name {
             "__key" => Self::Key(BinaryBuilder::new()),
-            "__topic" => Self::Topic(topic.to_owned(), 0),
-            "__partition" => Self::Partition(partition, 0),
+            "__topic" => Self::Topic(Same::new(Arc::new(StringArray::from(vec![topic])))),
+            "__partition" => Self::Partition(Same::new(Arc::new(Int32Array::from(vec![partition])))),
             "__messageId" => Self::MessageId(MessageIds { partition, ..MessageIds::default() }),
             "__publishTime" => Self::PublishTime(Vec::new()),
             "__eventTime" => Self::EventTime(Int64Builder::new()),
@@ -98,7 +99,7 @@ impl MetadataColumn {
                 )))
             }
             "__orderingKey" => Self::OrderingKey(BinaryBuilder::new()),
-            "__producerName" => Self::ProducerName(StringBuilder::new()),
+            "__producerName" => Self::ProducerName(Names::default()),
             "__sequenceId" => Self::SequenceId(Vec::new()),
             "__schemaVersion" => Self::SchemaVersion(Int64Builder::new()),
             "__messageSize" => Self::MessageSize(Vec::new()),
@@ -113,7 +114,7 @@ impl MetadataColumn {
                 Some(key) => b.append_value(key.decoded()?),
                 None => b.append_null(),
             },
-            Self::Topic(_, rows) | Self::Partition(_, rows) => *rows += 1,
+            Self::Topic(same) | Self::Partition(same) => same.rows += 1,
             Self::MessageId(ids) => ids.append(row.at),
             Self::PublishTime(v) => v.push(millis(row.publish_time, "publish time")?),
             Self::EventTime(b) if row.event_time == 0 => b.append_null(),
@@ -126,7 +127,7 @@ impl MetadataColumn {
                 b.append(true).map_err(|e| KernelError::corrupt(e.to_string()))?;
             }
             Self::OrderingKey(b) => b.append_option(row.ordering_key),
-            Self::ProducerName(b) => b.append_value(utf8(row.producer_name, "producer name")?),
+            Self::ProducerName(names) => names.append(row.producer_name)?,
             Self::SequenceId(v) => v.push(row.sequence_id as i64),
             Self::SchemaVersion(b) => {
                 b.append_option(row.schema_version.try_into().ok().map(i64::from_be_bytes));
@@ -140,23 +141,74 @@ impl MetadataColumn {
     pub fn finish(&mut self, field: &Field) -> Result<ArrayRef> {
         let array: ArrayRef = match self {
             Self::Key(b) | Self::OrderingKey(b) => Arc::new(b.finish()),
-            Self::Topic(topic, rows) => {
-                let rows = std::mem::take(rows);
-                Arc::new(StringArray::from_iter_values(std::iter::repeat_n(topic.as_str(), rows)))
-            }
-            Self::Partition(partition, rows) => {
-                Arc::new(Int32Array::from(vec![*partition; std::mem::take(rows)]))
-            }
+            Self::Topic(same) | Self::Partition(same) => same.finish()?,
             Self::MessageId(ids) => ids.finish(),
             Self::PublishTime(v) => return times(Arc::new(Int64Array::from(std::mem::take(v))), field),
             Self::EventTime(b) => return times(Arc::new(b.finish()), field),
             Self::Properties(b) => Arc::new(b.finish()),
-            Self::ProducerName(b) => Arc::new(b.finish()),
+            Self::ProducerName(names) => names.finish()?,
             Self::SequenceId(v) => Arc::new(Int64Array::from(std::mem::take(v))),
             Self::SchemaVersion(b) => Arc::new(b.finish()),
             Self::MessageSize(v) => Arc::new(Int32Array::from(std::mem::take(v))),
         };
         fit(&array, field)
+    }
+}
+
+/// A column with the same value in all rows.
+#[derive(Debug)]
+pub struct Same {
+    /// As many rows as the largest batch so far had, at least one.
+    longest: ArrayRef,
+    rows: usize,
+}
+
+impl Same {
+    fn new(value: ArrayRef) -> Self {
+        Self { longest: value, rows: 0 }
+    }
+
+    /// Batches share the memory of the values.
+    fn finish(&mut self) -> Result<ArrayRef> {
+        let rows = std::mem::take(&mut self.rows);
+        if self.longest.len() < rows {
+            let first = UInt32Array::from(vec![0; rows]);
+            self.longest =
+                take(&self.longest, &first, None).map_err(|e| KernelError::schema(e.to_string()))?;
+        }
+        Ok(self.longest.slice(0, rows))
+    }
+}
+
+/// Texts of which many in a row are the same.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// Texts and how often they repeat.
+    runs: Vec<(String, usize)>,
+    /// The text of the last batch that had only one.
+    only: Option<(String, Same)>,
+}
+
+impl Names {
+    fn append(&mut self, name: &[u8]) -> Result<()> {
+        match self.runs.last_mut() {
+            Some((last, rows)) if last.as_bytes() == name => *rows += 1,
+            _ => self.runs.push((utf8(name, "producer name")?.to_owned(), 1)),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<ArrayRef> {
+        let runs = std::mem::take(&mut self.runs);
+        let [(name, rows)] = runs.as_slice() else {
+            let texts = runs.iter().flat_map(|(name, rows)| std::iter::repeat_n(name.as_str(), *rows));
+            return Ok(Arc::new(StringArray::from_iter_values(texts)));
+        };
+        let known = self.only.take().filter(|(known, _)| known == name);
+        let anew = || (name.clone(), Same::new(Arc::new(StringArray::from(vec![name.as_str()]))));
+        let (_, same) = self.only.insert(known.unwrap_or_else(anew));
+        same.rows = *rows;
+        same.finish()
     }
 }
 

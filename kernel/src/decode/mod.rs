@@ -8,6 +8,8 @@ mod avro_resolve;
 mod chunks;
 mod intake;
 mod json;
+mod json_columns;
+mod json_cursor;
 mod json_types;
 mod json_unions;
 mod json_values;
@@ -235,7 +237,9 @@ impl Decoder {
                 self.append(row).map_err(|e| e.at(row.at))?;
                 Ok(!self.is_full())
             })?;
-            if !finished {
+            if finished {
+                self.intake.recycle(open);
+            } else {
                 self.open = Some(open);
             }
         }

@@ -75,6 +75,8 @@ pub struct ValueColumns {
     values: Values,
     /// What versions were written with, to make further decoders; and why a version is refused.
     versions: HashMap<Vec<u8>, Version>,
+    /// Whether some version that messages may have is refused.
+    refuses: bool,
     kept: Payloads,
     /// `values` failed: the rows of the batch are only kept, until it is finished.
     broken: bool,
@@ -111,6 +113,7 @@ impl ValueColumns {
             fields,
             values,
             versions: HashMap::from([(SEALED.to_vec(), Version::Refused(sealed()))]),
+            refuses: false,
             kept: Payloads::default(),
             broken: false,
             count: BadRowCount::default(),
@@ -138,6 +141,7 @@ impl ValueColumns {
     pub fn refuse_version(&mut self, version: &[u8], why: &str) {
         let refused = Version::Refused(KernelError::payload(why));
         self.versions.insert(version.to_vec(), refused);
+        self.refuses = true;
     }
 
     /// What `append` takes of a message; see [`Values::payload`].
@@ -164,7 +168,12 @@ impl ValueColumns {
         if self.broken {
             return Ok(());
         }
-        match append(&mut self.values, &self.versions, payload, version) {
+        let appended = if self.refuses || version == SEALED {
+            append(&mut self.values, &self.versions, payload, version)
+        } else {
+            self.values.append(payload, version)
+        };
+        match appended {
             Err(error) if self.tolerates(&error) => self.broken = true,
             Err(error) => return Err(named(error, version)),
             Ok(()) => {}

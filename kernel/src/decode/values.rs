@@ -58,7 +58,7 @@ impl Values {
         let declared = schema.fields()?;
         if value_type == "json" {
             let document = schema.document.as_deref();
-            return Ok(Self::Json(Box::new(JsonValues::new(fields, declared, document, batch_rows)?)));
+            return Ok(Self::Json(Box::new(JsonValues::new(fields, declared, document)?)));
         }
         Ok(Self::Avro(Box::new(AvroValues::new(fields, declared, schema.document()?)?)))
     }

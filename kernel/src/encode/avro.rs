@@ -3,7 +3,7 @@
 //! A topic has its own document, with its own order of fields and union branches; the encoder walks that.
 //! <https://avro.apache.org/docs/1.12.0/specification/#binary-encoding>
 
-use super::bind::{Bound, Refused, Written, span};
+use super::bind::{Bound, BoundField, Refused, Written, span};
 
 /// Append the value in `row`, which must not be null unless its type is nullable.
 pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
@@ -65,9 +65,9 @@ pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
 }
 
 /// Append the fields of a record one after the other.
-pub fn record(fields: &[(String, Bound)], row: usize, out: &mut Vec<u8>) -> Written {
-    for (name, field) in fields {
-        write(field, row, out).map_err(|e| e.below(name))?;
+pub fn record(fields: &[BoundField], row: usize, out: &mut Vec<u8>) -> Written {
+    for field in fields {
+        write(&field.values, row, out).map_err(|e| e.below(&field.name))?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! `u32 total | u32 command size | BaseCommand{SEND} | 0x0e01 | u32 crc32c | u32 metadata size |
 //! MessageMetadata | payload`, big endian.
 
-use crate::compression::{Codec, compress};
+use crate::compression::{Codec, Compressor};
 use crate::entry::CHECKSUM_MAGIC;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::metadata::{MessageMetadata, SingleMetadata};
@@ -123,14 +123,14 @@ impl<'a> PartitionWriter<'a> {
     }
 
     /// Turn the open entry into a frame; nothing happens when there is none.
-    pub fn close(&mut self) -> Result<()> {
+    pub fn close(&mut self, compressor: &mut Compressor) -> Result<()> {
         if self.count == 0 {
             return Ok(());
         }
         let mut codec = self.limits.codec;
-        let mut payload = compress(codec, &self.messages).map_err(|e| e.in_row(self.first_row))?;
+        let mut payload = compressor.compress(&self.messages).map_err(|e| e.in_row(self.first_row))?;
         if payload.len() > self.messages.len() {
-            (codec, payload) = (Codec::None, self.messages.clone());
+            (codec, payload) = (Codec::None, &self.messages);
         }
         let metadata = self.metadata(codec);
         let entry_bytes = metadata.len() + payload.len() + 10;
@@ -141,7 +141,9 @@ impl<'a> PartitionWriter<'a> {
             )
             .in_row(self.first_row));
         }
-        self.frame(&metadata, &payload);
+        let command = self.command();
+        frame(&mut self.frames, &command, &metadata, payload);
+        self.sequence_ids.push(self.first_of_entry());
         self.messages.clear();
         self.count = 0;
         Ok(())
@@ -167,37 +169,21 @@ impl<'a> PartitionWriter<'a> {
         out
     }
 
-    fn frame(&mut self, metadata: &[u8], payload: &[u8]) {
-        let first = self.first_of_entry();
+    fn command(&self) -> Vec<u8> {
         let mut send = Vec::with_capacity(40);
         put_number(&mut send, 1, self.producer.producer_id);
-        put_number(&mut send, 2, first);
+        put_number(&mut send, 2, self.first_of_entry());
         put_number(&mut send, 3, self.count as u64);
         put_number(&mut send, 6, self.next_sequence_id.wrapping_sub(1));
         let mut command = Vec::with_capacity(48);
         put_number(&mut command, 1, SEND);
         put_bytes(&mut command, SEND_FIELD, &send);
-
-        let body = metadata.len() + payload.len() + 10;
-        let out = &mut self.frames;
-        out.extend_from_slice(&((4 + command.len() + body) as u32).to_be_bytes());
-        out.extend_from_slice(&(command.len() as u32).to_be_bytes());
-        out.extend_from_slice(&command);
-        out.extend_from_slice(&CHECKSUM_MAGIC);
-        let size = (metadata.len() as u32).to_be_bytes();
-        let checksum = [metadata, payload]
-            .iter()
-            .fold(crc32c::crc32c(&size), |sum, part| crc32c::crc32c_append(sum, part));
-        out.extend_from_slice(&checksum.to_be_bytes());
-        out.extend_from_slice(&size);
-        out.extend_from_slice(metadata);
-        out.extend_from_slice(payload);
-        self.sequence_ids.push(first);
+        command
     }
 
     /// Close the open entry and hand out the frames; `None` when nothing was written.
-    pub fn finish(mut self, partition: usize) -> Result<Option<SendFrames>> {
-        self.close()?;
+    pub fn finish(mut self, partition: usize, compressor: &mut Compressor) -> Result<Option<SendFrames>> {
+        self.close(compressor)?;
         let Some(&first) = self.sequence_ids.first() else {
             return Ok(None);
         };
@@ -210,4 +196,19 @@ impl<'a> PartitionWriter<'a> {
             num_messages: self.next_sequence_id.wrapping_sub(first) as usize,
         }))
     }
+}
+
+fn frame(out: &mut Vec<u8>, command: &[u8], metadata: &[u8], payload: &[u8]) {
+    let body = metadata.len() + payload.len() + 10;
+    out.extend_from_slice(&((4 + command.len() + body) as u32).to_be_bytes());
+    out.extend_from_slice(&(command.len() as u32).to_be_bytes());
+    out.extend_from_slice(command);
+    out.extend_from_slice(&CHECKSUM_MAGIC);
+    let size = (metadata.len() as u32).to_be_bytes();
+    let checksum =
+        [metadata, payload].iter().fold(crc32c::crc32c(&size), |sum, part| crc32c::crc32c_append(sum, part));
+    out.extend_from_slice(&checksum.to_be_bytes());
+    out.extend_from_slice(&size);
+    out.extend_from_slice(metadata);
+    out.extend_from_slice(payload);
 }

@@ -43,13 +43,34 @@ pub enum Bound {
     /// `map`, its keys and its values
     Map(MapArray, StringArray, Box<Bound>),
     /// `record` and its fields
-    Record(StructArray, Vec<(String, Bound)>),
+    Record(StructArray, Vec<BoundField>),
     /// A union with null, the index of null among its branches.
     Nullable(Box<Bound>, u8),
     /// A union of one branch.
     Lone(Box<Bound>),
     /// A union of several branches besides null.
     Union(BoundUnion),
+}
+
+/// A field of a record.
+#[derive(Debug)]
+pub struct BoundField {
+    /// Its name.
+    pub name: String,
+    /// The name as a key of JSON, with the colon.
+    pub json_key: Vec<u8>,
+    /// Its values.
+    pub values: Bound,
+}
+
+impl BoundField {
+    /// A field called `name`.
+    pub fn new(name: &str, values: Bound) -> Self {
+        let mut json_key = Vec::new();
+        super::json::put_text(&mut json_key, name);
+        json_key.push(b':');
+        Self { name: name.to_owned(), json_key, values }
+    }
 }
 
 /// A value that does not fit: the path of its field and what was expected.
@@ -120,7 +141,7 @@ impl Bound {
             AvroType::Record(kind) => {
                 let record = array.as_struct();
                 let bind = |(field, column): (&crate::document::AvroField, &ArrayRef)| {
-                    Ok((field.name.clone(), Self::new(&field.kind, column)?))
+                    Ok(BoundField::new(&field.name, Self::new(&field.kind, column)?))
                 };
                 let children = kind.fields.iter().zip(record.columns()).map(bind).collect::<Result<_>>()?;
                 Self::Record(record.clone(), children)

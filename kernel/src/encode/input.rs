@@ -14,13 +14,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::ValueKind;
-use super::bind::{Bound, span};
+use super::bind::{Bound, BoundField, span};
 use super::key_value::Pair;
 use super::protobuf_bind::MessageWriter;
 use super::{avro, json, primitive, protobuf};
 use crate::conform::conform_type;
 use crate::error::{KernelError, Result};
-use crate::metadata::SingleMetadata;
+use crate::metadata::{Property, SingleMetadata};
 
 /// Value and metadata columns of one batch.
 pub struct Input {
@@ -38,7 +38,7 @@ pub enum Value {
     /// The fields of a record.
     Record {
         /// In the document's order.
-        fields: Vec<(String, Bound)>,
+        fields: Vec<BoundField>,
         /// JSON rather than Avro binary.
         json: bool,
     },
@@ -97,9 +97,9 @@ impl Input {
         matches!(&self.value, Value::Pair(pair) if pair.separated)
     }
 
-    /// Everything but key, payload size and sequence id.
-    pub fn metadata(&self, row: usize) -> Result<SingleMetadata<'_>> {
-        let mut single = SingleMetadata::default();
+    /// Everything but key, payload size and sequence id. `properties` lends its memory.
+    pub fn metadata<'a>(&'a self, row: usize, properties: Vec<Property<'a>>) -> Result<SingleMetadata<'a>> {
+        let mut single = SingleMetadata { properties, ..SingleMetadata::default() };
         if let Some(array) = self.ordering_key.as_ref().filter(|array| array.is_valid(row)) {
             single.ordering_key = Some(array.value(row));
         }
@@ -160,7 +160,7 @@ impl Value {
                         Some(array) => fit(array, &field.name, &[declared, &physical])?,
                         None => new_null_array(&physical, batch.num_rows()),
                     };
-                    Ok((field.name.clone(), Bound::new(&field.kind, &array)?))
+                    Ok(BoundField::new(&field.name, Bound::new(&field.kind, &array)?))
                 };
                 let fields = fields.iter().map(bind).collect::<Result<_>>()?;
                 Ok(Self::Record { fields, json: *json })

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::to_writer;
 
-use super::bind::{Bound, Refused, Written, span};
+use super::bind::{Bound, BoundField, Refused, Written, span};
 use super::bind_union::BoundUnion;
 use crate::conform::uuid_text;
 
@@ -31,22 +31,22 @@ pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
         },
         Bound::Bytes(a) => put_base64(out, a.value(row)),
         Bound::Fixed(a) => put_base64(out, a.value(row)),
-        Bound::Uuid(a) => put(out, &uuid_text(a.value(row)))?,
-        Bound::String(a) => put(out, a.value(row))?,
+        Bound::Uuid(a) => put_text(out, &uuid_text(a.value(row))),
+        Bound::String(a) => put_text(out, a.value(row)),
         Bound::Decimal(a, _) => out.extend_from_slice(a.value_as_string(row).as_bytes()),
         Bound::Enum(a, symbols) => {
             let text = a.value(row);
             if !symbols.iter().any(|s| s == text) {
                 return Err(Refused::new(format!("expected one of {symbols:?}, got {text:?}")));
             }
-            put(out, text)?;
+            put_text(out, text);
         }
         Bound::Array(a, items) => array(span(a.value_offsets(), row), items, out)?,
         Bound::Map(a, keys, values) => {
             out.push(b'{');
             for (i, item) in span(a.value_offsets(), row).enumerate() {
                 separate(out, i);
-                put(out, keys.value(item))?;
+                put_text(out, keys.value(item));
                 out.push(b':');
                 write(values, item, out).map_err(|e| e.below(keys.value(item)))?;
             }
@@ -71,14 +71,14 @@ fn union(union: &BoundUnion, row: usize, out: &mut Vec<u8>) -> Written {
             one if one.len() == 1 => union.is_tag(keys.value(one.start)),
             _ => false,
         },
-        Bound::Record(_, fields) => matches!(fields.as_slice(), [(only, _)] if union.is_tag(only)),
+        Bound::Record(_, fields) => matches!(fields.as_slice(), [only] if union.is_tag(&only.name)),
         _ => false,
     };
     if member.told_by_value && !misleading {
         return write(&member.values, row, out);
     }
     out.push(b'{');
-    put(out, member.tag.as_str())?;
+    put_text(out, &member.tag);
     out.push(b':');
     write(&member.values, row, out)?;
     out.push(b'}');
@@ -86,13 +86,12 @@ fn union(union: &BoundUnion, row: usize, out: &mut Vec<u8>) -> Written {
 }
 
 /// Append an object of the fields.
-pub fn record(fields: &[(String, Bound)], row: usize, out: &mut Vec<u8>) -> Written {
+pub fn record(fields: &[BoundField], row: usize, out: &mut Vec<u8>) -> Written {
     out.push(b'{');
-    for (i, (name, field)) in fields.iter().enumerate() {
+    for (i, field) in fields.iter().enumerate() {
         separate(out, i);
-        put(out, name.as_str())?;
-        out.push(b':');
-        write(field, row, out).map_err(|e| e.below(name))?;
+        out.extend_from_slice(&field.json_key);
+        write(&field.values, row, out).map_err(|e| e.below(&field.name))?;
     }
     out.push(b'}');
     Ok(())
@@ -112,6 +111,32 @@ fn separate(out: &mut Vec<u8>, index: usize) {
     if index > 0 {
         out.push(b',');
     }
+}
+
+/// Append text in quotes. Runs without anything to escape are copied as they are.
+pub fn put_text(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest.iter().position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\') {
+        let (run, tail) = rest.split_at(at);
+        out.extend_from_slice(run);
+        let Some((&byte, tail)) = tail.split_first() else { break };
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            0x08 => out.extend_from_slice(b"\\b"),
+            0x0c => out.extend_from_slice(b"\\f"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            other => {
+                let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).map_or(b'0', |c| c as u8);
+                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(other >> 4), digit(other & 0xf)]);
+            }
+        }
+        rest = tail;
+    }
+    out.extend_from_slice(rest);
+    out.push(b'"');
 }
 
 fn put<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> Written {

@@ -15,10 +15,11 @@ pub mod route;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
 
-use crate::compression::Codec;
+use crate::compression::{Codec, Compressor};
 use crate::decode::primitive::physical_type;
 use crate::document::{AvroField, AvroType};
 use crate::error::{KernelError, Result};
+use crate::metadata::Property;
 use crate::payload_schema::PayloadSchema;
 use crate::protobuf::Plan;
 use batch::PartitionWriter;
@@ -165,7 +166,9 @@ impl Encoder {
             route::first_partition(name, producers.len())
         });
         let round = Round { partition: round, partitions: producers.len(), used: false };
-        let mut run = Run { input: &input, writers, round };
+        let compressor = Compressor::new(self.limits.codec);
+        let (payload, properties) = (Vec::new(), Vec::new());
+        let mut run = Run { input: &input, writers, round, compressor, payload, properties };
         for row in 0..batch.num_rows() {
             run.row(row)?;
         }
@@ -175,7 +178,7 @@ impl Encoder {
         let round = run.round.partition;
         let mut out = Vec::new();
         for (partition, writer) in run.writers.into_iter().enumerate() {
-            out.extend(writer.finish(partition)?);
+            out.extend(writer.finish(partition, &mut run.compressor)?);
         }
         for frames in &out {
             if let Some(Some(producer)) = self.producers.get_mut(frames.partition) {
@@ -206,13 +209,17 @@ struct Run<'a> {
     input: &'a Input,
     writers: Vec<PartitionWriter<'a>>,
     round: Round,
+    compressor: Compressor,
+    /// The value of a row; and an empty list: memory that is used for every row.
+    payload: Vec<u8>,
+    properties: Vec<Property<'a>>,
 }
 
 impl Run<'_> {
     fn row(&mut self, row: usize) -> Result<()> {
-        let mut payload = Vec::new();
-        let mut single = self.input.metadata(row)?;
-        single.null_value = !self.input.write_value(row, &mut payload)?;
+        self.payload.clear();
+        let mut single = self.input.metadata(row, std::mem::take(&mut self.properties))?;
+        single.null_value = !self.input.write_value(row, &mut self.payload)?;
         let key = self.input.key(row)?;
         single.null_partition_key = key.is_none() && self.input.key_is_part_of_the_value();
         if let Some((text, base64)) = &key {
@@ -221,14 +228,14 @@ impl Run<'_> {
         }
         let properties: usize = single.properties.iter().map(|(k, v)| k.len() + v.len() + 16).sum();
         let keys = single.partition_key.map_or(0, <[u8]>::len) + single.ordering_key.map_or(0, <[u8]>::len);
-        let weight = payload.len() + properties + keys + 48;
+        let weight = self.payload.len() + properties + keys + 48;
 
         let partition = match &key {
             Some((text, _)) => route::partition_of_key(text, self.writers.len()),
             None => {
                 let open = self.writers.get_mut(self.round.partition);
                 if let Some(full) = open.filter(|writer| writer.must_close_before(weight)) {
-                    full.close()?;
+                    full.close(&mut self.compressor)?;
                     self.round.advance();
                 }
                 self.round.used = true;
@@ -237,14 +244,22 @@ impl Run<'_> {
         };
         let Some(writer) = self.writers.get_mut(partition) else { return Ok(()) };
         if writer.must_close_before(weight) {
-            writer.close()?;
+            writer.close(&mut self.compressor)?;
         }
-        if writer.append(&mut single, &payload, row)? {
-            writer.close()?;
-            if key.is_none() {
-                self.round.advance();
-            }
+        let full = writer.append(&mut single, &self.payload, row)?;
+        if full {
+            writer.close(&mut self.compressor)?;
+        }
+        self.properties = emptied(single.properties);
+        if full && key.is_none() {
+            self.round.advance();
         }
         Ok(())
     }
+}
+
+/// The memory of a list for a list of another lifetime: collecting in place keeps it.
+fn emptied<'a>(mut properties: Vec<Property<'_>>) -> Vec<Property<'a>> {
+    properties.clear();
+    properties.into_iter().map(|_| (&[][..], &[][..])).collect()
 }

@@ -7,6 +7,9 @@ pub fn java_string_hash(text: &str) -> i32 {
 
 /// Partition of a keyed message: JavaStringHash modulo the number of partitions, which must not be 0.
 pub fn partition_of_key(text: &str, partitions: usize) -> usize {
+    if partitions == 1 {
+        return 0;
+    }
     let hash = (java_string_hash(text) & i32::MAX) as usize;
     hash.checked_rem(partitions).unwrap_or(0)
 }

@@ -1,0 +1,432 @@
+//! JSON text, token by token: <https://www.rfc-editor.org/rfc/rfc8259>.
+//!
+//! Nothing is built: values go straight into columns, and what no column wants is only checked. More lenient than
+//! the standard in one thing, control characters inside text need not be escaped.
+
+use std::borrow::Cow;
+
+/// How deep arrays and objects that are skipped may be nested, as in Jackson, which Pulsar's clients use.
+const MAX_DEPTH: usize = 1000;
+
+/// What is wrong with a value.
+#[derive(Debug)]
+pub struct Fault {
+    /// The text is no JSON; else it does not fit its schema.
+    pub malformed: bool,
+    /// Field names, outermost first.
+    pub path: String,
+    /// Byte of the payload.
+    pub at: usize,
+    /// Expected and got.
+    pub why: String,
+}
+
+impl Fault {
+    /// Below the field `name`.
+    pub fn below(mut self: Box<Self>, name: &str) -> Box<Self> {
+        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        self.path = format!("{name}{dot}{}", self.path);
+        self
+    }
+}
+
+/// Result of reading one value.
+pub type Read<T> = Result<T, Box<Fault>>;
+
+/// What a value is, by its first character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Boolean,
+    /// A number
+    Number,
+    /// Text
+    Text,
+    /// `{`
+    Object,
+    /// `[`
+    Array,
+}
+
+/// A place in a payload.
+#[derive(Debug, Clone, Copy)]
+pub struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the start of a payload; an error when it is not UTF-8.
+    pub fn new(payload: &'a [u8]) -> Read<Self> {
+        let text = std::str::from_utf8(payload).map_err(|e| {
+            let why = format!("expected UTF-8: {e}");
+            Box::new(Fault { malformed: true, path: String::new(), at: e.valid_up_to(), why })
+        })?;
+        Ok(Self { text, at: 0 })
+    }
+
+    /// A value that does not fit its schema.
+    pub fn misfit<T>(&self, why: impl Into<String>) -> Read<T> {
+        Err(Box::new(Fault { malformed: false, path: String::new(), at: self.at, why: why.into() }))
+    }
+
+    /// The value here is not `expected`.
+    pub fn expected<T>(&self, expected: &str) -> Read<T> {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let got: String = rest.chars().take(32).collect();
+        self.misfit(format!("expected {expected}, got {got:?}"))
+    }
+
+    fn malformed<T>(&self, expected: &str) -> Read<T> {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let why = match rest.chars().next() {
+            Some(got) => format!("expected {expected}, got {got:?}"),
+            None => format!("expected {expected}, but the text is cut off"),
+        };
+        Err(Box::new(Fault { malformed: true, path: String::new(), at: self.at, why }))
+    }
+
+    #[inline]
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    #[inline]
+    fn peek_past_space(&mut self) -> Option<u8> {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                other => return other,
+            }
+        }
+    }
+
+    /// Go past white space; whether the text ends there.
+    pub fn is_at_end(&mut self) -> bool {
+        self.peek_past_space().is_none()
+    }
+
+    /// What the next value is; its first character comes next.
+    #[inline]
+    pub fn start(&mut self) -> Read<Start> {
+        Ok(match self.peek_past_space() {
+            Some(b'"') => Start::Text,
+            Some(b'-' | b'0'..=b'9') => Start::Number,
+            Some(b'n') => Start::Null,
+            Some(b't' | b'f') => Start::Boolean,
+            Some(b'{') => Start::Object,
+            Some(b'[') => Start::Array,
+            _ => return self.malformed("a value"),
+        })
+    }
+
+    /// Go into the object or array here.
+    #[inline]
+    pub fn open(&mut self) {
+        self.at += 1;
+    }
+
+    /// Whether another item follows, which comes next then; else go past `close`.
+    #[inline]
+    pub fn more(&mut self, first: bool, close: u8) -> Read<bool> {
+        match self.peek_past_space() {
+            Some(byte) if byte == close => {
+                self.at += 1;
+                Ok(false)
+            }
+            Some(_) if first => Ok(true),
+            Some(b',') => {
+                self.at += 1;
+                Ok(true)
+            }
+            _ => self.malformed(if close == b'}' { "a comma or }" } else { "a comma or ]" }),
+        }
+    }
+
+    /// The key of a member; its value comes next.
+    #[inline]
+    pub fn key(&mut self) -> Read<Cow<'a, str>> {
+        if self.peek_past_space() != Some(b'"') {
+            return self.malformed("a key in quotes");
+        }
+        let key = self.text()?;
+        if self.peek_past_space() != Some(b':') {
+            return self.malformed("a colon");
+        }
+        self.at += 1;
+        Ok(key)
+    }
+
+    /// Go past `quoted`, a key with its quotes and colon, if exactly that comes next.
+    #[inline]
+    pub fn is_key(&mut self, quoted: &[u8]) -> bool {
+        self.peek_past_space();
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let found = rest.starts_with(quoted);
+        if found {
+            self.at += quoted.len();
+        }
+        found
+    }
+
+    /// The text here, which must begin with its quote.
+    #[inline]
+    pub fn text(&mut self) -> Read<Cow<'a, str>> {
+        let start = self.at + 1;
+        let end = self.find_special(start)?;
+        let plain = self.text.get(start..end).unwrap_or_default();
+        self.at = end;
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            return Ok(Cow::Borrowed(plain));
+        }
+        self.escaped(plain).map(Cow::Owned)
+    }
+
+    /// Where the next quote or backslash is.
+    #[inline]
+    fn find_special(&mut self, start: usize) -> Read<usize> {
+        let special = |byte: &u8| *byte == b'"' || *byte == b'\\';
+        let mut at = start;
+        // Sixteen at a time, which the compiler turns into a few instructions.
+        while let Some(chunk) = self.text.as_bytes().get(at..).and_then(|rest| rest.first_chunk::<16>()) {
+            if chunk.iter().fold(false, |found, byte| found | special(byte)) {
+                break;
+            }
+            at += 16;
+        }
+        match self.text.as_bytes().get(at..).and_then(|rest| rest.iter().position(special)) {
+            Some(more) => Ok(at + more),
+            None => {
+                self.at = self.text.len();
+                self.malformed("the end of a text")
+            }
+        }
+    }
+
+    /// Text that begins with `plain` and goes on with the escape here.
+    #[cold]
+    fn escaped(&mut self, plain: &str) -> Read<String> {
+        let mut out = plain.to_owned();
+        loop {
+            if self.peek() == Some(b'"') {
+                self.at += 1;
+                return Ok(out);
+            }
+            self.at += 1;
+            let plain = match self.peek() {
+                Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
+                Some(b'b') => '\u{8}',
+                Some(b'f') => '\u{c}',
+                Some(b'n') => '\n',
+                Some(b'r') => '\r',
+                Some(b't') => '\t',
+                Some(b'u') => self.code_point()?,
+                _ => return self.malformed("an escape"),
+            };
+            out.push(plain);
+            let start = self.at + 1;
+            let end = self.find_special(start)?;
+            out.push_str(self.text.get(start..end).unwrap_or_default());
+            self.at = end;
+        }
+    }
+
+    /// From the `u` of an escape to its last digit; of two escapes for a surrogate pair.
+    fn code_point(&mut self) -> Read<char> {
+        let unit = self.four_digits()?;
+        if let Some(found) = char::from_u32(unit) {
+            return Ok(found);
+        }
+        let next = self.text.as_bytes().get(self.at + 1..self.at + 3);
+        if unit < 0xdc00 && next == Some(b"\\u") {
+            self.at += 2;
+            let low = self.four_digits()?;
+            let pair = 0x10000 + ((unit - 0xd800) << 10) + low.wrapping_sub(0xdc00);
+            if (0xdc00..0xe000).contains(&low)
+                && let Some(found) = char::from_u32(pair)
+            {
+                return Ok(found);
+            }
+        }
+        self.malformed("the other half of a surrogate pair")
+    }
+
+    fn four_digits(&mut self) -> Read<u32> {
+        let digits = self.text.get(self.at + 1..self.at + 5);
+        let digits = digits.filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        match digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
+            Some(unit) => {
+                self.at += 4;
+                Ok(unit)
+            }
+            None => self.malformed("four hexadecimal digits"),
+        }
+    }
+
+    /// The text of the number here.
+    #[inline]
+    pub fn number(&mut self) -> Read<&'a str> {
+        let start = self.at;
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(self.text.get(start..self.at).unwrap_or_default())
+    }
+
+    #[inline]
+    fn digits(&mut self) -> Read<()> {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        match rest.iter().take_while(|byte| byte.is_ascii_digit()).count() {
+            0 => self.malformed("a digit"),
+            digits => {
+                self.at += digits;
+                Ok(())
+            }
+        }
+    }
+
+    /// Go past `null`.
+    #[inline]
+    pub fn null(&mut self) -> Read<()> {
+        self.word("null")
+    }
+
+    /// The boolean here.
+    #[inline]
+    pub fn boolean(&mut self) -> Read<bool> {
+        let value = self.peek() == Some(b't');
+        self.word(if value { "true" } else { "false" })?;
+        Ok(value)
+    }
+
+    #[inline]
+    fn word(&mut self, word: &'static str) -> Read<()> {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        if !rest.starts_with(word.as_bytes()) {
+            return self.malformed(word);
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    /// Go past a value that no column wants.
+    pub fn skip(&mut self) -> Read<()> {
+        self.skip_below(0)
+    }
+
+    fn skip_below(&mut self, depth: usize) -> Read<()> {
+        if depth > MAX_DEPTH {
+            return self.misfit(format!("expected arrays and objects at most {MAX_DEPTH} deep, got more"));
+        }
+        match self.start()? {
+            Start::Null => self.null(),
+            Start::Boolean => self.boolean().map(|_| ()),
+            Start::Number => self.number().map(|_| ()),
+            Start::Text => self.text().map(|_| ()),
+            Start::Object => self.members(|cursor, _| cursor.skip_below(depth + 1)),
+            Start::Array => self.items(|cursor| cursor.skip_below(depth + 1)),
+        }
+    }
+
+    /// A number that is written as a plain integer of at most 19 digits; nothing is read when it is not.
+    #[inline]
+    pub fn short_integer(&mut self) -> Option<i64> {
+        let rest = self.text.as_bytes().get(self.at..)?;
+        let (negative, rest) = match rest.split_first()? {
+            (b'-', rest) => (true, rest),
+            _ => (false, rest),
+        };
+        let (value, digits) = leading_digits(rest);
+        let plain = !matches!(rest.get(digits), Some(b'.' | b'e' | b'E'));
+        let whole = (1..=19).contains(&digits) && (digits == 1 || rest.first() != Some(&b'0'));
+        if !plain || !whole {
+            return None;
+        }
+        let value = i64::try_from(value).ok()?;
+        self.at += digits + usize::from(negative);
+        Some(if negative { -value } else { value })
+    }
+
+    /// A number with a point and at most 15 digits, which a double holds exactly with one rounding, that of the
+    /// division (Clinger 1990); nothing is read when it is not.
+    #[inline]
+    pub fn short_fraction(&mut self) -> Option<f64> {
+        const POWERS: [f64; 16] =
+            [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+        let rest = self.text.as_bytes().get(self.at..)?;
+        let (negative, rest) = match rest.split_first()? {
+            (b'-', rest) => (true, rest),
+            _ => (false, rest),
+        };
+        let (before, whole) = leading_digits(rest);
+        let behind = rest.get(whole..)?.strip_prefix(b".")?;
+        let (after, part) = leading_digits(behind);
+        let plain = !matches!(behind.get(part), Some(b'e' | b'E'));
+        let canonical = whole > 0 && part > 0 && (whole == 1 || rest.first() != Some(&b'0'));
+        if !plain || !canonical || whole + part > 15 {
+            return None;
+        }
+        let power = *POWERS.get(part)?;
+        let value = (before as f64 * power + after as f64) / power;
+        self.at += usize::from(negative) + whole + 1 + part;
+        Some(if negative { -value } else { value })
+    }
+
+    /// Call `member` for each member of the object here, with its key and at its value.
+    #[inline]
+    pub fn members(&mut self, mut member: impl FnMut(&mut Self, Cow<'a, str>) -> Read<()>) -> Read<()> {
+        self.open();
+        let mut first = true;
+        while self.more(first, b'}')? {
+            first = false;
+            let key = self.key()?;
+            member(self, key)?;
+        }
+        Ok(())
+    }
+
+    /// Call `item` at each item of the array here.
+    #[inline]
+    pub fn items(&mut self, mut item: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
+        self.open();
+        let mut first = true;
+        while self.more(first, b']')? {
+            first = false;
+            item(self)?;
+        }
+        Ok(())
+    }
+}
+
+/// The number that the text begins with, and how many digits it has; the number is right up to 19 digits.
+#[inline]
+fn leading_digits(text: &[u8]) -> (u64, usize) {
+    let mut value = 0u64;
+    for (digits, byte) in text.iter().enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return (value, digits);
+        }
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+    }
+    (value, text.len())
+}

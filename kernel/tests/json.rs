@@ -1,0 +1,239 @@
+//! JSON text to columns: what counts, what is skipped and what is refused.
+
+mod common;
+
+use std::sync::Arc;
+
+use _kernel::decode::{Decoder, DecoderOptions};
+use _kernel::error::{ErrorKind, KernelError};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::{DataType, Field, Fields, Schema};
+use common::*;
+
+fn fields() -> Vec<Field> {
+    let point = DataType::Struct(Fields::from(vec![
+        Field::new("x", DataType::Int32, true),
+        Field::new("y", DataType::Utf8, true),
+    ]));
+    let pair = Fields::from(vec![
+        Field::new("key", DataType::Utf8, false),
+        Field::new("value", point.clone(), true),
+    ]);
+    let entries = Field::new("entries", DataType::Struct(pair), false);
+    vec![
+        Field::new("n", DataType::Int64, true),
+        Field::new("d", DataType::Float64, true),
+        Field::new("t", DataType::Utf8, true),
+        Field::new("b", DataType::Boolean, true),
+        Field::new("raw", DataType::Binary, true),
+        Field::new("list", DataType::new_list(point.clone(), true), true),
+        Field::new("map", DataType::Map(Arc::new(entries), false), true),
+        Field::new("point", point, true),
+        Field::new("ü\"", DataType::Int64, true),
+    ]
+}
+
+fn json_options(fields: Vec<Field>) -> DecoderOptions {
+    let mut options = options("json", fields.clone());
+    options.value.value_schema = Some(Arc::new(Schema::new(fields)));
+    options
+}
+
+/// The columns of one message behind another one.
+fn columns(fields: Vec<Field>, text: &[u8]) -> Result<Vec<ArrayRef>, KernelError> {
+    let before = br#"{"n": 1, "t": "before", "list": [{"x": 1}], "map": {"k": {"y": "v"}}, "raw": "AAE="}"#;
+    let mut decoder = Decoder::new(json_options(fields))?;
+    decoder.push(&mut entries(&[entry(&metadata(), before), entry(&metadata(), text)]));
+    let batches = drain(&mut decoder)?;
+    Ok(batches[0].columns().iter().map(|column| column.slice(1, 1)).collect())
+}
+
+/// The value of a column, as text; empty is null.
+fn one(name: &str, text: &str) -> Result<String, KernelError> {
+    let index = fields().iter().position(|field| field.name() == name).unwrap();
+    let column = columns(fields(), text.as_bytes())?.remove(index);
+    Ok(ArrayFormatter::try_new(&column, &FormatOptions::default()).unwrap().value(0).to_string())
+}
+
+fn is(name: &str, text: &str, expected: &str) {
+    assert_eq!(one(name, text).expect(text), expected, "{text}");
+}
+
+fn refused(text: &str, why: &str) {
+    let error = columns(fields(), text.as_bytes()).expect_err(text);
+    assert_eq!(error.kind, ErrorKind::Payload, "{text}");
+    assert_eq!(error.at.map(|at| at.entry), Some(1), "{text}");
+    assert!(error.message.contains(why), "{text}: {}", error.message);
+}
+
+#[test]
+fn the_last_of_equal_keys_counts() {
+    is("n", r#"{"n": 5, "n": 7}"#, "7");
+    is("n", r#"{"n": 5, "n": null}"#, "");
+    is("b", r#"{"b": true, "b": false}"#, "false");
+    is("t", r#"{"t": "long before", "d": 1, "t": "after", "t": "x"}"#, "x");
+    is("raw", r#"{"raw": "AAAA", "raw": "//8="}"#, "ffff");
+    is("list", r#"{"list": [{"x": 1}, {"x": 2}], "list": [{"x": 3}]}"#, "[{x: 3, y: }]");
+    is("map", r#"{"map": {"a": {}, "b": {}}, "map": {"c": {"y": "z"}}}"#, "{c: {x: , y: z}}");
+    is("point", r#"{"point": {"x": 1, "y": "a"}, "point": {"x": 2, "x": 3}}"#, "{x: 3, y: }");
+    is("point", r#"{"point": null, "point": {"x": 4}}"#, "{x: 4, y: }");
+}
+
+#[test]
+fn fields_in_any_order_or_not_at_all() {
+    is("n", r#"{"point": {"y": "a", "x": 1}, "t": "x", "n": 5}"#, "5");
+    is("t", "{}", "");
+    is("n", "\r\n\t {\"n\" :\t5 ,\n\"t\": \"x\" } \n", "5");
+    is("n", r#"{"N": 1, "nn": 2, "": 3}"#, "");
+    is("n", r#"{"other": {"n": [1, {"n": "}"}, true, null, -1.5e-3]}, "n": 6}"#, "6");
+    is("ü\"", r#"{"ü\"": 1}"#, "1");
+    is("ü\"", "{\"\\u00fc\\u0022\": 2}", "2");
+    let many: Vec<Field> = (0..40).map(|i| Field::new(format!("f{i}"), DataType::Int64, true)).collect();
+    let text: Vec<String> = (0..40).rev().map(|i| format!("\"f{i}\": {i}")).collect();
+    for (i, column) in
+        columns(many, format!("{{{}}}", text.join(", ")).as_bytes()).unwrap().iter().take(40).enumerate()
+    {
+        assert_eq!(column.as_primitive::<Int64Type>().value(0), i as i64);
+    }
+}
+
+#[test]
+fn texts() {
+    is("t", r#"{"t": "\"\\\/\b\f\n\r\t"}"#, "\"\\/\u{8}\u{c}\n\r\t");
+    is("t", "{\"t\": \"a\\u00e9\\u0000\\ud83d\\uDE00z\"}", "aé\0😀z");
+    is("t", "{\"t\": \"aé😀\"}", "aé😀");
+    for length in 0..70 {
+        let text = "x".repeat(length);
+        is("t", &format!(r#"{{"t": "{text}"}}"#), &text);
+        is("t", &format!(r#"{{"t": "{text}\n{text}"}}"#), &format!("{text}\n{text}"));
+    }
+    for bad in
+        [r"\ud83d", r"\ude00", r"\ud83d\n", r"\ud83dA", r"\ud83d\ud83d", r"\u12", r"\u+123", r"\x", r"\u12é"]
+    {
+        refused(&format!(r#"{{"t": "{bad}"}}"#), "not JSON");
+        refused(&format!(r#"{{"unknown": "{bad}"}}"#), "not JSON");
+    }
+    let error = columns(fields(), b"{\"unknown\": \"\xff\"}").unwrap_err();
+    assert!(error.message.contains("at byte 13: expected UTF-8"), "{}", error.message);
+}
+
+#[test]
+fn integers() {
+    for (text, value) in [
+        ("0", 0),
+        ("-0", 0),
+        ("9223372036854775807", i64::MAX),
+        ("-9223372036854775808", i64::MIN),
+        ("-9223372036854775807", -i64::MAX),
+        ("1.0", 1),
+        ("2e3", 2000),
+        ("-12.50e1", -125),
+        ("\"42\"", 42),
+    ] {
+        is("n", &format!(r#"{{"n": {text}}}"#), &value.to_string());
+    }
+    for bad in
+        ["9223372036854775808", "-9223372036854775809", "18446744073709551617", "1.5", "1e30", "\"\"", "true"]
+    {
+        refused(&format!(r#"{{"n": {bad}}}"#), "does not fit its schema in field n, at byte 6");
+    }
+    for bad in ["01", "-", "+1", ".5", "1.", "1e", "1e+", "-a", "0x1", "1_0", "NaN", "--1", "00"] {
+        refused(&format!(r#"{{"n": {bad}}}"#), "not JSON");
+        refused(&format!(r#"{{"d": {bad}}}"#), "not JSON");
+        refused(&format!(r#"{{"unknown": {bad}}}"#), "not JSON");
+    }
+}
+
+#[test]
+fn doubles_are_the_nearest() {
+    let mut state = 1u64;
+    let mut texts: Vec<String> = Vec::new();
+    for round in 0..2000u32 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let digits = (state >> 11).to_string();
+        let point = 1 + (state as usize >> 3) % (digits.len() - 1);
+        let sign = if round % 2 == 0 { "-" } else { "" };
+        let exponent = if round % 3 == 0 { format!("e{}", round as i32 % 600 - 300) } else { String::new() };
+        let short = 2 + round as usize % (digits.len() - 1);
+        let cut = digits.len().min(point + short);
+        texts.push(format!("{sign}{}.{}0{exponent}", &digits[..point], &digits[point..cut]));
+    }
+    let fixed =
+        ["0.1", "-0.0", "0", "1e400", "4.9e-324", "123456789012345.5", "1.7976931348623157e308", "0.3"];
+    texts.extend(fixed.map(String::from));
+    for text in texts {
+        let column = columns(fields(), format!(r#"{{"d": {text}}}"#).as_bytes()).unwrap().remove(1);
+        let got = column.as_primitive::<Float64Type>().value(0);
+        assert_eq!(got.to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
+    }
+    for (text, expected) in [("NaN", "NaN"), ("Infinity", "inf"), ("-Infinity", "-inf"), ("1.5", "1.5")] {
+        is("d", &format!(r#"{{"d": "{text}"}}"#), expected);
+    }
+    refused(r#"{"d": "x"}"#, "expected a number, got");
+}
+
+#[test]
+fn what_is_no_single_object_is_refused() {
+    for bad in ["", " ", "[]", "1", "null", "\"{}\"", "[{}]", "x", "\u{feff}{}"] {
+        refused(bad, "");
+    }
+    for bad in [
+        "{",
+        "{,}",
+        "{\"n\"}",
+        "{\"n\":}",
+        "{\"n\":1,}",
+        "{\"n\":1 \"t\":2}",
+        "{n:1}",
+        "{'n':1}",
+        "{\"n\":1]",
+        "{\"list\":[,]}",
+        "{\"list\":[{},]}",
+        "{\"list\":[{}}",
+        "{\"list\":[{} {}]}",
+        "{\"u\":[1,]}",
+        "{\"u\":tru}",
+        "{\"n\":nul}",
+        "{\"b\":True}",
+        "{\"u\":[}",
+        "{\"u\":{]}",
+        "{\"n\" 1}",
+        "{\"n\"::1}",
+        "{\"t\":\"",
+        "{}\u{0}",
+    ] {
+        refused(bad, "");
+    }
+    refused("{} {}", "exactly one JSON object");
+    let whole = r#"{"n": -1.0e1, "t": "a\u00e9", "list": [{"x": 1}, null], "map": {"k": {}}, "u": [true, {"a": null}]}"#;
+    one("n", whole).unwrap();
+    for end in 0..whole.len() {
+        refused(&whole[..end], "");
+    }
+}
+
+#[test]
+fn faults_name_field_and_place() {
+    refused(
+        r#"{"list": [{"x": 1}, {"x": "a"}]}"#,
+        "in field list[].x, at byte 26: expected an integer of 32 bits",
+    );
+    refused(r#"{"map": {"k": {"y": 1}}}"#, "in field map.k.y, at byte 20: expected a text, got \"1}}}\"");
+    refused(r#"{"point": []}"#, "in field point, at byte 10: expected an object");
+    refused(r#"{"list": {}}"#, "expected an array");
+    refused(r#"{"b": 1}"#, "expected a boolean");
+    refused(r#"{"raw": "€"}"#, "expected bytes as base64 text");
+    refused(r#"{"point": {"x": 2147483648}}"#, "32 bits");
+}
+
+#[test]
+fn depth_is_bounded() {
+    let nested = |depth: usize| format!(r#"{{"u": {}{}}}"#, "[".repeat(depth), "]".repeat(depth));
+    is("n", &nested(1000), "");
+    refused(&nested(1002), "at most 1000 deep");
+    refused(&format!(r#"{{"u": {}"#, "[".repeat(1_000_000)), "at most 1000 deep");
+    refused(&format!(r#"{{"u": {}"#, "{\"a\":".repeat(1_000_000)), "at most 1000 deep");
+}
