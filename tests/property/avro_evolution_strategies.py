@@ -98,6 +98,16 @@ def values(draw: st.DrawFn, kind: Any) -> Any:
 
 
 @st.composite
+def evolved_atom(draw: st.DrawFn, kind: str, change: str) -> Any:
+    """The same, promoted, or the first branch of a union."""
+    if change == "union":
+        others = draw(st.lists(st.sampled_from(sorted(_VALUES)), min_size=1, max_size=3, unique=True))
+        # The type itself first: fastavro takes the first that fits, we and Java the one that is the same.
+        return [kind, *(other for other in others if other != kind)]
+    return draw(st.sampled_from(PROMOTIONS.get(kind, [kind]))) if change == "into" else kind
+
+
+@st.composite
 def evolved(draw: st.DrawFn, kind: Any) -> Any:
     """What a later version may have in place of `kind`; most, but not all, can be read."""
     change = draw(st.sampled_from(["no", "no", "into", "union", "null", "first", "other"]))
@@ -110,11 +120,7 @@ def evolved(draw: st.DrawFn, kind: Any) -> Any:
     if change == "null":
         return draw(st.permutations(["null", kind]))
     if isinstance(kind, str):
-        if change == "union":
-            others = draw(st.lists(st.sampled_from(sorted(_VALUES)), min_size=1, max_size=3, unique=True))
-            # The type itself first: fastavro takes the first that fits, we and Java the one that is the same.
-            return [kind, *(other for other in others if other != kind)]
-        return draw(st.sampled_from(PROMOTIONS.get(kind, [kind]))) if change == "into" else kind
+        return draw(evolved_atom(kind, change))
     kind = copy.deepcopy(kind)
     match kind["type"]:
         case "enum":

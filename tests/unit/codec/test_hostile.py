@@ -113,7 +113,9 @@ def test_times_before_1970_are_cut_towards_the_past(kind: str) -> None:
     nanos = record(("x", {"type": "long", "logicalType": "timestamp-nanos"}))
     values = [-1, -1000, -1001, 1, 999, 1000]
     payloads = [
-        avro_bytes(record(("x", "long")), {"x": value}) if kind == "AVRO" else json.dumps({"x": value}).encode()
+        avro_bytes(record(("x", "long")), {"x": value})
+        if kind == "AVRO"
+        else json.dumps({"x": value}).encode()
         for value in values
     ]
     rows = decoded(kind, nanos, entries(*payloads))

@@ -1,5 +1,6 @@
 """Registry documents that no honest client registers: each is a SchemaError, soon, and with little memory."""
 
+import contextlib
 import struct
 from typing import Any
 
@@ -38,7 +39,11 @@ KINDS = (
 def hostile(kind: SchemaType, text: bytes) -> SchemaInfo:
     shown = text.decode("latin-1")
     if kind is SchemaType.KEY_VALUE:
-        properties = (("key.schema.properties", shown), ("key.schema.type", "AVRO"), ("value.schema.type", "JSON"))
+        properties = (
+            ("key.schema.properties", shown),
+            ("key.schema.type", "AVRO"),
+            ("value.schema.type", "JSON"),
+        )
         return SchemaInfo("n", kind, 2 * (struct.pack(">i", len(text)) + text), properties)
     return SchemaInfo("n", kind, text, (("__PARSING_INFO__", shown),))
 
@@ -51,10 +56,8 @@ def test_every_document_is_a_schema_or_a_schema_error(kind: SchemaType, text: by
         payload_schema(info, topic="t")
     with pytest.raises(SchemaError):
         resolve_read_schema(info, topic="t")
-    try:
+    with contextlib.suppress(SchemaError):  # what the kernel parses anyhow is handed on as it is
         written_schema(info, topic="t")
-    except SchemaError:
-        pass
     assert identity(info) == identity(info)
     assert schema_text(info).startswith(kind.name)
 
