@@ -60,6 +60,7 @@ class EntryDecoder:
         self._schema = schema
         self._mode = mode
         self._full_name = topic if partition < 0 else f"{topic}-partition-{partition}"
+        self._prefix = f"topic {self._full_name}"
         self._intake = intake or Intake()
         self._fetch_schema = fetch_schema
         self._key: Hashable = service_url and (
@@ -121,7 +122,7 @@ class EntryDecoder:
         except SchemaError as fault:
             if self._mode == "FAILFAST":
                 raise
-            self._decoder.refuse_version(version, str(fault))
+            self._decoder.refuse_version(version, str(fault).removeprefix(f"{self._prefix}: "))
 
     def _add(self, version: bytes) -> None:
         written = self._written(version) if version else self._unnamed()
@@ -154,8 +155,8 @@ class EntryDecoder:
         if rows and first is not None:
             fault: PulsarError = read_error(first, topic=self._full_name)
             _log.warning(
-                "%s: %d messages did not decode and %s (mode=%s); the first: %s",
-                self._full_name, rows, _DONE[self._mode], self._mode, fault,
+                "topic %s: messages that did not decode and %s (mode=%s): %d; the first: %s",
+                self._full_name, _DONE[self._mode], self._mode, rows, str(fault).removeprefix(f"{self._prefix}, "),
             )  # fmt: skip
 
     def _batches(self, *, flush: bool) -> Iterator[pa.RecordBatch]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pyspark_pulsar._kernel import KernelError
 from pyspark_pulsar.errors import (
     CorruptEntryError,
@@ -13,6 +15,8 @@ from pyspark_pulsar.errors import (
     UnsupportedEntryError,
 )
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
+
+_MESSAGE = re.compile(r"^message [0-9:-]+: ")
 
 _READ: dict[str, tuple[type[PulsarError], str]] = {
     "corrupt": (
@@ -69,7 +73,9 @@ def read_error(error: KernelError, *, topic: str) -> PulsarError:
         place.append(f"entry {error.entry}")
     if error.batch_index >= 0:
         place.append(f"batch index {error.batch_index}")
-    return found(f"{', '.join(place)}: {error.message}; {advice}")
+    # The kernel names the message as well, for those who have only its text.
+    said = _MESSAGE.sub("", error.message) if error.ledger >= 0 else error.message
+    return found(f"{', '.join(place)}: {said}; {advice}")
 
 
 def write_error(error: KernelError, *, topic: str) -> PulsarError:

@@ -19,6 +19,7 @@ from pyspark_pulsar.errors import PulsarError, SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
 from pyspark_pulsar.schema.same_schema import identity, schema_text
+from pyspark_pulsar.schema.type_text import type_text
 from pyspark_pulsar.topic import TopicName
 
 LOOK_AGAIN_SECONDS: Final = 60.0
@@ -115,9 +116,13 @@ class SchemaWatch:
 def differences(before: pa.Schema, after: pa.Schema) -> str:
     """What a reader sees of a change from one schema to another, in words."""
     old, new = ({field.name: field.type for field in schema} for schema in (before, after))
-    added = [f"{name} {new[name]}" for name in new if name not in old]
+    added = [f"{name} {type_text(new[name])}" for name in new if name not in old]
     gone = [name for name in old if name not in new]
-    changed = [f"{name} {old[name]} to {new[name]}" for name in old if name in new and old[name] != new[name]]
+    changed = [
+        f"{name} {type_text(old[name])} to {type_text(new[name])}"
+        for name in old
+        if name in new and old[name] != new[name]
+    ]
     parts = (("new fields", added), ("removed fields", gone), ("changed types", changed))
     told = "; ".join(f"{title}: {', '.join(names)}" for title, names in parts if names)
     return told or "the same fields and types"

@@ -18,6 +18,7 @@ from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.interpreter import Shipped
 from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.process_log import show_warnings
 from pyspark_pulsar.read.bounds import LATEST_TEXT, check_reachable, resolve_bound
 from pyspark_pulsar.read.discovery import discover_partitions, discover_topics
 from pyspark_pulsar.read.offset import StreamOffset
@@ -33,6 +34,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
     """`read` runs on executors, everything else in the query's driver process. Connects at first use."""
 
     def __init__(self, options: ReadOptions, schema: ReadSchema) -> None:
+        show_warnings()
         self._options = options
         self._schema = schema
         self._tails: Tails | None = None

@@ -12,6 +12,7 @@ from pyspark_pulsar.codec.data_keys import DataKeys
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.intake import Intake
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.process_log import show_warnings
 from pyspark_pulsar.read.documents import SCHEMA_VERSIONS
 from pyspark_pulsar.read.locations.broker import BrokerEntries
 from pyspark_pulsar.read.locations.look_back import earlier_runs
@@ -25,6 +26,7 @@ def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterat
 
     A task that Spark runs again reads the same rows. Raises the errors of the client and the decoder.
     """
+    show_warnings()
     topic = split.partition.topic
     with BrokerClient(options) as client:
 

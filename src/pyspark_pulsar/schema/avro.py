@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import pyarrow as pa
+from pyarrow import types
 
 from pyspark_pulsar.errors import SchemaError
 
@@ -192,6 +193,10 @@ def _complex(node: Mapping[str, Any], kind: object, scope: _Scope) -> pa.DataTyp
         return _named(node, scope)
     if kind == "array":
         item, nullable = _type_of(node.get("items"), scope.below("[]"))
+        if _takes_no_bytes(item, nullable=nullable):
+            raise scope.refuse(
+                "array items that take bytes", str(item), "without them an array could claim any length"
+            )
         return list_of(item, nullable=nullable)
     if kind == "map":
         item, nullable = _type_of(node.get("values"), scope.below("{}"))
@@ -203,6 +208,18 @@ def _complex(node: Mapping[str, Any], kind: object, scope: _Scope) -> pa.DataTyp
     if isinstance(kind, str):
         return _reference(kind, scope)
     raise scope.refuse("an Avro type", repr(dict(node)), _SUPPORTED)
+
+
+def _takes_no_bytes(kind: pa.DataType, *, nullable: bool) -> bool:
+    """Whether a value of Avro is nothing at all: a null, an empty fixed, or a record of these; a nullable one has the
+    byte that names its branch."""
+    if types.is_null(kind):
+        return True
+    if nullable:
+        return False
+    if types.is_struct(kind):
+        return all(_takes_no_bytes(member.type, nullable=member.nullable) for member in kind)
+    return bool(types.is_fixed_size_binary(kind) and kind.byte_width == 0)
 
 
 def _named(node: Mapping[str, Any], scope: _Scope) -> pa.DataType:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.type_text import spark_mark, type_text
 
 _LEGAL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -34,9 +35,6 @@ _ATOMS: Final[tuple[tuple[pa.DataType, str | dict[str, str]], ...]] = (
     (pa.large_binary(), "bytes"),
     (pa.date32(), {"type": "int", "logicalType": "date"}),
 )
-
-# Spark marks the structs that stand for a type without an Arrow type by metadata of their members.
-_SPARK_MARKS: Final = (b"variant", b"geometry", b"geography")
 
 
 def legal_name(text: str) -> str:
@@ -110,9 +108,11 @@ class _Walk:
             return {"type": "array", "items": self.nullable(kind.value_field, f"{path}[]", name)}
         if types.is_map(kind) and types.is_string(kind.key_type):
             return {"type": "map", "values": self.nullable(kind.item_field, f"{path}{{}}", name)}
-        if types.is_struct(kind) and not _stands_for_spark_type(kind):
+        if types.is_struct(kind) and spark_mark(kind) is None:
             return self.record(kind, self.unused_name(f"{name}_{legal_name(path.rpartition('.')[2])}"), path)
-        self.faults.append(f"column {path} of type {kind} (cast it to a type that Avro has, or drop it)")
+        self.faults.append(
+            f"column {path} of type {type_text(kind)} (cast it to a type that Avro has, or drop it)"
+        )
         return "null"
 
     def unused_name(self, wanted: str) -> str:
@@ -120,7 +120,3 @@ class _Walk:
         while name in self.names:
             name, number = f"{wanted}_{number}", number + 1
         return name
-
-
-def _stands_for_spark_type(kind: pa.DataType) -> bool:
-    return any(mark in (member.metadata or {}) for member in kind for mark in _SPARK_MARKS)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from pyspark_pulsar.schema.read_schema import suggestion
+from pyspark_pulsar.schema.type_text import type_text
 
 _INTEGER_BITS: Final = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
 _DIGITS: Final = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
@@ -38,7 +39,7 @@ def record_mismatches(
         if name in given:
             yield from type_mismatches(given[name].type, field.type, f"{path}{name}")
         elif not field.nullable:
-            yield f"{path}{name} ({field.type}) is required by the topic's schema and missing; add it"
+            yield f"{path}{name} ({type_text(field.type)}) is required by the topic's schema and missing; add it"
 
 
 def type_mismatches(given: pa.DataType, wanted: pa.DataType, path: str) -> Iterator[str]:
@@ -51,7 +52,7 @@ def type_mismatches(given: pa.DataType, wanted: pa.DataType, path: str) -> Itera
         yield from type_mismatches(given.key_type, wanted.key_type, f"{path}{{key}}")
         yield from type_mismatches(given.item_type, wanted.item_type, f"{path}{{}}")
     elif not scalar_fits(given, wanted):
-        yield f"{path} is {given}, the topic's schema wants {wanted}; cast it"
+        yield f"{path} is {type_text(given)}, the topic's schema wants {type_text(wanted)}; cast it"
 
 
 def scalar_fits(given: pa.DataType, wanted: pa.DataType) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from pyspark_pulsar.schema.avro_defaults import default_scalar
+from pyspark_pulsar.schema.type_text import type_text
 
 
 def absent_defaults(
@@ -23,5 +24,7 @@ def absent_defaults(
         try:
             usable.append((field.name, default_scalar(default, field.type)))
         except ValueError:
-            faults.append(f"{field.name} ({field.type}) is missing and its default cannot be written; add it")
+            faults.append(
+                f"{field.name} ({type_text(field.type)}) is missing and its default cannot be written; add it"
+            )
     return usable, faults

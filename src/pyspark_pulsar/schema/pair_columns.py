@@ -15,6 +15,7 @@ from pyspark_pulsar.schema.defaults import absent_defaults
 from pyspark_pulsar.schema.payload import KEY_COLUMN, KeyValuePair, PayloadSchema, side_type
 from pyspark_pulsar.schema.primitive import VALUE_COLUMN
 from pyspark_pulsar.schema.read_schema import suggestion
+from pyspark_pulsar.schema.type_text import type_text
 
 SIDES: Final = (KEY_COLUMN, VALUE_COLUMN)
 
@@ -66,7 +67,11 @@ def fit_pair(columns: Sequence[pa.Field], pair: KeyValuePair, *, where: str) -> 
 def _scalar_faults(column: pa.Field, side: PayloadSchema) -> list[str]:
     wanted = side_type(side)
     fits = side.value_schema is None and scalar_fits(column.type, wanted)
-    return [] if fits else [f"column {column.name} of type {column.type}; cast it to {wanted}"]
+    return (
+        []
+        if fits
+        else [f"column {column.name} of type {type_text(column.type)}; cast it to {type_text(wanted)}"]
+    )
 
 
 def _defaults(

@@ -23,6 +23,7 @@ from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.avro_document import legal_name
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.protobuf_descriptor import load_descriptor
+from pyspark_pulsar.schema.type_text import spark_mark, type_text
 
 _LEGAL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FIELD: Final = descriptor_pb2.FieldDescriptorProto
@@ -149,7 +150,9 @@ class _Walk:
         key = entry.field.add(name="key", number=1, label=_FIELD.LABEL_OPTIONAL)
         self._typed(entry, key, kind.key_type, inner, f"{path}{{key}}", set())
         if key.type not in _KEYS:
-            self.faults.append(f"column {path} with keys of type {kind.key_type} (cast them to string)")
+            self.faults.append(
+                f"column {path} with keys of type {type_text(kind.key_type)} (cast them to string)"
+            )
         value = entry.field.add(name="value", number=2, label=_FIELD.LABEL_OPTIONAL)
         # A map's entry holds no types of its own: those of its values lie beside it.
         self._typed(message, value, kind.item_type, scope, f"{path}{{}}", {entry.name}, field.name)
@@ -171,14 +174,14 @@ class _Walk:
             self._well_known(field, timestamp_pb2.DESCRIPTOR, "Timestamp")
         elif types.is_duration(kind):
             self._well_known(field, duration_pb2.DESCRIPTOR, "Duration")
-        elif types.is_struct(kind):
+        elif types.is_struct(kind) and spark_mark(kind) is None:
             names = taken | {nested.name for nested in message.nested_type}
             name = named_after or field.name
             nested = message.nested_type.add(name=_free(name[:1].upper() + name[1:], names))
             field.type, field.type_name = _FIELD.TYPE_MESSAGE, f"{scope}.{nested.name}"
             self.message(nested, list(kind), field.type_name, f"{path}.")
         else:
-            self.faults.append(f"column {path} of type {kind} ({_advice(kind)})")
+            self.faults.append(f"column {path} of type {type_text(kind)} ({_advice(kind)})")
 
     def _well_known(
         self, field: descriptor_pb2.FieldDescriptorProto, file: FileDescriptor, name: str

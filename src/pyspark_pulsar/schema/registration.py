@@ -16,6 +16,7 @@ from pyspark_pulsar.schema.payload import KEY_COLUMN
 from pyspark_pulsar.schema.primitive import PRIMITIVES, VALUE_COLUMN, primitive_for
 from pyspark_pulsar.schema.protobuf import PROTOBUF_VALUE
 from pyspark_pulsar.schema.protobuf_document import new_protobuf_info
+from pyspark_pulsar.schema.type_text import spark_mark, type_text
 
 FORMATS: Final = {
     "avro": SchemaType.AVRO,
@@ -46,12 +47,12 @@ def pair_info(
     if value_format is not None and not any(types.is_struct(each.type) for each in sides.values()):
         raise SchemaError(
             f"{where}: expected a struct in {KEY_COLUMN} or {VALUE_COLUMN} to write as {value_format}, got "
-            f"{', '.join(str(each.type) for each in columns)}; leave the value format out"
+            f"{', '.join(type_text(each.type) for each in columns)}; leave the value format out"
         )
     found = {}
     for column in (sides[KEY_COLUMN], sides[VALUE_COLUMN]):
         place = f"{where}, column {column.name}"
-        if types.is_struct(column.type):
+        if types.is_struct(column.type) and spark_mark(column.type) is None:
             own = f"{name}_{column.name}"
             found[column.name] = record_info(
                 pa.schema(list(column.type)), value_format, name=own, where=place
@@ -59,10 +60,10 @@ def pair_info(
             continue
         schema_type = primitive_for(column.type)
         if schema_type is None:
-            held = ", ".join(str(each.arrow_type) for each in PRIMITIVES.values())
+            held = ", ".join(dict.fromkeys(type_text(each.arrow_type) for each in PRIMITIVES.values()))
             raise SchemaError(
                 f"{place}: expected a struct, or a type that a Pulsar primitive holds ({held}), got "
-                f"{column.type}; cast it, or put it into a struct"
+                f"{type_text(column.type)}; cast it, or put it into a struct"
             )
         found[column.name] = SchemaInfo(PRIMITIVES[schema_type].schema_name, schema_type)
     return join(KeyValueSchemas(found[KEY_COLUMN], found[VALUE_COLUMN], separated))

@@ -8,6 +8,8 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types
 
+from pyspark_pulsar.schema.type_text import type_text
+
 _WIDER: Final = {
     pa.int8(): (pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
     pa.int16(): (pa.int32(), pa.int64(), pa.float32(), pa.float64()),
@@ -33,7 +35,7 @@ def misfits(has: pa.DataType, wanted: pa.DataType, path: str) -> Iterator[str]:
         yield from misfits(has.key_type, wanted.key_type, f"{path}{{key}}")
         yield from misfits(has.item_type, wanted.item_type, f"{path}{{}}")
     elif not _holds(wanted, has):
-        yield f"{path} as {wanted}, expected {has}{_wider_text(has)}"
+        yield f"{path} as {type_text(wanted)}, expected {type_text(has)}{_wider_text(has)}"
 
 
 def forbids_null(field: pa.Field, path: str) -> Iterator[str]:
@@ -60,5 +62,5 @@ def _holds(wanted: pa.DataType, has: pa.DataType) -> bool:
 
 
 def _wider_text(has: pa.DataType) -> str:
-    wider = [str(each) for each in _WIDER.get(has, ())]
+    wider = [type_text(each) for each in _WIDER.get(has, ())]
     return f" or {', '.join(wider)}" if wider else ""

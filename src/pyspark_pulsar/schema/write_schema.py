@@ -31,6 +31,7 @@ from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
 from pyspark_pulsar.schema.protobuf_document import native_info
 from pyspark_pulsar.schema.read_schema import suggestion
 from pyspark_pulsar.schema.registration import FORMATS, pair_info, record_info
+from pyspark_pulsar.schema.type_text import type_text
 
 _RESERVED: Final = "__"
 _ENCODINGS: Final = ("inline", "separated")
@@ -214,7 +215,9 @@ def _check_primitive(values: list[pa.Field], primitive: Primitive, info: SchemaI
     if column is None:
         faults.append(f"no column {VALUE_COLUMN}; name the value's column so")
     elif not scalar_fits(column.type, primitive.arrow_type):
-        faults.append(f"column {VALUE_COLUMN} of type {column.type}; cast it to {primitive.arrow_type}")
+        faults.append(
+            f"column {VALUE_COLUMN} of type {type_text(column.type)}; cast it to {type_text(primitive.arrow_type)}"
+        )
     _refuse(
         faults, f"topic {topic}: expected one value column {VALUE_COLUMN} for its {info.type.name} schema"
     )
@@ -247,7 +250,9 @@ def _split(columns: pa.Schema, topic: str) -> tuple[list[pa.Field], list[pa.Fiel
             )
         elif not _metadata_fits(column):
             wanted = metadata_columns.FIELDS[column.name].type
-            faults.append(f"column {column.name} of type {column.type}; cast it to {wanted}")
+            faults.append(
+                f"column {column.name} of type {type_text(column.type)}; cast it to {type_text(wanted)}"
+            )
         elif column.name in metadata_columns.WRITTEN:
             stored.append(pa.field(column.name, metadata_columns.FIELDS[column.name].type))
     if not values:

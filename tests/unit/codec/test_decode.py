@@ -1,16 +1,28 @@
-"""Entries are built here by hand after PulsarApi.proto, so that encoder bugs cannot hide decoder bugs."""
-
-import datetime as dt
-import io
-import json
 import struct
-from collections.abc import Callable
 
-import fastavro
 import pyarrow as pa
 import pytest
+from unit.codec.handmade_entries import (
+    JSON_INFO,
+    NEW,
+    OLD,
+    PUBLISHED,
+    PUBLISHED_MS,
+    TOPIC,
+    V1,
+    V2,
+    avro,
+    avro_info,
+    batched,
+    decoder,
+    entry,
+    lenient,
+    no_fetch,
+    proto,
+    pushed,
+    rows_of,
+)
 
-from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import (
     CorruptEntryError,
@@ -20,95 +32,8 @@ from pyspark_pulsar.errors import (
     UnsupportedEntryError,
 )
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.read_schema import ColumnChoice, resolve_read_schema
+from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.wanted_columns import restrict_to
-
-TOPIC = "persistent://public/default/orders"
-PUBLISHED_MS = 1_795_230_103_082
-PUBLISHED = dt.datetime.fromtimestamp(PUBLISHED_MS / 1000, dt.UTC).replace(microsecond=82_000)
-V1 = b"\0\0\0\0\0\0\0\1"
-V2 = b"\0\0\0\0\0\0\0\2"
-OLD = '{"type":"record","name":"R","fields":[{"name":"id","type":"int"}]}'
-NEW = (
-    '{"type":"record","name":"R","fields":[{"name":"id","type":"long"},'
-    '{"name":"tag","type":["null","string"],"default":null}]}'
-)
-
-
-def varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*out, number])
-
-
-def proto(*fields: tuple[int, int | bytes]) -> bytes:
-    out = b""
-    for number, value in fields:
-        if isinstance(value, int):
-            out += varint(number << 3) + varint(value)
-        else:
-            out += varint(number << 3 | 2) + varint(len(value)) + value
-    return out
-
-
-def entry(payload: bytes, *fields: tuple[int, int | bytes]) -> bytes:
-    """Without the optional checksum; MessageMetadata: 1 producer, 2 sequence id, 3 publish time."""
-    metadata = proto((1, b"producer"), (2, 41), (3, PUBLISHED_MS), *fields)
-    return struct.pack(">I", len(metadata)) + metadata + payload
-
-
-def batched(*messages: bytes) -> bytes:
-    """11 is the number of messages; SingleMessageMetadata 3 is the payload's size."""
-    singles = b""
-    for message in messages:
-        single = proto((3, len(message)))
-        singles += struct.pack(">I", len(single)) + single + message
-    return entry(singles, (11, len(messages)))
-
-
-def no_fetch(version: bytes) -> SchemaInfo | None:
-    raise AssertionError(f"asked for {version!r}")
-
-
-def decoder(
-    info: SchemaInfo | None,
-    columns: list[str] | None = None,
-    *,
-    partition: int = 2,
-    fetch: Callable[[bytes], SchemaInfo | None] = no_fetch,
-    batch_rows: int = 100,
-    start: tuple[int, int, int] | None = None,
-    end: tuple[int, int, int] | None = None,
-) -> EntryDecoder:
-    return EntryDecoder(
-        resolve_read_schema(info, topic=TOPIC, columns=columns),
-        topic=TOPIC,
-        partition=partition,
-        fetch_schema=fetch,
-        batch_rows=batch_rows,
-        start=start,
-        end=end,
-    )
-
-
-def pushed(*entries: bytes) -> EntryBatch:
-    found = EntryBatch()
-    for number, data in enumerate(entries):
-        found.push(7, number, data)
-    return found
-
-
-def rows_of(over: EntryDecoder, *entries: bytes) -> list[dict[str, object]]:
-    found = [*over.decode(pushed(*entries)), *over.finish()]
-    return [row for batch in found for row in batch.to_pylist(maps_as_pydicts="strict")]
-
-
-def avro(record: dict[str, object], document: str) -> bytes:
-    out = io.BytesIO()
-    fastavro.schemaless_writer(out, fastavro.parse_schema(json.loads(document)), record)
-    return out.getvalue()
 
 
 def test_default_columns_of_one_unbatched_message() -> None:
@@ -252,94 +177,6 @@ def test_error_within_a_batch_names_the_batch_index() -> None:
     over = decoder(SchemaInfo("x", SchemaType.INT8), ["value"], partition=-1)
     with pytest.raises(DecodeError, match=r"orders, ledger 7, entry 0, batch index 1\b"):
         [*over.decode(pushed(batched(b"a", b"bc", b"d"))), *over.finish()]
-
-
-BAD_JSON = [b'{"id":1}', b'{"id":2} {"id":3}', b'{"id":"x"}', b"", b'{"id":4}', b"not JSON"]
-JSON_INFO = SchemaInfo("x", SchemaType.JSON, NEW.encode())
-
-
-def lenient(
-    info: SchemaInfo,
-    mode: str,
-    *,
-    fetch: Callable[[bytes], SchemaInfo | None] = no_fetch,
-    columns: ColumnChoice | None = None,
-    service_url: str | None = None,
-) -> EntryDecoder:
-    choice = columns or ColumnChoice(["id", "_corrupt_record", "__messageSize"])
-    schema = resolve_read_schema(info, topic=TOPIC, columns=choice)
-    return EntryDecoder(
-        schema, topic=TOPIC, partition=2, fetch_schema=fetch, mode=mode, batch_rows=100, service_url=service_url
-    )  # fmt: skip
-
-
-def test_permissive_keeps_the_bytes_of_bad_rows(caplog: pytest.LogCaptureFixture) -> None:
-    rows = rows_of(lenient(JSON_INFO, "PERMISSIVE"), *(entry(data) for data in BAD_JSON), entry(b"", (25, 1)))
-    good = {0: 1, 4: 4}
-    assert rows == [
-        {"id": good.get(n), "_corrupt_record": None if n in good else data, "__messageSize": len(data)}
-        for n, data in enumerate(BAD_JSON)
-    ] + [{"id": None, "_corrupt_record": None, "__messageSize": 0}]
-    (record,) = caplog.records
-    assert record.name == "pyspark_pulsar.codec.decode"
-    told = record.getMessage()
-    assert (
-        "orders-partition-2: 4 messages did not decode and have no value (mode=PERMISSIVE); the first: "
-        in told
-    )
-    assert "ledger 7, entry 1" in told
-
-
-def test_dropmalformed_leaves_bad_rows_out(caplog: pytest.LogCaptureFixture) -> None:
-    rows = rows_of(lenient(JSON_INFO, "DROPMALFORMED"), *(entry(data) for data in BAD_JSON))
-    assert [row["id"] for row in rows] == [1, 4]
-    assert "4 messages did not decode and were left out (mode=DROPMALFORMED)" in caplog.text
-
-
-@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
-def test_damaged_entries_fail_in_every_mode(mode: str) -> None:
-    with pytest.raises(CorruptEntryError):
-        rows_of(lenient(JSON_INFO, mode), entry(b"{}"), b"\x0e\x01\0\0\0\0" + entry(b"{}"))
-
-
-FOREIGN = '{"type":"record","name":"R","fields":[{"name":"id","type":"string"}]}'
-
-
-def avro_info(document: str, version: bytes | None = None) -> SchemaInfo:
-    return SchemaInfo("x", SchemaType.AVRO, document.encode(), version=version)
-
-
-def test_an_incompatible_version_names_both() -> None:
-    over = lenient(avro_info(NEW, V2), "FAILFAST", fetch=lambda _: avro_info(FOREIGN))
-    with pytest.raises(SchemaError) as caught:
-        rows_of(over, entry(b"\2a", (16, V1)))
-    text = str(caught.value)
-    assert "expected schema version 1, which messages were written with" in text
-    assert "readable as schema version 2, which the query reads by" in text
-    assert "string" in text.lower()
-
-
-def test_versions_that_are_lost_or_incompatible_make_bad_rows(caplog: pytest.LogCaptureFixture) -> None:
-    asked: list[bytes] = []
-
-    def fetch(version: bytes) -> SchemaInfo | None:
-        asked.append(version)
-        return {V1: avro_info(FOREIGN), V2: avro_info(NEW)}.get(version)
-
-    over = lenient(avro_info(NEW, V2), "PERMISSIVE", fetch=fetch)
-    lost = b"\0\0\0\0\0\0\0\7"
-    data = [
-        entry(b"\2a", (16, V1)),
-        entry(b"\4\0", (16, V2)),
-        entry(b"\6\0", (16, lost)),
-        entry(b"", (16, V1), (25, 1)),
-    ]
-    rows = rows_of(over, *data, *data)
-    kept = [(row["id"], row["_corrupt_record"]) for row in rows]
-    assert kept == [(None, b"\2a"), (2, None), (None, b"\6\0"), (None, None)] * 2
-    assert sorted(asked) == [V1, V2, lost]
-    assert "4 messages did not decode" in caplog.text
-    assert "expected schema version 1" in caplog.text
 
 
 def test_messages_without_a_version_are_read_by_the_topics_own_document() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from unit.codec.test_decode import entry as unversioned
+from unit.codec.handmade_entries import entry as unversioned
 from unit.java_key_values import VERSION, java_pairs
 
 from pyspark_pulsar._kernel import EntryBatch, SendFrames

@@ -50,7 +50,7 @@ def test_a_new_version_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (
         "topic persistent://public/default/a has a new schema, version 3: new fields: new string; removed fields: "
-        "old; changed types: id int32 to int64. The query goes on with the columns that it started with; the next "
+        "old; changed types: id int to bigint. The query goes on with the columns that it started with; the next "
         "start will see the new ones."
     )
 

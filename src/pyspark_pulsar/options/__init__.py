@@ -1,0 +1,21 @@
+"""Every option once: its key, default, type and meaning. Parsed once, at the edge, on the driver.
+
+Spark hands options over as strings with case-insensitive keys. An option that is unknown, given twice
+under two names, or malformed is an `OptionError`; a near miss gets a suggestion. The tables in
+docs/options.md are generated from the fields of the classes here (`OptionField.doc`).
+"""
+
+from pyspark_pulsar.options.connection import ConnectionOptions
+from pyspark_pulsar.options.fields import OptionField, option_fields
+from pyspark_pulsar.options.parse import parse_options
+from pyspark_pulsar.options.read import ReadOptions
+from pyspark_pulsar.options.write import WriteOptions
+
+__all__ = [
+    "ConnectionOptions",
+    "OptionField",
+    "ReadOptions",
+    "WriteOptions",
+    "option_fields",
+    "parse_options",
+]

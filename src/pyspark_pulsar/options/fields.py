@@ -1,0 +1,57 @@
+"""An option as a field of a dataclass, and what options ask of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any
+
+from pyspark_pulsar.errors import OptionError
+
+
+@dataclass(frozen=True, slots=True)
+class OptionField:
+    """How one option is spelled, read and explained."""
+
+    key: str
+    parse: Callable[[str], Any]
+    doc: str
+    aliases: tuple[str, ...] = ()
+
+
+def option(
+    key: str,
+    parse: Callable[[str], Any],
+    doc: str,
+    *,
+    default: Any = MISSING,
+    aliases: tuple[str, ...] = (),
+) -> Any:
+    """A field of a dataclass of options; without `default` the option is required. `doc` is a cell of docs/options.md,
+    and `parse` raises ValueError that says what it expects."""
+    metadata = {"option": OptionField(key, parse, doc, aliases)}
+    return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
+
+
+def option_fields(scope: type[Any]) -> dict[str, OptionField]:
+    """Field name to option, in the order in which the documentation shows them."""
+    return {each.name: each.metadata["option"] for each in fields(scope)}
+
+
+def exactly_one(options: object, names: Iterable[str]) -> None:
+    """Raises OptionError unless one of the fields `names` is given; None means not given."""
+    table = option_fields(type(options))
+    keys = [table[name].key for name in names]
+    given = [table[name].key for name in names if getattr(options, name) is not None]
+    if len(given) != 1:
+        found = "none of them" if not given else " and ".join(given)
+        raise OptionError(f"expected exactly one of the options {', '.join(keys)}, got {found}")
+
+
+def both_or_none(options: object, names: Iterable[str]) -> None:
+    """Raises OptionError where some of the fields `names` are given and some are None."""
+    table = option_fields(type(options))
+    missing = [table[name].key for name in names if getattr(options, name) is None]
+    given = [table[name].key for name in names if getattr(options, name) is not None]
+    if missing and given:
+        raise OptionError(f"expected the option {missing[0]} beside {given[0]}, got {given[0]} alone")

@@ -1,0 +1,54 @@
+"""Spark's dictionary of texts to the options of one scope."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar
+
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.options.connection import ConnectionOptions
+from pyspark_pulsar.options.fields import option_fields
+
+T = TypeVar("T", bound=ConnectionOptions)
+
+# Spark hands its own options of a streaming query over with ours.
+_OPTIONS_OF_SPARK = frozenset({"checkpointlocation", "queryname"})
+
+
+def parse_options(scope: type[T], given: Mapping[str, str]) -> T:
+    """Read `given` as the options of `scope`. Raises `OptionError` naming every fault's key."""
+    by_key: dict[str, str] = {}
+    for name, option in option_fields(scope).items():
+        for key in (option.key, *option.aliases):
+            by_key[key.lower()] = name
+    values: dict[str, Any] = {}
+    seen: dict[str, str] = {}
+    for key, text in given.items():
+        if key.lower() in _OPTIONS_OF_SPARK:
+            continue
+        field_name = by_key.get(key.lower())
+        if field_name is None:
+            raise OptionError(_unknown(key, scope))
+        if field_name in seen:
+            raise OptionError(f"options {seen[field_name]!r} and {key!r} mean the same; give one of them")
+        seen[field_name] = key
+        option = option_fields(scope)[field_name]
+        try:
+            values[field_name] = option.parse(str(text))
+        except ValueError as fault:
+            raise OptionError(f"option {option.key!r}: expected {fault}, got {text!r}") from None
+    for each in fields(scope):
+        if each.name not in values and each.default is MISSING:
+            option = option_fields(scope)[each.name]
+            raise OptionError(f"option {option.key!r} is missing: {option.doc}")
+    return scope(**values)
+
+
+def _unknown(key: str, scope: type[ConnectionOptions]) -> str:
+    known = [key for option in option_fields(scope).values() for key in (option.key, *option.aliases)]
+    lowered = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(key.lower(), lowered, n=1, cutoff=0.6)
+    hint = f"did you mean {lowered[close[0]]!r}?" if close else "known are " + ", ".join(sorted(known))
+    return f"unknown option {key!r}; {hint}"

@@ -1,0 +1,145 @@
+"""The options of `spark.read` and `spark.readStream`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark_pulsar.options.connection import ConnectionOptions
+from pyspark_pulsar.options.fields import both_or_none, exactly_one, option
+from pyspark_pulsar.options.parsers import choice, names, paths_by_name, text, whole, yes_or_no
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions(ConnectionOptions):
+    """`spark.read` and `spark.readStream`."""
+
+    topic: str | None = option(
+        "topic", text, "One topic. Exactly one of the three topic options.", default=None
+    )
+    topics: tuple[str, ...] | None = option(
+        "topics", names, "Several topics, separated by commas.", default=None, aliases=("subscribe",)
+    )
+    topics_pattern: str | None = option(
+        "topicsPattern",
+        text,
+        "Regular expression that a full topic name (`persistent://tenant/namespace/name`) or the part behind "
+        "`persistent://` must match as a whole; the tenant and the namespace are plain text.",
+        default=None,
+        aliases=("subscribePattern",),
+    )
+    starting_offsets: str | None = option(
+        "startingOffsets",
+        text,
+        "`earliest`, `latest`, or JSON from topic partition to `ledger:entry[:batchIndex]`, inclusive. "
+        "Default: `earliest` for a batch, `latest` for a stream. Only for a new query: a checkpoint wins.",
+        default=None,
+    )
+    ending_offsets: str | None = option(
+        "endingOffsets",
+        text,
+        "Batch only: `latest` (default), or JSON as in `startingOffsets`, exclusive.",
+        default=None,
+    )
+    columns: tuple[str, ...] | None = option(
+        "columns",
+        names,
+        "The columns to read, in this order; `*` stands for all value columns. What is not named is not decoded. "
+        "Default: all value columns and six metadata columns.",
+        default=None,
+    )
+    mode: str = option(
+        "mode",
+        choice("FAILFAST", "PERMISSIVE", "DROPMALFORMED"),
+        "What to do with a message whose value does not decode: fail, give a row without a value and with the "
+        "message's bytes in the column of `columnNameOfCorruptRecord`, or leave it out. Damaged entries always fail.",
+        default="FAILFAST",
+    )
+    corrupt_column: str = option(
+        "columnNameOfCorruptRecord",
+        text,
+        "Name of the column that `mode=PERMISSIVE` adds for the bytes of messages that do not decode.",
+        default="_corrupt_record",
+    )
+    different_schemas: bool = option(
+        "allowDifferentTopicSchemas",
+        yes_or_no,
+        "Read topics of different schemas together: one column `value` with the message's bytes, and "
+        "`__schemaVersion` among the default columns.",
+        default=False,
+    )
+    batch_rows: int = option(
+        "batchRows",
+        whole(1, 1_000_000),
+        "Most rows of one Arrow batch that a task hands to Spark; bounds a task's memory.",
+        default=16_384,
+    )
+    receiver_queue_size: int = option(
+        "pulsar.consumer.receiverQueueSize",
+        whole(1, 1_000_000),
+        "Messages that the broker may send ahead of the reader.",
+        default=20_000,
+        aliases=("pulsar.reader.receiverQueueSize",),
+    )
+    poll_timeout_ms: int = option(
+        "pollTimeoutMs",
+        whole(1, 86_400_000),
+        "How long a task waits for the next message of its range before it fails, in milliseconds.",
+        default=120_000,
+    )
+    read_compacted: bool = option(
+        "readCompacted",
+        yes_or_no,
+        "Read the compacted view of the topic: of each key the latest message, as far as the topic is "
+        "compacted, and all messages behind that.",
+        default=False,
+        aliases=("pulsar.reader.readCompacted", "pulsar.consumer.readCompacted"),
+    )
+    max_pending_chunked_message: int = option(
+        "pulsar.consumer.maxPendingChunkedMessage",
+        whole(0, 1_000_000),
+        "Chunked messages that a task keeps chunks of at the same time; 0 is no limit. Above it the oldest is "
+        "let go, and read again when its last chunk comes.",
+        default=10,
+        aliases=("pulsar.reader.maxPendingChunkedMessage",),
+    )
+    crypto_default_private_key: str | None = option(
+        "pulsar.consumer.cryptoKeyReader.defaultPrivateKey",
+        text,
+        "Path, on the executors, of the RSA private key (PEM) for encrypted messages whose key name is not in "
+        "`pulsar.consumer.cryptoKeyReader.privateKeys`.",
+        default=None,
+        aliases=("pulsar.reader.cryptoKeyReader.defaultPrivateKey",),
+    )
+    crypto_private_keys: tuple[tuple[str, str], ...] = option(
+        "pulsar.consumer.cryptoKeyReader.privateKeys",
+        paths_by_name,
+        "JSON object from the name of an encryption key to the path, on the executors, of its RSA private key (PEM).",
+        default=(),
+        aliases=("pulsar.reader.cryptoKeyReader.privateKeys",),
+    )
+    crypto_failure_action: str = option(
+        "pulsar.consumer.cryptoFailureAction",
+        choice("FAIL", "DISCARD", "CONSUME"),
+        "What becomes of a message that cannot be decrypted: `FAIL` (default) fails the query, `DISCARD` drops "
+        "it and counts it in the log, `CONSUME` gives one row with the encrypted payload.",
+        default="FAIL",
+        aliases=("pulsar.reader.cryptoFailureAction",),
+    )
+
+    protobuf_descriptor_file: str | None = option(
+        "protobufDescriptorFile",
+        text,
+        "Path on the driver of a file of `protoc --include_imports --descriptor_set_out`: what the messages of a "
+        "topic with a `PROTOBUF` schema are, or of one without schema.",
+        default=None,
+    )
+    protobuf_message: str | None = option(
+        "protobufMessage",
+        text,
+        "Full name of the message in `protobufDescriptorFile`, such as `shop.v1.Order`.",
+        default=None,
+    )
+
+    def __post_init__(self) -> None:
+        exactly_one(self, ("topic", "topics", "topics_pattern"))
+        both_or_none(self, ("protobuf_descriptor_file", "protobuf_message"))

@@ -1,0 +1,75 @@
+"""The options of `df.write` and `df.writeStream`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark_pulsar.options.connection import ConnectionOptions
+from pyspark_pulsar.options.fields import both_or_none, option
+from pyspark_pulsar.options.parsers import choice, text, whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteOptions(ConnectionOptions):
+    """`df.write` and `df.writeStream`."""
+
+    topic: str = option("topic", text, "The topic to write to.")
+    value_format: str | None = option(
+        "valueFormat",
+        choice("avro", "json", "protobuf"),
+        "Schema to register for rows when the topic has none: `avro` (default), `json` or `protobuf`.",
+        default=None,
+    )
+    key_value_encoding: str | None = option(
+        "keyValueEncoding",
+        choice("inline", "separated"),
+        "Register the columns `key` and `value` as a KEY_VALUE schema when the topic has none: `inline` writes "
+        "both into the payload, `separated` makes `key` the message's key. Structs are records in `valueFormat`.",
+        default=None,
+    )
+    compression_type: str = option(
+        "pulsar.producer.compressionType",
+        choice("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY"),
+        "Codec of the batched entries.",
+        default="LZ4",
+    )
+    batching_max_messages: int = option(
+        "pulsar.producer.batchingMaxMessages",
+        whole(1, 100_000),
+        "Most messages of one batched entry.",
+        default=1_000,
+    )
+    batching_max_bytes: int = option(
+        "pulsar.producer.batchingMaxBytes",
+        whole(1, 64 * 1024 * 1024),
+        "Most bytes of one batched entry before compression.",
+        default=128 * 1024,
+    )
+    max_pending_bytes: int = option(
+        "maxPendingBytes",
+        whole(1, 2**40),
+        "Bytes that one task keeps sent but not yet confirmed; sending waits above it.",
+        default=32 * 1024 * 1024,
+    )
+    send_timeout_ms: int = option(
+        "pulsar.producer.sendTimeoutMs",
+        whole(1, 3_600_000),
+        "How long a sent entry may stay unconfirmed before the task fails, reconnects included, in milliseconds.",
+        default=30_000,
+    )
+    protobuf_descriptor_file: str | None = option(
+        "protobufDescriptorFile",
+        text,
+        "Path on the driver of a file of `protoc --include_imports --descriptor_set_out`: what the messages of a "
+        "topic with a `PROTOBUF` schema are; registered as `PROTOBUF_NATIVE` where the topic has no schema.",
+        default=None,
+    )
+    protobuf_message: str | None = option(
+        "protobufMessage",
+        text,
+        "Full name of the message in `protobufDescriptorFile`, such as `shop.v1.Order`.",
+        default=None,
+    )
+
+    def __post_init__(self) -> None:
+        both_or_none(self, ("protobuf_descriptor_file", "protobuf_message"))

@@ -1,0 +1,41 @@
+import subprocess
+import sys
+
+import pytest
+
+_WARN = 'logging.getLogger("pyspark_pulsar.codec.decode").warning("said %d", 1)'
+_SHOW = "import logging; from pyspark_pulsar.process_log import show_warnings"
+
+
+def _stderr(program: str) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return done.stderr.splitlines()
+
+
+def test_a_warning_has_time_level_and_name_once() -> None:
+    (line,) = _stderr(f"{_SHOW}; show_warnings(); show_warnings(); {_WARN}")
+    assert line[17:] == " WARN pyspark_pulsar.codec.decode: said 1"
+    assert line[2::3][:5] == "// ::"
+
+
+def test_logging_that_is_configured_is_left_alone() -> None:
+    assert _stderr(f"{_SHOW}; logging.basicConfig(format='own %(message)s'); show_warnings(); {_WARN}") == [
+        "own said 1"
+    ]
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "from pyspark_pulsar.read.stream import PulsarStreamReader; PulsarStreamReader(None, None)",
+        (
+            "from pyspark_pulsar.read.task import read_split\n"
+            "try: next(read_split(None, None, None))\n"
+            "except AttributeError: pass\n"
+        ),
+    ],
+    ids=["the driver of a stream", "a task"],
+)
+def test_where_work_begins_warnings_are_shown(work: str) -> None:
+    (line,) = _stderr(f"import logging; {work}\n{_WARN}")
+    assert line.endswith(" WARN pyspark_pulsar.codec.decode: said 1")
