@@ -3,9 +3,10 @@
     make bench        (or: python bench/kernel_codec.py --rows 1000000 --repeat 3)
 
 Messages of six fields in LZ4 batches of 1000; every fourth has a key and two properties; all twelve metadata
-columns are built. Both verify and write checksums. Before anything is timed every cell of both is compared. Competitors run in turn, figures are
-medians; read the ratios, since absolute figures depend on the machine. Also measured: how much memory a decoder
-takes, by the rows of a batch and by the number of entries that it is given, each in a process of its own.
+columns are built. Both verify and write checksums. Before anything is timed every cell of both is compared.
+Competitors run in turn, figures are medians; read the ratios, since absolute figures depend on the machine. Also
+measured: how much memory a decoder takes, by the rows of a batch and by the number of entries that it is given, each
+in a process of its own.
 """
 
 from __future__ import annotations

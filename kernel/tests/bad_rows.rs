@@ -85,7 +85,7 @@ fn run(
     Ok((seen(&batches), count.rows, count.first.clone()))
 }
 
-/// Good at once, bad at once, bad when the batch is finished, and a null value.
+/// Good rows, rows that are no single object or do not fit the schema, and a null value.
 fn mixed_json() -> Vec<Vec<u8>> {
     vec![
         plain(br#"{"a": 1}"#),
@@ -254,12 +254,12 @@ fn a_decoder_at_rest_takes_another_range() {
 fn late_options(mode: BadRows) -> DecoderOptions {
     let mut options = record_options("json", mode, 8);
     let time = Field::new("t", DataType::Time32(TimeUnit::Millisecond), true);
-    let with_time = |schema: &Schema| {
+    for schema in
+        [Some(&mut options.output_schema), options.value.value_schema.as_mut()].into_iter().flatten()
+    {
         let own = schema.fields().iter().map(|f| f.as_ref().clone());
-        Arc::new(Schema::new(own.chain([time.clone()]).collect::<Vec<_>>()))
-    };
-    options.output_schema = with_time(&options.output_schema);
-    options.value.value_schema = options.value.value_schema.as_deref().map(with_time);
+        *schema = Arc::new(Schema::new(own.chain([time.clone()]).collect::<Vec<_>>()));
+    }
     let field = r#", {"name": "t", "type": ["null", {"type": "int", "logicalType": "time-millis"}]}]}"#;
     options.value.document = Some(DOCUMENT.replace("]}", "").trim_end().to_owned() + field);
     options

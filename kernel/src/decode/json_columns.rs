@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::types::{
-    ArrowPrimitiveType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
 };
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, ListArray, MapArray, NullArray, PrimitiveArray, StringArray,
-    StructArray,
+    ArrayRef, BinaryArray, BooleanArray, ListArray, MapArray, NullArray, StringArray, StructArray,
 };
-use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 
+use super::json_buffers::{Bytes, Numbers, offsets};
 use super::json_types::UNION;
 use super::json_unions::UnionShape;
 
@@ -97,13 +97,13 @@ impl Column {
         match self {
             Self::Null(rows) => *rows,
             Self::Boolean(values, _) => values.len(),
-            Self::Byte(n) => n.values.len(),
-            Self::Short(n) => n.values.len(),
-            Self::Int(n) => n.values.len(),
-            Self::Long(n) => n.values.len(),
-            Self::Float(n) => n.values.len(),
-            Self::Double(n) => n.values.len(),
-            Self::Decimal(n, ..) => n.values.len(),
+            Self::Byte(n) => n.len(),
+            Self::Short(n) => n.len(),
+            Self::Int(n) => n.len(),
+            Self::Long(n) => n.len(),
+            Self::Float(n) => n.len(),
+            Self::Double(n) => n.len(),
+            Self::Decimal(n, ..) => n.len(),
             Self::Text(b) | Self::Binary(b) => b.len(),
             Self::List(list) | Self::Map(list, _) => list.offsets.len(),
             Self::Record(record) | Self::Union(_, record) => record.len,
@@ -194,87 +194,6 @@ fn map(list: &mut ListColumn, keys: &mut Bytes) -> Result<ArrayRef> {
     let (offsets, nulls) = list.take();
     let pairs = StructArray::try_new(fields.clone(), vec![keys, list.items.finish()?], None)?;
     Ok(Arc::new(MapArray::try_new(entries, offsets, pairs, nulls, sorted)?))
-}
-
-/// Numbers of one type.
-pub struct Numbers<T: ArrowPrimitiveType> {
-    values: Vec<T::Native>,
-    nulls: NullBufferBuilder,
-}
-
-impl<T: ArrowPrimitiveType> Default for Numbers<T> {
-    fn default() -> Self {
-        Self { values: Vec::new(), nulls: NullBufferBuilder::new(0) }
-    }
-}
-
-impl<T: ArrowPrimitiveType> Numbers<T> {
-    /// Add a number.
-    #[inline]
-    pub fn push(&mut self, value: T::Native) {
-        self.values.push(value);
-        self.nulls.append_non_null();
-    }
-
-    fn append_null(&mut self) {
-        self.values.push(T::Native::default());
-        self.nulls.append_null();
-    }
-
-    fn truncate(&mut self, rows: usize) {
-        self.values.truncate(rows);
-        self.nulls.truncate(rows);
-    }
-
-    fn finish(&mut self) -> Result<PrimitiveArray<T>> {
-        PrimitiveArray::try_new(ScalarBuffer::from(emptied(&mut self.values)), self.nulls.finish())
-    }
-}
-
-/// Texts or byte strings.
-pub struct Bytes {
-    /// Where each ends in `data`.
-    ends: Vec<i32>,
-    data: Vec<u8>,
-    nulls: NullBufferBuilder,
-}
-
-impl Default for Bytes {
-    fn default() -> Self {
-        Self { ends: Vec::new(), data: Vec::new(), nulls: NullBufferBuilder::new(0) }
-    }
-}
-
-impl Bytes {
-    /// Add a value; false when there are more bytes than Arrow can count.
-    #[must_use]
-    #[inline]
-    pub fn push(&mut self, value: &[u8]) -> bool {
-        let Ok(end) = i32::try_from(self.data.len().saturating_add(value.len())) else { return false };
-        self.data.extend_from_slice(value);
-        self.ends.push(end);
-        self.nulls.append_non_null();
-        true
-    }
-
-    fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    fn append_null(&mut self) {
-        self.ends.push(self.ends.last().copied().unwrap_or(0));
-        self.nulls.append_null();
-    }
-
-    fn truncate(&mut self, rows: usize) {
-        self.ends.truncate(rows);
-        self.data.truncate(self.ends.last().map_or(0, |end| *end as usize));
-        self.nulls.truncate(rows);
-    }
-
-    fn finish(&mut self) -> (OffsetBuffer<i32>, Vec<u8>, Option<arrow_buffer::NullBuffer>) {
-        (offsets(&mut self.ends), emptied(&mut self.data), self.nulls.finish())
-    }
 }
 
 /// Lists, or the values of maps.
@@ -406,20 +325,6 @@ impl RecordColumn {
         }
         StructArray::try_new(self.fields.clone(), columns, nulls)
     }
-}
-
-/// Take the content; the next batch will be about as long.
-fn emptied<T>(values: &mut Vec<T>) -> Vec<T> {
-    let next = Vec::with_capacity(values.len());
-    std::mem::replace(values, next)
-}
-
-fn offsets(ends: &mut Vec<i32>) -> OffsetBuffer<i32> {
-    let mut all = Vec::with_capacity(ends.len() + 1);
-    all.push(0);
-    all.extend_from_slice(ends);
-    ends.clear();
-    OffsetBuffer::new(ScalarBuffer::from(all))
 }
 
 fn unreadable(field: &Field) -> ArrowError {

@@ -9,7 +9,8 @@ use arrow_cast::parse::parse_decimal;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::json_columns::{Bytes, Column, RecordColumn};
+use super::json_buffers::Bytes;
+use super::json_columns::{Column, RecordColumn};
 use super::json_cursor::{Cursor, Read, Start};
 use super::json_unions::union;
 

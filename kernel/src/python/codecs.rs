@@ -52,7 +52,7 @@ impl From<GivenSchema> for PayloadSchema {
     }
 }
 
-/// See `_kernel.pyi`. The mutex only makes the type `Sync`, which a decoder under construction need not be.
+/// See `_kernel.pyi`. The mutex only makes the type `Sync`, which its builders are not.
 #[pyclass(module = "pyspark_pulsar._kernel")]
 pub struct Decoder(Mutex<decode::Decoder>);
 
