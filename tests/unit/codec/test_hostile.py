@@ -26,17 +26,17 @@ def info(document: dict[str, Any], kind: str = "AVRO") -> SchemaInfo:
 @pytest.mark.parametrize("opened", ['{"y":', '{"x":'])
 def test_json_of_any_depth_is_a_bad_row(opened: str) -> None:
     deep = (opened + "[" * 2_000_000 + "]" * 2_000_000 + "}").encode()
-    with pytest.raises(DecodeError, match="at most 8192 objects and arrays inside each other"):
+    with pytest.raises(DecodeError, match=r"at most 1000 deep|expected a text"):
         decoded("JSON", WORDS, entries(deep))
 
 
-@pytest.mark.parametrize("depth", [1, 8191])
+@pytest.mark.parametrize("depth", [1, 1000])
 def test_json_of_less_depth_is_read_or_named(depth: int) -> None:
     lists = "[" * depth + "]" * depth
     text = "[" * 10_000  # brackets in a text open nothing
     shallow = f'{{"y":{lists},"z":"\\"{text}","x":"q"}}'.encode()
     assert decoded("JSON", WORDS, entries(shallow)) == [{"x": "q"}]
-    with pytest.raises(DecodeError, match="expected string got") as caught:
+    with pytest.raises(DecodeError, match="expected a text, got") as caught:
         decoded("JSON", WORDS, entries(f'{{"x":{lists}}}'.encode()))
     assert len(str(caught.value)) < 3000
 
