@@ -46,6 +46,10 @@ class DataLossError(PulsarError):
     """Rows that the query asks for are gone from the topic."""
 
 
+class LedgerUnavailable(PulsarError):
+    """A ledger cannot be read where the query wants it from: it is gone, lacks entries, or no replica answers."""
+
+
 class ConnectionFailed(PulsarError):
     """A broker, bookie or REST endpoint cannot be reached, or went away, and retries are used up."""
 

@@ -18,7 +18,6 @@ from pyspark_pulsar.message_id import EARLIEST
 from pyspark_pulsar.options import ReadOptions, WriteOptions
 from pyspark_pulsar.read.locations.broker import BrokerEntries
 from pyspark_pulsar.read.source_schema import resolve_source_schema
-from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.tails import Tails
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
@@ -60,11 +59,10 @@ def read(server: LocalPulsar, topic: str, interrupt: Callable[[BrokerClient, int
     values: list[int] = []
     with BrokerClient(options) as client:
         end = Tails(client).ends([partition])[partition]
-        split = Split(partition, EARLIEST, end)
         decoder = EntryDecoder(
             schema, topic=topic, partition=-1, fetch_schema=lambda _: None, batch_rows=1000
         )
-        location = BrokerEntries(client, split, permits=100, poll_seconds=60.0)
+        location = BrokerEntries(client, partition, EARLIEST, end, permits=100, poll_seconds=60.0)
         for index, entries in enumerate(location):
             values += itertools.chain.from_iterable(
                 map(int, batch.column("value").to_pylist()) for batch in decoder.decode(entries)

@@ -17,6 +17,8 @@ class OptionField:
     parse: Callable[[str], Any]
     doc: str
     aliases: tuple[str, ...] = ()
+    secret: bool = False
+    """The value appears in no error, log or `repr`."""
 
 
 def option(
@@ -26,11 +28,14 @@ def option(
     *,
     default: Any = MISSING,
     aliases: tuple[str, ...] = (),
+    secret: bool = False,
 ) -> Any:
     """A field of a dataclass of options; without `default` the option is required. `doc` is a cell of docs/options.md,
     and `parse` raises ValueError that says what it expects."""
-    metadata = {"option": OptionField(key, parse, doc, aliases)}
-    return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
+    metadata = {"option": OptionField(key, parse, doc, aliases, secret)}
+    if default is MISSING:
+        return field(metadata=metadata, repr=not secret)
+    return field(default=default, metadata=metadata, repr=not secret)
 
 
 def option_fields(scope: type[Any]) -> dict[str, OptionField]:

@@ -38,7 +38,8 @@ def parse_options(scope: type[T], given: Mapping[str, str]) -> T:
         try:
             values[field_name] = option.parse(str(text))
         except ValueError as fault:
-            raise OptionError(f"option {option.key!r}: expected {fault}, got {text!r}") from None
+            got = "something else (not shown, as it may hold secrets)" if option.secret else repr(text)
+            raise OptionError(f"option {option.key!r}: expected {fault}, got {got}") from None
     for each in fields(scope):
         if each.name not in values and each.default is MISSING:
             option = option_fields(scope)[each.name]

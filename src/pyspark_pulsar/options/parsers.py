@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def text(value: str) -> str:
@@ -72,3 +75,27 @@ def paths_by_name(value: str) -> tuple[tuple[str, str], ...]:
     if not isinstance(paths, dict) or not all(isinstance(path, str) and path for path in paths.values()):
         raise ValueError('a JSON object from key name to path, such as {"orders-key": "/keys/orders.pem"}')
     return tuple(paths.items())
+
+
+def json_texts(value: str) -> tuple[tuple[str, str], ...]:
+    try:
+        texts = json.loads(value)
+    except (ValueError, RecursionError):
+        texts = None
+    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+        raise ValueError('a JSON object of texts, such as {"name": "value"}')
+    return tuple(texts.items())
+
+
+def instant(value: str) -> int:
+    """Unix milliseconds."""
+    given = value.strip()
+    if given.isascii() and given.removeprefix("-").isdigit():
+        return int(given)
+    try:
+        moment = datetime.fromisoformat(given)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise ValueError("Unix milliseconds, or ISO 8601 with a zone such as 2026-01-31T08:00:00Z")
+    return (moment - _EPOCH) // timedelta(milliseconds=1)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark_pulsar.options.connection import ConnectionOptions
 from pyspark_pulsar.options.fields import both_or_none, exactly_one, option
 from pyspark_pulsar.options.parsers import choice, names, paths_by_name, text, whole, yes_or_no
+from pyspark_pulsar.options.segments import SegmentOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadOptions(ConnectionOptions):
+class ReadOptions(SegmentOptions):
     """`spark.read` and `spark.readStream`."""
 
     topic: str | None = option(

@@ -1,17 +1,80 @@
-"""Splits: what one Spark task reads."""
+"""Splits: what one Spark task reads, and from where. Made on the driver, pickled to executors."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.topic import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
+class FromBroker:
+    """The broker that owns the topic partition."""
+
+    name = "broker"
+
+
+@dataclass(frozen=True, slots=True)
+class FromBookies:
+    """The bookies that store the closed ledger."""
+
+    ledger: Ledger
+    name = "bookie"
+
+
+@dataclass(frozen=True, slots=True)
+class FromTieredStorage:
+    """The offloaded copy of the closed ledger (`ledger.offload_id` is set)."""
+
+    ledger: Ledger
+    name = "tiered"
+
+
+@dataclass(frozen=True, slots=True)
+class FromCompactedLedger:
+    """The compacted view of the topic up to its compaction horizon, on bookies.
+
+    `ledger.ledger` is not one of the topic's own: its entries wrap messages with the ids that they had.
+    """
+
+    ledger: Ledger
+    name = "compacted"
+
+
+Location: TypeAlias = FromBroker | FromBookies | FromTieredStorage | FromCompactedLedger
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a split that lies in one place: from `start` (inclusive) to `end` (exclusive).
+
+    From anywhere but the broker, both lie in one ledger.
+    """
+
+    start: Position
+    end: Position
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
-    """The messages of one topic partition from `start` (inclusive) to `end` (exclusive). Picklable."""
+    """The messages of one topic partition from `start` (inclusive) to `end` (exclusive).
+
+    `pieces` cover the range without gap or overlap, in order; none means that all of it comes from the broker.
+    """
 
     partition: TopicPartition
     start: Position
     end: Position
+    pieces: tuple[Piece, ...] = ()
+    published_from: int | None = None
+    """Of these messages, only those published at this time or later (Unix milliseconds, producers' clocks) ..."""
+    published_before: int | None = None
+    """... and before this one."""
+
+    def parts(self) -> tuple[Piece, ...]:
+        """The pieces, at least one."""
+        return self.pieces or (Piece(self.start, self.end, FromBroker()),)

@@ -14,8 +14,8 @@ from pyspark_pulsar.codec.intake import Intake
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.process_log import show_warnings
 from pyspark_pulsar.read.documents import SCHEMA_VERSIONS
-from pyspark_pulsar.read.locations.broker import BrokerEntries
 from pyspark_pulsar.read.locations.look_back import earlier_runs
+from pyspark_pulsar.read.locations.piece import piece_entries
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
@@ -45,15 +45,9 @@ def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterat
             mode=options.mode,
             service_url=options.service_url,
         )
-        location = BrokerEntries(
-            client,
-            split,
-            permits=options.receiver_queue_size,
-            poll_seconds=options.poll_timeout_ms / 1000,
-            read_compacted=options.read_compacted,
-        )
-        for entries in location:
-            yield from decoder.decode(entries)
+        for piece in split.parts():
+            for entries in piece_entries(client, options, split.partition, piece):
+                yield from decoder.decode(entries)
         yield from decoder.finish()
 
 

@@ -14,8 +14,8 @@ from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.connection import EntryBatch
 from pyspark_pulsar.client.consumer import EntryConsumer, subscribe
 from pyspark_pulsar.errors import ConnectionFailed, DataLossError, DeadlineExceeded
-from pyspark_pulsar.message_id import after_entry
-from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.message_id import Position, after_entry
+from pyspark_pulsar.topic import TopicPartition
 
 _LOOK_AGAIN_SECONDS = 1.0
 
@@ -26,18 +26,21 @@ class BrokerEntries:
     def __init__(
         self,
         client: BrokerClient,
-        split: Split,
+        partition: TopicPartition,
+        start: Position,
+        end: Position,
         *,
         permits: int,
         poll_seconds: float,
         read_compacted: bool = False,
     ) -> None:
         self._client = client
-        self._split = split
+        self._partition = partition
+        self._end = end
         self._permits = permits
         self._poll_seconds = poll_seconds
         self._read_compacted = read_compacted
-        self._next = split.start
+        self._next = start
         self._consumer: EntryConsumer | None = None
         self._used = 0
 
@@ -45,7 +48,7 @@ class BrokerEntries:
         """Entries in order; the first may begin before the range and the last end behind it."""
         deadline = time.monotonic() + self._poll_seconds
         try:
-            while self._next < self._split.end:
+            while self._next < self._end:
                 entries = self._take(deadline)
                 if entries is not None:
                     yield entries
@@ -58,7 +61,7 @@ class BrokerEntries:
     def _take(self, deadline: float) -> EntryBatch | None:
         if time.monotonic() > deadline:
             raise DeadlineExceeded(
-                f"{self._split.partition}: expected messages from {self._next} up to {self._split.end}, got none "
+                f"{self._partition}: expected messages from {self._next} up to {self._end}, got none "
                 f"within {self._poll_seconds:.0f} s; raise pollTimeoutMs if the broker is slow, and check that "
                 f"retention has not removed the range"
             )
@@ -67,7 +70,7 @@ class BrokerEntries:
             entries = consumer.take(_LOOK_AGAIN_SECONDS)
         except ConnectionFailed:
             self._drop_consumer()
-            self._client.forget_owner(self._split.partition.name)
+            self._client.forget_owner(self._partition.name)
             return None
         if entries is None or entries.last is None:
             return None
@@ -81,7 +84,7 @@ class BrokerEntries:
             self._consumer = self._client.retrying(
                 lambda: subscribe(
                     self._client,
-                    self._split.partition.name,
+                    self._partition.name,
                     self._next,
                     read_compacted=self._read_compacted,
                 ),
@@ -118,7 +121,7 @@ class BrokerEntries:
         if self._read_compacted:
             return False
         raise DataLossError(
-            f"{self._split.partition}: expected messages from {self._next} up to {self._split.end}, but the topic "
+            f"{self._partition}: expected messages from {self._next} up to {self._end}, but the topic "
             f"now ends at {end}: they were removed (retention, truncation, or the topic was made again) "
             f"after the read was planned"
         )

@@ -18,7 +18,6 @@ from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded
 from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.locations.broker import BrokerEntries
-from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.topic import TopicPartition
 
 _FIRST_REACH = 16
@@ -41,8 +40,8 @@ def earlier_runs(
     with BrokerClient(options) as client:
         first_at = partial(_first_at, client, partition, seconds)
         for start in starts_before(ledger, entry, max(_FIRST_REACH, 2 * chunks), first_at):
-            split = Split(partition, start, Position(ledger, entry))
-            yield iter(BrokerEntries(client, split, permits=_PERMITS, poll_seconds=seconds))
+            end = Position(ledger, entry)
+            yield iter(BrokerEntries(client, partition, start, end, permits=_PERMITS, poll_seconds=seconds))
 
 
 def starts_before(

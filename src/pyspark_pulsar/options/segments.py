@@ -1,0 +1,109 @@
+"""Options about the ledgers of a topic: which times, how they are cut into splits, and where they are read from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark_pulsar.options.connection import ConnectionOptions
+from pyspark_pulsar.options.fields import option
+from pyspark_pulsar.options.parsers import choice, instant, json_texts, text, whole, yes_or_no
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentOptions(ConnectionOptions):
+    """Part of the options of `spark.read` and `spark.readStream`."""
+
+    starting_timestamp: int | None = option(
+        "startingTimestamp",
+        instant,
+        "Read messages published at this time or later: Unix milliseconds, or ISO 8601 such as "
+        "`2026-01-31T08:00:00Z`. Exact, by the publish time of each message.",
+        default=None,
+        aliases=("startingTime",),
+    )
+    ending_timestamp: int | None = option(
+        "endingTimestamp",
+        instant,
+        "Read messages published before this time; as `startingTimestamp`, exclusive.",
+        default=None,
+        aliases=("endingTime",),
+    )
+    starting_offsets_by_timestamp: str | None = option(
+        "startingOffsetsByTimestamp",
+        text,
+        "JSON from topic or topic partition to a time as in `startingTimestamp`.",
+        default=None,
+    )
+    ending_offsets_by_timestamp: str | None = option(
+        "endingOffsetsByTimestamp",
+        text,
+        "JSON from topic or topic partition to a time as in `endingTimestamp`.",
+        default=None,
+    )
+    clock_slack_ms: int = option(
+        "clockSlackMs",
+        whole(0, 31_536_000_000),
+        "How far producers' clocks may differ from the brokers', and how long messages may be under way, in "
+        "milliseconds: ledgers farther than this outside the asked times are not opened.",
+        default=600_000,
+    )
+    min_partitions: int | None = option(
+        "minPartitions",
+        whole(1, 1_000_000),
+        "Cut what is read into at least so many splits (as far as there are messages).",
+        default=None,
+    )
+    max_records_per_partition: int | None = option(
+        "maxRecordsPerPartition",
+        whole(1, 1_000_000_000),
+        "Cut what is read into splits of about so many messages at most.",
+        default=None,
+    )
+    max_bytes_per_partition: int = option(
+        "maxBytesPerPartition",
+        whole(1, 1 << 40),
+        "Cut what is read into splits of about so many stored bytes; an entry is never cut for it.",
+        default=64 << 20,
+    )
+    read_from: str = option(
+        "readFrom",
+        choice("auto", "broker", "bookie", "tiered"),
+        "Where closed ledgers are read from. `auto`: tiered storage where a ledger lies there and it can be "
+        "reached, else the bookies if they can be reached, else the broker. What is named is the only place; the open "
+        "ledger always comes from the broker. All but `broker` need `admin.url`.",
+        default="auto",
+    )
+    fail_on_data_loss: bool = option(
+        "failOnDataLoss",
+        yes_or_no,
+        "Whether messages that retention has removed from the asked range fail the query. `false`: they are "
+        "counted in the log.",
+        default=True,
+    )
+    bookie_addresses: tuple[tuple[str, str], ...] = option(
+        "bookieAddresses",
+        json_texts,
+        "JSON object from bookie id to `host:port`, for bookies whose id is not their address.",
+        default=(),
+    )
+    bookie_timeout_ms: int = option(
+        "bookieTimeoutMs",
+        whole(1, 600_000),
+        "How long a bookie may take to connect or to answer before another replica is asked, in milliseconds.",
+        default=5_000,
+    )
+    tiered_storage_url: str | None = option(
+        "tieredStorageUrl",
+        text,
+        "Where offloaded ledgers lie: `s3://bucket`, `gs://bucket`, `az://container`, or for the file system "
+        "offloader `file:///folder` or `hdfs://host:port/folder`. Default: what the namespace's offload policy says.",
+        default=None,
+    )
+    tiered_storage_options: tuple[tuple[str, str], ...] = option(
+        "tieredStorageOptions",
+        json_texts,
+        "JSON object of settings of the object store, such as `region`, `endpoint`, `access_key_id`, "
+        "`secret_access_key`, `allow_http`, by obstore's names. Default: the usual environment of each executor.",
+        default=(),
+        secret=True,
+    )
