@@ -4,8 +4,9 @@
 
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
 
-use super::avro_columns::{Column, ListColumn};
+use super::avro_columns::Column;
 use super::avro_resolve::{DecimalPlan, Plan, RecordPlan, Rescale, Step};
+use super::list_column::ListColumn;
 use crate::document::AvroType;
 
 /// A value that is not what its schema says.
@@ -167,7 +168,7 @@ pub fn read(plan: &Plan, column: &mut Column, cursor: &mut Cursor<'_>) -> Read<(
     Ok(())
 }
 
-fn array(item: &Plan, list: &mut ListColumn, cursor: &mut Cursor<'_>) -> Read<()> {
+fn array(item: &Plan, list: &mut ListColumn<Column>, cursor: &mut Cursor<'_>) -> Read<()> {
     loop {
         let (count, _) = cursor.block()?;
         if count == 0 {
@@ -181,7 +182,12 @@ fn array(item: &Plan, list: &mut ListColumn, cursor: &mut Cursor<'_>) -> Read<()
     closed(list)
 }
 
-fn map(value: &Plan, list: &mut ListColumn, keys: &mut StringBuilder, cursor: &mut Cursor<'_>) -> Read<()> {
+fn map(
+    value: &Plan,
+    list: &mut ListColumn<Column>,
+    keys: &mut StringBuilder,
+    cursor: &mut Cursor<'_>,
+) -> Read<()> {
     loop {
         let (count, _) = cursor.block()?;
         if count == 0 {
@@ -196,7 +202,7 @@ fn map(value: &Plan, list: &mut ListColumn, keys: &mut StringBuilder, cursor: &m
     closed(list)
 }
 
-fn closed(list: &mut ListColumn) -> Read<()> {
+fn closed(list: &mut ListColumn<Column>) -> Read<()> {
     if list.close() {
         Ok(())
     } else {
