@@ -2,7 +2,9 @@
 
 mod avro;
 mod avro_columns;
+mod avro_cursor;
 mod avro_default;
+mod avro_plan;
 mod avro_read;
 mod avro_resolve;
 mod chunks;
@@ -13,6 +15,7 @@ mod json_columns;
 mod json_cursor;
 mod json_numbers;
 mod json_records;
+mod json_texts;
 mod json_types;
 mod json_unions;
 mod json_values;
