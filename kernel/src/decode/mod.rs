@@ -19,6 +19,7 @@ mod json_texts;
 mod json_types;
 mod json_unions;
 mod json_values;
+mod kept_rows;
 mod key_value;
 mod list_column;
 mod messages;
