@@ -15,7 +15,14 @@ from pathlib import Path
 
 from pyspark_pulsar import errors
 from pyspark_pulsar.errors import PulsarError
-from pyspark_pulsar.options import ConnectionOptions, OptionField, ReadOptions, WriteOptions, option_fields
+from pyspark_pulsar.options import (
+    ConnectionOptions,
+    OptionField,
+    ProtobufOptions,
+    ReadOptions,
+    WriteOptions,
+    option_fields,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -48,9 +55,11 @@ def pages() -> dict[Path, str]:
 
 
 def options_page() -> str:
-    shared = set(option_fields(ConnectionOptions))
+    connection = set(option_fields(ConnectionOptions))
+    shared = set(option_fields(ProtobufOptions))
     sections = [
-        ("Connection: reading and writing", ConnectionOptions, shared),
+        ("Connection: reading and writing", ConnectionOptions, connection),
+        ("Protobuf descriptors: reading and writing", ProtobufOptions, shared - connection),
         ("Reading", ReadOptions, set(option_fields(ReadOptions)) - shared),
         ("Writing", WriteOptions, set(option_fields(WriteOptions)) - shared),
     ]

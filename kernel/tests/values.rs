@@ -6,15 +6,14 @@ use std::sync::Arc;
 
 use _kernel::decode::Decoder;
 use _kernel::encode::EncoderOptions;
-use _kernel::error::{ErrorKind, KernelError};
-use _kernel::wire::{put_bytes, put_number};
+use _kernel::error::ErrorKind;
 use arrow_array::builder::{Int32Builder, ListBuilder, MapBuilder, StringBuilder};
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray, Float32Array,
     Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, RecordBatch, StringArray, StructArray,
     Time32MillisecondArray, Time64MicrosecondArray, TimestampMicrosecondArray, TimestampMillisecondArray,
 };
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field};
 use common::*;
 
 const DOCUMENT: &str = r#"{"type": "record", "name": "R", "namespace": "a.b", "fields": [
@@ -167,162 +166,6 @@ fn primitives_come_back() {
         let back = decode_all(options, &entries_of(&frames[0])).unwrap();
         assert_eq!(back[0].column(0), &array, "{value_type}");
     }
-}
-
-fn json_options() -> _kernel::decode::DecoderOptions {
-    let schema = Schema::new(vec![
-        Field::new("a", DataType::Int32, true),
-        Field::new("raw", DataType::Binary, true),
-        Field::new("price", DataType::Decimal128(10, 2), true),
-    ]);
-    let mut options = options("json", schema.fields().iter().map(|f| f.as_ref().clone()).collect());
-    options.value.value_schema = Some(Arc::new(schema));
-    options
-}
-
-fn json(payload: &str) -> Result<RecordBatch, KernelError> {
-    let data = [entry(&metadata(), br#"{"a": 1}"#), entry(&metadata(), payload.as_bytes())];
-    decode_all(json_options(), &data).map(|mut batches| batches.remove(0))
-}
-
-#[test]
-fn json_payloads_must_be_one_object() {
-    for bad in [
-        "",
-        " ",
-        "1",
-        "[]",
-        "\"x\"",
-        "{} {}",
-        "{}x",
-        "{",
-        "{\"a\":1",
-        "{\"a\":\"x\"}",
-        "{\"a\":1.5}",
-        "{\"a\":3000000000}",
-        "{\"a\":{}}",
-        "{\"raw\":\"\u{20ac}\"}",
-        "{\"raw\":1}",
-        "{\"price\":123456789.0}",
-        "null",
-    ] {
-        let error = json(bad).expect_err(bad);
-        assert_eq!(error.kind, ErrorKind::Payload, "{bad}: {error}");
-        assert_eq!(error.at.map(|at| at.entry), Some(1), "{bad}: {error}");
-    }
-}
-
-#[test]
-fn json_values_as_pulsar_means_them() {
-    let batch = json("\n {\"unknown\": [{}], \"a\": 2.0, \"raw\": \"AAE=\", \"price\": 12.5} \n").unwrap();
-    let expected = [
-        Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef,
-        Arc::new(BinaryArray::from(vec![None, Some(&[0u8, 1][..])])),
-        Arc::new(Decimal128Array::from(vec![None, Some(1250)]).with_precision_and_scale(10, 2).unwrap()),
-    ];
-    assert_eq!(&batch.columns()[..3], &expected);
-    let unscaled = json("{\"price\": \"BOI=\"}").unwrap();
-    assert_eq!(unscaled.column(2), &expected[2]);
-}
-
-const OLD: &str = r#"{"type": "record", "name": "old.Event", "fields": [
-  {"name": "id", "type": "int"}, {"name": "gone", "type": "string"}]}"#;
-const NEW: &str = r#"{"type": "record", "name": "Event", "namespace": "new", "fields": [
-  {"name": "id", "type": "long"}, {"name": "added", "type": ["null", "string"], "default": null},
-  {"name": "level", "type": "int", "default": 7}]}"#;
-
-fn versioned(version: u8, payload: &[u8]) -> Vec<u8> {
-    let mut md = metadata();
-    put_bytes(&mut md, 16, &[0, 0, 0, 0, 0, 0, 0, version]);
-    entry(&md, payload)
-}
-
-fn evolution_decoder() -> Decoder {
-    let fields = vec![
-        Field::new("id", DataType::Int64, true),
-        Field::new("added", DataType::Utf8, true),
-        Field::new("level", DataType::Int32, true),
-    ];
-    let mut options = options("avro", fields.clone());
-    options.value.value_schema = Some(Arc::new(Schema::new(fields)));
-    options.value.document = Some(NEW.to_owned());
-    Decoder::new(options).unwrap()
-}
-
-#[test]
-fn versions_interleave_and_resolve_to_the_reader() {
-    let mut decoder = evolution_decoder();
-    let mut null = metadata();
-    put_number(&mut null, 25, 1);
-    let data = [
-        versioned(0, &[2, 2, b'x']),
-        versioned(1, &[4, 2, 2, b'n', 6]),
-        entry(&null, b""),
-        versioned(0, &[6, 0]),
-    ];
-    let mut batch = entries(&data);
-    let unknown = decoder.unknown_versions(&mut batch).unwrap();
-    assert_eq!(unknown, [vec![0; 8], vec![0, 0, 0, 0, 0, 0, 0, 1], vec![]]);
-    decoder.add_writer_schema(&unknown[0], &avro(OLD)).unwrap();
-    decoder.add_writer_schema(&unknown[1], &avro(NEW)).unwrap();
-    decoder.add_writer_schema(&[], &avro(NEW)).unwrap();
-    assert!(decoder.unknown_versions(&mut batch).unwrap().is_empty());
-    decoder.push(&mut batch);
-    let out = drain(&mut decoder).unwrap().remove(0);
-    let expected = [
-        Arc::new(Int64Array::from(vec![Some(1), Some(2), None, Some(3)])) as ArrayRef,
-        Arc::new(StringArray::from(vec![None, Some("n"), None, None])),
-        Arc::new(Int32Array::from(vec![Some(7), Some(3), None, Some(7)])),
-    ];
-    assert_eq!(&out.columns()[..3], &expected);
-}
-
-#[test]
-fn avro_that_does_not_fit_is_named() {
-    for payload in [&[2, 2][..], &[2, 2, b'x', 0], &[2, 2, 0xff], &[]] {
-        let mut decoder = evolution_decoder();
-        decoder.add_writer_schema(&[0; 8], &avro(&OLD.replace("gone", "added"))).unwrap();
-        decoder.push(&mut entries(&[versioned(0, &[2, 2, b'x']), versioned(0, payload)]));
-        let error = decoder.next_batch(true).unwrap_err();
-        assert_eq!((error.kind, error.at.map(|at| at.entry)), (ErrorKind::Payload, Some(1)), "{error}");
-    }
-    let mut decoder = evolution_decoder();
-    decoder.push(&mut entries(&[versioned(9, &[2])]));
-    assert_eq!(decoder.next_batch(true).unwrap_err().kind, ErrorKind::Schema);
-}
-
-#[test]
-fn documents_without_columns_are_refused() {
-    let field = |kind: &str| {
-        let fields = format!(r#"{{"name":"id","type":"long"}},{{"name":"f","type":{kind}}}"#);
-        format!(r#"{{"type":"record","name":"R","fields":[{fields}]}}"#)
-    };
-    let mut decoder = evolution_decoder();
-    decoder.add_writer_schema(b"", &avro(&field(r#"["int", "string"]"#))).expect("a document with columns");
-    for kind in [
-        r#""R""#,
-        r#"["null", {"type": "array", "items": "R"}]"#,
-        r#"["string", {"type": "map", "values": "R"}]"#,
-        r#"["int", "string", "int"]"#,
-        r#"["int", ["string", "null"]]"#,
-        r#"["null"]"#,
-        "[]",
-        r#"{"type": "array", "items": "null"}"#,
-        r#""unknown""#,
-        r#"{"type": "bytes", "logicalType": "decimal", "precision": 50}"#,
-        "17",
-        "{}",
-    ] {
-        let mut decoder = evolution_decoder();
-        let error = decoder.add_writer_schema(b"", &avro(&field(kind))).expect_err(kind);
-        assert_eq!(error.kind, ErrorKind::Schema);
-        assert!(error.message.starts_with('f'), "{error}");
-    }
-    let mut decoder = evolution_decoder();
-    let other = field(r#""string""#).replace(r#""long""#, r#""string""#);
-    let error = decoder.add_writer_schema(b"", &avro(&other)).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Schema);
-    assert!(error.message.contains("field id: the writer's schema has string, the reader's long"), "{error}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 """The Rust kernel: bytes to Arrow and Arrow to bytes, for everything that happens once per message.
 
 Pure: no socket, no clock, no thread, no call back into Python. Every method that does real work
-releases the interpreter lock. Only `codec` and `client.connection` may import this module; see
+releases the interpreter lock. Only `codec` and `client.transport` may import this module; see
 docs/decisions for why each side of the border lies where it does.
 
 Positions are `(ledger, entry, batch_index)`: the next message to read. A message that is not part of

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyspark_pulsar.errors import OptionError
-from pyspark_pulsar.options import ReadOptions, WriteOptions
+from pyspark_pulsar.options import ProtobufOptions
 from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
 
 
-def read_descriptor_file(options: ReadOptions | WriteOptions) -> DescriptorFile | None:
+def read_descriptor_file(options: ProtobufOptions) -> DescriptorFile | None:
     """What the options `protobufDescriptorFile` and `protobufMessage` name; None without them.
 
     Raises OptionError for a file that cannot be read. What is in it is looked at later.

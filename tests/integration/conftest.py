@@ -11,7 +11,8 @@ from typing import Any
 import pulsar as official_client
 import pytest
 from integration.official import Admin, JavaClient, Refused
-from pyspark.sql import SparkSession
+from integration.streams import Stream
+from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_pulsar.standalone import LocalPulsar
 
@@ -51,6 +52,21 @@ def filled(topic: str, official: official_client.Client) -> str:
         producer.send(str(number).encode())
     producer.close()
     return topic
+
+
+@pytest.fixture
+def stream(spark: SparkSession, pulsar: LocalPulsar) -> Stream:
+    """`stream(**options)`: a streaming DataFrame."""
+
+    def read(**options: str) -> DataFrame:
+        return (
+            spark.readStream.format("pulsar")
+            .option("service.url", pulsar.service_url)
+            .options(**options)
+            .load()
+        )
+
+    return read
 
 
 @pytest.fixture

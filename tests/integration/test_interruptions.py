@@ -77,7 +77,7 @@ def cut(client: BrokerClient) -> None:
     """Break the connections under the client, as a failing network does."""
     for connection in list(client._connections.values()):
         if connection.is_open:
-            connection._stream.shutdown(socket.SHUT_RDWR)
+            connection._transport._stream.shutdown(socket.SHUT_RDWR)
 
 
 def test_reading_while_the_topic_moves(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:

@@ -1,102 +1,31 @@
-"""Streaming: restarts neither lose nor repeat, a start at `latest`, topics that grow, and the stream sink."""
+"""Streaming: restarts neither lose nor repeat, a start at `latest`, and the stream sink."""
 
 from __future__ import annotations
 
 import random
-import threading
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pulsar as official_client
 import pytest
 from fixtures.fix_spark import ReadTopic
 from integration.official import Admin, await_true, messages_of
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+from integration.streams import (
+    READ_SCHEMA,
+    Sending,
+    Stream,
+    await_micro_batch,
+    begun,
+    finish,
+    send_numbers,
+    to_files,
+    values_in,
+)
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 from pyspark_pulsar.standalone import LocalPulsar
-
-READ_SCHEMA = (
-    "value binary, __key binary, __messageId struct<ledger:bigint,entry:bigint,batchIndex:int,partition:int>"
-)
-Stream = Callable[..., DataFrame]
-
-
-@pytest.fixture
-def stream(spark: SparkSession, pulsar: LocalPulsar) -> Stream:
-    """`stream(**options)`: a streaming DataFrame."""
-
-    def read(**options: str) -> DataFrame:
-        return (
-            spark.readStream.format("pulsar")
-            .option("service.url", pulsar.service_url)
-            .options(**options)
-            .load()
-        )
-
-    return read
-
-
-class Sending:
-    """Sends consecutive numbers in a thread until the block ends; half of them batched."""
-
-    def __init__(self, client: official_client.Client, topic: str, rng: random.Random) -> None:
-        self._producers = [
-            client.create_producer(topic, batching_enabled=batched, batching_max_messages=20)
-            for batched in (True, False)
-        ]
-        self._rng = rng
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._send)
-        self.count = 0
-
-    def _send(self) -> None:
-        while not self._stop.is_set():
-            producer = self._rng.choice(self._producers)
-            for _ in range(self._rng.randrange(1, 60)):
-                producer.send_async(
-                    str(self.count).encode(), callback=lambda *_: None, partition_key=f"k{self.count % 7}"
-                )
-                self.count += 1
-            producer.flush()
-            self._stop.wait(0.05)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-        for producer in self._producers:
-            producer.close()
-
-
-def to_files(frame: DataFrame, folder: Path) -> DataStreamWriter:
-    """Spark's file sink keeps each micro-batch once, so a repeated or lost row is the source's doing."""
-    kept = frame.select("value", "__key", "__messageId")
-    return (
-        kept.writeStream.format("parquet")
-        .option("path", str(folder / "rows"))
-        .option("checkpointLocation", str(folder / "checkpoint"))
-    )
-
-
-def values_in(spark: SparkSession, folder: Path) -> Counter[int]:
-    rows = spark.read.schema(READ_SCHEMA).parquet(str(folder / "rows")).select("value").collect()
-    return Counter(int(bytes(row["value"])) for row in rows)
-
-
-def await_micro_batch(query: StreamingQuery) -> None:
-    await_true("a micro-batch", lambda: query.lastProgress is not None or not query.isActive)
-    assert query.exception() is None
-
-
-def finish(query: StreamingQuery, seconds: int = 60) -> None:
-    assert query.awaitTermination(seconds), "Trigger.AvailableNow did not end"
-    assert query.exception() is None
 
 
 @pytest.mark.parametrize("partitions", [0, 3], ids=["plain", "partitioned"])
@@ -154,11 +83,6 @@ def test_available_now_ends_at_what_was_there_when_it_began(
     assert max(found.values()) == 1
 
 
-def begun(checkpoint: Path) -> Callable[[], bool]:
-    """Whether the first micro-batch is committed, so that the query's start is settled."""
-    return (checkpoint / "commits" / "0").exists
-
-
 def test_start_at_latest_reads_only_what_comes_later(
     topic: str, tmp_path: Path, spark: SparkSession, stream: Stream, official: official_client.Client
 ) -> None:
@@ -177,49 +101,10 @@ def test_start_at_latest_reads_only_what_comes_later(
     assert values_in(spark, tmp_path) == Counter(range(50, 80))
 
 
-def test_partitions_added_to_a_running_stream_are_read(
-    topic: str,
-    tmp_path: Path,
-    spark: SparkSession,
-    stream: Stream,
-    official: official_client.Client,
-    admin: Admin,
-) -> None:
-    admin.create_partitioned(topic, 1)
-    _send_numbers(official, f"{topic}-partition-0", range(10))
-    query = to_files(stream(topic=topic, startingOffsets="earliest"), tmp_path).start()
-    try:
-        query.processAllAvailable()
-        admin.update_partitions(topic, 3)
-        for index in range(3):
-            _send_numbers(official, f"{topic}-partition-{index}", range(10 * index + 10, 10 * index + 20))
-        query.processAllAvailable()
-    finally:
-        query.stop()
-    assert values_in(spark, tmp_path) == Counter(range(40))
-
-
-def test_new_topics_of_a_pattern_are_read_from_their_first_message(
-    topic: str, tmp_path: Path, spark: SparkSession, stream: Stream, official: official_client.Client
-) -> None:
-    _send_numbers(official, f"{topic}-a", range(10))
-    _send_numbers(official, f"{topic[:-1]}X-other", range(1000, 1010))
-    query = to_files(stream(topicsPattern=f"{topic}-.*"), tmp_path).start()
-    try:
-        await_true("the first micro-batch", begun(tmp_path / "checkpoint"))
-        _send_numbers(official, f"{topic}-b", range(20, 30))
-        _send_numbers(official, f"{topic}-a", range(10, 20))
-        query.processAllAvailable()
-    finally:
-        query.stop()
-    # `latest` holds for the topic that was there; the new one belongs to the stream as a whole.
-    assert values_in(spark, tmp_path) == Counter(range(10, 30))
-
-
 def test_offsets_are_readable_and_a_restart_does_not_ask_for_a_start_again(
     topic: str, tmp_path: Path, spark: SparkSession, stream: Stream, official: official_client.Client
 ) -> None:
-    _send_numbers(official, topic, range(10))
+    send_numbers(official, topic, range(10))
     for starting in ("latest", "earliest"):
         finish(
             to_files(stream(topic=topic, startingOffsets=starting), tmp_path)
@@ -231,23 +116,22 @@ def test_offsets_are_readable_and_a_restart_does_not_ask_for_a_start_again(
     assert not values_in(spark, tmp_path)
 
 
-def test_topic_made_again_is_read_from_its_first_message(
+def test_batch_read_after_a_stream_sees_the_same_rows(
     topic: str,
     tmp_path: Path,
     spark: SparkSession,
     stream: Stream,
     official: official_client.Client,
-    admin: Admin,
+    read_topic: ReadTopic,
 ) -> None:
-    _send_numbers(official, topic, range(10))
+    send_numbers(official, topic, range(500))
     finish(
         to_files(stream(topic=topic, startingOffsets="earliest"), tmp_path).trigger(availableNow=True).start()
     )
-    admin.delete(topic)
-    admin.create(topic)
-    _send_numbers(official, topic, range(10, 15))
-    finish(to_files(stream(topic=topic), tmp_path).trigger(availableNow=True).start())
-    assert values_in(spark, tmp_path) == Counter(range(15))
+    columns = ["value", "__key", "__messageId"]
+    streamed = spark.read.schema(READ_SCHEMA).parquet(str(tmp_path / "rows")).select(columns)
+    batch = read_topic(topic).select(columns)
+    assert batch.exceptAll(streamed).count() == streamed.exceptAll(batch).count() == 0
 
 
 def test_stream_sink_stores_every_row_across_restarts(
@@ -283,29 +167,3 @@ def test_stream_sink_stores_every_row_across_restarts(
     finish(start(availableNow=True))
     found = Counter(int(message.data()) for message in messages_of(official, target))
     assert found.keys() == set(range(sending.count))
-
-
-def test_batch_read_after_a_stream_sees_the_same_rows(
-    topic: str,
-    tmp_path: Path,
-    spark: SparkSession,
-    stream: Stream,
-    official: official_client.Client,
-    read_topic: ReadTopic,
-) -> None:
-    _send_numbers(official, topic, range(500))
-    finish(
-        to_files(stream(topic=topic, startingOffsets="earliest"), tmp_path).trigger(availableNow=True).start()
-    )
-    columns = ["value", "__key", "__messageId"]
-    streamed = spark.read.schema(READ_SCHEMA).parquet(str(tmp_path / "rows")).select(columns)
-    batch = read_topic(topic).select(columns)
-    assert batch.exceptAll(streamed).count() == streamed.exceptAll(batch).count() == 0
-
-
-def _send_numbers(client: official_client.Client, topic: str, numbers: range) -> None:
-    producer = client.create_producer(topic, batching_enabled=True, batching_max_messages=7)
-    for number in numbers:
-        producer.send_async(str(number).encode(), callback=lambda *_: None)
-    producer.flush()
-    producer.close()

@@ -4,27 +4,27 @@
 
 #![allow(dead_code, reason = "each target uses a part of it")]
 
+#[path = "../../tests/common/handmade.rs"]
+mod handmade;
 mod record;
 
 use std::sync::Arc;
 
-use _kernel::decode::{BadRows, Decoder, DecoderOptions, IntakeOptions};
+use _kernel::decode::{BadRows, Decoder, DecoderOptions};
 use _kernel::document::AvroType;
 use _kernel::encode::{Encoder, EncoderOptions, Producer};
-use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::{ErrorKind, Result};
 use _kernel::payload_schema::{Pair, PayloadSchema};
 use _kernel::protobuf::Plan;
-use _kernel::select::Range;
 use _kernel::wire::{put_bytes, put_number};
-use arrow_array::{Array, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
+use handmade::{decoder_of, drain, entries, metadata, metadata_fields, stored, utc_micros};
 use record::{DOCUMENT, EVERYTHING, OLDER_DOCUMENT, everything, fields};
 
 /// Names of the value types of one column, `value`, and their Arrow types.
 pub fn primitives() -> [(&'static str, DataType); 16] {
-    let instant = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     [
         ("bytes", DataType::Binary),
         ("string", DataType::Utf8),
@@ -37,8 +37,8 @@ pub fn primitives() -> [(&'static str, DataType); 16] {
         ("double", DataType::Float64),
         ("date", DataType::Date32),
         ("time", DataType::Time64(TimeUnit::Nanosecond)),
-        ("timestamp", instant.clone()),
-        ("instant", instant),
+        ("timestamp", utc_micros()),
+        ("instant", utc_micros()),
         ("local_date", DataType::Date32),
         ("local_time", DataType::Time64(TimeUnit::Nanosecond)),
         ("local_date_time", DataType::Timestamp(TimeUnit::Microsecond, None)),
@@ -119,20 +119,9 @@ impl Kind {
     fn decoder(&self, metadata: bool, wanted: Option<&[u8]>) -> Decoder {
         let mut columns = self.columns.clone();
         if metadata {
-            columns.extend(metadata_columns());
+            columns.extend(metadata_fields());
         }
-        let mut decoder = Decoder::new(DecoderOptions {
-            output_schema: Arc::new(Schema::new(columns)),
-            topic: "persistent://public/default/t".to_owned(),
-            partition: 3,
-            value: self.value.clone(),
-            batch_rows: 1000,
-            range: Range::default(),
-            intake: IntakeOptions::default(),
-            bad_rows: BadRows::default(),
-            corrupt_column: None,
-        })
-        .expect("a decoder");
+        let mut decoder = Decoder::new(decoder_of(self.value.clone(), columns)).expect("a decoder");
         for (version, document) in VERSIONS {
             let counts = self.value.document.is_some() || self.value.pair.is_some();
             if counts && wanted.is_none_or(|name| name == version) {
@@ -164,35 +153,6 @@ impl Kind {
     }
 }
 
-/// All metadata columns.
-fn metadata_columns() -> Vec<Field> {
-    let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
-    let id = [
-        ("ledger", DataType::Int64),
-        ("entry", DataType::Int64),
-        ("batchIndex", DataType::Int32),
-        ("partition", DataType::Int32),
-    ];
-    let id = DataType::Struct(id.into_iter().map(|(name, kind)| Field::new(name, kind, true)).collect());
-    [
-        ("__key", DataType::Binary),
-        ("__topic", DataType::Utf8),
-        ("__messageId", id),
-        ("__publishTime", utc.clone()),
-        ("__eventTime", utc),
-        ("__messageProperties", record::map_of(DataType::Utf8)),
-        ("__partition", DataType::Int32),
-        ("__orderingKey", DataType::Binary),
-        ("__producerName", DataType::Utf8),
-        ("__sequenceId", DataType::Int64),
-        ("__schemaVersion", DataType::Int64),
-        ("__messageSize", DataType::Int32),
-    ]
-    .into_iter()
-    .map(|(name, kind)| Field::new(name, kind, true))
-    .collect()
-}
-
 /// Decode one entry with all metadata columns; what comes out is valid Arrow.
 pub fn entry(kind: &Kind, bytes: &[u8]) {
     let _ = run(&mut kind.decoder(true, None), bytes.to_vec());
@@ -200,7 +160,7 @@ pub fn entry(kind: &Kind, bytes: &[u8]) {
 
 /// Decode a message with a key; what comes out is valid Arrow.
 pub fn keyed_entry(kind: &Kind, key: &[u8], is_base64: bool, payload: &[u8]) {
-    let mut metadata = required_metadata();
+    let mut metadata = metadata();
     put_bytes(&mut metadata, 6, key);
     put_number(&mut metadata, 17, u64::from(is_base64));
     let _ = run(&mut kind.decoder(true, None), stored(&metadata, payload));
@@ -209,29 +169,23 @@ pub fn keyed_entry(kind: &Kind, key: &[u8], is_base64: bool, payload: &[u8]) {
 /// Let `document` describe what a reader reads, and decode a few payloads by it.
 pub fn by_document(value_type: &str, document: &str) {
     let Some(columns) = columns_of(value_type, document) else { return };
-    let schema = Arc::new(Schema::new(columns));
     let value = PayloadSchema {
-        value_schema: Some(schema.clone()),
+        value_schema: Some(Arc::new(Schema::new(columns.clone()))),
         document: Some(document.to_owned()),
         ..PayloadSchema::of_type(value_type)
     };
     let options = DecoderOptions {
-        output_schema: schema,
-        topic: "persistent://public/default/t".to_owned(),
         partition: -1,
-        value: value.clone(),
         batch_rows: 10,
-        range: Range::default(),
-        intake: IntakeOptions::default(),
         bad_rows: BadRows::Null,
-        corrupt_column: None,
+        ..decoder_of(value.clone(), columns)
     };
     let Ok(mut decoder) = Decoder::new(options) else { return };
     if decoder.add_writer_schema(b"", &value).is_err() {
         return;
     }
     for payload in [&b""[..], b"{}", &[0; 64], &[2; 64], document.as_bytes()] {
-        let _ = run(&mut decoder, stored(&required_metadata(), payload));
+        let _ = run(&mut decoder, stored(&metadata(), payload));
     }
 }
 
@@ -288,41 +242,20 @@ pub fn payload(kind: &Kind, version: &[u8], bytes: &[u8]) {
 }
 
 fn run(decoder: &mut Decoder, bytes: Vec<u8>) -> Result<Vec<RecordBatch>> {
-    let mut entries = EntryBatch::default();
-    entries.push(Entry::new(7, 0, bytes));
+    let mut entries = entries(&[bytes]);
     let _ = entries.num_messages();
     if !decoder.unknown_versions(&mut entries)?.is_empty() {
         return Ok(Vec::new());
     }
     decoder.push(&mut entries);
-    let mut out = Vec::new();
-    while let Some(batch) = decoder.next_batch(true)? {
-        batch.columns().iter().for_each(|column| column.to_data().validate_full().expect("valid Arrow data"));
-        out.push(batch);
-    }
-    Ok(out)
+    drain(decoder)
 }
 
 /// An entry of one message, without a checksum.
 fn message(version: &[u8], payload: &[u8]) -> Vec<u8> {
-    let mut metadata = required_metadata();
+    let mut metadata = metadata();
     if !version.is_empty() {
         put_bytes(&mut metadata, 16, version);
     }
     stored(&metadata, payload)
-}
-
-fn required_metadata() -> Vec<u8> {
-    let mut metadata = Vec::new();
-    put_bytes(&mut metadata, 1, b"producer");
-    put_number(&mut metadata, 2, 41);
-    put_number(&mut metadata, 3, 1_700_000_000_123);
-    metadata
-}
-
-fn stored(metadata: &[u8], payload: &[u8]) -> Vec<u8> {
-    let mut entry = (metadata.len() as u32).to_be_bytes().to_vec();
-    entry.extend_from_slice(metadata);
-    entry.extend_from_slice(payload);
-    entry
 }

@@ -1,8 +1,8 @@
 //! A record with a field of every kind that the kernel decodes, as its document and as Arrow describe it.
 
-use std::sync::Arc;
-
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
+
+use super::handmade::{list_of, map_between, nullable, utc_micros};
 
 /// The Avro document.
 pub const DOCUMENT: &str = r#"{"type":"record","name":"R","fields":[
@@ -40,12 +40,11 @@ pub const OLDER_DOCUMENT: &str = r#"{"type":"record","name":"R","fields":[
 
 /// The columns of `DOCUMENT` in its own units.
 pub fn fields() -> Vec<Field> {
-    let list_of = |kind| DataType::List(Arc::new(Field::new("element", kind, true)));
     let inner = Fields::from(vec![
         Field::new("x", DataType::Int32, true),
         Field::new("rows", list_of(DataType::Float64), true),
     ]);
-    [
+    nullable([
         ("flag", DataType::Boolean),
         ("small", DataType::Int32),
         ("large", DataType::Int64),
@@ -63,10 +62,7 @@ pub fn fields() -> Vec<Field> {
         ("list", list_of(DataType::Utf8)),
         ("pairs", map_of(DataType::Int64)),
         ("inner", DataType::Struct(inner)),
-    ]
-    .into_iter()
-    .map(|(name, kind)| Field::new(name, kind, true))
-    .collect()
+    ])
 }
 
 /// The plan of the message `Everything`; a unit test checks that Python makes the same.
@@ -74,12 +70,11 @@ pub const EVERYTHING: &str = include_str!("everything.json");
 
 /// The columns of `EVERYTHING`.
 pub fn everything() -> Vec<Field> {
-    let list_of = |kind| DataType::List(Arc::new(Field::new("element", kind, true)));
     let inner = DataType::Struct(Fields::from(vec![
         Field::new("x", DataType::Int32, true),
         Field::new("y", DataType::Utf8, true),
     ]));
-    [
+    nullable([
         ("twice", DataType::Float64),
         ("single", DataType::Float32),
         ("i32", DataType::Int32),
@@ -105,20 +100,12 @@ pub fn everything() -> Vec<Field> {
         ("maybe", DataType::Utf8),
         ("text", DataType::Utf8),
         ("number", DataType::Int32),
-        ("at", DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
+        ("at", utc_micros()),
         ("note", DataType::Utf8),
-    ]
-    .into_iter()
-    .map(|(name, kind)| Field::new(name, kind, true))
-    .collect()
+    ])
 }
 
 /// A map from strings.
 pub fn map_of(kind: DataType) -> DataType {
     map_between(DataType::Utf8, kind)
-}
-
-fn map_between(key: DataType, value: DataType) -> DataType {
-    let pair = Fields::from(vec![Field::new("key", key, false), Field::new("value", value, true)]);
-    DataType::Map(Arc::new(Field::new("entries", DataType::Struct(pair), false)), false)
 }

@@ -1,11 +1,12 @@
 //! A topic of chunks, batches and encrypted entries in any order, written by a script of four bytes an entry, and
 //! what must hold for it: two reads that share it between them give the rows of one read.
 
-use std::sync::Arc;
+#[path = "../../tests/common/handmade.rs"]
+mod handmade;
 
-use _kernel::decode::{BadRows, Decoder, DecoderOptions, IntakeOptions};
+use _kernel::decode::{Decoder, DecoderOptions, IntakeOptions};
 use _kernel::encryption::OnFailure;
-use _kernel::entry::{Entry, EntryBatch};
+use _kernel::entry::EntryBatch;
 use _kernel::error::Result;
 use _kernel::payload_schema::PayloadSchema;
 use _kernel::select::{Position, Range};
@@ -14,7 +15,9 @@ use aes_gcm::aead::{Aead, KeyInit};
 use aes_gcm::{Aes128Gcm, Nonce};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::DataType;
+
+use handmade::{PUBLISH_TIME, decoder_of, entries_from, message_id, nullable, stored};
 
 const KEY: [u8; 16] = [7; 16];
 const NONCE: [u8; 12] = [9; 12];
@@ -33,7 +36,7 @@ fn entry([what, number, key, fill]: [u8; 4]) -> Vec<u8> {
     let mut metadata = Vec::new();
     put_bytes(&mut metadata, 1, &[b'p', what >> 7]);
     put_number(&mut metadata, 2, 41);
-    put_number(&mut metadata, 3, 1_700_000_000_123);
+    put_number(&mut metadata, 3, PUBLISH_TIME);
     let mut payload = vec![fill; usize::from(fill % 5)];
     if what & 3 == 0 {
         let count = 1 + usize::from(number % 3);
@@ -63,10 +66,7 @@ fn entry([what, number, key, fill]: [u8; 4]) -> Vec<u8> {
         let sealer = Aes128Gcm::new_from_slice(&data_key).expect("a key of 16 bytes");
         payload = sealer.encrypt(&Nonce::from(NONCE), payload.as_slice()).expect("a short payload");
     }
-    let mut bytes = (metadata.len() as u32).to_be_bytes().to_vec();
-    bytes.extend_from_slice(&metadata);
-    bytes.extend_from_slice(&payload);
-    bytes
+    stored(&metadata, &payload)
 }
 
 /// How a topic is read.
@@ -82,23 +82,16 @@ pub struct Reading {
 
 impl Reading {
     fn decoder(self, range: Range) -> Decoder {
-        let id = [("ledger", DataType::Int64), ("entry", DataType::Int64)];
-        let id = id.into_iter().chain([("batchIndex", DataType::Int32), ("partition", DataType::Int32)]);
-        let id = DataType::Struct(id.map(|(name, kind)| Field::new(name, kind, true)).collect());
-        let columns = vec![Field::new("value", DataType::Binary, true), Field::new("__messageId", id, true)];
+        let columns = nullable([("value", DataType::Binary), ("__messageId", message_id())]);
         Decoder::new(DecoderOptions {
-            output_schema: Arc::new(Schema::new(columns)),
-            topic: "persistent://public/default/t".to_owned(),
             partition: -1,
-            value: PayloadSchema::of_type("bytes"),
             batch_rows: self.batch_rows,
             range,
             intake: IntakeOptions {
                 max_open_chunked: self.max_open_chunked,
                 on_crypto_failure: self.on_crypto_failure,
             },
-            bad_rows: BadRows::default(),
-            corrupt_column: None,
+            ..decoder_of(PayloadSchema::of_type("bytes"), columns)
         })
         .expect("a decoder")
     }
@@ -106,7 +99,7 @@ impl Reading {
     /// The rows of `topic` in the range, as a reader on an executor gets them.
     pub fn rows(self, topic: &[Vec<u8>], start: Position, end: Position) -> Result<Vec<Row>> {
         let mut decoder = self.decoder(Range { start: Some(start), end: Some(end) });
-        decoder.push(&mut some(topic, start.1 as usize, topic.len()));
+        decoder.push(&mut behind(topic, start.1 as usize));
         let mut rows = Vec::new();
         // Every entry asks for each of its keys and for its chunks once at most.
         for _ in 0..=4 * topic.len() {
@@ -142,7 +135,7 @@ fn supply(decoder: &mut Decoder, topic: &[Vec<u8>]) -> Result<bool> {
     let mut from = missing.at.entry as usize;
     while from > 0 {
         from = from.saturating_sub(3);
-        if decoder.look_back(&mut some(topic, from, topic.len()), true)? {
+        if decoder.look_back(&mut behind(topic, from), true)? {
             break;
         }
     }
@@ -150,10 +143,7 @@ fn supply(decoder: &mut Decoder, topic: &[Vec<u8>]) -> Result<bool> {
     Ok(true)
 }
 
-fn some(topic: &[Vec<u8>], start: usize, end: usize) -> EntryBatch {
-    let mut batch = EntryBatch::default();
-    for (i, data) in topic.iter().enumerate().take(end).skip(start) {
-        batch.push(Entry::new(7, i as i64, data.clone()));
-    }
-    batch
+/// The entries from `start` on.
+fn behind(topic: &[Vec<u8>], start: usize) -> EntryBatch {
+    entries_from(start, topic.get(start..).unwrap_or_default())
 }

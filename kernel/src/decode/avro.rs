@@ -4,8 +4,10 @@ use arrow_array::ArrayRef;
 use arrow_schema::{DataType, FieldRef, Schema};
 
 use super::avro_columns::Column;
-use super::avro_read::{Cursor, read};
-use super::avro_resolve::{Plan, record_plan};
+use super::avro_cursor::Cursor;
+use super::avro_plan::Plan;
+use super::avro_read::read;
+use super::avro_resolve::record_plan;
 use crate::conform::{conform, conform_type};
 use crate::document::{AvroType, RecordType};
 use crate::error::{KernelError, Result};

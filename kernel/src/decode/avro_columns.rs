@@ -6,10 +6,11 @@ use arrow_array::builder::{
     BinaryBuilder, BooleanBuilder, Decimal128Builder, FixedSizeBinaryBuilder, Float32Builder, Float64Builder,
     Int32Builder, Int64Builder, StringBuilder,
 };
-use arrow_array::{ArrayRef, ListArray, MapArray, NullArray, StructArray};
-use arrow_buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
-use arrow_schema::{ArrowError, DataType, FieldRef, Fields};
+use arrow_array::{ArrayRef, NullArray, StructArray};
+use arrow_buffer::NullBufferBuilder;
+use arrow_schema::{ArrowError, DataType, Fields};
 
+use super::list_column::{Items, ListColumn};
 use crate::document::AvroType;
 
 /// A column under construction, in the type [`AvroType::physical`] gives.
@@ -35,20 +36,11 @@ pub enum Column {
     /// `decimal`
     Decimal(Decimal128Builder),
     /// `array`
-    List(ListColumn),
+    List(ListColumn<Column>),
     /// `map`
-    Map(ListColumn, StringBuilder),
+    Map(ListColumn<Column>, StringBuilder),
     /// `record`, and a union of several non-null types: its members
     Struct(StructColumn),
-}
-
-/// Lists, or the values of maps.
-pub struct ListColumn {
-    kind: DataType,
-    offsets: Vec<i32>,
-    nulls: NullBufferBuilder,
-    /// All items one after the other.
-    pub items: Box<Column>,
 }
 
 /// Children of equal length.
@@ -78,8 +70,10 @@ impl Column {
             AvroType::Decimal { .. } => {
                 Self::Decimal(Decimal128Builder::new().with_data_type(kind.physical()))
             }
-            AvroType::Array(item) => Self::List(ListColumn::new(kind.physical(), item)),
-            AvroType::Map(value) => Self::Map(ListColumn::new(kind.physical(), value), StringBuilder::new()),
+            AvroType::Array(item) => Self::List(ListColumn::new(kind.physical(), Self::new(item))),
+            AvroType::Map(value) => {
+                Self::Map(ListColumn::new(kind.physical(), Self::new(value)), StringBuilder::new())
+            }
             AvroType::Record(record) => {
                 Self::Struct(StructColumn::new(kind, record.fields.iter().map(|f| &f.kind)))
             }
@@ -88,25 +82,6 @@ impl Column {
                 [only] => Self::new(only),
                 members => Self::Struct(StructColumn::new(kind, members.iter().copied())),
             },
-        }
-    }
-
-    /// Number of values so far.
-    pub fn len(&self) -> usize {
-        use arrow_array::builder::ArrayBuilder;
-        match self {
-            Self::Null(rows) => *rows,
-            Self::Boolean(b) => b.len(),
-            Self::Int(b) => b.len(),
-            Self::Long(b) => b.len(),
-            Self::Float(b) => b.len(),
-            Self::Double(b) => b.len(),
-            Self::Bytes(b) => b.len(),
-            Self::Text(b) => b.len(),
-            Self::Fixed(b) => b.len(),
-            Self::Decimal(b) => b.len(),
-            Self::List(list) | Self::Map(list, _) => list.offsets.len() - 1,
-            Self::Struct(s) => s.len,
         }
     }
 
@@ -130,9 +105,28 @@ impl Column {
             }
         }
     }
+}
 
-    /// The column so far; starts a new one.
-    pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+impl Items for Column {
+    fn len(&self) -> usize {
+        use arrow_array::builder::ArrayBuilder;
+        match self {
+            Self::Null(rows) => *rows,
+            Self::Boolean(b) => b.len(),
+            Self::Int(b) => b.len(),
+            Self::Long(b) => b.len(),
+            Self::Float(b) => b.len(),
+            Self::Double(b) => b.len(),
+            Self::Bytes(b) => b.len(),
+            Self::Text(b) => b.len(),
+            Self::Fixed(b) => b.len(),
+            Self::Decimal(b) => b.len(),
+            Self::List(list) | Self::Map(list, _) => list.len(),
+            Self::Struct(s) => s.len,
+        }
+    }
+
+    fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
             Self::Null(rows) => Arc::new(NullArray::new(std::mem::take(rows))),
             Self::Boolean(b) => Arc::new(b.finish()),
@@ -144,46 +138,10 @@ impl Column {
             Self::Text(b) => Arc::new(b.finish()),
             Self::Fixed(b) => Arc::new(b.finish()),
             Self::Decimal(b) => Arc::new(b.finish()),
-            Self::List(list) => {
-                let DataType::List(item) = list.kind.clone() else { return Err(misshapen(&list.kind)) };
-                let (offsets, nulls) = list.take();
-                Arc::new(ListArray::try_new(item, offsets, list.items.finish()?, nulls)?)
-            }
-            Self::Map(list, keys) => {
-                let (entries, fields) = map_fields(&list.kind)?;
-                let (offsets, nulls) = list.take();
-                let columns: Vec<ArrayRef> = vec![Arc::new(keys.finish()), list.items.finish()?];
-                let pairs = StructArray::try_new(fields, columns, None)?;
-                Arc::new(MapArray::try_new(entries, offsets, pairs, nulls, false)?)
-            }
+            Self::List(list) => list.finish()?,
+            Self::Map(list, keys) => list.finish_maps(Arc::new(keys.finish()))?,
             Self::Struct(s) => Arc::new(s.finish()?),
         })
-    }
-}
-
-impl ListColumn {
-    fn new(kind: DataType, item: &AvroType) -> Self {
-        let items = Box::new(Column::new(item));
-        Self { kind, offsets: vec![0], nulls: NullBufferBuilder::new(0), items }
-    }
-
-    /// The items since the last list make up one; false when there are more than Arrow can count.
-    #[must_use]
-    pub fn close(&mut self) -> bool {
-        let Ok(end) = i32::try_from(self.items.len()) else { return false };
-        self.offsets.push(end);
-        self.nulls.append_non_null();
-        true
-    }
-
-    fn append_null(&mut self) {
-        self.offsets.push(self.offsets.last().copied().unwrap_or(0));
-        self.nulls.append_null();
-    }
-
-    fn take(&mut self) -> (OffsetBuffer<i32>, Option<arrow_buffer::NullBuffer>) {
-        let offsets = std::mem::replace(&mut self.offsets, vec![0]);
-        (OffsetBuffer::new(ScalarBuffer::from(offsets)), self.nulls.finish())
     }
 }
 
@@ -215,18 +173,4 @@ impl StructColumn {
         }
         StructArray::try_new(self.fields.clone(), columns, nulls)
     }
-}
-
-fn map_fields(kind: &DataType) -> Result<(FieldRef, Fields), ArrowError> {
-    match kind {
-        DataType::Map(entries, _) => match entries.data_type() {
-            DataType::Struct(fields) => Ok((entries.clone(), fields.clone())),
-            other => Err(misshapen(other)),
-        },
-        other => Err(misshapen(other)),
-    }
-}
-
-fn misshapen(kind: &DataType) -> ArrowError {
-    ArrowError::SchemaError(format!("expected a list or map, got {kind}"))
 }

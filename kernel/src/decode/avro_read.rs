@@ -4,119 +4,11 @@
 
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
 
-use super::avro_columns::{Column, ListColumn};
-use super::avro_resolve::{DecimalPlan, Plan, RecordPlan, Rescale, Step};
+use super::avro_columns::Column;
+use super::avro_cursor::{Cursor, Fault, Read, fault};
+use super::avro_plan::{DecimalPlan, Plan, RecordPlan, Rescale, Step};
+use super::list_column::ListColumn;
 use crate::document::AvroType;
-
-/// A value that is not what its schema says.
-#[derive(Debug)]
-pub struct Fault {
-    /// Field names, outermost first.
-    pub path: String,
-    /// Expected and got.
-    pub why: String,
-}
-
-impl Fault {
-    fn below(mut self: Box<Self>, step: &str) -> Box<Self> {
-        let dot = if self.path.is_empty() || self.path.starts_with(['[', '{']) { "" } else { "." };
-        self.path = format!("{step}{dot}{}", self.path);
-        self
-    }
-}
-
-type Read<T> = Result<T, Box<Fault>>;
-
-fn fault<T>(why: impl Into<String>) -> Read<T> {
-    Err(Box::new(Fault { path: String::new(), why: why.into() }))
-}
-
-/// The bytes of one message that are not read yet.
-pub struct Cursor<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Cursor<'a> {
-    /// At the start of `payload`.
-    pub fn new(payload: &'a [u8]) -> Self {
-        Self { rest: payload }
-    }
-
-    /// Bytes that are left.
-    pub fn len(&self) -> usize {
-        self.rest.len()
-    }
-
-    fn take(&mut self, count: usize) -> Read<&'a [u8]> {
-        let Some((taken, rest)) = self.rest.split_at_checked(count) else {
-            return fault(format!("expected {count} more bytes, got {}", self.rest.len()));
-        };
-        self.rest = rest;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Read<[u8; N]> {
-        let Some((taken, rest)) = self.rest.split_first_chunk() else {
-            return fault(format!("expected {N} more bytes, got {}", self.rest.len()));
-        };
-        self.rest = rest;
-        Ok(*taken)
-    }
-
-    /// A zigzag number of at most ten bytes.
-    #[inline]
-    fn long(&mut self) -> Read<i64> {
-        let mut value = 0u64;
-        for (i, byte) in self.rest.iter().take(10).enumerate() {
-            value |= u64::from(byte & 0x7f) << (7 * i);
-            if byte & 0x80 == 0 {
-                if i == 9 && *byte > 1 {
-                    return fault("expected a number of 64 bits, got more");
-                }
-                self.rest = self.rest.get(i + 1..).unwrap_or_default();
-                return Ok((value >> 1) as i64 ^ -((value & 1) as i64));
-            }
-        }
-        if self.rest.len() < 10 {
-            return fault("expected a number, got the end of the message");
-        }
-        fault("expected a number of at most ten bytes, got more")
-    }
-
-    fn int(&mut self) -> Read<i32> {
-        let value = self.long()?;
-        i32::try_from(value).or_else(|_| fault(format!("expected an int of 32 bits, got {value}")))
-    }
-
-    fn bytes(&mut self) -> Read<&'a [u8]> {
-        let length = self.long()?;
-        match usize::try_from(length) {
-            Ok(length) => self.take(length),
-            Err(_) => fault(format!("expected a length, got {length}")),
-        }
-    }
-
-    fn boolean(&mut self) -> Read<bool> {
-        match self.array()? {
-            [0] => Ok(false),
-            [1] => Ok(true),
-            [other] => fault(format!("expected a boolean of 0 or 1, got {other}")),
-        }
-    }
-
-    fn branch<'b, T>(&mut self, branches: &'b [T]) -> Read<&'b T> {
-        let index = self.long()?;
-        let found = usize::try_from(index).ok().and_then(|i| branches.get(i));
-        found.map_or_else(|| fault(format!("expected branch 0 to {}, got {index}", branches.len() - 1)), Ok)
-    }
-
-    /// Items of the next block of an array or map; 0 ends it. The second is its size in bytes if it says so.
-    fn block(&mut self) -> Read<(u64, Option<i64>)> {
-        let count = self.long()?;
-        let size = if count < 0 { Some(self.long()?) } else { None };
-        Ok((count.unsigned_abs(), size))
-    }
-}
 
 /// Append the value at the cursor to `column`, which was made for the reader that `plan` resolves to.
 pub fn read(plan: &Plan, column: &mut Column, cursor: &mut Cursor<'_>) -> Read<()> {
@@ -167,7 +59,7 @@ pub fn read(plan: &Plan, column: &mut Column, cursor: &mut Cursor<'_>) -> Read<(
     Ok(())
 }
 
-fn array(item: &Plan, list: &mut ListColumn, cursor: &mut Cursor<'_>) -> Read<()> {
+fn array(item: &Plan, list: &mut ListColumn<Column>, cursor: &mut Cursor<'_>) -> Read<()> {
     loop {
         let (count, _) = cursor.block()?;
         if count == 0 {
@@ -181,7 +73,12 @@ fn array(item: &Plan, list: &mut ListColumn, cursor: &mut Cursor<'_>) -> Read<()
     closed(list)
 }
 
-fn map(value: &Plan, list: &mut ListColumn, keys: &mut StringBuilder, cursor: &mut Cursor<'_>) -> Read<()> {
+fn map(
+    value: &Plan,
+    list: &mut ListColumn<Column>,
+    keys: &mut StringBuilder,
+    cursor: &mut Cursor<'_>,
+) -> Read<()> {
     loop {
         let (count, _) = cursor.block()?;
         if count == 0 {
@@ -196,7 +93,7 @@ fn map(value: &Plan, list: &mut ListColumn, keys: &mut StringBuilder, cursor: &m
     closed(list)
 }
 
-fn closed(list: &mut ListColumn) -> Read<()> {
+fn closed(list: &mut ListColumn<Column>) -> Read<()> {
     if list.close() {
         Ok(())
     } else {

@@ -7,8 +7,8 @@
 use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, DataType, FieldRef, Fields, Schema};
 
-use super::json_columns::RecordColumn;
 use super::json_cursor::{Cursor, Fault, Start};
+use super::json_records::RecordColumn;
 use super::json_types::JsonTypes;
 use super::json_values::record;
 use crate::conform::{conform, conform_type};

@@ -108,7 +108,7 @@ fn emptied<T>(values: &mut Vec<T>) -> Vec<T> {
 }
 
 /// Offsets from where each value ends; starts anew.
-pub fn offsets(ends: &mut Vec<i32>) -> OffsetBuffer<i32> {
+fn offsets(ends: &mut Vec<i32>) -> OffsetBuffer<i32> {
     let mut all = Vec::with_capacity(ends.len() + 1);
     all.push(0);
     all.extend_from_slice(ends);

@@ -4,8 +4,8 @@
 //! first branch, in the document's order, that it fits; a whole number goes to floats and a fraction to whole
 //! numbers only where nothing nearer fits.
 
-use super::json_columns::RecordColumn;
 use super::json_cursor::{Cursor, Read, Start};
+use super::json_records::RecordColumn;
 use super::json_values::read;
 use crate::document::AvroType;
 use crate::json_union::Tags;

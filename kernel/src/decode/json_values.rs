@@ -10,9 +10,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::json_buffers::Bytes;
-use super::json_columns::{Column, RecordColumn};
+use super::json_columns::Column;
 use super::json_cursor::{Cursor, Read, Start};
+use super::json_records::RecordColumn;
 use super::json_unions::union;
+use super::list_column::Items;
 
 /// Append the value at the cursor.
 pub fn read(column: &mut Column, cursor: &mut Cursor<'_>) -> Read<()> {

@@ -2,7 +2,9 @@
 
 mod avro;
 mod avro_columns;
+mod avro_cursor;
 mod avro_default;
+mod avro_plan;
 mod avro_read;
 mod avro_resolve;
 mod chunks;
@@ -12,10 +14,14 @@ mod json_buffers;
 mod json_columns;
 mod json_cursor;
 mod json_numbers;
+mod json_records;
+mod json_texts;
 mod json_types;
 mod json_unions;
 mod json_values;
+mod kept_rows;
 mod key_value;
+mod list_column;
 mod messages;
 mod metadata_columns;
 mod payloads;

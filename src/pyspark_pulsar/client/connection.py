@@ -1,37 +1,25 @@
-"""One TCP connection to a broker: handshake, keep-alive, and who gets which answer.
+"""One connection to a broker: keep-alive, and who gets which answer.
 
 A thread per connection receives; whoever calls sends. Requests carry an id and may be pipelined:
-`submit` returns at once with a future. MESSAGE frames stay in the kernel until a consumer takes them; when
-more than `MAX_BUFFERED_BYTES` wait there, receiving pauses and TCP pushes back on the broker.
+`submit` returns at once with a future. After any failure the connection is closed for good and every waiter
+gets the reason.
 
-Protocol: the binary protocol specification, sections "Connection establishment", "Keep Alive" and
-"Framing". After any failure the connection is closed for good and every waiter gets the reason.
+Protocol: the binary protocol specification, section "Keep Alive".
 """
 
 from __future__ import annotations
 
-import contextlib
-import socket
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
 
-from pyspark_pulsar._kernel import (
-    EntryBatch as EntryBatch,  # noqa: PLC0414 -- the rest of the client gets it here
-    FrameDecoder,
-    KernelError,
-    SendFrames as SendFrames,  # noqa: PLC0414 -- likewise
-)
 from pyspark_pulsar.client.address import BrokerAddress
 from pyspark_pulsar.client.commands import (
     ANSWERS,
     CLOSE_CONSUMER,
     CLOSE_PRODUCER,
-    CONNECT,
-    CONNECTED,
     ERROR,
     PING,
     PONG,
@@ -40,18 +28,17 @@ from pyspark_pulsar.client.commands import (
     SEND_RECEIPT,
     frame,
 )
+from pyspark_pulsar.client.handshake import shake_hands
 from pyspark_pulsar.client.refusal import refusal
+from pyspark_pulsar.client.transport import (
+    EntryBatch as EntryBatch,  # noqa: PLC0414 -- what `take_entries` gives, named beside it
+    Transport,
+    open_transport,
+)
 from pyspark_pulsar.client.wire import commands_pb2 as wire
-from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, ProtocolError
+from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded
 
-PROTOCOL_VERSION = 21
 KEEP_ALIVE_SECONDS = 30.0
-MAX_BUFFERED_BYTES = 32 * 1024 * 1024
-_RECEIVE_BYTES = 512 * 1024
-_DEFAULT_MAX_MESSAGE_BYTES = 5 * 1024 * 1024
-# The broker's largest frame is its largest message plus 10 KiB for commands and metadata; headers of a
-# message (properties) count as metadata and can exceed that.
-_FRAME_ALLOWANCE = 16 * 1024 * 1024
 
 
 class Listener(Protocol):
@@ -70,74 +57,27 @@ class Listener(Protocol):
 class Connection:
     """Open with `open_connection`. Safe to use from several threads."""
 
-    def __init__(self, address: BrokerAddress, stream: socket.socket) -> None:
-        self.address = address
-        self.max_message_bytes = _DEFAULT_MAX_MESSAGE_BYTES
-        self._stream = stream
-        self._decoder = FrameDecoder(_DEFAULT_MAX_MESSAGE_BYTES + _FRAME_ALLOWANCE)
+    def __init__(self, transport: Transport, max_message_bytes: int) -> None:
+        self.address = transport.address
+        self.max_message_bytes = max_message_bytes
+        self._transport = transport
         self._lock = threading.Lock()
-        self._drained = threading.Condition(self._lock)
-        self._send_lock = threading.Lock()
         self._waiting: dict[int, tuple[Future[Any], str]] = {}
         self._consumers: dict[int, Listener] = {}
         self._producers: dict[int, Listener] = {}
         self._next_id = 0
         self._last_received = time.monotonic()
         self._closed: ConnectionFailed | None = None
-        self._thread = threading.Thread(target=self._receive, name=f"pulsar-{address}", daemon=True)
+        self._thread = threading.Thread(target=self._receive, name=f"pulsar-{self.address}", daemon=True)
 
     @property
     def is_open(self) -> bool:
         return self._closed is None
 
-    def start(self, handshake_seconds: float) -> None:
-        """Handshake, then start receiving. Raises `ConnectionFailed`, `PermissionDenied`."""
-        connect = wire.CommandConnect(
-            client_version=_client_version(),
-            protocol_version=PROTOCOL_VERSION,
-            auth_method_name="none",
-            feature_flags=wire.FeatureFlags(
-                supports_partial_producer=True, supports_get_partitioned_metadata_without_auto_creation=True
-            ),
-        )
-        if self.address.proxy_to:
-            connect.proxy_to_broker_url = self.address.proxy_to
-        self._stream.settimeout(handshake_seconds)
-        self.send_bytes(frame(wire.BaseCommand(type=CONNECT, connect=connect)))
-        answer = self._first_command()
-        if answer.type == ERROR:
-            raise refusal(answer.error.error, answer.error.message, f"connecting to {self.address}")
-        if answer.type != CONNECTED:
-            raise ProtocolError(f"{self.address}: expected CONNECTED, got command type {answer.type}")
-        if answer.connected.max_message_size > 0:
-            self.max_message_bytes = answer.connected.max_message_size
-            self._decoder = FrameDecoder(self.max_message_bytes + _FRAME_ALLOWANCE)
-        self._stream.settimeout(KEEP_ALIVE_SECONDS)
+    def start(self) -> None:
+        """Start receiving, once, after the handshake."""
+        self._transport.wait_at_most(KEEP_ALIVE_SECONDS)
         self._thread.start()
-
-    def _first_command(self) -> wire.BaseCommand:
-        while True:
-            try:
-                data = self._stream.recv(_RECEIVE_BYTES)
-            except OSError as fault:
-                raise ConnectionFailed(f"{self.address}: no answer to CONNECT: {fault}") from fault
-            if not data:
-                raise ConnectionFailed(
-                    f"{self.address}: the server closed the connection during the handshake"
-                )
-            commands = self._feed(data)
-            if commands:
-                return wire.BaseCommand.FromString(commands[0])
-
-    def _feed(self, data: bytes) -> list[bytes]:
-        try:
-            with self._lock:
-                return self._decoder.feed(data)
-        except KernelError as fault:
-            raise ConnectionFailed(
-                f"{self.address}: expected a frame of Pulsar's binary protocol: {fault.message}; "
-                f"check that service.url names the broker's binary port"
-            ) from fault
 
     # Requests
 
@@ -173,8 +113,7 @@ class Connection:
         if self._closed is not None:
             raise self._closed
         try:
-            with self._send_lock:
-                self._stream.sendall(data)
+            self._transport.send(data)
         except OSError as fault:
             failure = ConnectionFailed(f"{self.address}: the connection broke while sending: {fault}")
             self.close(failure)
@@ -191,10 +130,9 @@ class Connection:
             self._producers[producer_id] = listener
 
     def remove_consumer(self, consumer_id: int) -> None:
-        with self._drained:
+        with self._lock:
             self._consumers.pop(consumer_id, None)
-            self._decoder.drop_consumer(consumer_id)
-            self._drained.notify_all()
+        self._transport.drop_consumer(consumer_id)
 
     def remove_producer(self, producer_id: int) -> None:
         with self._lock:
@@ -202,11 +140,7 @@ class Connection:
 
     def take_entries(self, consumer_id: int) -> EntryBatch | None:
         """Everything received for the consumer so far; None when nothing is."""
-        with self._drained:
-            entries = self._decoder.take_entries(consumer_id)
-            if entries is not None:
-                self._drained.notify_all()
-            return entries
+        return self._transport.take_entries(consumer_id)
 
     # Receiving thread
 
@@ -215,8 +149,8 @@ class Connection:
             while self._closed is None:
                 data = self._next_bytes()
                 if data:
-                    self._dispatch_all(self._feed(data))
-                self._pause_while_full()
+                    self._dispatch_all(self._transport.commands(data))
+                self._transport.pause_while_full()
         except ConnectionFailed as failure:
             self.close(failure)
         except Exception as fault:  # noqa: BLE001 -- a thread that dies must tell its waiters why
@@ -224,7 +158,7 @@ class Connection:
 
     def _next_bytes(self) -> bytes:
         try:
-            data = self._stream.recv(_RECEIVE_BYTES)
+            data = self._transport.receive()
         except TimeoutError:
             if time.monotonic() - self._last_received > 2 * KEEP_ALIVE_SECONDS:
                 raise ConnectionFailed(
@@ -238,11 +172,6 @@ class Connection:
             raise ConnectionFailed(f"{self.address}: the broker closed the connection")
         self._last_received = time.monotonic()
         return data
-
-    def _pause_while_full(self) -> None:
-        with self._drained:
-            while self._closed is None and self._decoder.buffered_bytes() > MAX_BUFFERED_BYTES:
-                self._drained.wait(KEEP_ALIVE_SECONDS)
 
     def _dispatch_all(self, commands: list[bytes]) -> None:
         for data in commands:
@@ -289,17 +218,14 @@ class Connection:
 
     def close(self, reason: ConnectionFailed | None = None) -> None:
         """Close once; later calls do nothing. Waiters get `reason`."""
-        with self._drained:
+        with self._lock:
             if self._closed is not None:
                 return
             self._closed = reason or ConnectionFailed(f"{self.address}: the connection was closed")
             waiting = list(self._waiting.values())
             listeners = [*self._consumers.values(), *self._producers.values()]
             self._waiting.clear()
-            self._drained.notify_all()
-        with contextlib.suppress(OSError):
-            self._stream.shutdown(socket.SHUT_RDWR)
-        self._stream.close()
+        self._transport.close()
         for future, _ in waiting:
             future.set_exception(self._closed)
         for listener in listeners:
@@ -315,26 +241,13 @@ def await_answer(answer: Future[Any], where: str, seconds: float) -> Any:
 
 
 def open_connection(address: BrokerAddress, connect_seconds: float) -> Connection:
-    """Connect and handshake. Raises `ConnectionFailed` saying where and why."""
+    """Connect, introduce us, and start receiving. Raises `ConnectionFailed` saying where and why, and what the
+    broker refuses with."""
+    transport = open_transport(address, connect_seconds)
     try:
-        stream = socket.create_connection((address.host, address.port), timeout=connect_seconds)
-    except OSError as fault:
-        raise ConnectionFailed(
-            f"cannot connect to {address}: {fault}; check that Pulsar runs there and that service.url names "
-            f"its binary port (6650 by default)"
-        ) from fault
-    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection = Connection(address, stream)
-    try:
-        connection.start(connect_seconds)
+        connection = Connection(transport, shake_hands(transport, connect_seconds))
+        connection.start()
     except BaseException:
-        connection.close()
+        transport.close()
         raise
     return connection
-
-
-def _client_version() -> str:
-    try:
-        return f"pyspark-pulsar-{version('pyspark-pulsar')}"
-    except PackageNotFoundError:
-        return "pyspark-pulsar"

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.commands import CLOSE_PRODUCER, PRODUCER, SEND_ERROR, SEND_RECEIPT
-from pyspark_pulsar.client.connection import Connection, SendFrames
+from pyspark_pulsar.client.connection import Connection
 from pyspark_pulsar.client.refusal import NotReady, refusal
+from pyspark_pulsar.client.transport import SendFrames
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, PulsarError, SendError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType

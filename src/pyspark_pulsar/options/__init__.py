@@ -8,12 +8,14 @@ docs/options.md are generated from the fields of the classes here (`OptionField.
 from pyspark_pulsar.options.connection import ConnectionOptions
 from pyspark_pulsar.options.fields import OptionField, option_fields
 from pyspark_pulsar.options.parse import parse_options
+from pyspark_pulsar.options.protobuf import ProtobufOptions
 from pyspark_pulsar.options.read import ReadOptions
 from pyspark_pulsar.options.write import WriteOptions
 
 __all__ = [
     "ConnectionOptions",
     "OptionField",
+    "ProtobufOptions",
     "ReadOptions",
     "WriteOptions",
     "option_fields",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark_pulsar.options.fields import both_or_none, exactly_one, option
+from pyspark_pulsar.options.fields import exactly_one, option
 from pyspark_pulsar.options.parsers import choice, names, paths_by_name, text, whole, yes_or_no
+from pyspark_pulsar.options.protobuf import ProtobufOptions
 from pyspark_pulsar.options.segments import SegmentOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadOptions(SegmentOptions):
+class ReadOptions(ProtobufOptions, SegmentOptions):
     """`spark.read` and `spark.readStream`."""
 
     topic: str | None = option(
@@ -126,20 +127,6 @@ class ReadOptions(SegmentOptions):
         aliases=("pulsar.reader.cryptoFailureAction",),
     )
 
-    protobuf_descriptor_file: str | None = option(
-        "protobufDescriptorFile",
-        text,
-        "Path on the driver of a file of `protoc --include_imports --descriptor_set_out`: what the messages of a "
-        "topic with a `PROTOBUF` schema are, or of one without schema.",
-        default=None,
-    )
-    protobuf_message: str | None = option(
-        "protobufMessage",
-        text,
-        "Full name of the message in `protobufDescriptorFile`, such as `shop.v1.Order`.",
-        default=None,
-    )
-
     def __post_init__(self) -> None:
         exactly_one(self, ("topic", "topics", "topics_pattern"))
-        both_or_none(self, ("protobuf_descriptor_file", "protobuf_message"))
+        super().__post_init__()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark_pulsar.options.connection import ConnectionOptions
-from pyspark_pulsar.options.fields import both_or_none, option
+from pyspark_pulsar.options.fields import option
 from pyspark_pulsar.options.parsers import choice, text, whole
+from pyspark_pulsar.options.protobuf import ProtobufOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class WriteOptions(ConnectionOptions):
+class WriteOptions(ProtobufOptions):
     """`df.write` and `df.writeStream`."""
 
     topic: str = option("topic", text, "The topic to write to.")
@@ -57,19 +57,3 @@ class WriteOptions(ConnectionOptions):
         "How long a sent entry may stay unconfirmed before the task fails, reconnects included, in milliseconds.",
         default=30_000,
     )
-    protobuf_descriptor_file: str | None = option(
-        "protobufDescriptorFile",
-        text,
-        "Path on the driver of a file of `protoc --include_imports --descriptor_set_out`: what the messages of a "
-        "topic with a `PROTOBUF` schema are; registered as `PROTOBUF_NATIVE` where the topic has no schema.",
-        default=None,
-    )
-    protobuf_message: str | None = option(
-        "protobufMessage",
-        text,
-        "Full name of the message in `protobufDescriptorFile`, such as `shop.v1.Order`.",
-        default=None,
-    )
-
-    def __post_init__(self) -> None:
-        both_or_none(self, ("protobuf_descriptor_file", "protobuf_message"))

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
 from pyarrow import types
 
 from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.avro_scope import NamedType, Scope
 
 MAX_DECIMAL_DIGITS: Final = 38
 UUID_BYTES: Final = 16
@@ -46,12 +47,6 @@ _LOGICAL: Final = {
     ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
 }
 
-# Arrow hands over at most 64 levels, and a key-value pair puts two more around these. Names that refer to each
-# other many times over grow without end long before a table of them is of use.
-_MAX_LEVELS: Final = 60
-_MAX_TYPES: Final = 20_000
-
-_TOO_LARGE: Final = "read the topic as bytes, or register a smaller schema"
 _SUPPORTED: Final = "supported are primitives, enum, fixed, array, map, record, and unions of these"
 
 
@@ -61,7 +56,7 @@ def record_schema(document: str, *, where: str) -> pa.Schema:
     `where` names the origin in errors, such as "topic persistent://t/n/x". Lists name their items
     `element`, maps `key` and `value`, as Spark does. Raises SchemaError naming the field's path.
     """
-    scope = _Scope(where=where)
+    scope = Scope(where=where)
     try:
         node = _parse(document, where)
         if not isinstance(node, dict) or node.get("type") not in ("record", "error"):
@@ -91,65 +86,6 @@ def map_of(item: pa.DataType, *, nullable: bool) -> pa.DataType:
     return pa.map_(pa.field("key", pa.string(), nullable=False), pa.field("value", item, nullable=nullable))
 
 
-@dataclass(frozen=True)
-class _Named:
-    """A type that others may refer to: what it is, how many types it unfolds to, and the levels below it."""
-
-    kind: pa.DataType
-    types: int
-    height: int
-
-
-@dataclass
-class _Tally:
-    """What a document has unfolded to so far."""
-
-    types: int = 0
-    deepest: int = 0
-
-
-@dataclass(frozen=True)
-class _Scope:
-    """Where the walk stands: the field's path, the enclosing namespace, and the names met so far.
-
-    `known`, `unfinished` and `tally` are shared by all scopes of one document, since Avro names are global in it.
-    `level` counts the Arrow types around.
-    """
-
-    where: str
-    path: str = ""
-    namespace: str = ""
-    level: int = 0
-    known: dict[str, _Named] = field(default_factory=dict)
-    unfinished: set[str] = field(default_factory=set)
-    tally: _Tally = field(default_factory=_Tally)
-
-    def below(self, step: str, *, levels: int = 1) -> _Scope:
-        dot = "." if self.path and step and not step.startswith(("[", "{")) else ""
-        found = replace(self, path=f"{self.path}{dot}{step}", level=self.level + levels)
-        found.count(1, 0)
-        return found
-
-    def count(self, types: int, height: int) -> None:
-        """Add so many types that reach `height` levels below this place."""
-        self.tally.types += types
-        self.tally.deepest = max(self.tally.deepest, self.level + height)
-        if self.tally.deepest > _MAX_LEVELS:
-            raise self.refuse(f"at most {_MAX_LEVELS} types inside each other", "more", _TOO_LARGE)
-        if self.tally.types > _MAX_TYPES:
-            raise self.refuse(f"at most {_MAX_TYPES} types with those they refer to", "more", _TOO_LARGE)
-
-    def refuse(self, expected: str, got: str, advice: str) -> SchemaError:
-        place = f"{self.where}, field {self.path}" if self.path else self.where
-        return SchemaError(f"{place}: expected {expected}, got {got}; {advice}")
-
-    def full_name(self, name: str, namespace: object = None) -> str:
-        if "." in name:
-            return name
-        space = namespace if isinstance(namespace, str) else self.namespace
-        return f"{space}.{name}" if space else name
-
-
 def _parse(document: str, where: str) -> Any:
     try:
         return json.loads(document)
@@ -170,7 +106,7 @@ def _describe(node: object) -> str:
     return str(node)
 
 
-def _type_of(node: object, scope: _Scope) -> tuple[pa.DataType, bool]:
+def _type_of(node: object, scope: Scope) -> tuple[pa.DataType, bool]:
     """The Arrow type of `node`, and whether it may be null."""
     if isinstance(node, list):
         return _union(node, scope)
@@ -186,7 +122,7 @@ def _type_of(node: object, scope: _Scope) -> tuple[pa.DataType, bool]:
     raise scope.refuse("an Avro type", repr(node), _SUPPORTED)
 
 
-def _union(branches: list[object], scope: _Scope) -> tuple[pa.DataType, bool]:
+def _union(branches: list[object], scope: Scope) -> tuple[pa.DataType, bool]:
     others = [branch for branch in branches if not _is_null(branch)]
     names = [_branch_name(branch, scope) for branch in branches]
     if not others or len(set(names)) < len(names) or any(isinstance(branch, list) for branch in branches):
@@ -206,7 +142,7 @@ def _is_null(branch: object) -> bool:
     return branch == "null" or (isinstance(branch, dict) and branch.get("type") == "null")
 
 
-def _branch_name(branch: object, scope: _Scope) -> str:
+def _branch_name(branch: object, scope: Scope) -> str:
     """What tells a union's branches apart: the full name of a named type, else the type."""
     if isinstance(branch, dict):
         kind, name = branch.get("type"), branch.get("name")
@@ -218,7 +154,7 @@ def _branch_name(branch: object, scope: _Scope) -> str:
     return str(branch)
 
 
-def _reference(name: str, scope: _Scope) -> pa.DataType:
+def _reference(name: str, scope: Scope) -> pa.DataType:
     full = scope.full_name(name)
     # Avro looks a short name up in the enclosing namespace; older writers meant the null namespace.
     for candidate in (full, name):
@@ -231,7 +167,7 @@ def _reference(name: str, scope: _Scope) -> pa.DataType:
     raise scope.refuse("an Avro type or a name defined before it", name, _SUPPORTED)
 
 
-def _complex(node: Mapping[str, Any], kind: object, scope: _Scope) -> pa.DataType:
+def _complex(node: Mapping[str, Any], kind: object, scope: Scope) -> pa.DataType:
     if kind in ("record", "error", "enum", "fixed"):
         return _named(node, scope)
     if kind == "array":
@@ -265,7 +201,7 @@ def _takes_no_bytes(kind: pa.DataType, *, nullable: bool) -> bool:
     return bool(types.is_fixed_size_binary(kind) and kind.byte_width == 0)
 
 
-def _named(node: Mapping[str, Any], scope: _Scope) -> pa.DataType:
+def _named(node: Mapping[str, Any], scope: Scope) -> pa.DataType:
     name = node.get("name")
     if not isinstance(name, str) or not name:
         raise scope.refuse(f"a name for the {node['type']}", repr(name), "register a valid Avro schema")
@@ -282,12 +218,12 @@ def _named(node: Mapping[str, Any], scope: _Scope) -> pa.DataType:
         scope.unfinished.add(full)
         found = _record(node, replace(scope, namespace=full.rpartition(".")[0]))
         scope.unfinished.discard(full)
-    scope.known[full] = _Named(found, tally.types - types + 1, tally.deepest - scope.level)
+    scope.known[full] = NamedType(found, tally.types - types + 1, tally.deepest - scope.level)
     tally.deepest = max(tally.deepest, around)
     return found
 
 
-def _record(node: Mapping[str, Any], scope: _Scope) -> pa.DataType:
+def _record(node: Mapping[str, Any], scope: Scope) -> pa.DataType:
     members: dict[str, pa.Field] = {}
     declared = node.get("fields")
     if not isinstance(declared, list):
@@ -301,7 +237,7 @@ def _record(node: Mapping[str, Any], scope: _Scope) -> pa.DataType:
     return pa.struct(list(members.values()))
 
 
-def _fixed(node: Mapping[str, Any], scope: _Scope) -> pa.DataType:
+def _fixed(node: Mapping[str, Any], scope: Scope) -> pa.DataType:
     size = node.get("size")
     if not isinstance(size, int) or not 0 <= size < 2**31:
         raise scope.refuse("a fixed of 0 to 2147483647 bytes", repr(size), "register a valid Avro schema")
@@ -314,7 +250,7 @@ def _fixed(node: Mapping[str, Any], scope: _Scope) -> pa.DataType:
     return pa.binary(size)
 
 
-def _decimal(node: Mapping[str, Any], scope: _Scope) -> pa.DataType:
+def _decimal(node: Mapping[str, Any], scope: Scope) -> pa.DataType:
     precision: Any = node.get("precision")
     scale: Any = node.get("scale", 0)
     usable = isinstance(precision, int) and isinstance(scale, int) and precision <= MAX_DECIMAL_DIGITS

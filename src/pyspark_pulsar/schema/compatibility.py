@@ -14,6 +14,7 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types
 
+from pyspark_pulsar.schema.paired_types import FitRules, record_faults
 from pyspark_pulsar.schema.read_schema import suggestion
 from pyspark_pulsar.schema.type_text import type_text
 
@@ -24,35 +25,13 @@ _EXACT_IN: Final = {pa.float32(): 16, pa.float64(): 32}
 
 
 def record_mismatches(
-    columns: Iterable[pa.Field], target: Iterable[pa.Field], path: str = ""
+    columns: Iterable[pa.Field], target: Iterable[pa.Field], prefix: str = ""
 ) -> Iterator[str]:
     """Every way in which `columns` do not fit the record `target`; nothing when they fit.
 
     A target field without a column fits when it is nullable: it is written as null.
     """
-    given = {column.name: column for column in columns}
-    wanted = {field.name: field for field in target}
-    for name in given:
-        if name not in wanted:
-            yield f"{path}{name} is not in the topic's schema{suggestion(name, wanted)}"
-    for name, field in wanted.items():
-        if name in given:
-            yield from type_mismatches(given[name].type, field.type, f"{path}{name}")
-        elif not field.nullable:
-            yield f"{path}{name} ({type_text(field.type)}) is required by the topic's schema and missing; add it"
-
-
-def type_mismatches(given: pa.DataType, wanted: pa.DataType, path: str) -> Iterator[str]:
-    """Every way in which values of type `given` do not fit `wanted`, nested ones named by their path."""
-    if types.is_struct(given) and types.is_struct(wanted):
-        yield from record_mismatches(given, wanted, f"{path}.")
-    elif types.is_list(given) and types.is_list(wanted):
-        yield from type_mismatches(given.value_type, wanted.value_type, f"{path}[]")
-    elif types.is_map(given) and types.is_map(wanted):
-        yield from type_mismatches(given.key_type, wanted.key_type, f"{path}{{key}}")
-        yield from type_mismatches(given.item_type, wanted.item_type, f"{path}{{}}")
-    elif not scalar_fits(given, wanted):
-        yield f"{path} is {type_text(given)}, the topic's schema wants {type_text(wanted)}; cast it"
+    yield from record_faults(columns, target, prefix, _WRITING)
 
 
 def scalar_fits(given: pa.DataType, wanted: pa.DataType) -> bool:
@@ -74,3 +53,22 @@ def scalar_fits(given: pa.DataType, wanted: pa.DataType) -> bool:
     if types.is_time(given):
         return bool(types.is_time(wanted))
     return bool(types.is_binary(given) and types.is_fixed_size_binary(wanted))
+
+
+def _cast(given: pa.DataType, wanted: pa.DataType, path: str) -> str | None:
+    if scalar_fits(given, wanted):
+        return None
+    return f"{path} is {type_text(given)}, the topic's schema wants {type_text(wanted)}; cast it"
+
+
+def _required(field: pa.Field, _names: Iterable[str], prefix: str) -> str | None:
+    if field.nullable:
+        return None
+    return f"{prefix}{field.name} ({type_text(field.type)}) is required by the topic's schema and missing; add it"
+
+
+def _unknown(name: str, wanted: Iterable[str], prefix: str) -> str:
+    return f"{prefix}{name} is not in the topic's schema{suggestion(name, wanted)}"
+
+
+_WRITING: Final = FitRules(scalar=_cast, missing=_required, surplus=_unknown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
@@ -136,7 +136,7 @@ def _select(values: pa.Schema, corrupt: str | None, choice: ColumnChoice, topic:
     return output
 
 
-def suggestion(name: str, known: Sequence[str] | dict[str, pa.Field]) -> str:
+def suggestion(name: str, known: Iterable[str]) -> str:
     """What to do about an unknown column name, to end an error message with."""
     folded = {each.casefold(): each for each in known}
     close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
 from pyarrow import types
 
+from pyspark_pulsar.schema.paired_types import FitRules, type_faults
 from pyspark_pulsar.schema.type_text import type_text
 
 _WIDER: Final = {
@@ -21,21 +22,7 @@ _WIDER: Final = {
 def misfits(has: pa.DataType, wanted: pa.DataType, path: str) -> Iterator[str]:
     """Every way in which values of type `has` cannot be read as `wanted` without loss, by path; both in Spark's
     types. Nothing when they can."""
-    if types.is_struct(has) and types.is_struct(wanted):
-        for member in wanted:
-            index = has.get_field_index(member.name)
-            if index < 0:
-                names = ", ".join(each.name for each in has)
-                yield f"{path}.{member.name}, which {path} does not have (it has {names})"
-            else:
-                yield from misfits(has.field(index).type, member.type, f"{path}.{member.name}")
-    elif types.is_list(has) and types.is_list(wanted):
-        yield from misfits(has.value_type, wanted.value_type, f"{path}[]")
-    elif types.is_map(has) and types.is_map(wanted):
-        yield from misfits(has.key_type, wanted.key_type, f"{path}{{key}}")
-        yield from misfits(has.item_type, wanted.item_type, f"{path}{{}}")
-    elif not _holds(wanted, has):
-        yield f"{path} as {type_text(wanted)}, expected {type_text(has)}{_wider_text(has)}"
+    yield from type_faults(has, wanted, path, _READING)
 
 
 def forbids_null(field: pa.Field, path: str) -> Iterator[str]:
@@ -52,6 +39,20 @@ def forbids_null(field: pa.Field, path: str) -> Iterator[str]:
         yield from forbids_null(kind.item_field, f"{path}{{}}")
 
 
+def _narrowed(has: pa.DataType, wanted: pa.DataType, path: str) -> str | None:
+    if _holds(wanted, has):
+        return None
+    return f"{path} as {type_text(wanted)}, expected {type_text(has)}{_wider_text(has)}"
+
+
+def _unknown(member: pa.Field, names: Iterable[str], prefix: str) -> str:
+    return f"{prefix}{member.name}, which {prefix[:-1]} does not have (it has {', '.join(names)})"
+
+
+def _left_out(_name: str, _wanted: Iterable[str], _prefix: str) -> None:
+    """A member that is not asked for is not read."""
+
+
 def _holds(wanted: pa.DataType, has: pa.DataType) -> bool:
     if has == wanted or wanted in _WIDER.get(has, ()):
         return True
@@ -64,3 +65,6 @@ def _holds(wanted: pa.DataType, has: pa.DataType) -> bool:
 def _wider_text(has: pa.DataType) -> str:
     wider = [type_text(each) for each in _WIDER.get(has, ())]
     return f" or {', '.join(wider)}" if wider else ""
+
+
+_READING: Final = FitRules(scalar=_narrowed, missing=_unknown, surplus=_left_out)

@@ -1,0 +1,105 @@
+//! Objects with known keys: a column for each. Rows can be taken back.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::StructArray;
+use arrow_buffer::NullBufferBuilder;
+use arrow_schema::{ArrowError, Fields};
+
+use super::json_columns::Column;
+use super::json_unions::UnionShape;
+use super::list_column::Items;
+
+type Result<T> = std::result::Result<T, ArrowError>;
+
+/// Records of more fields look their keys up by hash.
+const FEW_FIELDS: usize = 16;
+
+/// Objects, a column for each of their known keys.
+pub struct RecordColumn {
+    fields: Fields,
+    quoted: Vec<Vec<u8>>,
+    /// Only for many fields.
+    by_name: HashMap<String, usize>,
+    len: usize,
+    nulls: NullBufferBuilder,
+    /// One for each field.
+    pub children: Vec<Column>,
+}
+
+impl RecordColumn {
+    /// For the keys `fields`.
+    pub fn new(fields: &Fields, unions: &[Arc<UnionShape>]) -> Result<Self> {
+        let children = fields.iter().map(|field| Column::new(field, unions)).collect::<Result<_>>()?;
+        let named = fields.iter().enumerate().map(|(index, field)| (field.name().clone(), index));
+        let by_name = if fields.len() > FEW_FIELDS { named.collect() } else { HashMap::new() };
+        // Names that need escapes are never found this way, but by `position`.
+        let quoted = fields.iter().map(|field| format!("\"{}\":", field.name()).into_bytes()).collect();
+        let nulls = NullBufferBuilder::new(0);
+        Ok(Self { fields: fields.clone(), quoted, by_name, len: 0, nulls, children })
+    }
+
+    /// Rows so far.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The name of a field as a key that needs no escapes, with the colon. Writers keep the order of their
+    /// fields, so the next key can be guessed.
+    #[inline]
+    pub fn quoted(&self, index: usize) -> &[u8] {
+        // No key looks like this.
+        self.quoted.get(index).map_or(b"}", Vec::as_slice)
+    }
+
+    /// The name of a field.
+    pub fn name(&self, index: usize) -> &str {
+        self.fields.get(index).map_or("", |field| field.name())
+    }
+
+    /// Which field `key` is.
+    pub fn position(&self, key: &str) -> Option<usize> {
+        if self.fields.len() > FEW_FIELDS {
+            return self.by_name.get(key).copied();
+        }
+        self.fields.iter().position(|field| field.name() == key)
+    }
+
+    /// End a row; children without a value for it get a null.
+    #[inline]
+    pub fn close(&mut self) {
+        for child in &mut self.children {
+            if child.len() == self.len {
+                child.append_null();
+            }
+        }
+        self.len += 1;
+        self.nulls.append_non_null();
+    }
+
+    /// Add a null, below which everything is null.
+    pub fn append_null(&mut self) {
+        self.children.iter_mut().for_each(Column::append_null);
+        self.len += 1;
+        self.nulls.append_null();
+    }
+
+    /// Keep the first `rows` rows.
+    pub fn truncate(&mut self, rows: usize) {
+        self.children.iter_mut().for_each(|child| child.truncate(rows));
+        self.len = self.len.min(rows);
+        self.nulls.truncate(rows);
+    }
+
+    /// The rows so far; starts new ones.
+    pub fn finish(&mut self) -> Result<StructArray> {
+        let nulls = self.nulls.finish();
+        let len = std::mem::take(&mut self.len);
+        let columns = self.children.iter_mut().map(Column::finish).collect::<Result<Vec<_>>>()?;
+        if columns.is_empty() {
+            return Ok(StructArray::new_empty_fields(len, nulls));
+        }
+        StructArray::try_new(self.fields.clone(), columns, nulls)
+    }
+}

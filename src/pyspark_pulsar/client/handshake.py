@@ -1,0 +1,79 @@
+"""The first words on a connection: CONNECT and the broker's answer.
+
+Protocol: the binary protocol specification, section "Connection establishment".
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+from pyspark_pulsar.client.commands import CONNECT, CONNECTED, ERROR, frame
+from pyspark_pulsar.client.refusal import refusal
+from pyspark_pulsar.client.transport import DEFAULT_MAX_MESSAGE_BYTES, Transport
+from pyspark_pulsar.client.wire import commands_pb2 as wire
+from pyspark_pulsar.errors import ConnectionFailed, ProtocolError
+
+PROTOCOL_VERSION = 21
+
+
+def shake_hands(transport: Transport, seconds: float) -> int:
+    """Introduce us, and settle with the transport how large a message may be: the result, in bytes.
+
+    `seconds` bounds each wait for the broker. Raises `ConnectionFailed`, `PermissionDenied`, `ProtocolError`;
+    the transport is then of no use.
+    """
+    transport.wait_at_most(seconds)
+    _send(transport, wire.BaseCommand(type=CONNECT, connect=_introduction(transport)))
+    answer = _first_command(transport)
+    if answer.type == ERROR:
+        raise refusal(answer.error.error, answer.error.message, f"connecting to {transport.address}")
+    if answer.type != CONNECTED:
+        raise ProtocolError(f"{transport.address}: expected CONNECTED, got command type {answer.type}")
+    limit = answer.connected.max_message_size
+    if limit <= 0:
+        return DEFAULT_MAX_MESSAGE_BYTES
+    transport.limit_messages(limit)
+    return limit
+
+
+def _introduction(transport: Transport) -> wire.CommandConnect:
+    connect = wire.CommandConnect(
+        client_version=_client_version(),
+        protocol_version=PROTOCOL_VERSION,
+        auth_method_name="none",
+        feature_flags=wire.FeatureFlags(
+            supports_partial_producer=True, supports_get_partitioned_metadata_without_auto_creation=True
+        ),
+    )
+    if transport.address.proxy_to:
+        connect.proxy_to_broker_url = transport.address.proxy_to
+    return connect
+
+
+def _send(transport: Transport, command: wire.BaseCommand) -> None:
+    try:
+        transport.send(frame(command))
+    except OSError as fault:
+        raise ConnectionFailed(f"{transport.address}: the connection broke while sending: {fault}") from fault
+
+
+def _first_command(transport: Transport) -> wire.BaseCommand:
+    while True:
+        try:
+            data = transport.receive()
+        except OSError as fault:
+            raise ConnectionFailed(f"{transport.address}: no answer to CONNECT: {fault}") from fault
+        if not data:
+            raise ConnectionFailed(
+                f"{transport.address}: the server closed the connection during the handshake"
+            )
+        commands = transport.commands(data)
+        if commands:
+            return wire.BaseCommand.FromString(commands[0])
+
+
+def _client_version() -> str:
+    try:
+        return f"pyspark-pulsar-{version('pyspark-pulsar')}"
+    except PackageNotFoundError:
+        return "pyspark-pulsar"

@@ -1,0 +1,69 @@
+"""Streaming: partitions and topics that come while a stream runs or rests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pulsar as official_client
+from integration.official import Admin, await_true
+from integration.streams import Stream, begun, finish, send_numbers, to_files, values_in
+from pyspark.sql import SparkSession
+
+
+def test_partitions_added_to_a_running_stream_are_read(
+    topic: str,
+    tmp_path: Path,
+    spark: SparkSession,
+    stream: Stream,
+    official: official_client.Client,
+    admin: Admin,
+) -> None:
+    admin.create_partitioned(topic, 1)
+    send_numbers(official, f"{topic}-partition-0", range(10))
+    query = to_files(stream(topic=topic, startingOffsets="earliest"), tmp_path).start()
+    try:
+        query.processAllAvailable()
+        admin.update_partitions(topic, 3)
+        for index in range(3):
+            send_numbers(official, f"{topic}-partition-{index}", range(10 * index + 10, 10 * index + 20))
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    assert values_in(spark, tmp_path) == Counter(range(40))
+
+
+def test_new_topics_of_a_pattern_are_read_from_their_first_message(
+    topic: str, tmp_path: Path, spark: SparkSession, stream: Stream, official: official_client.Client
+) -> None:
+    send_numbers(official, f"{topic}-a", range(10))
+    send_numbers(official, f"{topic[:-1]}X-other", range(1000, 1010))
+    query = to_files(stream(topicsPattern=f"{topic}-.*"), tmp_path).start()
+    try:
+        await_true("the first micro-batch", begun(tmp_path / "checkpoint"))
+        send_numbers(official, f"{topic}-b", range(20, 30))
+        send_numbers(official, f"{topic}-a", range(10, 20))
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    # `latest` holds for the topic that was there; the new one belongs to the stream as a whole.
+    assert values_in(spark, tmp_path) == Counter(range(10, 30))
+
+
+def test_topic_made_again_is_read_from_its_first_message(
+    topic: str,
+    tmp_path: Path,
+    spark: SparkSession,
+    stream: Stream,
+    official: official_client.Client,
+    admin: Admin,
+) -> None:
+    send_numbers(official, topic, range(10))
+    finish(
+        to_files(stream(topic=topic, startingOffsets="earliest"), tmp_path).trigger(availableNow=True).start()
+    )
+    admin.delete(topic)
+    admin.create(topic)
+    send_numbers(official, topic, range(10, 15))
+    finish(to_files(stream(topic=topic), tmp_path).trigger(availableNow=True).start())
+    assert values_in(spark, tmp_path) == Counter(range(15))
