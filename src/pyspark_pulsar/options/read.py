@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark_pulsar.options.fields import both_or_none, exactly_one, option
+from pyspark_pulsar.options.fields import at_most_one, both_or_none, exactly_one, option
 from pyspark_pulsar.options.parsers import choice, names, paths_by_name, text, whole, yes_or_no
 from pyspark_pulsar.options.segments import SegmentOptions
 
@@ -142,4 +142,6 @@ class ReadOptions(SegmentOptions):
 
     def __post_init__(self) -> None:
         exactly_one(self, ("topic", "topics", "topics_pattern"))
+        at_most_one(self, ("starting_offsets", "starting_timestamp", "starting_offsets_by_timestamp"))
+        at_most_one(self, ("ending_offsets", "ending_timestamp", "ending_offsets_by_timestamp"))
         both_or_none(self, ("protobuf_descriptor_file", "protobuf_message"))
