@@ -61,7 +61,12 @@ class _Group:
 
 def _capacity_for(ranges: Sequence[PartitionRange], limits: Limits, least: int) -> float:
     """The largest found that gives at least so many splits: with none, each entry is one."""
-    enough, too_much = 0.0, 1.0
+    total = sum(
+        stretch.entries * _entry_weight(stretch, each.entry_records, limits)
+        for each in ranges
+        for stretch in each.stretches
+    )
+    enough, too_much = 0.0, min(1.0, total)
     for _ in range(_ROUNDS):
         middle = (enough + too_much) / 2
         number = _number(ranges, limits, middle)
@@ -89,11 +94,17 @@ def _groups(each: PartitionRange, limits: Limits, capacity: float) -> list[_Grou
             groups[-1].stretches.append(stretch)
             room -= weight
             continue
-        most = max(1, math.floor(capacity / one + _ROUNDING))
-        parts = math.ceil(stretch.entries / most)
+        parts = _parts_needed(stretch.entries, one, capacity)
         groups.append(_Group([stretch], parts))
         room = capacity - weight if parts == 1 else 0.0
     return groups
+
+
+def _parts_needed(entries: int, one: float, capacity: float) -> int:
+    """So many that each keeps the limits, and that on average each weighs no more than `capacity`."""
+    most = max(1, math.floor(1 / one + _ROUNDING))
+    share = entries if capacity <= 0 else min(entries, math.ceil(one * entries / capacity - _ROUNDING))
+    return max(math.ceil(entries / most), share)
 
 
 def _entry_weight(stretch: Stretch, entry_records: float, limits: Limits) -> float:

@@ -58,7 +58,7 @@ class StreamOffset:
                 f"checkpoint: expected an offset of version {VERSION} or {VERSION_WITH_TIME}, got {version!r}; it was "
                 f"written by another source or a newer pyspark-pulsar: upgrade, or start with a new checkpoint"
             )
-        published_from = _time_bound(document["publishedFrom"]) if "publishedFrom" in document else None
+        published_from = _time_bound(document.get("publishedFrom")) if version == VERSION_WITH_TIME else None
         if "start" in document:
             return cls(start=str(document["start"]), published_from=published_from)
         return cls(

@@ -34,12 +34,17 @@ class Places:
     up: frozenset[str] = frozenset()
     """Those that take connections; asked for `auto` only."""
 
-    def locate(self, partition: TopicPartition, stretch: Stretch, known: TopicLedgers | None) -> Stretch:
-        """The stretch with its location, and its ledger as `known` has it. Raises what `of` raises."""
-        if stretch.ledger is None or known is None:
-            return stretch
-        ledger = known.by_id()[stretch.ledger.ledger]
-        return replace(stretch, ledger=ledger, location=self.of(partition, ledger))
+    def locate(
+        self, partition: TopicPartition, parts: Iterable[Stretch], known: TopicLedgers | None
+    ) -> list[Stretch]:
+        """The stretches with their locations, and their ledgers as `known` has them. Raises what `of` raises."""
+        by_id = known.by_id() if known is not None else {}
+        return [
+            replace(each, ledger=by_id[number], location=self.of(partition, by_id[number]))
+            if each.ledger is not None and (number := each.ledger.ledger) in by_id
+            else each
+            for each in parts
+        ]
 
     def of(self, partition: TopicPartition, ledger: Ledger) -> Location:
         """Raises `LedgerUnavailable` for a closed ledger that does not lie where `readFrom` says."""
@@ -51,7 +56,7 @@ class Places:
                 f"is not offloaded; offload it, or use readFrom=auto"
             )
         if self.read_from == BOOKIE or (ledger.offload_id is None and self._is_served(ledger.striping)):
-            return FromBookies(ledger, self.bookies)
+            return FromBookies(ledger, self.bookies if ledger.striping is None else ())
         return FromBroker()
 
     def _is_served(self, striping: Striping | None) -> bool:
@@ -59,7 +64,8 @@ class Places:
         no replica goes on at the broker."""
         if striping is None:
             return bool(self.up)
-        return all(
+        # Such entries can only be checked with the ledger's password, which brokers tell nobody.
+        return striping.digest != "HMAC" and all(
             sum(bookie not in self.up for bookie in ensemble.bookies) < striping.write_quorum
             for ensemble in striping.ensembles
         )
@@ -74,19 +80,26 @@ def find_places(
     if options.read_from in (BROKER, TIERED):
         return Places(options.read_from), known
     on_bookies = {
-        partition: (ledgers, {number for number in ids if _is_on_bookies(options, ledgers.by_id()[number])})
+        partition: (
+            ledgers,
+            {each.ledger for each in ledgers.ledgers if each.ledger in ids and _is_on_bookies(options, each)},
+        )
         for partition, (ledgers, ids) in wanted.items()
     }
     if not any(ids for _, ids in on_bookies.values()):
         return Places(options.read_from), known
+    listed: tuple[str, ...] = ()
+    refused: PermissionDenied | None = None
     try:
         listed = admin.bookies()
-    except PermissionDenied:
-        listed = ()
+    except PermissionDenied as fault:
+        refused = fault
     # A right that is missing for it: then striping stays unknown, and is found out by asking bookies.
     with contextlib.suppress(PermissionDenied):
         known = fetch_striping(admin, on_bookies, at_any_cost=not listed)
     bookies = tuple(sorted({*listed, *_bookies_of(known.values())}))
+    if options.read_from == BOOKIE and refused is not None and not bookies:
+        raise refused
     up = _up(options, bookies) if options.read_from == AUTO else frozenset[str]()
     return Places(options.read_from, bookies, up), known
 

@@ -8,6 +8,7 @@ is one split unless it lies in one ledger.
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -98,14 +99,12 @@ class SplitPlanner:
             )
             for each in wanted
         ]  # fmt: skip
-        splits = cut(ranges, self._limits())
+        splits: dict[TopicPartition, list[Split]] = defaultdict(list)
+        for split in cut(ranges, self._limits()):
+            splits[split.partition].append(split)
         return [
             PartitionPlan(
-                each.partition,
-                each.start,
-                each.end,
-                known.get(each.partition),
-                tuple(split for split in splits if split.partition == each.partition),
+                each.partition, each.start, each.end, known.get(each.partition), tuple(splits[each.partition])
             )
             for each in ranges
         ]
@@ -192,7 +191,7 @@ class SplitPlanner:
         )
         self._known.update(known)
         located = {
-            partition: [places.locate(partition, each, known.get(partition)) for each in parts]
+            partition: places.locate(partition, parts, known.get(partition))
             for partition, parts in found.items()
         }
         return known, located
