@@ -1,42 +1,173 @@
-"""Whatever the bounds: splits cover each partition's range once, and offsets survive their text form."""
+"""Whatever ledgers, bounds and limits: the pieces of the splits are the range, once and in order."""
 
 import json
+import math
 
-from hypothesis import given, strategies as st
+from hypothesis import assume, given, strategies as st
+from property.ledger_strategies import positions, topic_ledgers
 
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.message_id import EARLIEST, Position
+from pyspark_pulsar.read.cut import Limits, PartitionRange, cut
 from pyspark_pulsar.read.offset import StreamOffset
-from pyspark_pulsar.read.plan import plan_splits
+from pyspark_pulsar.read.places import Places
+from pyspark_pulsar.read.split import FromBroker, Split
+from pyspark_pulsar.read.stretch import Stretch, stretches
+from pyspark_pulsar.read.times import TimeBound, Window, span_of_window
 from pyspark_pulsar.topic import TopicPartition
 
-positions = st.one_of(
-    st.just(EARLIEST), st.builds(Position, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
-)
+A = TopicPartition.parse("persistent://public/default/a")
+SOME = st.builds(Position, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
 partitions = st.builds(
     lambda name, index: TopicPartition.parse(name if index < 0 else f"{name}-partition-{index}"),
     st.sampled_from(["a", "tenant/ns/b", "persistent://x/y/Zoë.1"]),
     st.integers(-1, 3),
 )
-bounds = st.dictionaries(partitions, positions, max_size=6)
+bounds = st.dictionaries(partitions, st.one_of(st.just(EARLIEST), SOME), max_size=6)
+limits = st.builds(
+    Limits,
+    max_bytes=st.integers(1, 3_000),
+    min_splits=st.integers(1, 60),
+    max_records=st.one_of(st.none(), st.integers(1, 500)),
+)
+PLACES = (
+    Places("broker"),
+    Places("bookie"),
+    Places("auto", bookies=("b:1",), up=frozenset({"b:1"})),
+)
+
+Message = tuple[int, int, int]
 
 
-@given(starts=bounds, ends=bounds)
-def test_splits_cover_each_range_once(starts: dict, ends: dict) -> None:
-    splits = plan_splits(starts, ends)
-    covered = {split.partition: (split.start, split.end) for split in splits}
-    assert len(covered) == len(splits)
-    for partition in starts.keys() & ends.keys():
-        if starts[partition] < ends[partition]:
-            assert covered.pop(partition) == (starts[partition], ends[partition])
-    assert not covered
+def messages(ledgers: tuple[Ledger, ...]) -> list[Position]:
+    """Every place where a message can be: six in each entry, and some that the open ledger has by now."""
+    return [
+        Position(ledger.ledger, entry, index)
+        for ledger in ledgers
+        for entry in range(ledger.entries + (3 if ledger.is_open else 0))
+        for index in range(6)
+    ]
 
 
-@given(reached=bounds, starts=bounds)
-def test_offsets_round_trip(reached: dict, starts: dict) -> None:
-    offset = StreamOffset(reached, starts)
+@st.composite
+def ranges(draw: st.DrawFn) -> tuple[tuple[Ledger, ...], PartitionRange]:
+    ledgers = draw(topic_ledgers())
+    start, end = draw(positions(ledgers)), draw(positions(ledgers))
+    places = draw(st.sampled_from(PLACES))
+    located = [
+        Stretch(each.start, each.end, each.ledger, places.of(A, each.ledger)) if each.ledger else each
+        for each in stretches(ledgers, start, end)
+    ]
+    records = draw(st.floats(1.0, 50.0))
+    return ledgers, PartitionRange(A, start, end, tuple(located), records)
+
+
+@given(made=ranges(), limits=limits)
+def test_pieces_are_the_range_once_in_order(
+    made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
+) -> None:
+    ledgers, asked = made
+    splits = cut([asked], limits)
+    pieces = [piece for split in splits for piece in split.parts()]
+    for message in messages(ledgers):
+        holders = [piece for piece in pieces if piece.start <= message < piece.end]
+        assert len(holders) == (asked.start <= message < asked.end), (message, pieces)
+        tasks = [split for split in splits if split.start <= message < split.end]
+        assert len(tasks) == len(holders)
+    borders = [border for piece in pieces for border in (piece.start, piece.end)]
+    assert borders == sorted(borders)
+    assert all(piece.start < piece.end for piece in pieces)
+    if splits:
+        assert splits[0].start == asked.start
+        assert splits[-1].end == asked.end
+
+
+@given(made=ranges(), limits=limits)
+def test_a_direct_piece_lies_in_its_ledger(
+    made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
+) -> None:
+    for split in cut([made[1]], limits):
+        for piece in split.pieces:
+            if not isinstance(piece.location, FromBroker):
+                ledger = piece.location.ledger
+                assert piece.start.ledger == piece.end.ledger == ledger.ledger
+                assert not ledger.is_open
+                assert piece.end <= Position(ledger.ledger, ledger.entries)
+
+
+@given(made=ranges(), limits=limits)
+def test_limits_are_met_as_far_as_entries_allow(
+    made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
+) -> None:
+    ledgers, asked = made
+    splits = cut([asked], limits)
+    whole = sum(each.entries for each in asked.stretches)
+    assert len(splits) >= min(limits.min_splits, whole)
+    for split in splits:
+        entries, size = held(ledgers, split)
+        if entries <= 1 or not within(ledgers, asked):
+            continue
+        assert size <= limits.max_bytes * (1 + 1e-6)
+        if limits.max_records is not None:
+            assert entries * asked.entry_records <= limits.max_records * (1 + 1e-6)
+
+
+def within(ledgers: tuple[Ledger, ...], asked: PartitionRange) -> bool:
+    """Whether all is known of the range."""
+    return all(each.ledger is not None for each in asked.stretches) and asked.end.ledger <= ledgers[-1].ledger
+
+
+def held(ledgers: tuple[Ledger, ...], split: Split) -> tuple[int, float]:
+    """Entries that hold the split, and their bytes."""
+    entries, size = 0, 0.0
+    for ledger in ledgers:
+        ends = [split.end.entry + (split.end.batch_index > 0)] if split.end.ledger == ledger.ledger else []
+        last = min([*ends, *([] if ledger.is_open and ends else [ledger.entries])])
+        first = split.start.entry if split.start.ledger == ledger.ledger else 0
+        if split.start.ledger <= ledger.ledger <= split.end.ledger and last > first:
+            entries += last - first
+            size += (last - first) * (ledger.size / ledger.entries if ledger.entries else 0)
+    return entries, size
+
+
+@given(made=ranges(), least=st.integers(1, 60))
+def test_least_splits_are_not_many_more(made: tuple[tuple[Ledger, ...], PartitionRange], least: int) -> None:
+    asked = made[1]
+    assume(asked.stretches)
+    splits = cut([asked], Limits(max_bytes=1 << 40, min_splits=least))
+    assert len(splits) <= least + len(asked.stretches)
+
+
+@given(ledgers=topic_ledgers(), data=st.data())
+def test_a_window_leaves_out_no_ledger_that_was_open_in_it(
+    ledgers: tuple[Ledger, ...], data: st.DataObject
+) -> None:
+    times = st.one_of(st.none(), st.integers(0, 9_000))
+    window, slack = Window(data.draw(times), data.draw(times)), data.draw(st.integers(0, 500))
+    start, end = span_of_window(ledgers, window, slack)
+    for ledger in ledgers:
+        first = -math.inf if ledger.opened_ms is None else ledger.opened_ms - slack
+        last = math.inf if ledger.closed_ms is None else ledger.closed_ms + slack
+        after = window.from_ms is None or last >= window.from_ms
+        before = window.before_ms is None or first < window.before_ms
+        if after and before:
+            assert start is None or start <= Position(ledger.ledger, 0)
+            assert end is None or end > Position(ledger.ledger, ledger.entries)
+
+
+@given(reached=bounds, starts=bounds, time=st.one_of(st.none(), st.integers(-5, 1 << 60)))
+def test_offsets_round_trip(reached: dict, starts: dict, time: int | None) -> None:
+    bound = (
+        TimeBound(all=time)
+        if time is not None
+        else TimeBound(by_name=tuple((each, 5) for each in sorted(starts)))
+    )
+    offset = StreamOffset(reached, starts, published_from=bound)
     assert StreamOffset.from_json(json.loads(json.dumps(offset.to_json()))) == offset
+    plain = StreamOffset(reached, starts)
+    assert StreamOffset.from_json(json.loads(json.dumps(plain.to_json()))) == plain
 
 
-@given(first=positions, second=positions)
+@given(first=st.one_of(st.just(EARLIEST), SOME), second=st.one_of(st.just(EARLIEST), SOME))
 def test_text_form_keeps_order(first: Position, second: Position) -> None:
     assert (first < second) == (Position.parse(str(first)) < Position.parse(str(second)))

@@ -53,6 +53,14 @@ def exactly_one(options: object, names: Iterable[str]) -> None:
         raise OptionError(f"expected exactly one of the options {', '.join(keys)}, got {found}")
 
 
+def at_most_one(options: object, names: Iterable[str]) -> None:
+    """Raises OptionError where more than one of the fields `names` is given; None means not given."""
+    table = option_fields(type(options))
+    given = [table[name].key for name in names if getattr(options, name) is not None]
+    if len(given) > 1:
+        raise OptionError(f"expected only one of the options {', '.join(given)}, got {len(given)} of them")
+
+
 def both_or_none(options: object, names: Iterable[str]) -> None:
     """Raises OptionError where some of the fields `names` are given and some are None."""
     table = option_fields(type(options))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark_pulsar.options.fields import exactly_one, option
+from pyspark_pulsar.options.fields import at_most_one, exactly_one, option
 from pyspark_pulsar.options.parsers import choice, names, paths_by_name, text, whole, yes_or_no
 from pyspark_pulsar.options.protobuf import ProtobufOptions
 from pyspark_pulsar.options.segments import SegmentOptions
@@ -130,3 +130,5 @@ class ReadOptions(ProtobufOptions, SegmentOptions):
     def __post_init__(self) -> None:
         exactly_one(self, ("topic", "topics", "topics_pattern"))
         super().__post_init__()
+        at_most_one(self, ("starting_offsets", "starting_timestamp", "starting_offsets_by_timestamp"))
+        at_most_one(self, ("ending_offsets", "ending_timestamp", "ending_offsets_by_timestamp"))

@@ -7,6 +7,10 @@ keeps neither answer (only end offsets reach the checkpoint):
 - the end offset of the first micro-batch, and of any in which partitions appear, carries under `"from"` the
   positions at which those partitions really start. A partition with neither a former position nor an entry
   in `"from"` starts at earliest.
+
+A query that begins at a time keeps it as `"publishedFrom"`: Unix milliseconds, or an object from topic or topic
+partition to them. All its micro-batches leave out what was published before. Such an offset is of version 2, so that
+a reader that would not leave it out refuses it.
 """
 
 from __future__ import annotations
@@ -17,9 +21,11 @@ from typing import Any
 
 from pyspark_pulsar.errors import OptionError, ProtocolError
 from pyspark_pulsar.message_id import EARLIEST, Position
+from pyspark_pulsar.read.times import TimeBound
 from pyspark_pulsar.topic import TopicPartition
 
 VERSION = 1
+VERSION_WITH_TIME = 2
 
 
 @dataclass(frozen=True)
@@ -29,12 +35,16 @@ class StreamOffset:
     positions: Mapping[TopicPartition, Position] = field(default_factory=dict)
     starts: Mapping[TopicPartition, Position] = field(default_factory=dict)
     start: str | None = None
+    published_from: TimeBound | None = None
 
     def to_json(self) -> dict[str, Any]:
         """What Spark stores; keys sorted, so that equal offsets are equal texts."""
+        document: dict[str, Any] = {"version": VERSION}
+        if self.published_from is not None:
+            document = {"version": VERSION_WITH_TIME, "publishedFrom": _times(self.published_from)}
         if self.start is not None:
-            return {"version": VERSION, "start": self.start}
-        document: dict[str, Any] = {"version": VERSION, "positions": _texts(self.positions)}
+            return document | {"start": self.start}
+        document["positions"] = _texts(self.positions)
         if self.starts:
             document["from"] = _texts(self.starts)
         return document
@@ -43,14 +53,19 @@ class StreamOffset:
     def from_json(cls, document: Mapping[str, Any]) -> StreamOffset:
         """Raises `ProtocolError` for an offset that this version does not understand."""
         version = document.get("version")
-        if version != VERSION:
+        if version not in (VERSION, VERSION_WITH_TIME):
             raise ProtocolError(
-                f"checkpoint: expected an offset of version {VERSION}, got {version!r}; it was written by another "
-                f"source or a newer pyspark-pulsar: upgrade, or start with a new checkpoint"
+                f"checkpoint: expected an offset of version {VERSION} or {VERSION_WITH_TIME}, got {version!r}; it was "
+                f"written by another source or a newer pyspark-pulsar: upgrade, or start with a new checkpoint"
             )
+        published_from = _time_bound(document.get("publishedFrom")) if version == VERSION_WITH_TIME else None
         if "start" in document:
-            return cls(start=str(document["start"]))
-        return cls(_positions(document.get("positions")), _positions(document.get("from", {})))
+            return cls(start=str(document["start"]), published_from=published_from)
+        return cls(
+            _positions(document.get("positions")),
+            _positions(document.get("from", {})),
+            published_from=published_from,
+        )
 
     def start_of(self, partition: TopicPartition, former: StreamOffset) -> Position:
         """Where the micro-batch that ends here begins in `partition`; `former` is its start offset."""
@@ -69,4 +84,20 @@ def _positions(document: Any) -> dict[TopicPartition, Position]:
     except (AttributeError, TypeError, OptionError) as fault:
         raise ProtocolError(
             f"checkpoint: expected positions 'topic': 'ledger:entry:batchIndex', got {document!r} ({fault})"
+        ) from None
+
+
+def _times(bound: TimeBound) -> int | dict[str, int] | None:
+    return bound.all if bound.all is not None else {name.name: time for name, time in bound.by_name}
+
+
+def _time_bound(document: Any) -> TimeBound:
+    try:
+        if isinstance(document, dict):
+            pairs = ((TopicPartition.parse(name), int(time)) for name, time in document.items())
+            return TimeBound(by_name=tuple(sorted(pairs)))
+        return TimeBound(all=int(document))
+    except (TypeError, ValueError) as fault:
+        raise ProtocolError(
+            f"checkpoint: expected a time in Unix milliseconds, or one for each topic, got {document!r} ({fault})"
         ) from None

@@ -1,23 +1,224 @@
-"""From bounds to splits; the same for a batch and a micro-batch. Driver only."""
+"""From ranges to splits; the same for a batch and a micro-batch. Driver only.
+
+What is asked for is narrowed by time, checked for what retention has removed, put together ledger by ledger with
+where each lies, and cut. Without the admin REST API nothing is known of ledgers: all comes from the broker, and a range
+is one split unless it lies in one ledger.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
 
+from pyspark_pulsar.client.admin import AdminClient
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.errors import PermissionDenied
 from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.cut import Limits, PartitionRange, cut
+from pyspark_pulsar.read.ledgers import TopicLedgers, fetch_ledgers
+from pyspark_pulsar.read.loss import check_loss, remember
+from pyspark_pulsar.read.places import AUTO, BROKER, find_places
+from pyspark_pulsar.read.records import entry_records
 from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.stretch import Stretch, stretches
+from pyspark_pulsar.read.times import WHOLE, Window, span_of_window
 from pyspark_pulsar.topic import TopicPartition
 
+_log: Final = logging.getLogger(__name__)
 
-def plan_splits(
-    starts: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position]
-) -> list[Split]:
-    """One split for each partition whose range holds something; together they cover each range once.
 
-    A partition without a start in `starts` is not read. An end before its start reads nothing.
-    """
-    return [
-        Split(partition, starts[partition], end)
-        for partition, end in sorted(ends.items())
-        if partition in starts and starts[partition] < end
-    ]
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The messages of a topic partition from `start` (inclusive) to `end` (exclusive) that lie in `window`."""
+
+    partition: TopicPartition
+    start: Position
+    end: Position
+    window: Window = WHOLE
+
+    @property
+    def is_empty(self) -> bool:
+        return self.start >= self.end or self.window.is_empty
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionPlan:
+    """How one topic partition is read: the range left after narrowing by time, and its splits in order."""
+
+    partition: TopicPartition
+    start: Position
+    end: Position
+    ledgers: TopicLedgers | None
+    """All that the topic partition has; None where they are not known, or nothing is asked of it."""
+    splits: tuple[Split, ...]
+
+
+class SplitPlanner:
+    """Kept by a stream from one micro-batch to the next, since it remembers ledgers. Used by one thread."""
+
+    def __init__(self, options: ReadOptions, client: BrokerClient, admin: AdminClient | None) -> None:
+        """`admin` None: the ledgers are not known. The caller closes both clients."""
+        self._options = options
+        self._client = client
+        self._admin = admin
+        self._known: dict[TopicPartition, TopicLedgers] = {}
+        self._seen: dict[TopicPartition, dict[int, Ledger]] = {}
+        self._told: set[str] = set()
+
+    @property
+    def may_read_directly(self) -> bool:
+        """Whether some of a plan may be read past the broker."""
+        return self._admin is not None and self._options.read_from != BROKER
+
+    def plan(self, asked: Iterable[Asked]) -> list[PartitionPlan]:
+        """Sorted by topic partition. The caller has shown that its role may consume them: direct reads ask nobody.
+
+        Raises `DataLossError`, `LedgerUnavailable`, and the errors of `AdminClient` but for a right that only
+        `readFrom=auto` or `broker` can do without.
+        """
+        wanted = sorted(asked, key=lambda each: each.partition)
+        known = self._ledgers([each for each in wanted if not each.is_empty])
+        if not known:
+            self._tell_limits(wanted)
+        narrowed = {each.partition: self._narrowed(each, known.get(each.partition)) for each in wanted}
+        found = {
+            each.partition: self._stretches(narrowed[each.partition], known.get(each.partition))
+            for each in wanted
+        }
+        known, found = self._located(known, found)
+        records = self._entry_records(found)
+        ranges = [
+            PartitionRange(
+                each.partition, narrowed[each.partition].start, narrowed[each.partition].end,
+                tuple(found[each.partition]), records.get(each.partition, 1.0), each.window, each.start.is_earliest,
+            )
+            for each in wanted
+        ]  # fmt: skip
+        splits: dict[TopicPartition, list[Split]] = defaultdict(list)
+        for split in cut(ranges, self._limits()):
+            splits[split.partition].append(split)
+        return [
+            PartitionPlan(
+                each.partition, each.start, each.end, known.get(each.partition), tuple(splits[each.partition])
+            )
+            for each in ranges
+        ]
+
+    def _limits(self) -> Limits:
+        options = self._options
+        return Limits(
+            options.max_bytes_per_partition, options.min_partitions or 1, options.max_records_per_partition
+        )
+
+    # What is there
+
+    def _ledgers(self, asked: list[Asked]) -> dict[TopicPartition, TopicLedgers]:
+        """Of the topic partitions asked for, as they are now, or as they were where that is enough."""
+        if self._admin is None or self._options.read_compacted:
+            return {}
+        stale = [each.partition for each in asked if not self._is_enough(each)]
+        try:
+            fresh = fetch_ledgers(self._admin, stale)
+        except PermissionDenied as fault:
+            if self._options.read_from not in (AUTO, BROKER):
+                raise
+            self._tell(f"all is read from the broker, one split for each topic partition: {fault}")
+            return {}
+        for partition, ledgers in fresh.items():
+            self._seen[partition] = remember(self._seen.get(partition, {}), ledgers)
+        self._known.update(fresh)
+        return {each.partition: self._known[each.partition] for each in asked}
+
+    def _is_enough(self, asked: Asked) -> bool:
+        """Whether what is known serves: a small range inside the ledger that was being written to, which the broker
+        reads in any case, needs no other. Its end has just been asked for, so the ledger is there."""
+        known = self._known.get(asked.partition)
+        if known is None or not known.ledgers:
+            return False
+        last = known.ledgers[-1]
+        if not (last.is_open and asked.start.ledger == asked.end.ledger == last.ledger):
+            return False
+        stretch = Stretch(asked.start, asked.end, last)
+        return 0 < stretch.entry_bytes * stretch.entries <= self._options.max_bytes_per_partition
+
+    # What is asked of it
+
+    def _narrowed(self, asked: Asked, ledgers: TopicLedgers | None) -> Asked:
+        if ledgers is None or asked.is_empty:
+            return asked
+        check_loss(
+            asked.partition,
+            ledgers,
+            asked.start,
+            asked.end,
+            fail=self._options.fail_on_data_loss,
+            former=self._seen.get(asked.partition, {}),
+        )
+        start, end = span_of_window(ledgers.ledgers, asked.window, self._options.clock_slack_ms)
+        return replace(
+            asked,
+            start=asked.start if start is None else max(asked.start, start),
+            end=asked.end if end is None else min(asked.end, end),
+        )
+
+    def _stretches(self, asked: Asked, ledgers: TopicLedgers | None) -> list[Stretch]:
+        if asked.is_empty:
+            return []
+        if self._options.read_compacted:
+            # What compaction has removed still counts in positions; such a range cannot be cut evenly.
+            return [Stretch(asked.start, asked.end, None)]
+        return stretches(ledgers.ledgers if ledgers is not None else None, asked.start, asked.end)
+
+    def _located(
+        self, known: dict[TopicPartition, TopicLedgers], found: Mapping[TopicPartition, list[Stretch]]
+    ) -> tuple[dict[TopicPartition, TopicLedgers], dict[TopicPartition, list[Stretch]]]:
+        """The same with where each stretch is read from, and what became known of the ledgers on the way."""
+        closed = {
+            partition: {
+                each.ledger.ledger for each in found[partition] if each.ledger and not each.ledger.is_open
+            }
+            for partition in known
+        }
+        if self._admin is None or not self.may_read_directly or not any(closed.values()):
+            return known, dict(found)
+        places, known = find_places(
+            self._options, self._admin, {each: (known[each], ids) for each, ids in closed.items()}
+        )
+        self._known.update(known)
+        located = {
+            partition: places.locate(partition, parts, known.get(partition))
+            for partition, parts in found.items()
+        }
+        return known, located
+
+    def _entry_records(self, found: Mapping[TopicPartition, list[Stretch]]) -> Mapping[TopicPartition, float]:
+        if self._options.max_records_per_partition is None:
+            return {}
+        return entry_records(self._client, found)
+
+    # What the user should know
+
+    def _tell_limits(self, asked: Iterable[Asked]) -> None:
+        options = self._options
+        if self._admin is not None:
+            return
+        if any(each.window != WHOLE for each in asked):
+            self._tell("with option admin.url, ledgers outside the asked times would not be read at all")
+        if options.min_partitions is not None or options.max_records_per_partition is not None:
+            self._tell("without option admin.url, only a range inside one ledger can be cut into splits")
+
+    def _tell(self, text: str) -> None:
+        """Once for each planner."""
+        if text not in self._told:
+            self._told.add(text)
+            _log.warning("%s", text)
+
+
+def splits_of(plans: Iterable[PartitionPlan]) -> list[Split]:
+    """All splits, in the order of topic partitions and positions."""
+    return [split for plan in plans for split in plan.splits]

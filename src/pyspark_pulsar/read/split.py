@@ -22,6 +22,8 @@ class FromBookies:
     """The bookies that store the closed ledger."""
 
     ledger: Ledger
+    bookies: tuple[str, ...] = ()
+    """The ids of all bookies that are known, for a ledger whose striping is not."""
     name = "bookie"
 
 
@@ -41,6 +43,8 @@ class FromCompactedLedger:
     """
 
     ledger: Ledger
+    bookies: tuple[str, ...] = ()
+    """As in `FromBookies`; its striping is never known."""
     name = "compacted"
 
 
@@ -74,6 +78,9 @@ class Split:
     """Of these messages, only those published at this time or later (Unix milliseconds, producers' clocks) ..."""
     published_before: int | None = None
     """... and before this one."""
+    from_earliest: bool = False
+    """Whether the range that this is a part of begins at earliest (or at a time): a message of which retention has
+    removed the first chunks is then no loss."""
 
     def parts(self) -> tuple[Piece, ...]:
         """The pieces, at least one."""

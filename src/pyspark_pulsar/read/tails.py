@@ -38,6 +38,12 @@ class Tails:
             partition: self._client.retrying(partial(self._end, partition), patience) for partition in wanted
         }
 
+    def show_rights(self, partitions: Iterable[TopicPartition]) -> None:
+        """That this role may consume them, which direct reads need to have been shown. Raises `PermissionDenied`."""
+        missing = [partition for partition in partitions if partition not in self._consumers]
+        if missing:
+            self.ends([*self._consumers, *missing])
+
     def reachable(self, ends: Mapping[TopicPartition, Position]) -> dict[TopicPartition, Position]:
         """How far positions can lie, given the present `ends`: behind the end of a compacted view come
         messages that compaction has removed."""

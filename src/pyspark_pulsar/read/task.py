@@ -59,5 +59,6 @@ def split_intake(options: ReadOptions, split: Split) -> Intake:
         earlier=partial(earlier_runs, options, split.partition),
         crypto_failure_action=options.crypto_failure_action,
         max_open_chunked=options.max_pending_chunked_message,
-        trimmed_is_loss=not split.start.is_earliest and not options.read_compacted,
+        trimmed_is_loss=options.fail_on_data_loss
+        and not (split.start.is_earliest or split.from_earliest or options.read_compacted),
     )

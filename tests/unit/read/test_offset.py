@@ -5,6 +5,7 @@ import pytest
 from pyspark_pulsar.errors import ProtocolError
 from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.read.offset import StreamOffset
+from pyspark_pulsar.read.times import TimeBound
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("persistent://public/default/a-partition-0")
@@ -37,8 +38,26 @@ def test_starts() -> None:
 
 
 @pytest.mark.parametrize(
-    "document", [{}, {"version": 2, "positions": {}}, {"version": 1}, {"version": 1, "positions": {"a": "x"}}]
+    "document",
+    [
+        {},
+        {"version": 3, "positions": {}},
+        {"version": 2, "positions": {}},
+        {"version": 2, "positions": {}, "publishedFrom": "noon"},
+        {"version": 2, "positions": {}, "publishedFrom": {"a": None}},
+        {"version": 1},
+        {"version": 1, "positions": {"a": "x"}},
+    ],
 )
 def test_a_foreign_offset_is_refused(document: dict[str, object]) -> None:
     with pytest.raises(ProtocolError, match="checkpoint"):
         StreamOffset.from_json(document)
+
+
+def test_a_time_is_kept_by_every_offset_and_seen_by_older_versions() -> None:
+    for time in (TimeBound(all=5), TimeBound(by_name=((A, 7),))):
+        first = StreamOffset(start="earliest", published_from=time)
+        later = StreamOffset({A: Position(3, 4)}, published_from=time)
+        assert StreamOffset.from_json(first.to_json()) == first
+        assert StreamOffset.from_json(later.to_json()) == later
+        assert first.to_json()["version"] == later.to_json()["version"] == 2

@@ -42,7 +42,10 @@ class BrokerEntries:
         self._read_compacted = read_compacted
         self._next = start
         self._consumer: EntryConsumer | None = None
-        self._used = 0
+        self._granted = 0
+        """Messages that the broker may still send; below 0 when an entry had more."""
+        self._entries = 0
+        self._messages = 0
 
     def __iter__(self) -> Iterator[EntryBatch]:
         """Entries in order; the first may begin before the range and the last end behind it."""
@@ -75,7 +78,12 @@ class BrokerEntries:
         if entries is None or entries.last is None:
             return None
         self._next = max(self._next, after_entry(*entries.last))
-        self._give_back(consumer, entries.num_messages)
+        self._granted -= entries.num_messages
+        self._messages += entries.num_messages
+        self._entries += len(entries)
+        # What was received counts all the same; the next call finds the consumer gone and comes again.
+        with contextlib.suppress(ConnectionFailed):
+            self._grant(consumer)
         return entries
 
     def _subscribed(self, deadline: float) -> EntryConsumer:
@@ -90,18 +98,23 @@ class BrokerEntries:
                 ),
                 patience,
             )
-            self._used = 0
-            self._consumer.allow(self._permits)
+            self._granted = 0
+            self._grant(self._consumer)
         return self._consumer
 
-    def _give_back(self, consumer: EntryConsumer, messages: int) -> None:
-        self._used += messages
-        if self._used < self._permits // 2:
-            return
-        # What was received counts all the same; the next call finds the consumer gone and comes again.
-        with contextlib.suppress(ConnectionFailed):
-            consumer.allow(self._used)
-        self._used = 0
+    def _grant(self, consumer: EntryConsumer) -> None:
+        """Let the broker send as much as it may, but hardly more than the range still holds."""
+        wanted = max(1, min(self._permits, self._expected()))
+        if self._granted <= wanted // 2 and self._next < self._end:
+            consumer.allow(wanted - self._granted)
+            self._granted = wanted
+
+    def _expected(self) -> int:
+        """Messages that may still come, by those that came; no bound where the range ends in another ledger."""
+        if self._next.ledger != self._end.ledger:
+            return self._permits
+        entries = self._end.entry - self._next.entry + 1
+        return entries if self._entries == 0 else entries * -(-self._messages // self._entries)
 
     def _can_come(self) -> bool:
         """The range was planned up to a message that consumers could see; whether the rest can still come.

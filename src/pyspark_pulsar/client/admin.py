@@ -1,0 +1,188 @@
+"""Questions to the admin REST API: the ledgers of a topic partition, bookies, policies. Driver only.
+
+Source of the resources: Pulsar's admin API v2 (`PersistentTopics`, `Bookies`, `Namespaces`). Answers are never
+logged: those about offloading hold secrets.
+"""
+
+from __future__ import annotations
+
+import json
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import quote
+
+import urllib3
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+from urllib3.exceptions import HTTPError, MaxRetryError, TimeoutError as Urllib3Timeout
+
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    DeadlineExceeded,
+    OptionError,
+    PermissionDenied,
+    ProtocolError,
+    PulsarError,
+    TopicNotFoundError,
+)
+from pyspark_pulsar.options import ConnectionOptions
+from pyspark_pulsar.topic import Namespace, TopicPartition
+
+_REDIRECTS: Final = 20
+_OK, _NO_CONTENT = 200, 204
+_REFUSED: Final = (401, 403)
+_NOT_FOUND: Final = 404
+# Throttled, or a broker that starts, unloads the topic, or waits for its metadata store.
+_PASSING: Final = frozenset({409, 429, 500, 502, 503, 504})
+_SHOWN: Final = 300
+
+
+class AdminClient:
+    """Safe to use from several threads. Close it, or use it as a context manager."""
+
+    def __init__(self, options: ConnectionOptions, patience_ms: int | None = None, threads: int = 8) -> None:
+        """Connects lazily. `patience_ms`: how long passing failures are retried; by default
+        `pulsar.client.operationTimeoutMs`. Raises `OptionError` without `admin.url`."""
+        if options.admin_url is None:
+            raise OptionError(
+                "option 'admin.url' is missing; what is asked for comes from the admin REST API"
+            )
+        self._hosts = _hosts(options.admin_url)
+        self._patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
+        timeout = urllib3.Timeout(
+            connect=options.connection_timeout_ms / 1000, read=options.operation_timeout_ms / 1000
+        )
+        retries = urllib3.Retry(total=None, connect=0, read=0, status=0, other=0, redirect=_REDIRECTS)
+        self._http = urllib3.PoolManager(timeout=timeout, retries=retries, maxsize=threads)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.clear()
+
+    def internal_info(self, partition: TopicPartition) -> dict[str, Any]:
+        """What the metadata store says of the ledgers, in no order. Raises `TopicNotFoundError`."""
+        return self._object(f"{_path(partition)}/internal-info", f"reading the ledgers of {partition}")
+
+    def internal_stats(self, partition: TopicPartition, *, metadata: bool = False) -> dict[str, Any]:
+        """What the broker that owns the topic partition says of its ledgers.
+
+        `metadata`: with the ensembles, for which the broker opens every ledger of the topic partition.
+        """
+        query = "?metadata=true" if metadata else ""
+        return self._object(f"{_path(partition)}/internalStats{query}", f"reading the ledgers of {partition}")
+
+    def bookies(self) -> tuple[str, ...]:
+        """The ids of the bookies that are up. For superusers only."""
+        answer = self._object("bookies/all", "listing the bookies")
+        try:
+            return tuple(str(bookie["bookieId"]) for bookie in answer["bookies"])
+        except (KeyError, TypeError):
+            raise ProtocolError(
+                "listing the bookies: expected a JSON object with bookies, got another"
+            ) from None
+
+    def offload_policies(self, namespace: Namespace) -> dict[str, Any]:
+        """The offload policies of a namespace; empty where it has none. Holds secrets: never log it."""
+        return self._object(
+            f"namespaces/{namespace}/offloadPolicies",
+            f"reading the offload policies of {namespace}",
+            empty_is={},
+        )
+
+    def broker_configuration(self) -> dict[str, Any]:
+        """The settings of a broker. For superusers only. May hold secrets: never log it."""
+        return self._object("brokers/configuration/runtime", "reading the settings of a broker")
+
+    def _object(self, path: str, where: str, empty_is: dict[str, Any] | None = None) -> dict[str, Any]:
+        answer = self.get(path, where)
+        if answer is None and empty_is is not None:
+            return empty_is
+        if not isinstance(answer, dict):
+            raise ProtocolError(
+                f"{where}: expected a JSON object from admin.url, got {type(answer).__name__}"
+            )
+        return answer
+
+    def get(self, path: str, where: str, version: str = "v2") -> Any:
+        """The JSON under `/admin/<version>/<path>`; None for an empty answer. `where` begins error messages.
+
+        Raises `PermissionDenied`, `TopicNotFoundError` (whatever is not found), `ConnectionFailed`,
+        `ProtocolError`.
+        """
+        attempts = iter(range(1_000_000))
+        retry = Retrying(
+            retry=retry_if_exception_type(ConnectionFailed),
+            stop=stop_after_delay(self._patience_seconds),
+            wait=wait_random_exponential(multiplier=0.1, max=2.0),
+            reraise=True,
+        )
+        return retry(
+            lambda: self._once(
+                f"{self._hosts[next(attempts) % len(self._hosts)]}/admin/{version}/{path}", where
+            )
+        )
+
+    def _once(self, url: str, where: str) -> Any:
+        try:
+            answer = self._http.request("GET", url, headers={"Accept": "application/json"})
+        except MaxRetryError as fault:
+            raise _unreachable(where, fault.reason or fault) from None
+        except HTTPError as fault:
+            raise _unreachable(where, fault) from None
+        if answer.status == _NO_CONTENT or (answer.status == _OK and not answer.data.strip()):
+            return None
+        if answer.status != _OK:
+            raise _refusal(answer.status, answer.data, where)
+        try:
+            return json.loads(answer.data)
+        except (ValueError, RecursionError):
+            raise ProtocolError(
+                f"{where}: expected JSON, got something else; check that admin.url names the admin REST API of "
+                f"Pulsar (port 8080 by default)"
+            ) from None
+
+
+def _path(partition: TopicPartition) -> str:
+    topic = (
+        partition.topic if partition.partition < 0 else partition.topic.with_partition(partition.partition)
+    )
+    return f"{topic.domain}/{topic.namespace}/{quote(topic.local, safe='')}"
+
+
+def _hosts(url: str) -> tuple[str, ...]:
+    """`http://a:1,b:2/x` stands for `http://a:1/x` and `http://b:2/x`."""
+    scheme, _, rest = url.partition("://")
+    hosts, slash, path = rest.partition("/")
+    return tuple(f"{scheme}://{host.strip()}{slash}{path}" for host in hosts.split(","))
+
+
+def _unreachable(where: str, fault: BaseException) -> ConnectionFailed:
+    kind = DeadlineExceeded if isinstance(fault, Urllib3Timeout) else ConnectionFailed
+    return kind(f"{where}: the admin REST API (admin.url) cannot be reached: {fault}")
+
+
+def _refusal(status: int, body: bytes, where: str) -> PulsarError:
+    text = f"{where}: the admin REST API answered {status}{_reason(body)}"
+    if status in _REFUSED:
+        return PermissionDenied(f"{text}; ask for the right to see the topic's stats, or leave admin.url out")
+    if status == _NOT_FOUND:
+        return TopicNotFoundError(
+            f"{text}; check the name, and that admin.url and service.url are one cluster"
+        )
+    return ConnectionFailed(text) if status in _PASSING else ProtocolError(text)
+
+
+def _reason(body: bytes) -> str:
+    """What the broker gives as `reason`; nothing of any other answer is shown."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    reason = document.get("reason") if isinstance(document, dict) else None
+    return f": {reason.strip()[:_SHOWN]}" if isinstance(reason, str) and reason.strip() else ""

@@ -1,0 +1,80 @@
+"""The plan of a batch read, from its options: what the reader runs and what a user is shown. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from pyspark_pulsar.client.admin import AdminClient
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.bounds import EARLIEST_TEXT, LATEST_TEXT, check_reachable, resolve_bound
+from pyspark_pulsar.read.discovery import discover_partitions, discover_topics
+from pyspark_pulsar.read.places import AUTO, BROKER
+from pyspark_pulsar.read.plan import Asked, PartitionPlan, SplitPlanner, splits_of
+from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.tails import Tails
+from pyspark_pulsar.read.times import resolve_windows
+
+Narrow = Callable[[Sequence[Asked]], Sequence[Asked]]
+"""Leaves out partitions, positions and times that nobody wants; never adds any."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """How a batch is read; fixed when it is made."""
+
+    partitions: tuple[PartitionPlan, ...]
+
+    @property
+    def splits(self) -> list[Split]:
+        """Of all topic partitions, in the order of positions."""
+        return splits_of(self.partitions)
+
+
+def plan_batch(options: ReadOptions, narrow: Narrow | None = None) -> BatchPlan:
+    """Fix the bounds of a read as they are now, and cut it into splits.
+
+    Shows the broker first that this role may consume every topic partition. Raises the errors of `SplitPlanner`,
+    `OptionError` for bounds that the topics do not have, `TopicNotFoundError`, `ConnectionFailed`.
+    """
+    check_places(options)
+    with BrokerClient(options) as client, admin_client(options) as admin:
+        asked: Sequence[Asked] = _asked(options, client)
+        if narrow is not None:
+            asked = narrow(asked)
+        return BatchPlan(tuple(SplitPlanner(options, client, admin).plan(asked)))
+
+
+def _asked(options: ReadOptions, client: BrokerClient) -> list[Asked]:
+    partitions = discover_partitions(client, discover_topics(client, options))
+    windows = resolve_windows(options, partitions)
+    with closing(Tails(client, read_compacted=options.read_compacted)) as tails:
+        present = tails.ends(partitions)
+        reachable = tails.reachable(present)
+    starts = resolve_bound("startingOffsets", options.starting_offsets or EARLIEST_TEXT, partitions, present)
+    ends = resolve_bound("endingOffsets", options.ending_offsets or LATEST_TEXT, partitions, present)
+    check_reachable("startingOffsets", starts, reachable)
+    check_reachable("endingOffsets", ends, reachable)
+    return [Asked(each, starts[each], ends[each], windows[each]) for each in partitions]
+
+
+@contextmanager
+def admin_client(options: ReadOptions) -> Iterator[AdminClient | None]:
+    """None without `admin.url`."""
+    if options.admin_url is None:
+        yield None
+        return
+    with AdminClient(options) as admin:
+        yield admin
+
+
+def check_places(options: ReadOptions) -> None:
+    """Check what `readFrom` needs before anything is connected. Raises `OptionError`."""
+    if options.read_from not in (AUTO, BROKER) and options.admin_url is None:
+        raise OptionError(
+            f"option 'readFrom': expected admin.url beside {options.read_from!r}, got none; the admin REST API says "
+            f"which ledgers there are"
+        )

@@ -1,0 +1,150 @@
+"""The ledgers of topic partitions as they are now, from the admin REST API. Driver only.
+
+Two resources are put together, since neither says all: `internal-info` knows when a ledger was closed and under which
+id it was offloaded, but calls one offloaded whose offload has failed, and is not sorted; `internalStats` knows what
+is offloaded whole, and how far the open ledger is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pyspark_pulsar.client.admin import AdminClient
+from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.client.ledger_metadata import parse_striping
+from pyspark_pulsar.errors import ProtocolError
+from pyspark_pulsar.topic import TopicPartition
+
+_AT_ONCE: Final = 8
+_FEW: Final = 100
+_LARGE_PART: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLedgers:
+    """The ledgers of one topic partition at one time."""
+
+    ledgers: tuple[Ledger, ...]
+    """In their order; those that retention has removed are not among them."""
+    compacted: Ledger | None = None
+    """The compacted view, as far as `compacted_until`."""
+    compacted_until: tuple[int, int] | None = None
+    """Ledger and entry of the last message that compaction has seen."""
+
+    def by_id(self) -> dict[int, Ledger]:
+        return {ledger.ledger: ledger for ledger in self.ledgers}
+
+
+def fetch_ledgers(
+    admin: AdminClient, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, TopicLedgers]:
+    """All partitions, some at a time. Raises the errors of `AdminClient`."""
+    wanted = list(partitions)
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
+        return dict(zip(wanted, pool.map(lambda partition: _fetch(admin, partition), wanted), strict=True))
+
+
+def _fetch(admin: AdminClient, partition: TopicPartition) -> TopicLedgers:
+    info = admin.internal_info(partition)
+    stats = admin.internal_stats(partition)
+    return parse_ledgers(info, stats, f"reading the ledgers of {partition}")
+
+
+def fetch_striping(
+    admin: AdminClient,
+    chosen: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
+    *,
+    at_any_cost: bool = False,
+) -> dict[TopicPartition, TopicLedgers]:
+    """The same ledgers with their `striping`, where asking for it is not out of proportion to what is read of them
+    (or `at_any_cost`): the broker opens all ledgers of a topic partition for it. `chosen`: the ids of the ledgers that
+    will be read.
+    """
+    worth = [
+        partition
+        for partition, (known, ids) in chosen.items()
+        if ids and (at_any_cost or len(known.ledgers) <= max(_FEW, _LARGE_PART * len(ids)))
+    ]
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
+        answers = pool.map(lambda partition: admin.internal_stats(partition, metadata=True), worth)
+        found = dict(zip(worth, answers, strict=True))
+    return {
+        partition: with_striping(known, found[partition]) if partition in found else known
+        for partition, (known, _) in chosen.items()
+    }
+
+
+def with_striping(known: TopicLedgers, stats: Mapping[str, Any]) -> TopicLedgers:
+    """`known` with the ensembles that an answer with metadata gives."""
+    texts = {ledger.get("ledgerId"): ledger.get("metadata") for ledger in stats.get("ledgers", ())}
+
+    def filled(ledger: Ledger) -> Ledger:
+        text = texts.get(ledger.ledger)
+        return replace(ledger, striping=parse_striping(text)) if isinstance(text, str) else ledger
+
+    return replace(known, ledgers=tuple(filled(ledger) for ledger in known.ledgers))
+
+
+def parse_ledgers(info: Mapping[str, Any], stats: Mapping[str, Any], where: str) -> TopicLedgers:
+    """From the answers of `internal-info` and `internalStats`, asked for in this order.
+
+    Raises `ProtocolError`; `where` begins its text.
+    """
+    try:
+        facts = {int(each["ledgerId"]): each for each in info["ledgers"]}
+        present = sorted(stats["ledgers"], key=lambda each: int(each["ledgerId"]))
+        ledgers: list[Ledger] = []
+        for index, each in enumerate(present):
+            is_last = index == len(present) - 1
+            opened = ledgers[-1].closed_ms if ledgers else None
+            ledgers.append(
+                _ledger(each, facts.get(int(each["ledgerId"]), {}), opened, stats, is_last=is_last)
+            )
+        compacted, until = _compacted(stats)
+    except (KeyError, TypeError, ValueError, AttributeError) as fault:
+        raise ProtocolError(
+            f"{where}: expected ledgers as Pulsar 3.0 and later list them, got another answer ({fault!r})"
+        ) from None
+    return TopicLedgers(tuple(ledgers), compacted, until)
+
+
+def _ledger(
+    stats: Mapping[str, Any],
+    info: Mapping[str, Any],
+    opened_ms: int | None,
+    topic: Mapping[str, Any],
+    *,
+    is_last: bool,
+) -> Ledger:
+    ledger, entries, size = int(stats["ledgerId"]), int(stats["entries"]), int(stats["size"])
+    # Only a closed ledger has its number of entries in the metadata store. One that was closed between the two
+    # questions counts as open: nothing is known of its end.
+    is_closed = info.get("entries") is not None and not (is_last and topic.get("state") == "LedgerOpened")
+    if is_last and not is_closed:
+        # The list shows nothing of the open ledger; the topic's own numbers do.
+        entries, size = int(topic["currentLedgerEntries"]), int(topic["currentLedgerSize"])
+    return Ledger(
+        ledger,
+        entries,
+        size,
+        opened_ms=opened_ms,
+        closed_ms=int(info["timestamp"]) if is_closed else None,
+        offload_id=str(info["offloadedContextUuid"]) if _is_offloaded(stats, info, is_closed) else None,
+    )
+
+
+def _is_offloaded(stats: Mapping[str, Any], info: Mapping[str, Any], is_closed: bool) -> bool:
+    return is_closed and stats.get("offloaded") is True and bool(info.get("offloadedContextUuid"))
+
+
+def _compacted(stats: Mapping[str, Any]) -> tuple[Ledger | None, tuple[int, int] | None]:
+    found = stats.get("compactedLedger") or {}
+    cursor = (stats.get("cursors") or {}).get("__compaction") or {}
+    if int(found.get("ledgerId", -1)) < 0 or "markDeletePosition" not in cursor:
+        return None, None
+    ledger, entry = (int(part) for part in str(cursor["markDeletePosition"]).split(":"))
+    view = Ledger(int(found["ledgerId"]), int(found["entries"]), int(found["size"]), None, 0)
+    return view, (ledger, entry)

@@ -1,0 +1,157 @@
+"""From the options about times to a window for each topic partition, and what of its ledgers lies inside.
+
+Driver only. A window is exact, since messages are filtered by their publish time; ledgers are only left out, never
+cut, by it: a message's publish time comes from its producer's clock, a ledger's times from the broker's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.parsers import instant
+from pyspark_pulsar.topic import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Publish times in Unix milliseconds: `from_ms` inclusive, `before_ms` exclusive; None is no bound."""
+
+    from_ms: int | None = None
+    before_ms: int | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self.from_ms is not None and self.before_ms is not None and self.from_ms >= self.before_ms
+
+
+WHOLE = Window()
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBound:
+    """One of the two times of a query: the same for all topic partitions, or by name of topic or partition."""
+
+    all: int | None = None
+    by_name: tuple[tuple[TopicPartition, int], ...] = ()
+
+    def of(self, partition: TopicPartition) -> int | None:
+        """A partition's own time wins over that of its topic."""
+        named = dict(self.by_name)
+        return named.get(partition, named.get(TopicPartition(partition.topic, -1), self.all))
+
+
+def starting_time(options: ReadOptions) -> TimeBound | None:
+    """None where the query does not begin at a time. Raises `OptionError`."""
+    key = "startingOffsetsByTimestamp"
+    return _bound(key, options.starting_timestamp, options.starting_offsets_by_timestamp)
+
+
+def ending_time(options: ReadOptions) -> TimeBound | None:
+    """None where the query does not end at a time. Raises `OptionError`."""
+    return _bound("endingOffsetsByTimestamp", options.ending_timestamp, options.ending_offsets_by_timestamp)
+
+
+def check_times(options: ReadOptions) -> None:
+    """Check the times before anything is connected. Raises `OptionError`."""
+    starting, ending = starting_time(options), ending_time(options)
+    first = starting.all if starting else None
+    last = ending.all if ending else None
+    if first is not None and last is not None and first > last:
+        raise OptionError(
+            f"options 'startingTimestamp' and 'endingTimestamp': expected a start that is not behind the end, got "
+            f"{first} and {last} (Unix milliseconds)"
+        )
+
+
+def resolve_windows(
+    options: ReadOptions, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, Window]:
+    """The window of each topic partition. Raises `OptionError` for JSON that does not name all of them, or others."""
+    starting, ending = starting_time(options), ending_time(options)
+    wanted = list(partitions)
+    check_names("startingOffsetsByTimestamp", starting, wanted)
+    check_names("endingOffsetsByTimestamp", ending, wanted)
+    return {
+        partition: Window(
+            starting.of(partition) if starting else None, ending.of(partition) if ending else None
+        )
+        for partition in wanted
+    }
+
+
+def check_names(key: str, bound: TimeBound | None, partitions: list[TopicPartition]) -> None:
+    """Refuse times for what the query does not read, and the lack of one for what it reads. Raises `OptionError`."""
+    if bound is None or bound.all is not None:
+        return
+    read = set(partitions) | {TopicPartition(partition.topic, -1) for partition in partitions}
+    missing = [partition.name for partition in partitions if bound.of(partition) is None]
+    unknown = [name.name for name, _ in bound.by_name if name not in read]
+    if missing or unknown:
+        raise OptionError(
+            f"option {key!r}: expected a time for each topic or topic partition that the query reads, got "
+            + "; ".join(
+                ([f"none for {', '.join(missing)}"] if missing else [])
+                + ([f"one for {', '.join(unknown)}, which it does not read"] if unknown else [])
+            )
+        )
+
+
+def span_of_window(
+    ledgers: Iterable[Ledger], window: Window, slack_ms: int
+) -> tuple[Position | None, Position | None]:
+    """Where the messages of a window can lie: from the first position (None: the topic's first message) to the
+    second, exclusive (None: the topic's end).
+
+    `slack_ms`: how far a message's publish time may lie outside the time in which its ledger was open.
+    """
+    known = list(ledgers)
+    start: Position | None = None
+    end: Position | None = None
+    if window.from_ms is not None:
+        for ledger, following in pairwise(known):
+            if ledger.closed_ms is None or ledger.closed_ms + slack_ms >= window.from_ms:
+                break
+            start = Position(following.ledger, 0)
+    if window.before_ms is not None:
+        for ledger in reversed(known):
+            if ledger.opened_ms is None or ledger.opened_ms - slack_ms < window.before_ms:
+                break
+            end = Position(ledger.ledger, 0)
+    return start, end
+
+
+def _bound(key: str, for_all: int | None, text: str | None) -> TimeBound | None:
+    if for_all is not None:
+        return TimeBound(all=for_all)
+    return None if text is None else TimeBound(by_name=tuple(sorted(_parse_json(key, text).items())))
+
+
+def _parse_json(key: str, text: str) -> Mapping[TopicPartition, int]:
+    expected = (
+        f"option {key!r}: expected JSON from topic or topic partition to a time such as "
+        f'{{"persistent://public/default/t": "2026-01-31T08:00:00Z"}}'
+    )
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as fault:
+        raise OptionError(f"{expected}; got {text!r} ({fault})") from None
+    if not isinstance(document, dict):
+        raise OptionError(f"{expected}; got {text!r}")
+    return {TopicPartition.parse(name): _time(key, name, value) for name, value in document.items()}
+
+
+def _time(key: str, name: str, value: object) -> int:
+    """Unix milliseconds as a number or a text, or ISO 8601."""
+    if isinstance(value, (int, str)) and not isinstance(value, bool):
+        try:
+            return instant(str(value))
+        except ValueError as fault:
+            raise OptionError(f"option {key!r}, topic {name!r}: expected {fault}, got {value!r}") from None
+    raise OptionError(f"option {key!r}, topic {name!r}: expected a time, got {json.dumps(value)}")
