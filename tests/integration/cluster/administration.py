@@ -109,21 +109,21 @@ class ClusterAdmin(Admin):
         return self.ledgers(topic)[-1].ledger
 
     def offload(self, topic: str) -> list[int]:
-        """Move all closed ledgers that are not in tiered storage yet, and wait; returns their ids.
+        """Move the closed ledgers that are not in tiered storage yet, and wait; returns their ids.
 
         Where the policy does not keep them, their copies on bookies are gone afterwards.
         """
         *closed, last = self.ledgers(topic)
-        before = [each.ledger for each in closed if not each.offloaded]
+        wanted = {each.ledger for each in closed if not each.offloaded}
         path = f"{_path(topic)}/offload"
         self._must("PUT", path, {"ledgerId": last.ledger, "entryId": 0, "partitionIndex": -1})
         await_true("offload", lambda: self._must("GET", path)["status"] != "RUNNING")
         status = self._must("GET", path)
         assert status["status"] == "SUCCESS", status
         moved = {each.ledger for each in self.ledgers(topic) if each.offloaded}
-        assert moved >= set(before), (moved, before)
+        assert moved >= wanted, (moved, wanted)
         self.trim(topic)  # This is also what deletes the copies.
-        return before
+        return sorted(wanted)
 
     def trim(self, topic: str) -> None:
         """Remove what retention does not keep, now and not in two minutes."""

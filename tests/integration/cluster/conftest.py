@@ -9,6 +9,7 @@ import pulsar as official_client
 import pytest
 from fixtures.cluster.pulsar_cluster import PulsarCluster
 from integration.cluster.administration import ClusterAdmin
+from integration.cluster.everywhere import Builder, Everywhere
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +32,14 @@ def namespace(cluster_admin: ClusterAdmin) -> str:
     name = f"public/{uuid.uuid4().hex[:12]}"
     cluster_admin.create_namespace(name)
     return name
+
+
+@pytest.fixture(scope="session")
+def everywhere(
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    cluster_client: official_client.Client,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Everywhere:
+    """Topics that tests must leave as they are."""
+    return Builder(cluster, cluster_admin, cluster_client, tmp_path_factory.mktemp("keys")).build()
