@@ -4,8 +4,16 @@ Not for production: one broker and one bookie in one process, on the loopback in
 authentication, and without waiting for the disk.
 """
 
-from pyspark_pulsar.standalone.artifact import PULSAR_SERVER, ServerArtifact
+from pyspark_pulsar.standalone.artifact import PULSAR_OFFLOADERS, PULSAR_SERVER, ServerArtifact
 from pyspark_pulsar.standalone.download import fetch_server
 from pyspark_pulsar.standalone.local_pulsar import InstanceStatus, LocalPulsar, State
 
-__all__ = ["PULSAR_SERVER", "InstanceStatus", "LocalPulsar", "ServerArtifact", "State", "fetch_server"]
+__all__ = [
+    "PULSAR_OFFLOADERS",
+    "PULSAR_SERVER",
+    "InstanceStatus",
+    "LocalPulsar",
+    "ServerArtifact",
+    "State",
+    "fetch_server",
+]

@@ -55,6 +55,19 @@ PULSAR_SERVER = ServerArtifact(
     folder="apache-pulsar-4.0.8",
 )
 
+PULSAR_OFFLOADERS = ServerArtifact(
+    group="org.apache.pulsar",
+    name="pulsar-offloader-distribution",
+    version="4.0.8",
+    size=62_028_727,
+    sha512=(
+        "f0e98550b99271c02863eb91cb250b580524e198669ff14ec8341f2eadad886ab"
+        "b54a0f593449350b2a60672e626bead6bd813179788bc7e938ff56a2b28e0a7"
+    ),
+    folder="apache-pulsar-offloaders-4.0.8",
+)
+"""What a broker needs to move ledgers to tiered storage; its folder `offloaders` is `offloadersDirectory`."""
+
 
 def archive_is_whole(artifact: ServerArtifact, archive: Path) -> bool:
     """Whether `archive` exists and has exactly the published bytes."""

@@ -46,27 +46,39 @@ public class SpecialMessages {
                 .enableBatching(job.path("batching").asBoolean(false))
                 .enableChunking(job.path("chunking").asBoolean(false))
                 .blockIfQueueFull(true);
+        if (job.has("chunkBytes")) {
+            builder.chunkMaxMessageSize(job.get("chunkBytes").asInt());
+        }
         if (job.has("publicKeys")) {
             builder.defaultCryptoKeyReader(files(job.get("publicKeys")));
             job.get("publicKeys").fieldNames().forEachRemaining(builder::addEncryptionKey);
         }
         try (Producer<byte[]> producer = builder.create()) {
             for (JsonNode step : job.get("steps")) {
-                Transaction transaction = step.has("end")
-                        ? client.newTransaction().withTransactionTimeout(1, TimeUnit.MINUTES).build().get()
-                        : null;
-                for (JsonNode each : step.get("messages")) {
-                    message(producer, transaction, each).sendAsync();
-                }
-                producer.flush();
-                if (transaction != null && step.get("end").asText().equals("commit")) {
-                    transaction.commit().get();
-                } else if (transaction != null) {
-                    transaction.abort().get();
-                }
+                step(client, producer, step);
             }
         }
         return JSON.createArrayNode();
+    }
+
+    /** With "end" (commit, abort or open), the messages are a transaction's; those in "beside" never are. */
+    private static void step(PulsarClient client, Producer<byte[]> producer, JsonNode step) throws Exception {
+        String end = step.path("end").asText();
+        Transaction transaction = end.isEmpty()
+                ? null
+                : client.newTransaction().withTransactionTimeout(1, TimeUnit.HOURS).build().get();
+        for (JsonNode each : step.get("messages")) {
+            message(producer, transaction, each).sendAsync();
+        }
+        for (JsonNode each : step.path("beside")) {
+            message(producer, null, each).sendAsync();
+        }
+        producer.flush();
+        switch (end) {
+            case "commit" -> transaction.commit().get();
+            case "abort" -> transaction.abort().get();
+            default -> { }
+        }
     }
 
     private static TypedMessageBuilder<byte[]> message(Producer<byte[]> producer, Transaction transaction, JsonNode each) {

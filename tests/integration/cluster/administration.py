@@ -1,0 +1,143 @@
+"""The admin REST requests about ledgers: how they are laid over bookies, when they end, where they move to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fixtures.cluster.object_store import BUCKET
+from fixtures.cluster.pulsar_cluster import PulsarCluster
+from integration.official import Admin, await_true
+
+BLOCK_BYTES = 5 * 1024 * 1024  # the least that the offloader takes
+_NEVER = 7 * 24 * 3600 * 1000
+
+
+@dataclass(frozen=True)
+class StoredLedger:
+    """One line of `internalStats`; `entries` is 0 for the open one."""
+
+    ledger: int
+    entries: int
+    offloaded: bool
+    is_open: bool
+    ensembles: int
+    """How many; 0 where the broker does not tell."""
+
+
+class ClusterAdmin(Admin):
+    """Of one cluster. Topics are given by full name, of one partition where ledgers are meant."""
+
+    def __init__(self, cluster: PulsarCluster) -> None:
+        super().__init__(cluster.admin_url)
+        self._cluster = cluster
+
+    def create_namespace(self, namespace: str, ensemble: int = 3, write_quorum: int = 2) -> None:
+        """`tenant/name`; its ledgers have this ensemble, and as many acknowledgements as copies."""
+        self._must("PUT", f"namespaces/{namespace}", {"bundles": {"numBundles": 1}})
+        self.set_ensemble(namespace, ensemble, write_quorum)
+
+    def set_ensemble(self, namespace: str, ensemble: int, write_quorum: int) -> None:
+        """For ledgers that are made from now on by topics that are loaded from now on."""
+        policy = {
+            "bookkeeperEnsemble": ensemble,
+            "bookkeeperWriteQuorum": write_quorum,
+            "bookkeeperAckQuorum": write_quorum,
+            "managedLedgerMaxMarkDeleteRate": 1.0,
+        }
+        self._must("POST", f"namespaces/{namespace}/persistence", policy)
+
+    def set_retention(self, namespace: str, minutes: int, mebibytes: int) -> None:
+        policy = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": mebibytes}
+        self._must("POST", f"namespaces/{namespace}/retention", policy)
+
+    def offload_to_bucket(self, namespace: str, *, keep_on_bookies: bool = False) -> None:
+        """From now on `offload` moves ledgers of this namespace to S3."""
+        place = {
+            "managedLedgerOffloadDriver": "S3",
+            "managedLedgerOffloadBucket": BUCKET,
+            "managedLedgerOffloadServiceEndpoint": self._cluster.s3_endpoint,
+            "managedLedgerOffloadRegion": "us-east-1",
+        }
+        self._set_offload_policy(namespace, place, keep_on_bookies=keep_on_bookies)
+
+    def offload_to_folder(self, namespace: str, *, keep_on_bookies: bool = False) -> None:
+        """From now on `offload` moves ledgers of this namespace to files under `cluster.offload_folder`."""
+        place = {
+            "managedLedgerOffloadDriver": "filesystem",
+            "fileSystemURI": self._cluster.offload_folder.as_uri(),
+            "fileSystemProfilePath": str(self._cluster.home / "conf" / "filesystem_offload_core_site.xml"),
+        }
+        self._set_offload_policy(namespace, place, keep_on_bookies=keep_on_bookies)
+
+    def _set_offload_policy(self, namespace: str, place: dict[str, str], *, keep_on_bookies: bool) -> None:
+        policy = {
+            # A namespace's policy replaces the broker's whole, and its default is a folder of the server's.
+            "offloadersDirectory": str(self._cluster.offloaders / "offloaders"),
+            "managedLedgerOffloadDeletionLagInMillis": _NEVER if keep_on_bookies else 0,
+            "managedLedgerOffloadThresholdInBytes": -1,
+            "managedLedgerOffloadMaxBlockSizeInBytes": BLOCK_BYTES,
+            "managedLedgerOffloadedReadPriority": "BOOKKEEPER_FIRST",
+            **place,
+        }
+        self._must("POST", f"namespaces/{namespace}/offloadPolicies", policy)
+
+    def ledgers(self, topic: str) -> list[StoredLedger]:
+        """In order; the last is the open one."""
+        stats = self._must("GET", f"{_path(topic)}/internalStats?metadata=true")
+        last = stats["ledgers"][-1]["ledgerId"]
+        return [
+            StoredLedger(
+                ledger=each["ledgerId"],
+                entries=each["entries"],
+                offloaded=each["offloaded"],
+                is_open=each["ledgerId"] == last,
+                ensembles=(each.get("metadata") or "").partition("ensembles={")[2].count("=["),
+            )
+            for each in stats["ledgers"]
+        ]
+
+    def ensemble(self, topic: str) -> list[str]:
+        """The bookies on which the open ledger now lies."""
+        stats = self._must("GET", f"{_path(topic)}/internalStats?metadata=true")
+        last = stats["ledgers"][-1]["metadata"].rpartition("=[")[2].partition("]")[0]
+        return [each.strip() for each in last.split(",")]
+
+    def roll(self, topic: str) -> int:
+        """Close the open ledger; returns the id of the new one."""
+        self.unload(topic)
+        return self.ledgers(topic)[-1].ledger
+
+    def offload(self, topic: str) -> list[int]:
+        """Move the closed ledgers that are not in tiered storage yet, and wait; returns their ids.
+
+        Where the policy does not keep them, their copies on bookies are gone afterwards.
+        """
+        *closed, last = self.ledgers(topic)
+        wanted = {each.ledger for each in closed if not each.offloaded}
+        path = f"{_path(topic)}/offload"
+        self._must("PUT", path, {"ledgerId": last.ledger, "entryId": 0, "partitionIndex": -1})
+        await_true("offload", lambda: self._must("GET", path)["status"] != "RUNNING")
+        status = self._must("GET", path)
+        assert status["status"] == "SUCCESS", status
+        moved = {each.ledger for each in self.ledgers(topic) if each.offloaded}
+        assert moved >= wanted, (moved, wanted)
+        self.trim(topic)  # This is also what deletes the copies.
+        return sorted(wanted)
+
+    def trim(self, topic: str) -> None:
+        """Remove what retention does not keep, now and not in two minutes."""
+        self._must("POST", f"{_path(topic)}/trim")
+
+    def offload_ids(self, topic: str) -> dict[int, str]:
+        """Ledger to the UUID of its copy in tiered storage."""
+        info: Any = self._must("GET", f"{_path(topic)}/internal-info")
+        return {
+            each["ledgerId"]: each["offloadedContextUuid"]
+            for each in info["ledgers"]
+            if "offloadedContextUuid" in each
+        }
+
+
+def _path(topic: str) -> str:
+    return "persistent/" + topic.removeprefix("persistent://")

@@ -1,0 +1,45 @@
+"""What the tests on the cluster share."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pulsar as official_client
+import pytest
+from fixtures.cluster.pulsar_cluster import PulsarCluster
+from integration.cluster.administration import ClusterAdmin
+from integration.cluster.everywhere import Builder, Everywhere
+
+
+@pytest.fixture(scope="session")
+def cluster_admin(cluster: PulsarCluster) -> ClusterAdmin:
+    return ClusterAdmin(cluster)
+
+
+@pytest.fixture(scope="session")
+def cluster_client(cluster: PulsarCluster) -> Iterator[official_client.Client]:
+    """The official Python client of the cluster."""
+    logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
+    client = official_client.Client(cluster.service_url, logger=logger, operation_timeout_seconds=90)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def namespace(cluster_admin: ClusterAdmin) -> str:
+    """A new namespace `tenant/name`, whose policies a test may change. Three bookies, two copies."""
+    name = f"public/{uuid.uuid4().hex[:12]}"
+    cluster_admin.create_namespace(name)
+    return name
+
+
+@pytest.fixture(scope="session")
+def everywhere(
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    cluster_client: official_client.Client,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Everywhere:
+    """Topics that tests must leave as they are."""
+    return Builder(cluster, cluster_admin, cluster_client, tmp_path_factory.mktemp("keys")).build()
