@@ -22,6 +22,8 @@ class FromBookies:
     """The bookies that store the closed ledger."""
 
     ledger: Ledger
+    bookies: tuple[str, ...] = ()
+    """Ids of all bookies, to look for the ledger where its striping is None."""
     name = "bookie"
 
 
@@ -41,6 +43,8 @@ class FromCompactedLedger:
     """
 
     ledger: Ledger
+    bookies: tuple[str, ...] = ()
+    """As in `FromBookies`."""
     name = "compacted"
 
 
