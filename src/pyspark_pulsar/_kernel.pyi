@@ -1,7 +1,7 @@
 """The Rust kernel: bytes to Arrow and Arrow to bytes, for everything that happens once per message.
 
 Pure: no socket, no clock, no thread, no call back into Python. Every method that does real work
-releases the interpreter lock. Only `codec` and `client.connection` may import this module; see
+releases the interpreter lock. Only `codec` and, in `client`, `connection` and `ledger_*` may import this module; see
 docs/decisions for why each side of the border lies where it does.
 
 Positions are `(ledger, entry, batch_index)`: the next message to read. A message that is not part of
@@ -100,6 +100,9 @@ class EntryBatch:
     def schema_versions(self) -> list[bytes]:
         """Distinct `schema_version` values of the entries, in order of first sight; b"" stands for none.
         Raises KernelError "corrupt" for an entry whose checksum or metadata does not fit."""
+
+    def trim(self, start: Position, end: Position) -> None:
+        """Drop whole entries that lie outside `start` (inclusive) to `end` (exclusive)."""
 
     def unwrap_compacted(self, after: tuple[int, int] | None = None) -> None:
         """Turn entries of a compacted ledger into those that they hold, with the ids that these had. `after`: the id
