@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 
 from pyspark_pulsar._kernel import EntryBatch, KernelError
 from pyspark_pulsar.client.ledger_run import LedgerRun
 from pyspark_pulsar.errors import LedgerUnavailable
 
 
-def unwrapped(run: LedgerRun, source: Iterable[EntryBatch]) -> Iterator[EntryBatch]:
+def unwrapped(run: LedgerRun, source: Iterable[EntryBatch]) -> Generator[EntryBatch, None, None]:
     """What the entries of `source` hold. Raises `LedgerUnavailable` for one that holds none, or out of order."""
     last = None
     for entries in source:

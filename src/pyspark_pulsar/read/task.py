@@ -15,7 +15,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.process_log import show_warnings
 from pyspark_pulsar.read.documents import SCHEMA_VERSIONS
 from pyspark_pulsar.read.locations.look_back import earlier_runs
-from pyspark_pulsar.read.locations.piece import PieceEntries
+from pyspark_pulsar.read.locations.piece import piece_entries
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
@@ -46,7 +46,7 @@ def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterat
             service_url=options.service_url,
         )
         for piece in split.parts():
-            for entries in PieceEntries(client, options, split.partition, piece):
+            for entries in piece_entries(client, options, split.partition, piece):
                 yield from decoder.decode(entries)
         yield from decoder.finish()
 

@@ -5,7 +5,7 @@ The right to read the topic was proven at the broker when the read was planned; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from pyspark_pulsar.client.bookie_address import bookie_address
 from pyspark_pulsar.client.bookie_links import BookieLinks
@@ -25,7 +25,7 @@ from pyspark_pulsar.topic import TopicPartition
 
 def bookie_entries(
     options: ReadOptions, partition: TopicPartition, piece: Piece, location: FromBookies
-) -> Iterator[EntryBatch]:
+) -> Generator[EntryBatch, None, None]:
     """Exactly the entries of the piece, in order. Raises `LedgerUnavailable`, and `OptionError` for a bookie whose
     address nobody knows."""
     first, last = entry_range(piece, location.ledger)
@@ -34,7 +34,7 @@ def bookie_entries(
 
 def compacted_entries(
     options: ReadOptions, partition: TopicPartition, location: FromCompactedLedger
-) -> Iterator[EntryBatch]:
+) -> Generator[EntryBatch, None, None]:
     """The entries of the compacted view, with the ids that they had in the topic; also those outside the piece.
 
     Raises as `bookie_entries`."""
@@ -55,7 +55,7 @@ def _run(partition: TopicPartition, ledger: Ledger, first: int, last: int) -> Le
 
 def _entries(
     options: ReadOptions, run: LedgerRun, location: FromBookies | FromCompactedLedger
-) -> Iterator[EntryBatch]:
+) -> Generator[EntryBatch, None, None]:
     striping = location.ledger.striping
     if striping is None:
         bookies = location.bookies

@@ -6,7 +6,7 @@ direct read are faults, which they are not for consumers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from pyspark_pulsar.client.connection import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
@@ -25,8 +25,8 @@ def entry_range(piece: Piece, ledger: Ledger) -> tuple[int, int]:
 
 
 def contiguous(
-    source: Iterator[EntryBatch], partition: TopicPartition, piece: Piece, ledger: Ledger
-) -> Iterator[EntryBatch]:
+    source: Generator[EntryBatch, None, None], partition: TopicPartition, piece: Piece, ledger: Ledger
+) -> Generator[EntryBatch, None, None]:
     """The entries of the source, as long as they are those of the piece. Raises `LedgerUnavailable`."""
     expected, last = entry_range(piece, ledger)
     for entries in source:

@@ -8,12 +8,14 @@ now, gives the rest of the piece.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import replace
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.connection import EntryBatch
 from pyspark_pulsar.errors import ConnectionFailed, CorruptEntryError, LedgerUnavailable, OptionError
-from pyspark_pulsar.message_id import Position, after_entry
+from pyspark_pulsar.message_id import after_entry
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.locations.bookie import bookie_entries, compacted_entries
 from pyspark_pulsar.read.locations.broker import BrokerEntries
@@ -26,82 +28,65 @@ _DIRECT_FAULTS = (LedgerUnavailable, ConnectionFailed, CorruptEntryError, Option
 _log = logging.getLogger(__name__)
 
 
-class PieceEntries:
-    """Iterate once: whole entries in order, each once, none outside the piece.
+def piece_entries(
+    client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: Piece
+) -> Iterator[EntryBatch]:
+    """Whole entries in order, each once, none outside the piece. The entries at its ends may hold messages outside it;
+    pieces of one split meet between entries.
 
-    The entries at its ends may hold messages outside it; pieces of one split meet between entries.
+    Raises the errors of `BrokerEntries`; with another `readFrom` than `auto` also those of the direct read. Close it
+    when not all of it is wanted.
     """
-
-    def __init__(
-        self, client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: Piece
-    ) -> None:
-        self._client = client
-        self._options = options
-        self._partition = partition
-        self._piece = piece
-        self._next = piece.start
-        self._is_direct = not isinstance(piece.location, FromBroker)
-        self._turned: str | None = None
-        """Why the rest comes from the broker."""
-
-    def __iter__(self) -> Iterator[EntryBatch]:
-        """Raises the errors of `BrokerEntries`; with another `readFrom` than `auto` also those of the direct read."""
-        if self._is_direct:
-            try:
-                yield from self._inside(self._direct())
-            except _DIRECT_FAULTS as fault:
-                if self._options.read_from != "auto":
-                    raise
-                self._turned = str(fault)
-            if self._turned is None:
-                return
+    rest = piece
+    if not isinstance(piece.location, FromBroker):
+        try:
+            with closing(_direct(options, partition, piece)) as source:
+                for entries in source:
+                    entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
+                    if entries.last is not None:
+                        rest = replace(rest, start=after_entry(*entries.last))
+                        yield entries
+        except _DIRECT_FAULTS as fault:
+            if options.read_from != "auto":
+                raise
             _log.warning(
                 "%s: the rest of a piece, from %s up to %s, comes from the broker, since reading it from %s failed: %s",
-                self._partition, self._next, self._piece.end, self._piece.location.name, self._turned,
+                partition, rest.start, rest.end, piece.location.name, fault,
             )  # fmt: skip
-            self._is_direct = False
-        yield from self._inside(self._from_broker())
-
-    def turn_to_broker(self, at: Position, why: str) -> None:
-        """Call while entries of this piece are being decoded: the next ones come from the broker, beginning with the
-        entry of `at`, which may have been given before. Without effect where they come from the broker already."""
-        if self._is_direct:
-            self._next, self._turned = at, why
-
-    def _inside(self, source: Iterator[EntryBatch]) -> Iterator[EntryBatch]:
-        """What the source gives of the rest of the piece, until the reader turns away from it."""
-        for entries in source:
-            entries.trim(self._next.as_tuple(), self._piece.end.as_tuple())
-            if entries.last is None:
-                continue
-            self._next = after_entry(*entries.last)
+        else:
+            return
+    for entries in _from_broker(client, options, partition, rest):
+        entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
+        if entries.last is not None:
             yield entries
-            if self._is_direct and self._turned is not None:
-                return
 
-    def _direct(self) -> Iterator[EntryBatch]:
-        location = self._piece.location
-        match location:
-            case FromBookies():
-                return contiguous(
-                    bookie_entries(self._options, self._partition, self._piece, location),
-                    self._partition, self._piece, location.ledger,
-                )  # fmt: skip
-            case FromCompactedLedger():
-                return compacted_entries(self._options, self._partition, location)
-        raise LedgerUnavailable(
-            f"{self._partition}: expected a location that this version reads, got {location.name}"
-        )
 
-    def _from_broker(self) -> Iterator[EntryBatch]:
-        return iter(
-            BrokerEntries(
-                self._client,
-                self._partition,
-                self._next,
-                self._piece.end,
-                permits=self._options.receiver_queue_size,
-                poll_seconds=self._options.poll_timeout_ms / 1000,
-                read_compacted=self._options.read_compacted,
-            )
+def _direct(
+    options: ReadOptions, partition: TopicPartition, piece: Piece
+) -> Generator[EntryBatch, None, None]:
+    location = piece.location
+    match location:
+        case FromBookies():
+            source = bookie_entries(options, partition, piece, location)
+            return contiguous(source, partition, piece, location.ledger)
+        case FromCompactedLedger():
+            return compacted_entries(options, partition, location)
+    raise LedgerUnavailable(
+        f"{partition}: expected a location that this version reads from, got {location.name}"
+    )
+
+
+def _from_broker(
+    client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: Piece
+) -> Iterator[EntryBatch]:
+    return iter(
+        BrokerEntries(
+            client,
+            partition,
+            piece.start,
+            piece.end,
+            permits=options.receiver_queue_size,
+            poll_seconds=options.poll_timeout_ms / 1000,
+            read_compacted=options.read_compacted,
         )
+    )
