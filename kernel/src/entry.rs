@@ -94,6 +94,15 @@ impl EntryBatch {
         self.nbytes
     }
 
+    /// Drop whole entries that cannot have messages in `range`.
+    pub fn trim(&mut self, range: &Range) {
+        let outside = |e: &Entry| !range.touches(e.ledger, e.entry, i32::MAX);
+        if self.entries.first().is_some_and(outside) || self.entries.last().is_some_and(outside) {
+            self.entries.retain(|e| !outside(e));
+            self.nbytes = self.entries.iter().map(|e| e.data.len()).fold(0, usize::saturating_add);
+        }
+    }
+
     /// Take the entries out.
     pub fn take(&mut self) -> Vec<Entry> {
         self.nbytes = 0;

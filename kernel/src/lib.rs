@@ -4,11 +4,12 @@
 //! no thread. `python` (behind the feature of that name) is the only module that knows an interpreter;
 //! the rest is plain Rust and is tested without one.
 //!
-//! Reading: [`frame`] splits what a broker sends, [`entry`] finds metadata and payload in an entry,
-//! [`decode`] turns messages into columns. Writing: [`encode`] turns columns into SEND frames.
+//! Reading: [`frame`] splits what a broker sends, [`bookie`] what bookies send, [`entry`] finds metadata and
+//! payload in an entry, [`decode`] turns messages into columns. Writing: [`encode`] turns columns into SEND frames.
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod bookie;
 pub mod compression;
 pub mod conform;
 pub mod decode;

@@ -1,7 +1,7 @@
 """The Rust kernel: bytes to Arrow and Arrow to bytes, for everything that happens once per message.
 
 Pure: no socket, no clock, no thread, no call back into Python. Every method that does real work
-releases the interpreter lock. Only `codec` and `client.transport` may import this module; see
+releases the interpreter lock. Only `codec` and, in `client`, `transport` and `ledger_*` may import this module; see
 docs/decisions for why each side of the border lies where it does.
 
 Positions are `(ledger, entry, batch_index)`: the next message to read. A message that is not part of
@@ -100,6 +100,56 @@ class EntryBatch:
     def schema_versions(self) -> list[bytes]:
         """Distinct `schema_version` values of the entries, in order of first sight; b"" stands for none.
         Raises KernelError "corrupt" for an entry whose checksum or metadata does not fit."""
+
+    def trim(self, start: Position, end: Position) -> None:
+        """Drop whole entries that lie outside `start` (inclusive) to `end` (exclusive)."""
+
+    def unwrap_compacted(self, after: tuple[int, int] | None = None) -> None:
+        """Turn entries of a compacted ledger into those that they hold, with the ids that these had. `after`: the id
+        before the first. Raises KernelError "corrupt" for one that is not wrapped so, or out of order."""
+
+class LedgerFrames:
+    """Entries `first` to `last` (inclusive) of one ledger, put in order from what any number of bookies send.
+
+    BookKeeper's binary protocol, version 2: READ_ENTRY (operation 2) and BATCH_READ (7), never fencing. Digests are
+    verified, the headers that bookies add are taken off.
+    """
+
+    def __init__(
+        self, ledger: int, first: int, last: int, *, digest: str | None, max_frame_bytes: int
+    ) -> None:
+        """`digest`: CRC32C, CRC32 or DUMMY; None: not known, one of the first two. Raises KernelError "unsupported"
+        for another one."""
+
+    @property
+    def next(self) -> int:
+        """The first entry that was not taken."""
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes that wait inside: entries, and beginnings of frames."""
+
+    def missing(self, first: int, stop: int, step: int) -> int:
+        """How many of the entries range(first, stop, step) of the run are not here yet."""
+
+    def read_requests(self, first: int, stop: int, step: int) -> bytes:
+        """A READ_ENTRY request for each of these."""
+
+    def batch_request(self, first: int, stop: int, request_id: int, max_bytes: int) -> bytes:
+        """One BATCH_READ request for range(first, stop), as far as it lies in the run."""
+
+    def feed(self, connection: int, data: bytes) -> list[tuple[int | None, int, int, int]]:
+        """Take what the socket of this connection gave. Returns what is not just an entry, as (request id, entry,
+        code, count): each refused READ_ENTRY (None, entry, why, 0), and the answer to each BATCH_READ (its id, its
+        first entry, 0 or why not, good entries in it). Codes are BookKeeper's; -1 is an entry whose digest does not
+        fit, or that is another one. Raises KernelError "corrupt" when this is no bookie's answer to such a request:
+        close the connection and `forget` it."""
+
+    def forget(self, connection: int) -> None:
+        """The connection is gone: drop the beginning of the frame that it left."""
+
+    def take(self) -> EntryBatch | None:
+        """The entries from `next` on, as far as they are here without a gap."""
 
 class FrameDecoder:
     """Splits what a broker sends into frames. Feed it whatever the socket gave, in order.

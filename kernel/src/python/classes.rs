@@ -3,9 +3,10 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::bookie::compacted;
 use crate::entry::{self, Entry};
 use crate::frame;
-use crate::select::Range;
+use crate::select::{Position, Range};
 
 /// See `_kernel.pyi`.
 #[pyclass(module = "pyspark_pulsar._kernel")]
@@ -50,6 +51,15 @@ impl EntryBatch {
     fn schema_versions<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let versions = py.detach(|| self.0.schema_versions(&Range::default()))?;
         Ok(versions.iter().map(|version| PyBytes::new(py, version)).collect())
+    }
+
+    fn trim(&mut self, start: Position, end: Position) {
+        self.0.trim(&Range { start: Some(start), end: Some(end) });
+    }
+
+    #[pyo3(signature = (after=None))]
+    fn unwrap_compacted(&mut self, py: Python<'_>, after: Option<(i64, i64)>) -> PyResult<()> {
+        Ok(py.detach(|| compacted::unwrap(&mut self.0, after))?)
     }
 }
 

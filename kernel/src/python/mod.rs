@@ -3,6 +3,7 @@
 //! `_kernel.pyi` is the contract. Everything that does work lets the interpreter lock go; arguments are
 //! copied or taken over before.
 
+mod bookie;
 mod capsule;
 mod classes;
 mod codecs;
@@ -44,6 +45,7 @@ fn _kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("KernelError", error)?;
     module.add_class::<classes::EntryBatch>()?;
     module.add_class::<classes::FrameDecoder>()?;
+    module.add_class::<bookie::LedgerFrames>()?;
     module.add_class::<codecs::Decoder>()?;
     module.add_class::<codecs::Encoder>()?;
     module.add_class::<codecs::SendFrames>()?;

@@ -1,21 +1,84 @@
-"""The entries of one piece of a split, from where it was planned to be read. Executor only."""
+"""The entries of one piece of a split, from where it was planned to be read. Executor only.
+
+A direct read (bookies, tiered storage) can fail for reasons that are none of the query's: a bookie dies, an object is
+gone, a ledger is offloaded or deleted meanwhile. With `readFrom=auto` the broker, which knows where everything lies
+now, gives the rest of the piece.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import replace
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.connection import EntryBatch
+from pyspark_pulsar.errors import ConnectionFailed, CorruptEntryError, LedgerUnavailable, OptionError
+from pyspark_pulsar.message_id import after_entry
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.locations.bookie import bookie_entries, compacted_entries
 from pyspark_pulsar.read.locations.broker import BrokerEntries
-from pyspark_pulsar.read.split import Piece
+from pyspark_pulsar.read.locations.contiguous import contiguous
+from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, Piece
 from pyspark_pulsar.topic import TopicPartition
+
+_DIRECT_FAULTS = (LedgerUnavailable, ConnectionFailed, CorruptEntryError, OptionError)
+
+_log = logging.getLogger(__name__)
 
 
 def piece_entries(
     client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: Piece
 ) -> Iterator[EntryBatch]:
-    """Whole entries in order; the first may begin before the piece and the last end behind it."""
+    """Whole entries in order, each once, none outside the piece. The entries at its ends may hold messages outside it;
+    pieces of one split meet between entries.
+
+    Raises the errors of `BrokerEntries`; with another `readFrom` than `auto` also those of the direct read. Close it
+    when not all of it is wanted.
+    """
+    rest = piece
+    if not isinstance(piece.location, FromBroker):
+        try:
+            with closing(_direct(options, partition, piece)) as source:
+                for entries in source:
+                    entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
+                    if entries.last is not None:
+                        rest = replace(rest, start=after_entry(*entries.last))
+                        yield entries
+        except _DIRECT_FAULTS as fault:
+            if options.read_from != "auto":
+                raise
+            _log.warning(
+                "%s: the rest of a piece, from %s up to %s, comes from the broker, since reading it from %s failed: %s",
+                partition, rest.start, rest.end, piece.location.name, fault,
+            )  # fmt: skip
+        else:
+            return
+    for entries in _from_broker(client, options, partition, rest):
+        entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
+        if entries.last is not None:
+            yield entries
+
+
+def _direct(
+    options: ReadOptions, partition: TopicPartition, piece: Piece
+) -> Generator[EntryBatch, None, None]:
+    location = piece.location
+    match location:
+        case FromBookies():
+            source = bookie_entries(options, partition, piece, location)
+            return contiguous(source, partition, piece, location.ledger)
+        case FromCompactedLedger():
+            return compacted_entries(options, partition, location)
+    raise LedgerUnavailable(
+        f"{partition}: expected a location that this version reads from, got {location.name}"
+    )
+
+
+def _from_broker(
+    client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: Piece
+) -> Iterator[EntryBatch]:
     return iter(
         BrokerEntries(
             client,

@@ -1,0 +1,73 @@
+//! What bookies send.
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::classes::EntryBatch;
+use crate::bookie::digest::Digest;
+use crate::bookie::frames;
+
+/// Request id, entry, code, count.
+type Answer = (Option<i64>, i64, i32, u32);
+
+/// See `_kernel.pyi`.
+#[pyclass(module = "pyspark_pulsar._kernel")]
+pub struct LedgerFrames(frames::LedgerFrames);
+
+#[pymethods]
+impl LedgerFrames {
+    #[new]
+    #[pyo3(signature = (ledger, first, last, *, digest, max_frame_bytes))]
+    fn new(
+        ledger: i64,
+        first: i64,
+        last: i64,
+        digest: Option<&str>,
+        max_frame_bytes: usize,
+    ) -> PyResult<Self> {
+        let digest = Digest::from_name(digest)?;
+        Ok(Self(frames::LedgerFrames::new(ledger, first, last, digest, max_frame_bytes)))
+    }
+
+    #[getter]
+    fn next(&self) -> i64 {
+        self.0.next()
+    }
+
+    #[getter]
+    fn buffered_bytes(&self) -> usize {
+        self.0.buffered_bytes()
+    }
+
+    fn missing(&self, first: i64, stop: i64, step: usize) -> usize {
+        self.0.missing(first, stop, step)
+    }
+
+    fn read_requests<'py>(&self, py: Python<'py>, first: i64, stop: i64, step: usize) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.read_requests(first, stop, step))
+    }
+
+    fn batch_request<'py>(
+        &self,
+        py: Python<'py>,
+        first: i64,
+        stop: i64,
+        request_id: i64,
+        max_bytes: i64,
+    ) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.batch_request(first, stop, request_id, max_bytes))
+    }
+
+    fn feed(&mut self, py: Python<'_>, connection: u32, data: &[u8]) -> PyResult<Vec<Answer>> {
+        let answers = py.detach(|| self.0.feed(connection, data))?;
+        Ok(answers.iter().map(|each| (each.request_id, each.entry, each.code, each.count)).collect())
+    }
+
+    fn forget(&mut self, connection: u32) {
+        self.0.forget(connection);
+    }
+
+    fn take(&mut self) -> Option<EntryBatch> {
+        self.0.take().map(EntryBatch)
+    }
+}

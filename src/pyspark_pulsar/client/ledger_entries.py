@@ -1,0 +1,281 @@
+"""A run of entries of one ledger, straight from the bookies that hold it. Executor only.
+
+Where every bookie of the ensemble holds all entries (ensemble size equals write quorum), one of them is asked for many
+at once (BATCH_READ), and for the next ones as soon as the answer is here, before it is decoded. Else each entry is
+asked for by itself (READ_ENTRY), of the bookies in turn, many ahead. The kernel puts them in order.
+
+An entry that a bookie does not give is asked of the next one that may hold it. Bookies are shared with those who
+write: what is asked for ahead is bounded, and one that has too much to do is left in peace for a while.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pyspark_pulsar._kernel import EntryBatch, KernelError
+from pyspark_pulsar.client import bookie_answers
+from pyspark_pulsar.client.bookie_links import Arrival, BookieLinks, Loss
+from pyspark_pulsar.client.bookie_memory import MEMORY
+from pyspark_pulsar.client.ledger_layout import Layout, Layouts
+from pyspark_pulsar.client.ledger_run import LedgerRun
+
+# Of one answer; bookies cap it at 5 MiB (`maxBatchReadSize`).
+_BATCH_BYTES: Final = 4 << 20
+_AHEAD_BYTES: Final = 16 << 20
+_AHEAD_ENTRIES: Final = 1024
+_LEAST_AHEAD: Final = 4
+# Above it, only what the reader waits for is received.
+_HOLD_BYTES: Final = 24 << 20
+_FIRST_PAUSE_SECONDS: Final = 0.05
+_LONGEST_PAUSE_SECONDS: Final = 2.0
+_LOOK_AGAIN_SECONDS: Final = 1.0
+_NOT_UNDERSTOOD: Final = (bookie_answers.BAD_REQUEST, bookie_answers.BAD_VERSION)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """Entries that one bookie was asked for and has not given yet."""
+
+    entries: range
+    bookie: str
+    tried: dict[str, str] = field(default_factory=dict)
+    """Bookies that did not give them, and what they said."""
+    batch: int | None = None
+    """The id of a BATCH_READ."""
+    pauses: int = 0
+    """How often the bookie had too many requests."""
+    paused_since: float = 0.0
+    not_before: float = 0.0
+
+
+class LedgerEntries:
+    """Iterate once. Raises `LedgerUnavailable` for an entry that no bookie gives."""
+
+    def __init__(self, run: LedgerRun, layouts: Layouts, links: BookieLinks) -> None:
+        self._run = run
+        self._layouts = layouts
+        self._links = links
+        self._frames = run.frames()
+        self._asked: list[_Asked] = []
+        self._later: list[_Asked] = []
+        self._ahead = run.first
+        """The first entry that nobody was asked for."""
+        self._misled = False
+        """A bookie lacks an entry that the guessed layout says it holds."""
+        self._turn = run.ledger + run.first
+        self._batches = 0
+        self._most_ahead = _AHEAD_ENTRIES
+        self._entry_bytes = max(1, run.entry_bytes)
+
+    def __iter__(self) -> Iterator[EntryBatch]:
+        """Entries in order, each once."""
+        while self._frames.next <= self._run.last:
+            self._ask_ahead()
+            entries = self._frames.take()
+            if entries is None:
+                self._receive()
+            else:
+                self._entry_bytes = max(self._run.entry_bytes, entries.nbytes // len(entries))
+                yield entries
+
+    # Asking
+
+    def _ask_ahead(self) -> None:
+        self._ask_again()
+        if self._later or any(asked.batch is not None for asked in self._asked):
+            return
+        if self._misled:
+            if self._asked:
+                return
+            self._layouts.renew()
+            self._misled = False
+        window = max(_LEAST_AHEAD, min(self._most_ahead, _AHEAD_BYTES // self._entry_bytes))
+        stretch = max(1, window // 4)
+        while self._ahead <= self._run.last:
+            layout, stop = self._layouts.at(self._ahead)
+            stop = min(stop, self._run.last + 1)
+            bookie = self._batch_bookie(layout)
+            if bookie is not None:
+                self._ask_batch(bookie, range(self._ahead, stop))
+                return
+            if self._ahead - self._frames.next > window - stretch:
+                return
+            self._ask_stretch(layout, range(self._ahead, min(stop, self._ahead + stretch)))
+
+    def _batch_bookie(self, layout: Layout) -> str | None:
+        """The bookie to be asked for many entries at once, if there is one."""
+        if not layout.everyone_holds_all:
+            return None
+        holders = layout.holders[0]
+        first = self._turn % len(holders)
+        order = self._by_health(holders[first:] + holders[:first])
+        return order[0] if MEMORY.knows_batches(self._links.addresses[order[0]]) else None
+
+    def _by_health(self, bookies: tuple[str, ...]) -> list[str]:
+        return sorted(bookies, key=lambda bookie: MEMORY.is_avoided(self._links.addresses[bookie]))
+
+    def _ask_batch(self, bookie: str, entries: range) -> None:
+        if self._frames.buffered_bytes > _HOLD_BYTES:
+            return
+        self._batches += 1
+        self._asked.append(_Asked(entries, bookie, batch=self._batches))
+        requests = self._frames.batch_request(entries.start, entries.stop, self._batches, _BATCH_BYTES)
+        self._links.ask(bookie, requests)
+
+    def _ask_stretch(self, layout: Layout, entries: range) -> None:
+        """Ask for each entry of the first healthy bookie that should hold it."""
+        for first in entries[: layout.period]:
+            bookie = self._by_health(layout.of(first))[0]
+            self._ask(_Asked(range(first, entries.stop, layout.period), bookie))
+        self._ahead = entries.stop
+
+    def _ask(self, asked: _Asked) -> None:
+        entries = asked.entries
+        requests = self._frames.read_requests(entries.start, entries.stop, entries.step)
+        if requests:
+            self._asked.append(asked)
+            self._links.ask(asked.bookie, requests)
+
+    def _ask_again(self) -> None:
+        """Those that were left in peace long enough."""
+        now = time.monotonic()
+        due = [asked for asked in self._later if asked.not_before <= now]
+        self._later = [asked for asked in self._later if asked.not_before > now]
+        for asked in due:
+            self._ask(asked)
+
+    def _ask_next(self, asked: _Asked, answer: str) -> None:
+        """The bookie does not give these entries: ask the next one. Raises `LedgerUnavailable` after the last."""
+        missing = next((entry for entry in asked.entries if self._frames.missing(entry, entry + 1, 1)), None)
+        if missing is None:
+            return
+        tried = asked.tried | {asked.bookie: answer}
+        layout, _ = self._layouts.at(missing)
+        left = tuple(bookie for bookie in layout.of(missing) if bookie not in tried)
+        if not left:
+            raise self._run.unavailable(missing, tried)
+        self._ask(_Asked(asked.entries, self._by_health(left)[0], tried))
+
+    # Receiving
+
+    def _receive(self) -> None:
+        seconds = min(
+            (asked.not_before - time.monotonic() for asked in self._later), default=_LOOK_AGAIN_SECONDS
+        )
+        for event in self._links.wait(self._expected(), max(0.0, seconds)):
+            if isinstance(event, Loss):
+                self._lose(event)
+            else:
+                self._feed(event)
+
+    def _expected(self) -> set[str]:
+        """The bookies to listen to."""
+        if self._frames.buffered_bytes <= _HOLD_BYTES:
+            return {asked.bookie for asked in self._asked}
+        return {asked.bookie for asked in self._asked if self._frames.next in asked.entries}
+
+    def _feed(self, arrival: Arrival) -> None:
+        try:
+            answers = self._frames.feed(arrival.connection, arrival.data)
+        except KernelError as error:
+            self._links.drop(arrival.bookie)
+            self._lose(Loss(arrival.bookie, arrival.connection, f"is no bookie: {error.message}"))
+            return
+        for batch, entry, code, count in answers:
+            if batch is None:
+                self._refused(arrival.bookie, entry, code)
+            else:
+                self._batch_answered(batch, entry, code, count)
+        self._asked = [each for each in self._asked if each.bookie != arrival.bookie or self._is_open(each)]
+
+    def _is_open(self, asked: _Asked) -> bool:
+        entries = asked.entries
+        if asked.batch is not None:
+            return True
+        return self._frames.missing(entries.start, entries.stop, entries.step) > 0
+
+    def _refused(self, bookie: str, entry: int, code: int) -> None:
+        """The answer to a READ_ENTRY that is not the entry."""
+        asked = next(
+            (
+                each
+                for each in self._asked
+                if each.bookie == bookie and each.batch is None and entry in each.entries
+            ),
+            None,
+        )
+        if asked is None:
+            return
+        self._asked.remove(asked)
+        begin, stop, step = asked.entries.start, asked.entries.stop, asked.entries.step
+        parts = (range(begin, entry, step), range(entry + step, stop, step))
+        self._asked += [replace(asked, entries=part) for part in parts if part]
+        self._go_on(replace(asked, entries=range(entry, entry + 1)), code)
+
+    def _batch_answered(self, batch: int, entry: int, code: int, count: int) -> None:
+        asked = next((each for each in self._asked if each.batch == batch), None)
+        if asked is None:
+            return
+        self._asked.remove(asked)
+        address = self._links.addresses[asked.bookie]
+        if code in _NOT_UNDERSTOOD:
+            MEMORY.refuses_batches(address)
+            return
+        MEMORY.answers_batches(address)
+        if entry != asked.entries.start:
+            code, count = bookie_answers.DAMAGED, 0
+        self._ahead = asked.entries.start + count
+        if code != bookie_answers.OK:
+            self._turn += 1
+            self._without_batch(asked.bookie, code)
+
+    def _without_batch(self, bookie: str, code: int) -> None:
+        """The bookie does not give the next entry: read it by itself, from another one."""
+        entry, self._ahead = self._ahead, self._ahead + 1
+        self._go_on(_Asked(range(entry, entry + 1), bookie), code)
+
+    def _go_on(self, asked: _Asked, code: int) -> None:
+        if code == bookie_answers.TOO_MANY_REQUESTS and self._leave_in_peace(asked):
+            return
+        if code in (bookie_answers.NO_ENTRY, bookie_answers.NO_LEDGER):
+            self._misled = self._layouts.may_change
+        self._ask_next(asked, bookie_answers.said(code))
+
+    def _leave_in_peace(self, asked: _Asked) -> bool:
+        """Ask the same bookie again after a pause; false when it has been given time enough."""
+        now = time.monotonic()
+        since = asked.paused_since or now
+        if now - since > self._links.timeout_seconds:
+            return False
+        if not self._later:
+            self._most_ahead = max(_LEAST_AHEAD, self._most_ahead // 2)
+        pause = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**asked.pauses)
+        pause *= random.uniform(0.5, 1.0)  # noqa: S311 -- spreads readers, hides nothing
+        self._later.append(
+            replace(asked, pauses=asked.pauses + 1, paused_since=since, not_before=now + pause)
+        )
+        return True
+
+    def _lose(self, loss: Loss) -> None:
+        self._frames.forget(loss.connection)
+        address = self._links.addresses[loss.bookie]
+        lost = [asked for asked in self._asked if asked.bookie == loss.bookie]
+        self._asked = [asked for asked in self._asked if asked.bookie != loss.bookie]
+        batched = any(asked.batch is not None for asked in lost)
+        if batched and loss.hung_up and not MEMORY.has_answered_batches(address):
+            # So BookKeeper before 4.17 answers a BATCH_READ; its entries may be asked for one by one.
+            MEMORY.refuses_batches(address)
+            lost = [asked for asked in lost if asked.batch is None]
+        else:
+            MEMORY.avoid(address)
+        for asked in lost:
+            if asked.batch is None:
+                self._ask_next(asked, loss.reason)
+            else:
+                self._ahead += 1
+                first = asked.entries.start
+                self._ask_next(_Asked(range(first, first + 1), asked.bookie), loss.reason)

@@ -1,0 +1,72 @@
+"""A direct read gives every entry of its piece, or fails."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from pyspark_pulsar._kernel import EntryBatch
+from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.errors import LedgerUnavailable
+from pyspark_pulsar.message_id import EARLIEST, Position
+from pyspark_pulsar.read.locations.contiguous import contiguous, entry_range
+from pyspark_pulsar.read.split import FromBookies, Piece
+from pyspark_pulsar.topic import TopicName, TopicPartition
+
+LEDGER = Ledger(ledger=7, entries=10, size=1000, opened_ms=None, closed_ms=1)
+PARTITION = TopicPartition(TopicName.parse("persistent://public/default/t"), -1)
+
+
+def piece(start: Position, end: Position) -> Piece:
+    return Piece(start, end, FromBookies(LEDGER))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        (Position(7, 0), Position(7, 10), (0, 9)),
+        (Position(7, 3, 5), Position(7, 4), (3, 3)),
+        (Position(7, 3, 5), Position(7, 4, 1), (3, 4)),
+        (Position(7, 3), Position(7, 3), (3, 2)),
+        (EARLIEST, Position(8, 0), (0, 9)),
+        (Position(6, 90), Position(7, 1000), (0, 9)),
+    ],
+)
+def test_entries_of_a_piece(start: Position, end: Position, expected: tuple[int, int]) -> None:
+    assert entry_range(piece(start, end), LEDGER) == expected
+
+
+def given(*runs: list[tuple[int, int]]) -> Generator[EntryBatch, None, None]:
+    for run in runs:
+        batch = EntryBatch()
+        for ledger, entry in run:
+            batch.push(ledger, entry, b"")
+        yield batch
+
+
+def read(*runs: list[tuple[int, int]]) -> list[int]:
+    whole = piece(Position(7, 2), Position(7, 7))
+    return [len(each) for each in contiguous(given(*runs), PARTITION, whole, LEDGER)]
+
+
+def test_whole() -> None:
+    assert read([(7, 2), (7, 3)], [], [(7, 4)], [(7, 5), (7, 6)]) == [2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        ([], 2),
+        ([[(7, 2), (7, 3)]], 4),
+        ([[(7, 3)]], 2),
+        ([[(7, 2), (7, 4)]], 2),
+        ([[(7, 2)], [(7, 2)]], 3),
+        ([[(8, 2)]], 2),
+        ([[(7, 2), (7, 3), (7, 4), (7, 5), (7, 6), (7, 7)]], 2),
+    ],
+    ids=["nothing", "short", "late", "gap", "twice", "another ledger", "too much"],
+)
+def test_gaps_are_faults(runs: list[list[tuple[int, int]]], expected: int) -> None:
+    with pytest.raises(LedgerUnavailable, match=f"ledger 7 of 10 entries.*bookie.*expected entry {expected}"):
+        read(*runs)
