@@ -1,6 +1,8 @@
 //! Entries made by hand, and a decoder with all columns.
 #![allow(dead_code)]
 
+pub mod tiered;
+
 use std::sync::Arc;
 
 use _kernel::decode::{BadRows, Decoder, DecoderOptions, IntakeOptions};
