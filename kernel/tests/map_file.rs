@@ -71,6 +71,28 @@ fn the_index_leads_to_the_blocks_of_the_range() {
 }
 
 #[test]
+fn what_unpacks_to_much_comes_out_in_parts() {
+    let metadata = common::metadata();
+    let large = |_: i64| common::entry(&metadata, &vec![b'x'; 3 << 20]);
+    let (data, index) = map_file("BLOCK", 20, 3, large);
+    assert!(data.len() < 1 << 20);
+    let file = opened(&data, &index);
+    let mut entries = file.entries(1, 18).unwrap();
+    let (mut bytes, mut ids) = (&data[entries.start as usize..], Vec::new());
+    loop {
+        let batch = entries.feed(bytes).unwrap();
+        assert!(batch.nbytes() < 32 << 20);
+        ids.extend(batch.entries.iter().map(|each| each.entry));
+        if !entries.has_more {
+            break;
+        }
+        bytes = &[];
+    }
+    assert_eq!(ids, (1..=18).collect::<Vec<_>>());
+    entries.finish().unwrap();
+}
+
+#[test]
 fn an_index_may_name_keys_inside_of_blocks() {
     let (data, _) = map_file("BLOCK", 12, 4, entry);
     let blocks = opened(&data, &map_file("BLOCK", 12, 4, entry).1).positions.clone();

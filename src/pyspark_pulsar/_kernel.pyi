@@ -143,9 +143,13 @@ class StoredEntries:
     def done(self) -> bool:
         """All wanted entries came out; what follows need not be fed."""
 
+    @property
+    def has_more(self) -> bool:
+        """What was fed holds more than came out: call `feed(b"")` next."""
+
     def feed(self, data: bytes) -> EntryBatch:
-        """Take the bytes that follow, in any pieces, and give the wanted entries that became complete: contiguous
-        ids, verified checksums. Raises KernelError "corrupt" for damage and for an entry that is missing or
+        """Take the bytes that follow, in any pieces, and give the wanted entries that became complete, about
+        16 MiB at a time: contiguous ids, verified checksums. Raises KernelError "corrupt" for damage and for an entry that is missing or
         damaged (naming it), after the entries before it came out, and "unsupported"."""
 
     def finish(self) -> None:

@@ -88,6 +88,11 @@ impl StoredEntries {
         self.0.is_done()
     }
 
+    #[getter]
+    fn has_more(&self) -> bool {
+        self.0.has_more
+    }
+
     fn feed(&mut self, py: Python<'_>, data: &[u8]) -> PyResult<EntryBatch> {
         Ok(EntryBatch(py.detach(|| self.0.feed(data))?))
     }

@@ -92,6 +92,10 @@ impl Sink for Positions {
         false
     }
 
+    fn is_full(&self) -> bool {
+        false
+    }
+
     fn record(&mut self, key: i64, value: &[u8]) -> Result<()> {
         let position = split_i64(value).filter(|(_, rest)| rest.is_empty()).map(|(position, _)| position);
         let position = position.and_then(|position| u64::try_from(position).ok());

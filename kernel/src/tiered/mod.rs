@@ -18,6 +18,9 @@ use crate::error::{KernelError, MessageRef, Result};
 /// `maxMessageSize`, 5 MiB by default.
 pub const MAX_STORED: usize = 256 << 20;
 
+/// Bytes of entries that come out at a time, about: what is stored compressed may be a thousand times as long.
+const MAX_OUT: usize = 16 << 20;
+
 /// Which entries of a ledger are wanted, and how far they have come.
 #[derive(Debug)]
 pub struct Run {
@@ -43,6 +46,11 @@ impl Run {
     /// Whether all have come.
     pub fn is_done(&self) -> bool {
         self.next_entry() > self.last
+    }
+
+    /// Whether so much has come that it should go out first.
+    fn is_full(&self) -> bool {
+        self.batch.nbytes() >= MAX_OUT
     }
 
     /// Take the next stored entry; keep it when it is wanted.
@@ -93,11 +101,13 @@ pub struct StoredEntries {
     position: u64,
     pending: Vec<u8>,
     failed: Option<KernelError>,
+    /// Whether what was fed holds more than came out.
+    pub has_more: bool,
 }
 
 impl StoredEntries {
     fn new(start: u64, end: Option<u64>, layout: Layout, run: Run) -> Self {
-        Self { start, end, layout, run, position: start, pending: Vec::new(), failed: None }
+        Self { start, end, layout, run, position: start, pending: Vec::new(), failed: None, has_more: false }
     }
 
     /// The first wanted entry that did not come out yet.
@@ -110,8 +120,9 @@ impl StoredEntries {
         self.run.is_done()
     }
 
-    /// Take the bytes that follow, and give the entries that became complete. What is before an error comes out
-    /// first; the error comes at the next call.
+    /// Take the bytes that follow, and give the entries that became complete, about 16 MiB at a time: while
+    /// `has_more` is set, the next call has nothing to bring. What is before an error comes out first; the error
+    /// comes at the next call.
     pub fn feed(&mut self, data: &[u8]) -> Result<EntryBatch> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -123,6 +134,7 @@ impl StoredEntries {
                 return Err(error);
             }
         }
+        self.has_more = self.failed.is_none() && self.run.is_full() && !self.run.is_done();
         Ok(std::mem::take(&mut self.run.batch))
     }
 

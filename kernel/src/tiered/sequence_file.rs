@@ -105,6 +105,8 @@ pub(super) trait Sink {
     fn wants(&self, last: i64) -> bool;
     /// Whether the rest of the file is of no use.
     fn is_done(&self) -> bool;
+    /// Whether what was taken has to go out before more is.
+    fn is_full(&self) -> bool;
     /// Take a record; `value` is as its class writes it.
     fn record(&mut self, key: i64, value: &[u8]) -> Result<()>;
     /// Leave records out whose values are not wanted.
@@ -118,6 +120,10 @@ impl Sink for Run {
 
     fn is_done(&self) -> bool {
         Run::is_done(self)
+    }
+
+    fn is_full(&self) -> bool {
+        Run::is_full(self)
     }
 
     fn record(&mut self, key: i64, value: &[u8]) -> Result<()> {
@@ -180,6 +186,9 @@ impl Records {
                 return Ok(());
             }
             *used = cursor.at;
+            if sink.is_full() {
+                return Ok(());
+            }
         }
         *used = data.len();
         Ok(())
