@@ -149,8 +149,8 @@ class StoredEntries:
 
     def feed(self, data: bytes) -> EntryBatch:
         """Take the bytes that follow, in any pieces, and give the wanted entries that became complete, about
-        16 MiB at a time: contiguous ids, verified checksums. Raises KernelError "corrupt" for damage and for an entry that is missing or
-        damaged (naming it), after the entries before it came out, and "unsupported"."""
+        16 MiB at a time: contiguous ids, verified checksums. Raises KernelError "corrupt" for damage and for an
+        entry that is missing or damaged (naming it), after the entries before it came out, and "unsupported"."""
 
     def finish(self) -> None:
         """Say that there are no more bytes. Raises KernelError "corrupt" unless `done`."""

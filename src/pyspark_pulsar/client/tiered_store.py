@@ -70,11 +70,12 @@ def tiered_store(options: ReadOptions, admin: Admin | None, topic: TopicName) ->
     None where neither says it, or the role may not see the policy. Raises `OptionError`, `ConnectionFailed`.
     """
     url, found = options.tiered_storage_url, dict[str, str]()
-    if url is None and admin is not None:
+    if url is not None:
+        _check(url)
+    elif admin is not None:
         url, found = _place(_policy(admin, topic), topic)
     if url is None:
         return None
-    _check(url, named_by_user=options.tiered_storage_url is not None)
     return TieredStore(
         url.rstrip("/"),
         tuple({**found, **dict(options.tiered_storage_options)}.items()),
@@ -83,16 +84,20 @@ def tiered_store(options: ReadOptions, admin: Admin | None, topic: TopicName) ->
     )
 
 
-def _check(url: str, *, named_by_user: bool) -> None:
+def _check(url: str) -> None:
     place = urlsplit(url)
-    known = place.scheme in OBJECT_STORES + FOLDERS and (place.netloc or place.path.strip("/"))
-    if known and not place.query and not place.fragment and "@" not in place.netloc:
-        return
-    given = f"option 'tieredStorageUrl': got {place.scheme or url!r}" if named_by_user else "the offload policy"
-    raise OptionError(
-        f"{given}; expected s3://bucket, gs://bucket, az://container, file:///folder or hdfs://host:port/folder, "
-        f"without user, query and fragment; credentials belong into tieredStorageOptions or the environment"
-    )
+    plain = not place.query and not place.fragment and "@" not in place.netloc
+    if (
+        not plain
+        or place.scheme not in OBJECT_STORES + FOLDERS
+        or not (place.netloc or place.path.strip("/"))
+    ):
+        # What is given is not repeated: it may hold a password.
+        raise OptionError(
+            "option 'tieredStorageUrl': expected s3://bucket, gs://bucket, az://container, file:///folder or "
+            "hdfs://host:port/folder without user, query and fragment; credentials belong into "
+            "tieredStorageOptions or the environment"
+        )
 
 
 def _policy(admin: Admin, topic: TopicName) -> Mapping[str, Any]:
@@ -117,14 +122,7 @@ def _place(policy: Mapping[str, Any], topic: TopicName) -> tuple[str | None, dic
     """Bucket and settings; nothing else of the policy is looked at."""
     driver = str(policy.get("managedLedgerOffloadDriver") or "")
     if driver.lower() == _FILE_SYSTEM:
-        folder = str(policy.get("fileSystemURI") or "")
-        if not folder:
-            _LOG.warning(
-                "%s: its ledgers are offloaded to a file system that only the brokers' own files name; give "
-                "tieredStorageUrl to read them there",
-                topic,
-            )
-        return folder or None, {}
+        return _folder(str(policy.get("fileSystemURI") or ""), topic), {}
     scheme = _SCHEMES.get(driver.lower())
     if scheme is None:
         if driver:
@@ -141,4 +139,18 @@ def _place(policy: Mapping[str, Any], topic: TopicName) -> tuple[str | None, dic
 
     bucket = said("Bucket")
     settings = {"region": said("Region"), "endpoint": said("ServiceEndpoint")} if scheme == "s3" else {}
-    return f"{scheme}://{bucket}" if bucket else None, {key: value for key, value in settings.items() if value}
+    return f"{scheme}://{bucket}" if bucket else None, {
+        key: value for key, value in settings.items() if value
+    }
+
+
+def _folder(uri: str, topic: TopicName) -> str | None:
+    folder = f"file://{uri}" if uri.startswith("/") else uri
+    if urlsplit(folder).scheme in FOLDERS:
+        return folder
+    _LOG.warning(
+        "%s: its ledgers are offloaded to a file system that is named in files of the brokers only; give "
+        "tieredStorageUrl to read them there",
+        topic,
+    )
+    return None
