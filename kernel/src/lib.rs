@@ -27,6 +27,7 @@ pub mod protobuf;
 #[cfg(feature = "python")]
 mod python;
 pub mod select;
+pub mod tiered;
 pub mod wire;
 
 pub use error::{ErrorKind, KernelError};

@@ -174,6 +174,76 @@ class FrameDecoder:
     def drop_consumer(self, consumer_id: int) -> None:
         """Forget what is queued for the consumer, and drop what still arrives for it."""
 
+class StoredEntries:
+    """The wanted entries of a ledger, out of the bytes of its copy in tiered storage."""
+
+    @property
+    def start(self) -> int:
+        """Where in the object or file the bytes begin that have to be fed."""
+
+    @property
+    def end(self) -> int | None:
+        """Behind the last byte that has to be fed; None: as far as the file goes."""
+
+    @property
+    def next_entry(self) -> int:
+        """The first wanted entry that did not come out yet."""
+
+    @property
+    def done(self) -> bool:
+        """All wanted entries came out; what follows need not be fed."""
+
+    @property
+    def has_more(self) -> bool:
+        """What was fed holds more than came out: call `feed(b"")` next."""
+
+    def feed(self, data: bytes) -> EntryBatch:
+        """Take the bytes that follow, in any pieces, and give the wanted entries that became complete, about
+        16 MiB at a time: contiguous ids, verified checksums. Raises KernelError "corrupt" for damage and for an
+        entry that is missing or damaged (naming it), after the entries before it came out, and "unsupported"."""
+
+    def finish(self) -> None:
+        """Say that there are no more bytes. Raises KernelError "corrupt" unless `done`."""
+
+class ObjectIndex:
+    """The index object of a ledger in an object store, format version 1 of Pulsar's jcloud offloader."""
+
+    def __init__(self, ledger: int, data: bytes) -> None:
+        """`data`: the whole object. Raises KernelError "corrupt", "unsupported"."""
+
+    @property
+    def data_length(self) -> int:
+        """Bytes of the data object."""
+
+    @property
+    def last_entry(self) -> int:
+        """The ledger's last entry, by the ledger's metadata."""
+
+    @property
+    def first_missing(self) -> int | None:
+        """The first entry that the offloader left out; None as far as the index tells."""
+
+    @property
+    def blocks(self) -> list[tuple[int, int]]:
+        """First entry and offset of each block, in order."""
+
+    def entries(self, first: int, last: int) -> StoredEntries:
+        """The entries `first` to `last`, both inclusive. Raises KernelError "corrupt" for other than those
+        of the ledger."""
+
+class MapFile:
+    """A ledger as Pulsar's file system offloader writes it: the Hadoop SequenceFiles `data` and `index`."""
+
+    def __init__(self, ledger: int, data: bytes, index: bytes) -> None:
+        """`data`: its first 64 KiB; `index`: all of it. Raises KernelError "corrupt", "unsupported"."""
+
+    @property
+    def blocks(self) -> list[tuple[int, int]]:
+        """Key and position of the record or block that it lies in, in order, of some keys; the first is -1."""
+
+    def entries(self, first: int, last: int) -> StoredEntries:
+        """The entries `first` to `last`, both inclusive."""
+
 class Decoder:
     """Entries of one topic partition to Arrow record batches of one fixed schema."""
 

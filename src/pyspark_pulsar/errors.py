@@ -50,6 +50,10 @@ class LedgerUnavailable(PulsarError):
     """A ledger cannot be read where the query wants it from: it is gone, lacks entries, or no replica answers."""
 
 
+class TieredStorageUnavailable(LedgerUnavailable):
+    """Tiered storage cannot be reached, or refuses the credentials."""
+
+
 class ConnectionFailed(PulsarError):
     """A broker, bookie or REST endpoint cannot be reached, or went away, and retries are used up."""
 

@@ -7,6 +7,7 @@ mod bookie;
 mod capsule;
 mod classes;
 mod codecs;
+mod tiered;
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -50,5 +51,8 @@ fn _kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<codecs::Encoder>()?;
     module.add_class::<codecs::SendFrames>()?;
     module.add_class::<capsule::ArrowBatch>()?;
+    module.add_class::<tiered::ObjectIndex>()?;
+    module.add_class::<tiered::MapFile>()?;
+    module.add_class::<tiered::StoredEntries>()?;
     Ok(())
 }

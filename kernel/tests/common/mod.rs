@@ -2,6 +2,7 @@
 #![allow(dead_code, unused_imports, reason = "each test takes a part of it")]
 
 mod handmade;
+pub mod tiered;
 
 use _kernel::decode::{Decoder, DecoderOptions};
 use _kernel::encode::{Encoder, EncoderOptions, Producer, SendFrames};

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.client.tiered_store import TieredStore
 from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.topic import TopicPartition
 
@@ -32,6 +33,7 @@ class FromTieredStorage:
     """The offloaded copy of the closed ledger (`ledger.offload_id` is set)."""
 
     ledger: Ledger
+    store: TieredStore
     name = "tiered"
 
 

@@ -20,7 +20,8 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.locations.bookie import bookie_entries, compacted_entries
 from pyspark_pulsar.read.locations.broker import BrokerEntries
 from pyspark_pulsar.read.locations.contiguous import contiguous
-from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, Piece
+from pyspark_pulsar.read.locations.tiered import tiered_entries
+from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, FromTieredStorage, Piece
 from pyspark_pulsar.topic import TopicPartition
 
 _DIRECT_FAULTS = (LedgerUnavailable, ConnectionFailed, CorruptEntryError, OptionError)
@@ -68,6 +69,9 @@ def _direct(
     match location:
         case FromBookies():
             source = bookie_entries(options, partition, piece, location)
+            return contiguous(source, partition, piece, location.ledger)
+        case FromTieredStorage():
+            source = tiered_entries(partition, piece, location)
             return contiguous(source, partition, piece, location.ledger)
         case FromCompactedLedger():
             return compacted_entries(options, partition, location)

@@ -1,0 +1,117 @@
+//! A ledger in a file system: Hadoop's MapFile, the SequenceFiles `data` and `index`.
+//!
+//! `data` maps entry ids to entries (`LongWritable` to `BytesWritable`), sorted; the key -1 before them holds the
+//! ledger's metadata. `index` maps some of the keys to the position of the record, or of the block that the record
+//! lies in, in `data`.
+
+use super::object::split_i64;
+use super::sequence_file::{Compression, Header, Records, Sink};
+use super::{Layout, Run, StoredEntries};
+use crate::error::{KernelError, MessageRef, Result};
+
+const DATA_VALUES: &str = "org.apache.hadoop.io.BytesWritable";
+const INDEX_VALUES: &str = "org.apache.hadoop.io.LongWritable";
+
+/// Where the entries of a ledger lie in its file `data`.
+#[derive(Debug)]
+pub struct MapFile {
+    ledger: i64,
+    header: Header,
+    /// Key and position in `data`, in the order of both.
+    pub positions: Vec<(i64, u64)>,
+}
+
+impl MapFile {
+    /// From the first bytes of `data`, enough for its header (64 KiB are), and all bytes of `index`.
+    pub fn parse(ledger: i64, data: &[u8], index: &[u8]) -> Result<Self> {
+        let place = MessageRef { ledger, entry: -1, batch_index: -1 };
+        let header = header(data, DATA_VALUES).map_err(|e| e.within("the file data").at(place))?;
+        let positions =
+            positions(index, header.length as u64).map_err(|e| e.within("the file index").at(place))?;
+        Ok(Self { ledger, header, positions })
+    }
+
+    /// How `data` is compressed.
+    pub fn compression(&self) -> Compression {
+        self.header.compression
+    }
+
+    /// A reader of the entries `first` to `last`, both inclusive.
+    pub fn entries(&self, first: i64, last: i64) -> Result<StoredEntries> {
+        if first < 0 || last < first {
+            return Err(KernelError::corrupt(format!(
+                "expected a range of entries of ledger {}, got {first} to {last}",
+                self.ledger
+            )));
+        }
+        let before = self.positions.partition_point(|(key, _)| *key <= first).checked_sub(1);
+        let start = before.and_then(|at| self.positions.get(at)).map(|(_, position)| *position);
+        // The block at the first position behind may hold earlier keys as well; that at the second cannot.
+        let behind = self.positions.partition_point(|(key, _)| *key <= last);
+        let end = self.positions.get(behind.saturating_add(1)).map(|(_, position)| *position);
+        let run = Run::new(self.ledger, first, last, None);
+        let start = start.unwrap_or(self.header.length as u64);
+        Ok(StoredEntries::new(start, end, Layout::Records(Records::new(self.header.clone())), run))
+    }
+}
+
+fn header(data: &[u8], values: &str) -> Result<Header> {
+    let header = Header::parse(data)?;
+    if header.value_class != values {
+        return Err(KernelError::corrupt(format!(
+            "expected values of {values}, got {:?}",
+            header.value_class
+        )));
+    }
+    Ok(header)
+}
+
+fn positions(index: &[u8], least: u64) -> Result<Vec<(i64, u64)>> {
+    let header = header(index, INDEX_VALUES)?;
+    let records = index.get(header.length..).unwrap_or_default();
+    let mut found = Positions { least, rows: Vec::new() };
+    let mut used = 0;
+    Records::new(header).split(records, &mut found, &mut used)?;
+    if used < records.len() {
+        return Err(KernelError::corrupt(format!("it ends inside a record, at byte {}", index.len())));
+    }
+    Ok(found.rows)
+}
+
+struct Positions {
+    least: u64,
+    rows: Vec<(i64, u64)>,
+}
+
+impl Sink for Positions {
+    fn wants(&self, _: i64) -> bool {
+        true
+    }
+
+    fn is_done(&self) -> bool {
+        false
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    fn record(&mut self, key: i64, value: &[u8]) -> Result<()> {
+        let position = split_i64(value).filter(|(_, rest)| rest.is_empty()).map(|(position, _)| position);
+        let position = position.and_then(|position| u64::try_from(position).ok());
+        let least = self.rows.last().map_or((i64::MIN, self.least.saturating_sub(1)), |row| *row);
+        match position {
+            Some(position) if key > least.0 && position > least.1 => self.rows.push((key, position)),
+            _ => {
+                return Err(KernelError::corrupt(format!(
+                    "expected keys and positions in order behind {least:?}, got key {key} at {position:?}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn skipped(&mut self, _: &mut dyn Iterator<Item = i64>) -> Result<()> {
+        Ok(())
+    }
+}

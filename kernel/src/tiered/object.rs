@@ -1,0 +1,184 @@
+//! The index object of a ledger in an object store, format version 1.
+//!
+//! `u32 0xde47de47 | i32 length | i64 length of the data object | i64 length of a block's header | i32 n |
+//! i32 m | LedgerMetadataFormat of m bytes | n times {i64 first entry | i32 part | i64 offset}`, big endian, after
+//! Pulsar's `OffloadIndexBlockImpl`.
+
+use super::blocks::{Block, Blocks, HEADER_LENGTH};
+use super::{Layout, Run, StoredEntries};
+use crate::error::{ErrorKind, KernelError, MessageRef, Result};
+use crate::wire::{Fields, split_u32};
+
+const MAGIC: u32 = 0xde47_de47;
+/// Of the index of a streaming offload, which holds several ledgers; brokers do not write it.
+const STREAMING_MAGIC: u32 = 0x3d1f_b0bc;
+const FIXED: usize = 32;
+const BLOCK_ENTRY: usize = 20;
+const LAST_ENTRY_FIELD: u32 = 4;
+
+/// Where the blocks of a ledger lie in its data object.
+#[derive(Debug)]
+pub struct ObjectIndex {
+    ledger: i64,
+    /// Bytes of the data object.
+    pub data_length: u64,
+    /// The ledger's last entry, as its metadata say.
+    pub last_entry: i64,
+    /// In order; those that have bytes.
+    pub blocks: Vec<Block>,
+    /// Where the offloader stopped before the last entry: it writes a block of nothing but padding for an entry
+    /// that is longer than a block, and says that all went well.
+    pub first_missing: Option<i64>,
+}
+
+impl ObjectIndex {
+    /// From the bytes of the index object. An error names nothing but the ledger.
+    pub fn parse(ledger: i64, data: &[u8]) -> Result<Self> {
+        parse(ledger, data).map_err(|error| {
+            error.within("the index object").at(MessageRef { ledger, entry: -1, batch_index: -1 })
+        })
+    }
+
+    /// A reader of the entries `first` to `last`, both inclusive.
+    pub fn entries(&self, first: i64, last: i64) -> Result<StoredEntries> {
+        if first < 0 || last < first || last > self.last_entry {
+            return Err(KernelError::corrupt(format!(
+                "expected entries {first} to {last} of ledger {}, which is stored up to entry {}",
+                self.ledger, self.last_entry
+            )));
+        }
+        let begin = self.blocks.partition_point(|block| block.first_entry <= first).saturating_sub(1);
+        let end = self.blocks.partition_point(|block| block.first_entry <= last);
+        let blocks = self.blocks.get(begin..end).unwrap_or_default().to_vec();
+        let start = blocks.first().map_or(0, |block| block.offset);
+        let end = blocks.last().map_or(0, Block::end);
+        let run = Run::new(self.ledger, first, last, blocks.first().map(|block| block.first_entry));
+        Ok(StoredEntries::new(start, Some(end), Layout::Blocks(Blocks::new(blocks)), run))
+    }
+}
+
+fn parse(ledger: i64, data: &[u8]) -> Result<ObjectIndex> {
+    let head = Head::parse(data)?;
+    let rest = data.get(FIXED..).unwrap_or_default();
+    let Some((metadata, table)) = rest.split_at_checked(head.metadata_length) else {
+        return Err(KernelError::corrupt(format!(
+            "expected ledger metadata of {} bytes, got {}",
+            head.metadata_length,
+            rest.len()
+        )));
+    };
+    let wanted = head.block_count.saturating_mul(BLOCK_ENTRY);
+    if table.len() < wanted {
+        return Err(KernelError::corrupt(format!(
+            "expected {} blocks in {wanted} bytes, got {} bytes",
+            head.block_count,
+            table.len()
+        )));
+    }
+    let last_entry = last_entry(metadata)?;
+    let starts = starts(table.get(..wanted).unwrap_or_default(), last_entry)?;
+    let (stored, void): (Vec<_>, Vec<_>) = starts.into_iter().partition(|(_, at)| *at < head.data_length);
+    Ok(ObjectIndex {
+        ledger,
+        data_length: head.data_length,
+        last_entry,
+        blocks: blocks(&stored, head.data_length)?,
+        first_missing: void.first().map(|(first, _)| *first),
+    })
+}
+
+struct Head {
+    data_length: u64,
+    block_count: usize,
+    metadata_length: usize,
+}
+
+impl Head {
+    fn parse(data: &[u8]) -> Result<Self> {
+        let (magic, rest) = split_u32(data).ok_or_else(|| too_short(data))?;
+        if magic == STREAMING_MAGIC {
+            let text = "a streaming offload of several ledgers; only one ledger in one object can be read";
+            return Err(KernelError::new(ErrorKind::Unsupported, text));
+        }
+        if magic != MAGIC {
+            return Err(KernelError::corrupt(format!(
+                "expected it to begin with {MAGIC:#x}, got {magic:#x}"
+            )));
+        }
+        let (_, rest) = split_u32(rest).ok_or_else(|| too_short(data))?;
+        let (data_length, rest) = split_i64(rest).ok_or_else(|| too_short(data))?;
+        let (header_length, rest) = split_i64(rest).ok_or_else(|| too_short(data))?;
+        let (block_count, rest) = split_u32(rest).ok_or_else(|| too_short(data))?;
+        let (metadata_length, _) = split_u32(rest).ok_or_else(|| too_short(data))?;
+        if header_length != HEADER_LENGTH as i64 {
+            return Err(KernelError::new(
+                ErrorKind::Unsupported,
+                format!("expected block headers of {HEADER_LENGTH} bytes, got {header_length}"),
+            ));
+        }
+        let data_length = u64::try_from(data_length)
+            .map_err(|_| KernelError::corrupt(format!("a data object of {data_length} bytes")))?;
+        Ok(Self { data_length, block_count: block_count as usize, metadata_length: metadata_length as usize })
+    }
+}
+
+fn too_short(data: &[u8]) -> KernelError {
+    KernelError::corrupt(format!("expected at least {FIXED} bytes, got {}", data.len()))
+}
+
+/// First entry and offset of each block.
+fn starts(table: &[u8], last_entry: i64) -> Result<Vec<(i64, u64)>> {
+    let mut out: Vec<(i64, u64)> = Vec::with_capacity(table.len() / BLOCK_ENTRY);
+    for row in table.chunks_exact(BLOCK_ENTRY) {
+        let parsed = split_i64(row)
+            .and_then(|(first, rest)| rest.get(4..).and_then(split_i64).map(|(offset, _)| (first, offset)));
+        let Some((first, offset)) = parsed else { continue };
+        let offset = u64::try_from(offset)
+            .map_err(|_| KernelError::corrupt(format!("a block at the offset {offset}")))?;
+        let in_order = match out.last() {
+            None => (first, offset) == (0, 0),
+            Some((before, at)) => first > *before && first <= last_entry && offset > *at,
+        };
+        if !in_order {
+            return Err(KernelError::corrupt(format!(
+                "expected blocks in order from entry 0 at byte 0 to entry {last_entry}, got block {} with entry \
+                 {first} at byte {offset}",
+                out.len()
+            )));
+        }
+        out.push((first, offset));
+    }
+    if out.is_empty() {
+        return Err(KernelError::corrupt("expected at least one block, got none"));
+    }
+    Ok(out)
+}
+
+fn blocks(starts: &[(i64, u64)], data_length: u64) -> Result<Vec<Block>> {
+    let ends = starts.iter().skip(1).map(|(_, offset)| *offset).chain([data_length]);
+    starts
+        .iter()
+        .zip(ends)
+        .map(|((first_entry, offset), end)| Block::new(*first_entry, *offset, end.saturating_sub(*offset)))
+        .collect()
+}
+
+/// From `LedgerMetadataFormat` of BookKeeper's DataFormats.proto; only closed ledgers are offloaded.
+fn last_entry(metadata: &[u8]) -> Result<i64> {
+    let mut fields = Fields::new(metadata);
+    while let Some((number, value)) = fields.next_field()? {
+        if number == LAST_ENTRY_FIELD {
+            let last = value.number("lastEntryId")? as i64;
+            if last >= 0 {
+                return Ok(last);
+            }
+        }
+    }
+    Err(KernelError::corrupt("expected the ledger metadata of a closed ledger, got none with a last entry"))
+}
+
+/// Split a big-endian `i64` off the front.
+pub(super) fn split_i64(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let (head, rest) = bytes.split_first_chunk::<8>()?;
+    Some((i64::from_be_bytes(*head), rest))
+}
