@@ -31,6 +31,7 @@ Refused = Callable[[Callable[[], Any], str], str]
 _JAVA_SOURCE = Path(__file__).parent / "java" / "OfficialClient.java"
 SPECIAL_MESSAGES = Path(__file__).parent / "java" / "SpecialMessages.java"
 _WAIT_SECONDS = 60.0
+_NOT_FOUND = 404
 
 
 class Admin:
@@ -67,6 +68,19 @@ class Admin:
     def truncate(self, topic: str) -> None:
         """Remove all ledgers but the one that is written to."""
         self._must("DELETE", _path("persistent", topic) + "/truncate")
+
+    def let_retention_keep_nothing(self, namespace: str) -> None:
+        """Make the namespace if there is none, so that its topics lose what `trim` finds."""
+        policies = {"retention_policies": {"retentionTimeInMinutes": 0, "retentionSizeInMB": 0}}
+        if self.request("GET", f"namespaces/{namespace}").status == _NOT_FOUND:
+            self._must("PUT", f"namespaces/{namespace}", policies)
+
+    def trim(self, topic: str, *, to_ledgers: int) -> None:
+        """Apply retention now, and wait until so many ledgers are left."""
+        path = _path("persistent", topic)
+        self._must("POST", path + "/trim")
+        stats = path + "/internalStats"
+        await_true("trimming", lambda: len(self._must("GET", stats)["ledgers"]) == to_ledgers)
 
     def compact(self, topic: str) -> None:
         """Compact the topic up to its present end, and wait until that is done."""
