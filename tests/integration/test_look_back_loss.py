@@ -22,9 +22,7 @@ SOON_SECONDS = 30.0
 MOMENTS = [(SUBSCRIBE, 0), (MESSAGE, 5), (SUBSCRIBE, 1), (SUBSCRIBE, 2), (MESSAGE, 45)]
 
 
-def failure(
-    kind: type[PulsarError], server: LocalPulsar, topic: str, where: Spread, interrupt: Once
-) -> str:
+def failure(kind: type[PulsarError], server: LocalPulsar, topic: str, where: Spread, interrupt: Once) -> str:
     """The text of the error that ends, soon, a read from the last chunk on."""
     begun = time.monotonic()
     with pytest.raises(kind) as caught:
@@ -59,9 +57,7 @@ def test_retention_removes_the_earlier_ledgers(
 
 
 @pytest.mark.parametrize(("command", "nth"), MOMENTS)
-def test_everything_is_removed(
-    pulsar: LocalPulsar, topic: str, admin: Admin, command: int, nth: int
-) -> None:
+def test_everything_is_removed(pulsar: LocalPulsar, topic: str, admin: Admin, command: int, nth: int) -> None:
     """Nothing will come any more, so nobody waits for it until pollTimeoutMs is over."""
     where = spread(pulsar, topic, admin)
 

@@ -57,14 +57,19 @@ def starts_before(
     if entry > 0:
         reached = Position(ledger, 0)
         yield reached
+    beginning = None
     step = 1
     while step < ledger:
         found = first_at(Position(ledger - step, 0))
         if found < reached:
             reached = found
             yield reached
+        # Not asked sooner: the first ledger may be kept where reading is slow.
+        beginning = beginning or first_at(EARLIEST)
+        if reached <= beginning:
+            return
         step *= 2
-    if first_at(EARLIEST) < reached:
+    if (beginning or first_at(EARLIEST)) < reached:
         yield EARLIEST
 
 
