@@ -31,7 +31,6 @@ Refused = Callable[[Callable[[], Any], str], str]
 _JAVA_SOURCE = Path(__file__).parent / "java" / "OfficialClient.java"
 SPECIAL_MESSAGES = Path(__file__).parent / "java" / "SpecialMessages.java"
 _WAIT_SECONDS = 60.0
-_NOT_FOUND = 404
 
 
 class Admin:
@@ -69,18 +68,22 @@ class Admin:
         """Remove all ledgers but the one that is written to."""
         self._must("DELETE", _path("persistent", topic) + "/truncate")
 
-    def let_retention_keep_nothing(self, namespace: str) -> None:
-        """Make the namespace if there is none, so that its topics lose what `trim` finds."""
-        policies = {"retention_policies": {"retentionTimeInMinutes": 0, "retentionSizeInMB": 0}}
-        if self.request("GET", f"namespaces/{namespace}").status == _NOT_FOUND:
-            self._must("PUT", f"namespaces/{namespace}", policies)
+    def make_namespace(self, namespace: str) -> None:
+        """With the server's default policies."""
+        self._must("PUT", f"namespaces/{namespace}")
 
     def trim(self, topic: str, *, to_ledgers: int) -> None:
-        """Apply retention now, and wait until so many ledgers are left."""
+        """Let the retention of the topic's namespace keep nothing; wait until only so many ledgers are left."""
         path = _path("persistent", topic)
-        self._must("POST", path + "/trim")
-        stats = path + "/internalStats"
-        await_true("trimming", lambda: len(self._must("GET", stats)["ledgers"]) == to_ledgers)
+        namespace = "/".join(path.split("/")[1:3])
+        nothing = {"retentionTimeInMinutes": 0, "retentionSizeInMB": 0}
+        self._must("POST", f"namespaces/{namespace}/retention", nothing)
+
+        def trimmed() -> bool:
+            self._must("POST", path + "/trim")
+            return len(self._must("GET", path + "/internalStats")["ledgers"]) == to_ledgers
+
+        await_true("trimming", trimmed)
 
     def compact(self, topic: str) -> None:
         """Compact the topic up to its present end, and wait until that is done."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import time
+import uuid
 from collections.abc import Callable
 
 import pytest
 from fixtures.forwarder import MESSAGE
 from integration.official import Admin
 from integration.raw_producer import RawProducer
-from integration.test_look_back import WHOLE, Once, Spread, kinds_of_look_back, read, spread
+from integration.test_look_back import PIECES, WHOLE, Once, Spread, cut, kinds_of_look_back, read, spread
 
 from pyspark_pulsar.client.commands import SUBSCRIBE
 from pyspark_pulsar.errors import DataLossError, PulsarError, TopicNotFoundError
@@ -39,20 +41,21 @@ def gone(topic: str, where: Spread) -> str:
 
 
 @pytest.fixture
-def kept_by_nothing(topic: str, admin: Admin) -> str:
-    """A topic in a namespace whose retention keeps nothing, once it is asked to trim."""
-    admin.let_retention_keep_nothing("public/trimmed")
-    return topic.replace("/default/", "/trimmed/")
+def alone(topic: str, admin: Admin) -> str:
+    """A topic in a namespace of its own, whose retention a test may change."""
+    namespace = f"public/{uuid.uuid4().hex}"
+    admin.make_namespace(namespace)
+    return topic.replace("public/default", namespace)
 
 
 @pytest.mark.parametrize(("command", "nth"), MOMENTS)
 def test_retention_removes_the_earlier_ledgers(
-    pulsar: LocalPulsar, kept_by_nothing: str, admin: Admin, command: int, nth: int
+    pulsar: LocalPulsar, alone: str, admin: Admin, command: int, nth: int
 ) -> None:
-    where = spread(pulsar, kept_by_nothing, admin)
-    interrupt = Once(command, nth, lambda: admin.trim(kept_by_nothing, to_ledgers=1))
-    text = failure(DataLossError, pulsar, kept_by_nothing, where, interrupt)
-    assert text.startswith(gone(kept_by_nothing, where))
+    where = spread(pulsar, alone, admin)
+    interrupt = Once(command, nth, lambda: admin.trim(alone, to_ledgers=1))
+    text = failure(DataLossError, pulsar, alone, where, interrupt)
+    assert text.startswith(gone(alone, where))
     assert f"begin the read behind this entry, at {where.last.ledger}:{where.last.entry + 1}" in text
 
 
@@ -130,3 +133,30 @@ def test_truncation_once_the_chunks_are_found(pulsar: LocalPulsar, topic: str, a
     assert read_watched(once) == [WHOLE, b"plain", *numbers]
     assert once.done
     assert time.monotonic() - begun < SOON_SECONDS
+
+
+def test_chunks_within_the_range_that_gave_way_to_others(
+    pulsar: LocalPulsar, alone: str, admin: Admin, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The one that gave way is looked back for; as the read begins with what the topic has, losing it is a warning."""
+    admin.create(alone)
+    with RawProducer(pulsar.service_url, alone) as raw:
+        for name in "ab":
+            raw.chunk(name, 0, PIECES)
+        admin.unload(alone)
+        for number in (1, 2):
+            last, _ = [raw.chunk(name, number, PIECES) for name in "ab"]
+        plain = raw.send(b"plain")
+
+    def read_watched(watch: Callable[..., None]) -> list[bytes]:
+        end = after_entry(plain.ledger, plain.entry)
+        return read(pulsar, alone, EARLIEST, end, watch, max_pending_chunked_message=1)
+
+    interrupt = Once(MESSAGE, 1, cut)
+    assert read_watched(interrupt) == [WHOLE, WHOLE, b"plain"]
+    assert interrupt.done
+    trim = Once(SUBSCRIBE, 0, lambda: admin.trim(alone, to_ledgers=1))
+    with caplog.at_level(logging.WARNING, logger="pyspark_pulsar"):
+        assert read_watched(trim) == [WHOLE, b"plain"]
+    assert f"ledger {last.ledger}, entry {last.entry}: the last of 3 chunks" in caplog.text
+    assert caplog.text.count("retention has removed its first chunks") == 1
