@@ -68,6 +68,23 @@ class Admin:
         """Remove all ledgers but the one that is written to."""
         self._must("DELETE", _path("persistent", topic) + "/truncate")
 
+    def make_namespace(self, namespace: str) -> None:
+        """With the server's default policies."""
+        self._must("PUT", f"namespaces/{namespace}")
+
+    def trim(self, topic: str, *, to_ledgers: int) -> None:
+        """Let the retention of the topic's namespace keep nothing; wait until only so many ledgers are left."""
+        path = _path("persistent", topic)
+        namespace = "/".join(path.split("/")[1:3])
+        nothing = {"retentionTimeInMinutes": 0, "retentionSizeInMB": 0}
+        self._must("POST", f"namespaces/{namespace}/retention", nothing)
+
+        def trimmed() -> bool:
+            self._must("POST", path + "/trim")
+            return len(self._must("GET", path + "/internalStats")["ledgers"]) == to_ledgers
+
+        await_true("trimming", trimmed)
+
     def compact(self, topic: str) -> None:
         """Compact the topic up to its present end, and wait until that is done."""
         path = _path("persistent", topic) + "/compaction"

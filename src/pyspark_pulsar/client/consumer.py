@@ -82,21 +82,23 @@ class EntryConsumer:
                 if self._arrivals == seen and self._failure is None:
                     self._changed.wait(left)
 
-    def end(self) -> Position:
+    def end(self, wait_seconds: float | None = None) -> Position:
         """Behind the last message that consumers can see now; `EARLIEST` when there is none.
 
+        `wait_seconds`: for the answer, if that is less than a request may take.
         Transactions: nothing behind the first open transaction counts (the broker's own rule).
         """
         request = wire.CommandGetLastMessageId(consumer_id=self.consumer_id, request_id=0)
         command = wire.BaseCommand(type=GET_LAST_MESSAGE_ID, getLastMessageId=request)
         where = f"reading the last message id of {self._topic}"
-        last = self._ask(command, where).last_message_id
+        seconds = self._request_seconds if wait_seconds is None else min(wait_seconds, self._request_seconds)
+        last = self._ask(command, where, max(_LOOK_SECONDS, seconds)).last_message_id
         return after_entry(_signed(last.ledgerId), _signed(last.entryId))
 
-    def _ask(self, command: wire.BaseCommand, where: str) -> Any:
+    def _ask(self, command: wire.BaseCommand, where: str, seconds: float) -> Any:
         """`Connection.request`, given up as soon as the broker closes the consumer."""
         answer = self._connection.submit(command, where)
-        deadline = time.monotonic() + self._request_seconds
+        deadline = time.monotonic() + seconds
         while True:
             left = deadline - time.monotonic()
             try:

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark_pulsar.errors import DataLossError
+from pyspark_pulsar.errors import DataLossError, PulsarError
 
 if TYPE_CHECKING:
     from pyspark_pulsar._kernel import Decoder, EntryBatch
@@ -52,7 +52,8 @@ class Intake:
 
 
 def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
-    """Give the decoder what its entry waits for; False when none waits. Raises the errors of `intake`."""
+    """Give the decoder what its entry waits for; False when none waits. Raises the errors of `intake`, those
+    of `earlier` with the message that waits."""
     wanted = decoder.wanted_data_keys()
     for name, wrapped in wanted:
         found = intake.unwrap(name, wrapped)
@@ -62,8 +63,15 @@ def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
         decoder.refuse_data_key(wrapped, found)
     missing = decoder.missing_chunks()
     if missing is not None:
-        log.info("topic %s: looking back for the chunks of the message at %d:%d", topic, *missing[:2])
-        _look_back(decoder, intake.earlier(*missing))
+        ledger, entry, chunks = missing
+        log.info("topic %s: looking back for the chunks of the message at %d:%d", topic, ledger, entry)
+        try:
+            _look_back(decoder, intake.earlier(ledger, entry, chunks))
+        except PulsarError as fault:
+            raise type(fault)(
+                f"topic {topic}, ledger {ledger}, entry {entry}: looking back for the first of the {chunks} chunks of "
+                f"the message that ends there: {fault}"
+            ) from fault
     return bool(wanted) or missing is not None
 
 

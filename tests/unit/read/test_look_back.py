@@ -42,3 +42,15 @@ def test_the_reach_grows_in_the_ledger_before_it_leaves_it() -> None:
 
     starts = [str(start) for start in starts_before(900, 2000, 16, first_at)]
     assert starts == ["900:1984:0", "900:1872:0", "900:976:0", "900:0:0", "400:0:0", "earliest"]
+
+
+def test_a_topic_that_begins_with_the_message_is_not_searched_for_earlier_ledgers() -> None:
+    asked: list[Position] = []
+
+    def first_at(position: Position) -> Position:
+        asked.append(position)
+        return Position(10**6, 0)
+
+    starts = [str(start) for start in starts_before(10**6, 20, 16, first_at)]
+    assert starts == ["1000000:4:0", "1000000:0:0"]
+    assert asked == [Position(10**6 - 1, 0), EARLIEST]

@@ -9,13 +9,13 @@ from collections.abc import Generator
 
 from pyspark_pulsar.client.bookie_address import bookie_address
 from pyspark_pulsar.client.bookie_links import BookieLinks
-from pyspark_pulsar.client.connection import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.ledger_compacted import unwrapped
 from pyspark_pulsar.client.ledger_entries import LedgerEntries
 from pyspark_pulsar.client.ledger_layout import KnownLayouts
 from pyspark_pulsar.client.ledger_run import LedgerRun
 from pyspark_pulsar.client.ledger_search import GuessedLayouts
+from pyspark_pulsar.client.transport import EntryBatch
 from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.locations.contiguous import entry_range

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.connection import EntryBatch
 from pyspark_pulsar.client.consumer import EntryConsumer, subscribe
+from pyspark_pulsar.client.transport import EntryBatch
 from pyspark_pulsar.errors import ConnectionFailed, DataLossError, DeadlineExceeded
 from pyspark_pulsar.message_id import Position, after_entry
 from pyspark_pulsar.topic import TopicPartition
 
 _LOOK_AGAIN_SECONDS = 1.0
+# Brokers move consumers to the topic's end when someone clears backlogs or truncates, and do not tell them. Doubled
+# each time, so that a broker that is slow is not asked to begin anew for ever.
+_STARVED_SECONDS = 4.0
 
 
 class BrokerEntries:
@@ -46,8 +49,11 @@ class BrokerEntries:
         """Messages that the broker may still send; below 0 when an entry had more."""
         self._entries = 0
         self._messages = 0
+        self._idle_since = 0.0
+        self._starved_seconds = _STARVED_SECONDS
+        self._fault: ConnectionFailed | None = None
 
-    def __iter__(self) -> Iterator[EntryBatch]:
+    def __iter__(self) -> Generator[EntryBatch, None, None]:
         """Entries in order; the first may begin before the range and the last end behind it."""
         deadline = time.monotonic() + self._poll_seconds
         try:
@@ -56,28 +62,31 @@ class BrokerEntries:
                 if entries is not None:
                     yield entries
                     deadline = time.monotonic() + self._poll_seconds
-                elif not self._can_come():
+                elif not self._can_come(deadline):
                     return
         finally:
             self._drop_consumer()
 
     def _take(self, deadline: float) -> EntryBatch | None:
         if time.monotonic() > deadline:
+            fault = f" (the last attempt: {self._fault})" if self._fault else ""
             raise DeadlineExceeded(
                 f"{self._partition}: expected messages from {self._next} up to {self._end}, got none "
-                f"within {self._poll_seconds:.0f} s; raise pollTimeoutMs if the broker is slow, and check that "
-                f"retention has not removed the range"
+                f"within {self._poll_seconds:.0f} s{fault}; raise pollTimeoutMs if the broker is slow, and check "
+                f"that retention has not removed the range"
             )
         try:
             consumer = self._subscribed(deadline)
             entries = consumer.take(_LOOK_AGAIN_SECONDS)
-        except ConnectionFailed:
+        except ConnectionFailed as fault:
+            self._fault = fault
             self._drop_consumer()
             self._client.forget_owner(self._partition.name)
             return None
         if entries is None or entries.last is None:
             return None
         self._next = max(self._next, after_entry(*entries.last))
+        self._fault, self._idle_since, self._starved_seconds = None, time.monotonic(), _STARVED_SECONDS
         self._granted -= entries.num_messages
         self._messages += entries.num_messages
         self._entries += len(entries)
@@ -99,6 +108,7 @@ class BrokerEntries:
                 patience,
             )
             self._granted = 0
+            self._idle_since = time.monotonic()
             self._grant(self._consumer)
         return self._consumer
 
@@ -116,7 +126,7 @@ class BrokerEntries:
         entries = self._end.entry - self._next.entry + 1
         return entries if self._entries == 0 else entries * -(-self._messages // self._entries)
 
-    def _can_come(self) -> bool:
+    def _can_come(self, deadline: float) -> bool:
         """The range was planned up to a message that consumers could see; whether the rest can still come.
 
         False when compaction has removed it since. Raises `DataLossError` when it is gone for another reason:
@@ -125,11 +135,13 @@ class BrokerEntries:
         if self._consumer is None:
             return True
         try:
-            end = self._consumer.end()
-        except ConnectionFailed:
+            end = self._consumer.end(deadline - time.monotonic())
+        except ConnectionFailed as fault:
+            self._fault = fault
             self._drop_consumer()
             return True
         if end > self._next:
+            self._begin_anew_if_starved()
             return True
         if self._read_compacted:
             return False
@@ -138,6 +150,11 @@ class BrokerEntries:
             f"now ends at {end}: they were removed (retention, truncation, or the topic was made again) "
             f"after the read was planned"
         )
+
+    def _begin_anew_if_starved(self) -> None:
+        if time.monotonic() - self._idle_since > self._starved_seconds:
+            self._starved_seconds *= 2
+            self._drop_consumer()
 
     def _drop_consumer(self) -> None:
         consumer, self._consumer = self._consumer, None

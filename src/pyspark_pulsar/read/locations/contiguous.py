@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from pyspark_pulsar.client.connection import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.client.transport import EntryBatch
 from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.read.split import Piece
 from pyspark_pulsar.topic import TopicPartition

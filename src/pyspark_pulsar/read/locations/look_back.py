@@ -7,14 +7,12 @@ one that is not, and so ids are halved in until an earlier ledger answers.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from functools import partial
 
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.connection import EntryBatch
-from pyspark_pulsar.client.consumer import subscribe
-from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded
+from pyspark_pulsar.client.transport import EntryBatch
 from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.locations.broker import BrokerEntries
@@ -24,7 +22,6 @@ _FIRST_REACH = 16
 _GROWTH = 8
 # Chunks are as large as messages may be; more than these would only wait in memory.
 _PERMITS = 100
-_TAKE_SECONDS = 1.0
 
 
 def earlier_runs(
@@ -38,10 +35,12 @@ def earlier_runs(
     seconds = options.poll_timeout_ms / 1000
     # Connections of its own: what waits for the split's consumer may fill the buffer of the split's connection.
     with BrokerClient(options) as client:
-        first_at = partial(_first_at, client, partition, seconds)
+        before = Position(ledger, entry)
+        first_at = partial(_first_at, client, partition, before, seconds)
         for start in starts_before(ledger, entry, max(_FIRST_REACH, 2 * chunks), first_at):
-            end = Position(ledger, entry)
-            yield iter(BrokerEntries(client, partition, start, end, permits=_PERMITS, poll_seconds=seconds))
+            yield iter(
+                BrokerEntries(client, partition, start, before, permits=_PERMITS, poll_seconds=seconds)
+            )
 
 
 def starts_before(
@@ -58,40 +57,27 @@ def starts_before(
     if entry > 0:
         reached = Position(ledger, 0)
         yield reached
+    beginning = None
     step = 1
     while step < ledger:
         found = first_at(Position(ledger - step, 0))
         if found < reached:
             reached = found
             yield reached
+        # Not asked sooner: the first ledger may be kept where reading is slow.
+        beginning = beginning or first_at(EARLIEST)
+        if reached <= beginning:
+            return
         step *= 2
-    if first_at(EARLIEST) < reached:
+    if (beginning or first_at(EARLIEST)) < reached:
         yield EARLIEST
 
 
 def _first_at(
-    client: BrokerClient, partition: TopicPartition, poll_seconds: float, start: Position
+    client: BrokerClient, partition: TopicPartition, before: Position, poll_seconds: float, start: Position
 ) -> Position:
-    """There is one: the entry from which we look back."""
-    deadline = time.monotonic() + poll_seconds
-    while time.monotonic() < deadline:
-        found = client.retrying(partial(_one, client, partition, start), poll_seconds)
-        if found is not None:
-            return found
-    raise DeadlineExceeded(
-        f"{partition}: expected a message at {start} or behind it, got none within {poll_seconds:.0f} s; raise "
-        f"pollTimeoutMs if the broker is slow"
-    )
-
-
-def _one(client: BrokerClient, partition: TopicPartition, start: Position) -> Position | None:
-    consumer = subscribe(client, partition.name, start)
-    try:
-        consumer.allow(1)
-        entries = consumer.take(_TAKE_SECONDS)
-    except ConnectionFailed:
-        client.forget_owner(partition.name)
-        raise
-    finally:
-        consumer.close()
-    return None if entries is None or entries.first is None else Position(*entries.first)
+    """Raises the errors of `BrokerEntries`: there is such an entry, the one from which we look back."""
+    location = BrokerEntries(client, partition, start, before, permits=1, poll_seconds=poll_seconds)
+    with closing(iter(location)) as run:
+        entries = next(run, None)
+    return before if entries is None or entries.first is None else Position(*entries.first)

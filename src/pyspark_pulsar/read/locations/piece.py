@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.connection import EntryBatch
+from pyspark_pulsar.client.transport import EntryBatch
 from pyspark_pulsar.errors import ConnectionFailed, CorruptEntryError, LedgerUnavailable, OptionError
 from pyspark_pulsar.message_id import after_entry
 from pyspark_pulsar.options import ReadOptions

@@ -10,10 +10,10 @@ from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass
 
-from pyspark_pulsar.client.connection import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.stored_bytes import StoredBytes, in_steps, stored_bytes
 from pyspark_pulsar.client.tiered_store import TieredStore
+from pyspark_pulsar.client.transport import EntryBatch
 from pyspark_pulsar.codec.stored_ledger import (
     HEAD_BYTES,
     MapFile,

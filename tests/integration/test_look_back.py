@@ -1,0 +1,173 @@
+"""Looking back for earlier chunks while connections break, the topic moves, and its messages go away."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from fixtures.forwarder import MESSAGE, Cut, Forwarder, Seen
+from integration.official import Admin
+from integration.raw_producer import RawProducer
+
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.commands import SUBSCRIBE
+from pyspark_pulsar.errors import DeadlineExceeded
+from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.source_schema import resolve_source_schema
+from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.tails import Tails
+from pyspark_pulsar.read.task import read_split
+from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.topic import TopicPartition
+
+PIECES = [b"first ", b"second ", b"third"]
+WHOLE = b"".join(PIECES)
+
+Watch = Callable[[Seen], None]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A message whose chunks lie in ledgers of their own, among others; a plain one follows it."""
+
+    first: Position
+    last: Position
+    end: Position
+    looking_back: str
+    """How an error begins that ends looking back for it."""
+
+
+def spread(server: LocalPulsar, topic: str, admin: Admin) -> Spread:
+    admin.create(topic)
+    with RawProducer(server.service_url, topic) as raw:
+        raw.send(b"before")
+        first = raw.chunk("a", 0, PIECES)
+        raw.send(b"between")
+        admin.unload(topic)
+        raw.send(b"between")
+        raw.chunk("a", 1, PIECES)
+        raw.send(b"between")
+        admin.unload(topic)
+        for _ in range(20):
+            raw.send(b"between")
+        last = raw.chunk("a", 2, PIECES)
+        raw.send(b"plain")
+    with BrokerClient(ReadOptions(service_url=server.service_url, topic=topic)) as client:
+        partition = TopicPartition.parse(topic)
+        end = Tails(client).ends([partition])[partition]
+    place = f"topic {topic}, ledger {last.ledger}, entry {last.entry}"
+    return Spread(first, last, end, f"{place}: looking back for the first of the 3 chunks")
+
+
+def read(
+    server: LocalPulsar, topic: str, start: Position, end: Position, watch: Watch, **options: Any
+) -> list[bytes]:
+    """Values of a range, read as a task does; `watch` sees what happens on the way to the server."""
+    direct = ReadOptions(service_url=server.service_url, topic=topic)
+    schema = resolve_source_schema(direct)
+    with Forwarder(server.service_url, watch) as forwarder:
+        parsed = ReadOptions(service_url=forwarder.service_url, topic=topic, **options)
+        batches = read_split(parsed, schema, Split(TopicPartition.parse(topic), start, end))
+        return [value for batch in batches for value in batch.column("value").to_pylist()]
+
+
+def looks_back(seen: Seen) -> bool:
+    """The task's own client opens a connection for lookups and one for its topic, then looking back begins."""
+    return seen.connection > 1
+
+
+def kinds_of_look_back(read_watched: Callable[[Watch], object]) -> Counter[int]:
+    """How many commands of each kind a look-back takes when nothing happens."""
+    commands: Counter[int] = Counter()
+
+    def count(seen: Seen) -> None:
+        commands[seen.command] += looks_back(seen)
+
+    read_watched(count)
+    return +commands
+
+
+@dataclass
+class Once:
+    """Does something at the `nth` command of a kind, counted over all connections that look back."""
+
+    command: int
+    nth: int
+    do: Callable[[], None]
+    count: int = 0
+    done: bool = False
+
+    def __call__(self, seen: Seen) -> None:
+        if not looks_back(seen) or seen.command != self.command:
+            return
+        self.count += 1
+        if self.count > self.nth and not self.done:
+            self.done = True
+            self.do()
+
+
+def cut(after: int = 0) -> None:
+    raise Cut(after)
+
+
+def test_connections_that_break_at_any_command(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+    where = spread(pulsar, topic, admin)
+
+    def read_watched(watch: Watch) -> list[bytes]:
+        return read(pulsar, topic, where.last, where.end, watch)
+
+    counts = kinds_of_look_back(read_watched)
+    assert counts[MESSAGE] > 60
+    assert counts[SUBSCRIBE] > 4
+    for command, count in counts.items():
+        for nth in {0, 1, count // 2, count - 1}:
+            for after in (0, 10):
+                once = Once(command, nth, lambda after=after: cut(after))
+                assert read_watched(once) == [WHOLE, b"plain"], (command, nth, after)
+                assert once.done or nth >= count
+
+
+def test_connections_that_break_between_any_two_chunks(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+    """Each connection delivers one entry; the next attempt goes on behind it."""
+    where = spread(pulsar, topic, admin)
+    cuts = 0
+
+    def at_the_second(seen: Seen) -> None:
+        nonlocal cuts
+        if looks_back(seen) and seen.command == MESSAGE and seen.nth == 1:
+            cuts += 1
+            raise Cut
+
+    assert read(pulsar, topic, where.last, where.end, at_the_second) == [WHOLE, b"plain"]
+    assert cuts > 60
+
+
+def test_a_topic_that_moves_at_any_message(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+    where = spread(pulsar, topic, admin)
+
+    def read_watched(watch: Watch) -> list[bytes]:
+        return read(pulsar, topic, where.last, where.end, watch)
+
+    counts = kinds_of_look_back(read_watched)
+    for command in (MESSAGE, SUBSCRIBE):
+        for nth in range(0, counts[command], 1 + counts[command] // 7):
+            once = Once(command, nth, lambda: admin.unload(topic))
+            assert read_watched(once) == [WHOLE, b"plain"], (command, nth)
+            assert once.done
+
+
+def test_connections_that_never_deliver(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+    where = spread(pulsar, topic, admin)
+
+    def at_each_message(seen: Seen) -> None:
+        if looks_back(seen) and seen.command == MESSAGE:
+            raise Cut(after=30)
+
+    with pytest.raises(DeadlineExceeded) as caught:
+        read(pulsar, topic, where.last, where.end, at_each_message, poll_timeout_ms=2_000)
+    assert str(caught.value).startswith(where.looking_back)
+    assert "got none within 2 s (the last attempt: " in str(caught.value)
