@@ -6,6 +6,7 @@ mod bind;
 mod bind_union;
 mod input;
 mod json;
+pub mod json_text;
 mod key_value;
 mod primitive;
 mod protobuf;
