@@ -14,17 +14,20 @@ use crate::conform::uuid_text;
 
 /// Append the value in `row`, which must not be null unless its type is nullable.
 pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
-    if put_value(node, row, out)? {
-        return Ok(());
-    }
-    match node {
-        Bound::Null | Bound::Nullable(_, _) => out.extend_from_slice(b"null"),
-        _ => return Err(Refused::null()),
+    let (value, nullable) = match node {
+        Bound::Nullable(inner, _) => (inner.as_ref(), true),
+        _ => (node, matches!(node, Bound::Null)),
+    };
+    match put_value(value, row, out)? {
+        true => {}
+        false if nullable => out.extend_from_slice(b"null"),
+        false => return Err(Refused::null()),
     }
     Ok(())
 }
 
 /// Append the value in `row`; false when it is null, for which nothing is written.
+#[inline(always)]
 fn put_value(node: &Bound, row: usize, out: &mut Vec<u8>) -> Result<bool, Box<Refused>> {
     match node {
         Bound::Int(a) if a.is_valid(row) => put_long(out, i64::from(a.value(row))),
@@ -35,7 +38,6 @@ fn put_value(node: &Bound, row: usize, out: &mut Vec<u8>) -> Result<bool, Box<Re
             put_text_at(out, a.value_data(), text.start, text.len());
         }
         Bound::Boolean(a) if a.is_valid(row) => put_bool(out, a.value(row)),
-        Bound::Nullable(inner, _) => return put_value(inner, row, out),
         // These know themselves what null is.
         Bound::Lone(inner) => write(inner, row, out)?,
         Bound::Union(members) => union(members, row, out)?,
@@ -46,6 +48,7 @@ fn put_value(node: &Bound, row: usize, out: &mut Vec<u8>) -> Result<bool, Box<Re
 }
 
 /// The types that [`put_value`] does not write itself, of which `row` is not null.
+#[inline(never)]
 fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
     match node {
         Bound::Float(a) => put_float(out, a.value(row)),

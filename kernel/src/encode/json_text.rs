@@ -142,8 +142,7 @@ fn put_digits(out: &mut Vec<u8>, number: u64) {
 #[inline(always)]
 fn put_head(out: &mut Vec<u8>, number: u32) {
     // Not from the digits, for which the next piece of text would have to wait.
-    let limits = [10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
-    let length = limits.iter().fold(1, |length, limit| length + usize::from(number >= *limit));
+    let length = 1 + number.max(1).ilog10() as usize;
     put_cut(out, &((eight_digits(number) | ZEROS) >> (64 - 8 * length)).to_le_bytes(), length);
 }
 
@@ -172,12 +171,20 @@ pub fn put_double(out: &mut Vec<u8>, value: f64) {
     if value.is_sign_negative() {
         out.push(b'-');
     }
-    put_digits(out, scaled as u64 / 10_000);
-    let fraction = (scaled % 10_000) as u32;
+    let (whole, fraction) = (scaled as u64 / 10_000, (scaled % 10_000) as u32);
+    let digits = if whole < 10_000 {
+        let digits = eight_digits(scaled as u32) | ZEROS;
+        let length = [10, 100, 1_000].iter().fold(1, |length, limit| length + usize::from(whole >= *limit));
+        put_cut(out, &((digits as u32) >> (32 - 8 * length)).to_le_bytes(), length);
+        digits
+    } else {
+        put_digits(out, whole);
+        eight_digits(fraction) | ZEROS
+    };
     let ends = [10, 100, 1_000];
     let length = ends.iter().fold(5, |length, end| length - usize::from(fraction.is_multiple_of(*end)));
-    let digits = (eight_digits(fraction) >> 32 | ZEROS) << 8 | u64::from(b'.');
-    put_cut(out, &digits.to_le_bytes(), length);
+    // The point in place of the digit before the fraction.
+    put_cut(out, &(digits >> 32 << 8 | u64::from(b'.')).to_le_bytes(), length);
 }
 
 #[inline(never)]
