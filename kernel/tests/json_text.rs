@@ -42,7 +42,7 @@ fn doubles_as_short_as_they_get() {
     let edges =
         [0.0, 0.1, 0.3, 0.1 + 0.2, 1e-4, 9e-5, 1e-5, 4.35, 1.005, 1e11, 1e15, 1e16, 1e17, 1e21, 5e-324];
     edges.into_iter().chain([f64::MAX, f64::MIN_POSITIVE, f64::EPSILON, 2f64.powi(53)]).for_each(check);
-    for near in [99_999_999_999.9999f64, 100_000_000_000.0, 9_007_199_254_740_993.0, 0.0001, 0.00005] {
+    for near in [99_999_999_999.999_9_f64, 100_000_000_000.0, 9_007_199_254_740_993.0, 0.0001, 0.00005] {
         [near.next_down(), near, near.next_up()].into_iter().for_each(check);
     }
     for bits in numbers() {
