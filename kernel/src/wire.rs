@@ -116,19 +116,25 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     if value < 0x80 {
         return out.push(value as u8);
     }
-    // One check of the room for all of them, instead of one for each.
-    let mut bytes = [0; 10];
-    let mut used = 0;
-    for byte in &mut bytes {
-        used += 1;
-        if value < 0x80 {
-            *byte = value as u8;
-            break;
-        }
-        *byte = (value as u8) | 0x80;
+    // Eight groups of seven bits at once, which lie in the lower 56 bits.
+    let low = value & 0x00ff_ffff_ffff_ffff;
+    let halves = low & 0x0fff_ffff | (low >> 28) << 32;
+    let quarters = halves & 0x0000_3fff_0000_3fff | (halves & 0x0fff_c000_0fff_c000) << 2;
+    let groups = quarters & 0x007f_007f_007f_007f | (quarters & 0x3f80_3f80_3f80_3f80) << 1;
+    if value == low {
+        let length = varint_size(value);
+        let more = 0x0080_8080_8080_8080 >> (64 - 8 * length);
+        let end = out.len() + length;
+        out.extend_from_slice(&(groups | more).to_le_bytes());
+        return out.truncate(end);
+    }
+    out.extend_from_slice(&(groups | 0x8080_8080_8080_8080).to_le_bytes());
+    value >>= 56;
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
         value >>= 7;
     }
-    out.extend_from_slice(bytes.get(..used).unwrap_or_default());
+    out.push(value as u8);
 }
 
 /// Bytes that [`put_bytes`] appends for a field below 16.
@@ -146,6 +152,13 @@ fn varint_size(value: u64) -> usize {
 /// Append a varint field.
 #[inline]
 pub fn put_number(out: &mut Vec<u8>, field: u32, value: u64) {
+    // The sizes and sequence ids of every message; the room is looked for once.
+    if let (0..16, 0..0x80) = (field, value) {
+        return out.extend_from_slice(&[(field << 3) as u8, value as u8]);
+    }
+    if let (0..16, 0..0x4000) = (field, value) {
+        return out.extend_from_slice(&[(field << 3) as u8, value as u8 | 0x80, (value >> 7) as u8]);
+    }
     put_varint(out, u64::from(field) << 3);
     put_varint(out, value);
 }

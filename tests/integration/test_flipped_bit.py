@@ -42,14 +42,14 @@ def stored_entry(options: ReadOptions, topic: str) -> tuple[bytes, tuple[int, in
     """The first entry's bytes as the broker sends them, cut from the MESSAGE frame on the socket, and its id."""
     received = bytearray()
     with BrokerClient(options) as client:
-        connection = client.owner_connection(topic)
-        feed = connection._feed
+        transport = client.owner_connection(topic)._transport
+        commands = transport.commands
 
         def listen(data: bytes) -> list[bytes]:
             received.extend(data)
-            return feed(data)
+            return commands(data)
 
-        connection._feed = listen  # type: ignore[method-assign]
+        transport.commands = listen  # type: ignore[method-assign]
         consumer = subscribe(client, topic, EARLIEST)
         received.clear()
         consumer.allow(1)

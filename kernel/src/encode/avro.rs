@@ -3,18 +3,35 @@
 //! A topic has its own document, with its own order of fields and union branches; the encoder walks that.
 //! <https://avro.apache.org/docs/1.12.0/specification/#binary-encoding>
 
+use arrow_array::Array;
+
 use super::bind::{Bound, BoundField, Refused, Written, span};
 
 /// Append the value in `row`, which must not be null unless its type is nullable.
 pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
+    let mut node = node;
     if let Bound::Nullable(inner, null_branch) = node {
         if inner.is_null(row) {
             put_long(out, i64::from(*null_branch));
             return Ok(());
         }
         put_long(out, 1 - i64::from(*null_branch));
-        return write(inner, row, out);
+        node = inner;
     }
+    match node {
+        Bound::Int(a) if a.is_valid(row) => put_long(out, i64::from(a.value(row))),
+        Bound::Long(a) if a.is_valid(row) => put_long(out, a.value(row)),
+        Bound::Double(a) if a.is_valid(row) => out.extend_from_slice(&a.value(row).to_le_bytes()),
+        Bound::String(a) if a.is_valid(row) => put_bytes(out, a.value(row).as_bytes()),
+        Bound::Boolean(a) if a.is_valid(row) => out.push(u8::from(a.value(row))),
+        _ => return put_rarer(node, row, out),
+    }
+    Ok(())
+}
+
+/// The types, and the nulls, that [`write`] does not write itself.
+#[inline(never)]
+fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
     if let Bound::Union(union) = node {
         let Some(member) = union.chosen(row)? else {
             put_long(out, union.null_branch.unwrap_or_default() as i64);
@@ -27,18 +44,12 @@ pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
         return Err(Refused::null());
     }
     match node {
-        Bound::Null | Bound::Nullable(_, _) | Bound::Union(_) => {}
         Bound::Lone(inner) => {
             put_long(out, 0);
             write(inner, row, out)?;
         }
-        Bound::Boolean(a) => out.push(u8::from(a.value(row))),
-        Bound::Int(a) => put_long(out, i64::from(a.value(row))),
-        Bound::Long(a) => put_long(out, a.value(row)),
         Bound::Float(a) => out.extend_from_slice(&a.value(row).to_le_bytes()),
-        Bound::Double(a) => out.extend_from_slice(&a.value(row).to_le_bytes()),
         Bound::Bytes(a) => put_bytes(out, a.value(row)),
-        Bound::String(a) => put_bytes(out, a.value(row).as_bytes()),
         Bound::Fixed(a) | Bound::Uuid(a) => out.extend_from_slice(a.value(row)),
         Bound::Decimal(a, fixed) => decimal(a.value(row), *fixed, out)?,
         Bound::Enum(a, symbols) => put_long(out, symbol(a.value(row), symbols)?),
@@ -60,6 +71,14 @@ pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
             out.push(0);
         }
         Bound::Record(_, fields) => record(fields, row, out)?,
+        Bound::Null
+        | Bound::Nullable(_, _)
+        | Bound::Union(_)
+        | Bound::Boolean(_)
+        | Bound::Int(_)
+        | Bound::Long(_)
+        | Bound::Double(_)
+        | Bound::String(_) => {}
     }
     Ok(())
 }

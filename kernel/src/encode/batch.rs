@@ -67,7 +67,6 @@ pub struct PartitionWriter<'a> {
     count: usize,
     first_row: usize,
     next_sequence_id: u64,
-    single: Vec<u8>,
 }
 
 impl<'a> PartitionWriter<'a> {
@@ -83,7 +82,6 @@ impl<'a> PartitionWriter<'a> {
             count: 0,
             first_row: 0,
             next_sequence_id: producer.next_sequence_id,
-            single: Vec::new(),
         }
     }
 
@@ -109,13 +107,16 @@ impl<'a> PartitionWriter<'a> {
         single.payload_size = u32::try_from(payload.len())
             .map_err(|_| KernelError::new(ErrorKind::TooLarge, "a message above 4 GiB").in_row(row))?;
         single.sequence_id = Some(self.next_sequence_id);
-        self.single.clear();
-        single.write(&mut self.single);
         if self.count == 0 {
             self.first_row = row;
         }
-        self.messages.extend_from_slice(&(self.single.len() as u32).to_be_bytes());
-        self.messages.extend_from_slice(&self.single);
+        let start = self.messages.len();
+        self.messages.extend_from_slice(&[0; 4]);
+        single.write(&mut self.messages);
+        let written = (self.messages.len() - start - 4) as u32;
+        if let Some(size) = self.messages.get_mut(start..start + 4) {
+            size.copy_from_slice(&written.to_be_bytes());
+        }
         self.messages.extend_from_slice(payload);
         self.count += 1;
         self.next_sequence_id = self.next_sequence_id.wrapping_add(1);

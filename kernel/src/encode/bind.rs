@@ -8,6 +8,7 @@ use arrow_array::{
 };
 
 use super::bind_union::BoundUnion;
+use super::json_text::Token;
 use crate::document::AvroType;
 use crate::error::{KernelError, Result};
 
@@ -57,8 +58,8 @@ pub enum Bound {
 pub struct BoundField {
     /// Its name.
     pub name: String,
-    /// The name as a key of JSON, with the colon.
-    pub json_key: Vec<u8>,
+    /// The name as a key of JSON, with the comma before and the colon after it.
+    pub json_key: Token,
     /// Its values.
     pub values: Bound,
 }
@@ -66,10 +67,7 @@ pub struct BoundField {
 impl BoundField {
     /// A field called `name`.
     pub fn new(name: &str, values: Bound) -> Self {
-        let mut json_key = Vec::new();
-        super::json::put_text(&mut json_key, name);
-        json_key.push(b':');
-        Self { name: name.to_owned(), json_key, values }
+        Self { name: name.to_owned(), json_key: Token::key(name), values }
     }
 }
 

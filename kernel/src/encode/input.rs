@@ -20,7 +20,7 @@ use super::protobuf_bind::MessageWriter;
 use super::{avro, json, primitive, protobuf};
 use crate::conform::conform_type;
 use crate::error::{KernelError, Result};
-use crate::metadata::{Property, SingleMetadata};
+use crate::metadata::SingleMetadata;
 
 /// Value and metadata columns of one batch.
 pub struct Input {
@@ -97,9 +97,9 @@ impl Input {
         matches!(&self.value, Value::Pair(pair) if pair.separated)
     }
 
-    /// Everything but key, payload size and sequence id. `properties` lends its memory.
-    pub fn metadata<'a>(&'a self, row: usize, properties: Vec<Property<'a>>) -> Result<SingleMetadata<'a>> {
-        let mut single = SingleMetadata { properties, ..SingleMetadata::default() };
+    /// Set ordering key, event time and properties in `single`, which has none.
+    #[inline]
+    pub fn metadata<'a>(&'a self, row: usize, single: &mut SingleMetadata<'a>) -> Result<()> {
         if let Some(array) = self.ordering_key.as_ref().filter(|array| array.is_valid(row)) {
             single.ordering_key = Some(array.value(row));
         }
@@ -120,7 +120,7 @@ impl Input {
                 single.properties.push((key.as_bytes(), properties.values.value(item).as_bytes()));
             }
         }
-        Ok(single)
+        Ok(())
     }
 
     /// Append the value; false when it is a null value, which has no bytes.

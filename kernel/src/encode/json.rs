@@ -1,38 +1,60 @@
 //! JSON encoding of bound columns, as Jackson writes a Pulsar JSON schema: logical types as numbers in the
 //! document's unit, decimals as numbers, bytes as base64, fields in the document's order.
 
+use std::ops::Range;
+
+use arrow_array::{Array, StringArray};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
-use serde_json::to_writer;
 
 use super::bind::{Bound, BoundField, Refused, Written, span};
 use super::bind_union::BoundUnion;
+use super::json_text::{odd_number, put_bool, put_double, put_float, put_long, put_text, put_text_at};
 use crate::conform::uuid_text;
 
 /// Append the value in `row`, which must not be null unless its type is nullable.
 pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
+    let (value, nullable) = match node {
+        Bound::Nullable(inner, _) => (inner.as_ref(), true),
+        _ => (node, matches!(node, Bound::Null)),
+    };
+    match put_value(value, row, out)? {
+        true => {}
+        false if nullable => out.extend_from_slice(b"null"),
+        false => return Err(Refused::null()),
+    }
+    Ok(())
+}
+
+/// Append the value in `row`; false when it is null, for which nothing is written.
+#[inline(always)]
+fn put_value(node: &Bound, row: usize, out: &mut Vec<u8>) -> Result<bool, Box<Refused>> {
     match node {
-        Bound::Null => out.extend_from_slice(b"null"),
-        Bound::Nullable(inner, _) if inner.is_null(row) => out.extend_from_slice(b"null"),
-        Bound::Nullable(inner, _) | Bound::Lone(inner) => write(inner, row, out)?,
+        Bound::Int(a) if a.is_valid(row) => put_long(out, i64::from(a.value(row))),
+        Bound::Long(a) if a.is_valid(row) => put_long(out, a.value(row)),
+        Bound::Double(a) if a.is_valid(row) => put_double(out, a.value(row)),
+        Bound::String(a) if a.is_valid(row) => {
+            let text = span(a.value_offsets(), row);
+            put_text_at(out, a.value_data(), text.start, text.len());
+        }
+        Bound::Boolean(a) if a.is_valid(row) => put_bool(out, a.value(row)),
+        // These know themselves what null is.
+        Bound::Lone(inner) => write(inner, row, out)?,
         Bound::Union(members) => union(members, row, out)?,
-        _ if node.is_null(row) => return Err(Refused::null()),
-        Bound::Boolean(a) => out.extend_from_slice(if a.value(row) { b"true" } else { b"false" }),
-        Bound::Int(a) => put(out, &a.value(row))?,
-        Bound::Long(a) => put(out, &a.value(row))?,
-        Bound::Float(a) => match odd_number(f64::from(a.value(row))) {
-            Some(name) => put(out, name)?,
-            None => put(out, &a.value(row))?,
-        },
-        Bound::Double(a) => match odd_number(a.value(row)) {
-            Some(name) => put(out, name)?,
-            None => put(out, &a.value(row))?,
-        },
+        _ if node.is_null(row) => return Ok(false),
+        _ => put_rarer(node, row, out)?,
+    }
+    Ok(true)
+}
+
+/// The types that [`put_value`] does not write itself, of which `row` is not null.
+#[inline(never)]
+fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
+    match node {
+        Bound::Float(a) => put_float(out, a.value(row)),
         Bound::Bytes(a) => put_base64(out, a.value(row)),
         Bound::Fixed(a) => put_base64(out, a.value(row)),
         Bound::Uuid(a) => put_text(out, &uuid_text(a.value(row))),
-        Bound::String(a) => put_text(out, a.value(row)),
         Bound::Decimal(a, _) => out.extend_from_slice(a.value_as_string(row).as_bytes()),
         Bound::Enum(a, symbols) => {
             let text = a.value(row);
@@ -42,17 +64,17 @@ pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
             put_text(out, text);
         }
         Bound::Array(a, items) => array(span(a.value_offsets(), row), items, out)?,
-        Bound::Map(a, keys, values) => {
-            out.push(b'{');
-            for (i, item) in span(a.value_offsets(), row).enumerate() {
-                separate(out, i);
-                put_text(out, keys.value(item));
-                out.push(b':');
-                write(values, item, out).map_err(|e| e.below(keys.value(item)))?;
-            }
-            out.push(b'}');
-        }
+        Bound::Map(a, keys, values) => map(span(a.value_offsets(), row), keys, values, out)?,
         Bound::Record(_, fields) => record(fields, row, out)?,
+        Bound::Null
+        | Bound::Nullable(_, _)
+        | Bound::Lone(_)
+        | Bound::Union(_)
+        | Bound::Boolean(_)
+        | Bound::Int(_)
+        | Bound::Long(_)
+        | Bound::Double(_)
+        | Bound::String(_) => {}
     }
     Ok(())
 }
@@ -87,17 +109,21 @@ fn union(union: &BoundUnion, row: usize, out: &mut Vec<u8>) -> Written {
 
 /// Append an object of the fields.
 pub fn record(fields: &[BoundField], row: usize, out: &mut Vec<u8>) -> Written {
-    out.push(b'{');
-    for (i, field) in fields.iter().enumerate() {
-        separate(out, i);
-        out.extend_from_slice(&field.json_key);
+    let start = out.len();
+    for field in fields {
+        field.json_key.put(out);
         write(&field.values, row, out).map_err(|e| e.below(&field.name))?;
+    }
+    // Each key has a comma before it.
+    match out.get_mut(start) {
+        Some(first) => *first = b'{',
+        None => out.push(b'{'),
     }
     out.push(b'}');
     Ok(())
 }
 
-fn array(range: std::ops::Range<usize>, items: &Bound, out: &mut Vec<u8>) -> Written {
+fn array(range: Range<usize>, items: &Bound, out: &mut Vec<u8>) -> Written {
     out.push(b'[');
     for (i, item) in range.enumerate() {
         separate(out, i);
@@ -107,50 +133,21 @@ fn array(range: std::ops::Range<usize>, items: &Bound, out: &mut Vec<u8>) -> Wri
     Ok(())
 }
 
+fn map(range: Range<usize>, keys: &StringArray, values: &Bound, out: &mut Vec<u8>) -> Written {
+    out.push(b'{');
+    for (i, item) in range.enumerate() {
+        separate(out, i);
+        put_text(out, keys.value(item));
+        out.push(b':');
+        write(values, item, out).map_err(|e| e.below(keys.value(item)))?;
+    }
+    out.push(b'}');
+    Ok(())
+}
+
 fn separate(out: &mut Vec<u8>, index: usize) {
     if index > 0 {
         out.push(b',');
-    }
-}
-
-/// Append text in quotes. Runs without anything to escape are copied as they are.
-pub fn put_text(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\') {
-        let (run, tail) = rest.split_at(at);
-        out.extend_from_slice(run);
-        let Some((&byte, tail)) = tail.split_first() else { break };
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            0x08 => out.extend_from_slice(b"\\b"),
-            0x0c => out.extend_from_slice(b"\\f"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            other => {
-                let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).map_or(b'0', |c| c as u8);
-                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(other >> 4), digit(other & 0xf)]);
-            }
-        }
-        rest = tail;
-    }
-    out.extend_from_slice(rest);
-    out.push(b'"');
-}
-
-fn put<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> Written {
-    to_writer(out, value).map_err(|e| Refused::new(e.to_string()))
-}
-
-/// JSON has no number for these; Jackson writes and reads them as names.
-fn odd_number(value: f64) -> Option<&'static str> {
-    if value.is_nan() {
-        Some("NaN")
-    } else if value.is_infinite() {
-        Some(if value > 0.0 { "Infinity" } else { "-Infinity" })
-    } else {
-        None
     }
 }
 

@@ -6,6 +6,7 @@ mod bind;
 mod bind_union;
 mod input;
 mod json;
+pub mod json_text;
 mod key_value;
 mod primitive;
 mod protobuf;
@@ -19,7 +20,7 @@ use crate::compression::{Codec, Compressor};
 use crate::decode::primitive::physical_type;
 use crate::document::{AvroField, AvroType};
 use crate::error::{KernelError, Result};
-use crate::metadata::Property;
+use crate::metadata::{Property, SingleMetadata};
 use crate::payload_schema::PayloadSchema;
 use crate::protobuf::Plan;
 use batch::PartitionWriter;
@@ -218,7 +219,9 @@ struct Run<'a> {
 impl Run<'_> {
     fn row(&mut self, row: usize) -> Result<()> {
         self.payload.clear();
-        let mut single = self.input.metadata(row, std::mem::take(&mut self.properties))?;
+        let properties = std::mem::take(&mut self.properties);
+        let mut single = SingleMetadata { properties, ..SingleMetadata::default() };
+        self.input.metadata(row, &mut single)?;
         single.null_value = !self.input.write_value(row, &mut self.payload)?;
         let key = self.input.key(row)?;
         single.null_partition_key = key.is_none() && self.input.key_is_part_of_the_value();
