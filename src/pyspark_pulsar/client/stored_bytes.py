@@ -221,7 +221,7 @@ class _Folder:
             answer, fault = answers.get(timeout=self._seconds)
         except queue.Empty:
             raise TieredStorageUnavailable(
-                _text(where, place, f"no answer within {self._seconds:.0f} s")
+                _text(where, place, f"no answer within {self._seconds:g} s")
             ) from None
         if fault is not None:
             raise _failure(fault, where, place) from None
