@@ -52,6 +52,7 @@ def seeds(target: str) -> Iterator[bytes]:
         elif (target, kind) == ("protobuf", "PROTOBUF_NATIVE"):
             yield from payloads
     yield from _records(target)
+    yield from _offloaded(target)
 
 
 def _message_frame(entry: bytes) -> bytes:
@@ -59,6 +60,15 @@ def _message_frame(entry: bytes) -> bytes:
     command = bytes.fromhex("08094a0808011204 0807 1000".replace(" ", ""))
     body = len(command).to_bytes(4, "big") + command + entry
     return len(body).to_bytes(4, "big") + body
+
+
+def _offloaded(target: str) -> Iterator[bytes]:
+    """Step, length of the index, first entry and how many more, index, data; see kernel/fuzz/common/stored.rs."""
+    names = {"tiered-object": ("object-index", "object"), "map-file": ("map-index", "map-data")}.get(target)
+    if names is not None:
+        index, data = ((GOLDEN.parent / "offloaded" / name).read_bytes() for name in names)
+        for step, first, more in ((255, 0, 11), (3, 5, 3)):
+            yield bytes([step]) + len(index).to_bytes(2, "big") + bytes([first, more]) + index + data
 
 
 def _records(target: str) -> Iterator[bytes]:

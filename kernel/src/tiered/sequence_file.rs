@@ -244,7 +244,7 @@ impl Records {
         }
         let keys = exactly(keys, bounded(count.saturating_mul(KEY_LENGTH))?, "keys")?;
         let mut keys = keys.chunks_exact(KEY_LENGTH).filter_map(split_i64).map(|(key, _)| key);
-        if keys.clone().last().is_some_and(|last| sink.wants(last)) {
+        if keys.clone().next_back().is_some_and(|last| sink.wants(last)) {
             records(&mut keys, lengths, values, sink)?;
         } else {
             sink.skipped(&mut keys)?;

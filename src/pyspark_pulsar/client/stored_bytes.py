@@ -10,7 +10,7 @@ import os
 import queue
 import re
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -51,6 +51,8 @@ _FLAGS: Final = frozenset(
 )
 _STATUS: Final = re.compile(r"status code: (\d{3}(?: [A-Z][A-Za-z ]{0,40})?)")
 _CODE: Final = re.compile(r"<Code>(\w{1,60})</Code>")
+# Where clouds give a machine its credentials.
+_MACHINE: Final = "169.254.169.254"
 _CAUSES: Final = {
     "ConnectionRefused": "the connection was refused",
     "dns error": "the host's name is not known",
@@ -59,7 +61,7 @@ _CAUSES: Final = {
     "BadScheme": "an http:// endpoint, which allow_http=true in tieredStorageOptions would allow",
     "InvalidCertificate": "the server's certificate is not trusted",
     "MissingAccount": "no account_name is given",
-    "169.254.169.254": "no credentials are given, and the machine's own cannot be had",
+    _MACHINE: "no credentials are given, and the machine's own cannot be had",
 }
 
 
@@ -81,7 +83,8 @@ class StoredBytes(Protocol):
 def stored_bytes(store: TieredStore) -> StoredBytes:
     """One for each store and process; connects when it is first asked for something.
 
-    Raises `PrerequisiteMissing`, and `OptionError` for settings that obstore does not know.
+    Raises `PrerequisiteMissing`, `OptionError` for settings that obstore does not know, and
+    `TieredStorageUnavailable` for settings that lack something.
     """
     return _Folder(store) if store.is_folder else _Bucket(store)
 
@@ -120,7 +123,7 @@ class _Bucket:
 
 def _object_store(store: TieredStore) -> ObjectStore:
     try:
-        from obstore.exceptions import BaseError
+        from obstore.exceptions import BaseError, UnknownConfigurationKeyError
         from obstore.store import from_url
     except ModuleNotFoundError:
         raise PrerequisiteMissing(
@@ -142,10 +145,17 @@ def _object_store(store: TieredStore) -> ObjectStore:
     make: Any = from_url
     try:
         opened: ObjectStore = make(store.url, config=given, client_options=client, retry_config=retries)
-    except (BaseError, ValueError, TypeError) as fault:
+    except UnknownConfigurationKeyError as fault:
+        unknown = [key for key in given if f"'{key}'" in str(fault)]
         raise OptionError(
             f"option 'tieredStorageOptions': expected settings of obstore for {urlsplit(store.url).scheme}://, got "
-            f"{_unknown(fault, given)}"
+            f"the unknown {', '.join(unknown)}"
+        ) from None
+    except (BaseError, ValueError, TypeError) as fault:
+        # Such as an account that only the environment could name.
+        raise TieredStorageUnavailable(
+            f"tiered storage at {store.url}: expected all settings that its place needs, got: {_reason(fault)}; "
+            f"give them in tieredStorageOptions"
         ) from None
     return opened
 
@@ -156,13 +166,6 @@ def _flag(key: str, value: str) -> str | bool:
     if value.lower() not in ("true", "false"):
         raise OptionError(f"option 'tieredStorageOptions': expected true or false for {key}")
     return value.lower() == "true"
-
-
-def _unknown(fault: Exception, given: Mapping[str, str]) -> str:
-    """Names of settings only, never their values."""
-    said = str(fault)
-    named = [key for key in given if f"'{key}'" in said]
-    return f"the unknown {', '.join(named)}" if named else _reason(fault)
 
 
 class _Folder:
@@ -218,7 +221,7 @@ class _Folder:
             answer, fault = answers.get(timeout=self._seconds)
         except queue.Empty:
             raise TieredStorageUnavailable(
-                _text(where, place, f"no answer within {self._seconds:.0f} s")
+                _text(where, place, f"no answer within {self._seconds:g} s")
             ) from None
         if fault is not None:
             raise _failure(fault, where, place) from None
@@ -262,7 +265,8 @@ def _whole(data: bytes, start: int, end: int, place: str, where: str) -> bytes:
 
 
 def _failure(fault: Exception, where: str, place: str) -> LedgerUnavailable:
-    gone = isinstance(fault, FileNotFoundError) and "NoSuchBucket" not in str(fault)
+    elsewhere = ("NoSuchBucket", _MACHINE)
+    gone = isinstance(fault, FileNotFoundError) and not any(sign in str(fault) for sign in elsewhere)
     kind = LedgerUnavailable if gone else TieredStorageUnavailable
     return kind(_text(where, place, _reason(fault)))
 
@@ -278,7 +282,7 @@ def _reason(fault: Exception) -> str:
     said = str(fault)
     status, code = _STATUS.search(said), _CODE.search(said)
     causes = [text for sign, text in _CAUSES.items() if sign in said]
-    if isinstance(fault, FileNotFoundError):
+    if isinstance(fault, FileNotFoundError) and _MACHINE not in said:
         causes.insert(0, "there is none")
     if isinstance(fault, OSError) and fault.errno is not None:
         causes.append(os.strerror(fault.errno))

@@ -1,0 +1,276 @@
+"""Ledgers read from tiered storage, against the same ranges through the broker; and copies that are not whole.
+
+The bookies keep their copies here, and brokers prefer them: so the broker gives all rows whatever happens to the
+objects.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import obstore
+import pulsar as official_client
+import pytest
+from fixtures.cluster import object_store
+from fixtures.cluster.pulsar_cluster import PulsarCluster
+from fixtures.cluster.server import Server
+from integration.cluster.administration import BLOCK_BYTES, ClusterAdmin
+from integration.cluster.mixture import produce_every_codec
+from integration.cluster.ranges import ALL_COLUMNS, Row, rows_of_range, rows_of_split
+from obstore.store import S3Store
+
+from pyspark_pulsar.client.admin import AdminClient
+from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.errors import CorruptEntryError, LedgerUnavailable, TieredStorageUnavailable
+from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.ledgers import fetch_ledgers
+from pyspark_pulsar.read.split import Piece, Split
+from pyspark_pulsar.read.tiered_copies import TieredLedger, tiered_ledgers
+from pyspark_pulsar.standalone.settings import LOOPBACK, choose_port
+from pyspark_pulsar.topic import TopicPartition
+
+KEYS = (("access_key_id", object_store.ACCESS_KEY), ("secret_access_key", object_store.SECRET_KEY))
+
+
+class Offloaded:
+    """A topic whose closed ledgers are in tiered storage."""
+
+    def __init__(self, cluster: PulsarCluster, admin: ClusterAdmin, topic: str) -> None:
+        self.endpoint = cluster.s3_endpoint
+        self.bucket = S3Store(
+            object_store.BUCKET,
+            config={**dict(KEYS), "endpoint": self.endpoint, "region": "us-east-1"},  # type: ignore[typeddict-item]
+            client_options={"allow_http": True},
+        )
+        self.topic = topic
+        self.partition = TopicPartition.parse(topic)
+        self.options = ReadOptions(
+            service_url=cluster.service_url,
+            admin_url=cluster.admin_url,
+            topic=topic,
+            read_from="tiered",
+            tiered_storage_options=KEYS,
+            connection_timeout_ms=1000,
+            operation_timeout_ms=20_000,
+            columns=ALL_COLUMNS,
+        )
+        admin.offload(topic)
+        self.objects = {
+            ledger: f"{copy}-ledger-{ledger}" for ledger, copy in admin.offload_ids(topic).items()
+        }
+
+    @property
+    def ledgers(self) -> list[Ledger]:
+        with AdminClient(self.options) as admin:
+            known = fetch_ledgers(admin, [self.partition])[self.partition].ledgers
+        return [ledger for ledger in known if not ledger.is_open]
+
+    def found(self, **changes: object) -> list[TieredLedger]:
+        """What the planner is told, in order."""
+        options = replace(self.options, **changes)  # type: ignore[arg-type]
+        with AdminClient(options) as admin:
+            found = tiered_ledgers(options, admin, {self.partition: self.ledgers})
+        return [found[each] for each in sorted(found, key=lambda key: key[1])]
+
+    def rows(self, copy: TieredLedger, start: int, end: int, read_from: str = "tiered") -> list[Row]:
+        """Of the entries `start` to `end` - 1."""
+        ledger = copy.location.ledger.ledger
+        first, behind = Position(ledger, start), Position(ledger, end)
+        split = Split(self.partition, first, behind, (Piece(first, behind, copy.location),))
+        return rows_of_split(replace(self.options, read_from=read_from), split)
+
+    def broker_rows(self, ledger: int, start: int, end: int) -> list[Row]:
+        options = replace(self.options, read_from="broker")
+        return rows_of_range(options, Position(ledger, start), Position(ledger, end))
+
+
+def send(client: official_client.Client, topic: str, values: list[bytes]) -> None:
+    producer = client.create_producer(topic, batching_enabled=False)
+    for value in values:
+        producer.send(value)
+    producer.close()
+
+
+@pytest.fixture
+def small(
+    namespace: str,
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    cluster_client: official_client.Client,
+) -> Offloaded:
+    """One closed ledger of 10 entries, in the bucket."""
+    topic = f"persistent://{namespace}/t"
+    cluster_admin.offload_to_bucket(namespace, keep_on_bookies=True)
+    send(cluster_client, topic, [b"value %d " % number * 20 for number in range(10)])
+    cluster_admin.roll(topic)
+    return Offloaded(cluster, cluster_admin, topic)
+
+
+@pytest.mark.parametrize("place", ["bucket", "folder"])
+def test_every_range_of_a_copy_has_the_rows_that_the_broker_gives(
+    place: str,
+    namespace: str,
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    cluster_client: official_client.Client,
+) -> None:
+    topic = f"persistent://{namespace}/a=b:c~d*e-partition-1"
+    cluster_admin.create_partitioned(topic.removesuffix("-partition-1"), 2)
+    if place == "bucket":
+        cluster_admin.offload_to_bucket(namespace, keep_on_bookies=True)
+    else:
+        cluster_admin.offload_to_folder(namespace, keep_on_bookies=True)
+    rng = random.Random(5)
+    for _ in range(2):
+        produce_every_codec(cluster_client, topic, rng)
+        cluster_admin.roll(topic)
+    stored = Offloaded(cluster, cluster_admin, topic)
+    copies = stored.found()
+    assert [copy.location.ledger.ledger for copy in copies] == [each.ledger for each in stored.ledgers]
+    for copy in copies:
+        ledger = copy.location.ledger
+        cuts = sorted({0, ledger.entries, *(rng.randrange(ledger.entries) for _ in range(3))})
+        parts = [stored.rows(copy, start, end) for start, end in itertools.pairwise(cuts)]
+        rows = [row for part in parts for row in part]
+        assert rows == stored.broker_rows(ledger.ledger, 0, ledger.entries)
+        assert len(rows) > ledger.entries
+
+
+def test_a_reader_may_begin_at_each_block(
+    namespace: str,
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    cluster_client: official_client.Client,
+) -> None:
+    topic = f"persistent://{namespace}/t"
+    cluster_admin.offload_to_bucket(namespace, keep_on_bookies=True)
+    rng = random.Random(7)
+    send(cluster_client, topic, [rng.randbytes(1_500_000) for _ in range(9)])
+    cluster_admin.roll(topic)
+    stored = Offloaded(cluster, cluster_admin, topic)
+    (copy,) = stored.found()
+    assert copy.first_entries == (0, 3, 6)
+    rows = [row for start in copy.first_entries for row in stored.rows(copy, start, start + 3)]
+    assert rows == stored.broker_rows(copy.location.ledger.ledger, 0, 9)
+
+
+def damage_data(change: Callable[[bytes], bytes]) -> Callable[[Offloaded, str], None]:
+    def damage(stored: Offloaded, key: str) -> None:
+        data = obstore.get(stored.bucket, key).bytes().to_bytes()
+        obstore.put(stored.bucket, key, change(data))
+
+    return damage
+
+
+def flip(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+DAMAGES: dict[str, tuple[Callable[[Offloaded, str], None], str]] = {
+    "no index": (lambda stored, key: obstore.delete(stored.bucket, f"{key}-index"), "there is none"),
+    "no data": (lambda stored, key: obstore.delete(stored.bucket, key), "there is none"),
+    "short data": (damage_data(lambda data: data[:-10]), "instead of"),
+    "a flipped bit in an entry": (damage_data(lambda data: flip(data, len(data) - 5)), "checksum mismatch"),
+    "a flipped bit in the header": (damage_data(lambda data: flip(data, 25)), "the header of the block"),
+    "a flipped bit in the index": (
+        lambda stored, key: damage_data(lambda data: flip(data, 0))(stored, f"{key}-index"),
+        "expected it to begin with",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_a_copy_that_is_not_whole_is_an_error_or_read_elsewhere(
+    kind: str, small: Offloaded, caplog: pytest.LogCaptureFixture
+) -> None:
+    (copy,) = small.found()
+    ledger = copy.location.ledger
+    damage, said = DAMAGES[kind]
+    damage(small, small.objects[ledger.ledger])
+    with pytest.raises((LedgerUnavailable, CorruptEntryError)) as failed:
+        small.rows(copy, 0, ledger.entries)
+    for part in (said, small.topic, f"ledger {ledger.ledger}"):
+        assert part in str(failed.value)
+    assert object_store.SECRET_KEY not in str(failed.value)
+    with caplog.at_level(logging.WARNING):
+        rows = small.rows(copy, 0, ledger.entries, read_from="auto")
+    assert rows == small.broker_rows(ledger.ledger, 0, ledger.entries)
+    assert len(rows) == 10
+    assert "comes from the broker" in caplog.text
+
+
+def test_the_planner_leaves_out_what_cannot_be_read(
+    small: Offloaded, caplog: pytest.LogCaptureFixture
+) -> None:
+    (key,) = small.objects.values()
+    data = obstore.get(small.bucket, key).bytes().to_bytes()
+    obstore.put(small.bucket, key, data[:-1])
+    with caplog.at_level(logging.WARNING):
+        assert small.found(read_from="auto") == []
+    assert "1 of 1 offloaded ledgers are not read from tiered storage" in caplog.text
+    with pytest.raises(LedgerUnavailable, match=f"expected {len(data)} bytes"):
+        small.found()
+    obstore.delete(small.bucket, f"{key}-index")
+    with pytest.raises(LedgerUnavailable, match=rf"as s3://ledgers/{key}-index, got: there is none \(404"):
+        small.found()
+
+
+def test_a_store_that_is_not_reached_is_said_so_at_once(small: Offloaded) -> None:
+    changes = {"tiered_storage_options": (*KEYS, ("endpoint", "http://127.0.0.1:1"))}
+    assert small.found(read_from="auto", operation_timeout_ms=2000, **changes) == []
+    with pytest.raises(TieredStorageUnavailable, match="the connection was refused"):
+        small.found(operation_timeout_ms=2000, **changes)
+    with pytest.raises(TieredStorageUnavailable, match="NoSuchBucket"):
+        small.found(
+            tiered_storage_url="s3://nobody", tiered_storage_options=(*KEYS, ("endpoint", small.endpoint))
+        )
+
+
+def test_an_entry_that_the_offloader_left_out_is_noticed(
+    namespace: str,
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    cluster_client: official_client.Client,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It calls the offload a success: an entry that is longer than a block, and all that follow, are not written."""
+    topic = f"persistent://{namespace}/t"
+    cluster_admin.offload_to_bucket(namespace, keep_on_bookies=True)
+    send(cluster_client, topic, [b"a", b"b", bytes(BLOCK_BYTES - 150), b"d", b"e"])
+    cluster_admin.roll(topic)
+    stored = Offloaded(cluster, cluster_admin, topic)
+    (ledger,) = stored.ledgers
+    with pytest.raises(LedgerUnavailable, match=rf"ledger {ledger.ledger}, entry 2: .* longer than a block"):
+        stored.found()
+    with caplog.at_level(logging.WARNING):
+        assert stored.found(read_from="auto") == []
+    assert "longer than a block" in caplog.text
+
+
+@pytest.fixture
+def strict_store(cluster: PulsarCluster) -> Iterator[str]:
+    """The endpoint of a store that asks who one is, and knows nobody."""
+    port = choose_port(None, None)
+    command = [sys.executable, "-m", "moto.server", "-H", LOOPBACK, "-p", str(port)]
+    environment = {**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": "0"}
+    server = Server("the strict store", port, command, environment, cluster.data / "strict-store.log")
+    server.launch()
+    server.await_port()
+    yield f"http://{server.address}"
+    server.kill()
+
+
+def test_refused_credentials_are_said_so_and_not_repeated(strict_store: str, small: Offloaded) -> None:
+    secrets = (("access_key_id", "AKIDNOBODY"), ("secret_access_key", "NOTASECRET"))
+    with pytest.raises(TieredStorageUnavailable, match=r"no right to read it .*403 Forbidden") as failed:
+        small.found(tiered_storage_options=(*secrets, ("endpoint", strict_store)))
+    said = repr(failed.value) + str(failed.value.__cause__) + str(failed.value.__context__)
+    assert not [secret for _, secret in secrets if secret in str(failed.value)], said
+    assert failed.value.__cause__ is None
