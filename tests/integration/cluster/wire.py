@@ -15,11 +15,11 @@ Change = Callable[[bytes], bytes | None]
 """From a frame without its length to what is passed on; None hangs up."""
 
 
-class Hold(Exception):  # noqa: N818 -- nothing went wrong
+class Hold(Exception):
     """Raised by a change: pass nothing on, and keep the connection."""
 
 
-class Answer(Exception):  # noqa: N818 -- likewise
+class Answer(Exception):
     """Raised by the change of a request: answer it with this frame."""
 
 

@@ -33,8 +33,8 @@ def check_still_there(options: ReadOptions, partition: TopicPartition, rest: Pie
     if first > last or number in _ledgers(options, partition):
         return
     text = (
-        f"{partition}: expected entries {first} to {last} of ledger {number} ({last - first + 1} entries), but retention "
-        f"or truncation has removed the ledger since the read was planned"
+        f"{partition}: expected entries {first} to {last} of ledger {number} ({last - first + 1} entries), but "
+        f"retention or truncation has removed the ledger since the read was planned"
     )
     if options.fail_on_data_loss:
         raise DataLossError(
