@@ -6,6 +6,7 @@ import logging
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pulsar as official_client
@@ -101,6 +102,7 @@ def fill(
             batching_enabled=batch > 1,
             batching_max_messages=max(2, batch),
             batching_max_publish_delay_ms=2000,
+            block_if_queue_full=True,
             compression_type=codecs[ledger % 2],
         )
         for number in range(messages):
@@ -186,7 +188,7 @@ def test_any_cut_reads_each_message_once(
     whole = reading.splits(read_from="bookie", max_bytes_per_partition=1 << 40)
     ends = [whole[0].start, *positions, whole[-1].end]
     parts = []
-    for start, end in zip(ends, ends[1:], strict=False):
+    for start, end in pairwise(ends):
         pieces = [
             replace(piece, start=max(piece.start, start), end=min(piece.end, end))
             for split in whole
