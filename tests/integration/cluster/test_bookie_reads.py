@@ -26,13 +26,15 @@ from integration.cluster.wire import (
     refusal,
 )
 
+from pyspark_pulsar.client.admin import AdminClient
 from pyspark_pulsar.client.bookie_memory import MEMORY, BookieMemory
 from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError
-from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.message_id import EARLIEST, Position, after_entry
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.batch_plan import plan_batch
+from pyspark_pulsar.read.ledgers import fetch_ledgers
 from pyspark_pulsar.read.source_schema import resolve_source_schema
-from pyspark_pulsar.read.split import FromBookies, Piece, Split
+from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, Piece, Split
 from pyspark_pulsar.read.task import read_split
 
 COLUMNS = (
@@ -399,3 +401,44 @@ def test_an_unknown_bookie_id(cluster: PulsarCluster, make: Any) -> None:
     expected = reading.read("broker")
     assert reading.rows(unknown, read_from="bookie", bookie_addresses=mapping) == expected
     assert reading.rows(unknown) == expected, "auto: the broker reads what no bookie can be found for"
+
+
+def test_the_compacted_view_equals_the_brokers(
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    cluster_client: official_client.Client,
+    wires: list[Wire],
+    make: Any,
+) -> None:
+    topic = make(3, 2, messages=400, batch=20, ledgers=2)
+    send(cluster_client, topic, [("k1", b""), ("k2", b"the last of k2"), ("single", b"1")])
+    cluster_admin.compact(topic)
+    reading = Reading(cluster, topic, wires)
+    with AdminClient(reading.options) as admin:
+        [(partition, known)] = fetch_ledgers(admin, [reading.splits()[0].partition]).items()
+    assert known.compacted is not None
+    assert known.compacted_until is not None
+    horizon = after_entry(*known.compacted_until)
+    send(cluster_client, topic, [("k1", b"behind"), (None, b"without a key")])
+    whole = reading.splits(read_from="broker", read_compacted=True)
+    end = whole[-1].end
+    compacted = FromCompactedLedger(known.compacted, tuple(bookie.address for bookie in cluster.bookies))
+    pieces = (Piece(EARLIEST, horizon, compacted), Piece(horizon, end, FromBroker()))
+    direct = Split(partition, EARLIEST, end, pieces)
+    expected = reading.rows(whole, read_from="broker", read_compacted=True)
+    assert expected.num_rows == 7 + 1 + 2
+    assert reading.rows([direct], read_from="bookie", read_compacted=True) == expected
+    middle = expected["__messageId"][3].as_py()
+    start = Position(middle["ledger"], middle["entry"], max(0, middle["batchIndex"]))
+    part = Split(partition, start, end, (replace(pieces[0], start=start), pieces[1]))
+    assert reading.rows([part], read_from="bookie", read_compacted=True) == expected.slice(3)
+    for wire in wires:
+        wire.on_answer = flip_last_bit
+    assert reading.rows([direct], read_compacted=True) == expected
+
+
+def send(client: official_client.Client, topic: str, messages: list[tuple[str | None, bytes]]) -> None:
+    producer = client.create_producer(topic, batching_enabled=False)
+    for key, value in messages:
+        producer.send(value, partition_key=key)
+    producer.close()
