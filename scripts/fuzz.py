@@ -44,6 +44,8 @@ def seeds(target: str) -> Iterator[bytes]:
         elif target == "entry":
             yield bytes([choice]) + entry
             yield bytes([choice]) + entry[CHECKSUM_BYTES:]  # without it, mutations reach what it guards
+        elif target == "bookie":
+            yield from _bookie_answers(entry)
         elif target == "primitive" and kind in PRIMITIVES:
             yield from (bytes([choice]) + payload for payload in payloads)
         elif target == kind.lower():
@@ -53,6 +55,19 @@ def seeds(target: str) -> Iterator[bytes]:
             yield from payloads
     yield from _records(target)
     yield from _offloaded(target)
+
+
+def _bookie_answers(entry: bytes) -> Iterator[bytes]:
+    """What kernel/fuzz/targets/bookie.rs takes: answers to READ_ENTRY and BATCH_READ about ledger 7 without digests,
+    and an entry of a compacted ledger."""
+    ids = [number.to_bytes(8, "big") for number in range(8)]
+    bodies = [ids[7] + ids[number] + ids[0] + ids[1] + entry for number in (0, 1)]
+    asked = bytes(4) + ids[7] + ids[0]
+    batch = b"".join(len(body).to_bytes(4, "big") + body for body in bodies)
+    for frame in (b"\2\2\0\0" + asked + bodies[0], b"\2\7\0\0" + asked + ids[5] + batch):
+        yield b"\xf0" + len(frame).to_bytes(4, "big") + frame
+    message_id = bytes.fromhex("08031007")
+    yield b"\xfc" + b"".join(len(part).to_bytes(4, "big") + part for part in (message_id, entry))
 
 
 def _message_frame(entry: bytes) -> bytes:

@@ -11,6 +11,7 @@ from typing import Final
 from pyspark_pulsar.client.bookie_address import BookieAddress
 
 _AVOID_SECONDS: Final = 30.0
+_LONGEST_AVOID_SECONDS: Final = 600.0
 # A bookie that was killed in the middle of an answer looks like one that does not know BATCH_READ.
 _NO_BATCHES_SECONDS: Final = 600.0
 
@@ -20,12 +21,20 @@ class BookieMemory:
 
     def __init__(self) -> None:
         self._avoided: dict[BookieAddress, float] = {}
+        self._faults: dict[BookieAddress, int] = {}
         self._without_batches: dict[BookieAddress, float] = {}
         self._with_batches: set[BookieAddress] = set()
 
     def avoid(self, address: BookieAddress) -> None:
-        """It was dead, unreachable or silent: ask it last for some seconds."""
-        self._avoided[address] = time.monotonic() + _AVOID_SECONDS
+        """It was dead, unreachable or silent: ask it last for some seconds, each time for longer."""
+        faults = self._faults[address] = self._faults.get(address, 0) + 1
+        seconds = min(_LONGEST_AVOID_SECONDS, _AVOID_SECONDS * 2 ** (faults - 1))
+        self._avoided[address] = time.monotonic() + seconds
+
+    def has_answered(self, address: BookieAddress) -> None:
+        """It was asked all the same, and works."""
+        self._faults.pop(address, None)
+        self._avoided.pop(address, None)
 
     def is_avoided(self, address: BookieAddress) -> bool:
         return self._avoided.get(address, 0.0) > time.monotonic()

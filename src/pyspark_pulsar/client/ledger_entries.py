@@ -185,6 +185,9 @@ class LedgerEntries:
             self._links.drop(arrival.bookie)
             self._lose(Loss(arrival.bookie, arrival.connection, f"is no bookie: {error.message}"))
             return
+        address = self._links.addresses[arrival.bookie]
+        if MEMORY.is_avoided(address):
+            MEMORY.has_answered(address)
         for batch, entry, code, count in answers:
             if batch is None:
                 self._refused(arrival.bookie, entry, code)

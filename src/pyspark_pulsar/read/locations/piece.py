@@ -21,6 +21,7 @@ from pyspark_pulsar.read.locations.bookie import bookie_entries, compacted_entri
 from pyspark_pulsar.read.locations.broker import BrokerEntries
 from pyspark_pulsar.read.locations.contiguous import contiguous
 from pyspark_pulsar.read.locations.tiered import tiered_entries
+from pyspark_pulsar.read.locations.trimmed import check_still_there
 from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, FromTieredStorage, Piece
 from pyspark_pulsar.topic import TopicPartition
 
@@ -35,8 +36,8 @@ def piece_entries(
     """Whole entries in order, each once, none outside the piece. The entries at its ends may hold messages outside it;
     pieces of one split meet between entries.
 
-    Raises the errors of `BrokerEntries`; with another `readFrom` than `auto` also those of the direct read. Close it
-    when not all of it is wanted.
+    Raises the errors of `BrokerEntries`, `DataLossError` for a ledger that was deleted meanwhile; with another
+    `readFrom` than `auto` also the errors of the direct read. Close it when not all of it is wanted.
     """
     rest = piece
     if not isinstance(piece.location, FromBroker):
@@ -59,7 +60,9 @@ def piece_entries(
     for entries in _from_broker(client, options, partition, rest):
         entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
         if entries.last is not None:
+            rest = replace(rest, start=after_entry(*entries.last))
             yield entries
+    check_still_there(options, partition, rest)
 
 
 def _direct(

@@ -1,0 +1,444 @@
+"""Reads straight from bookies: what the broker gives, cell by cell, whatever bookies and wires do to it."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pulsar as official_client
+import pyarrow as pa
+import pytest
+from fixtures.cluster.pulsar_cluster import PulsarCluster
+from integration.cluster.administration import ClusterAdmin
+from integration.cluster.wire import (
+    BATCH_READ,
+    READ_ENTRY,
+    TOO_MANY_REQUESTS,
+    Answer,
+    Wire,
+    hang_up,
+    hold,
+    operation,
+    refusal,
+)
+
+from pyspark_pulsar.client.admin import AdminClient
+from pyspark_pulsar.client.bookie_memory import MEMORY, BookieMemory
+from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError
+from pyspark_pulsar.message_id import EARLIEST, Position, after_entry
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.batch_plan import plan_batch
+from pyspark_pulsar.read.ledgers import fetch_ledgers
+from pyspark_pulsar.read.source_schema import resolve_source_schema
+from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, Piece, Split
+from pyspark_pulsar.read.task import read_split
+
+COLUMNS = (
+    "value", "__key", "__messageId", "__publishTime", "__eventTime", "__messageProperties", "__orderingKey",
+    "__producerName", "__sequenceId", "__messageSize",
+)  # fmt: skip
+TIMEOUT_MS = 700
+
+
+@pytest.fixture(autouse=True)
+def _fresh_memory() -> None:
+    MEMORY.__dict__.update(BookieMemory().__dict__)
+
+
+@pytest.fixture
+def wires(cluster: PulsarCluster) -> Iterator[list[Wire]]:
+    """One for each bookie."""
+    made = [Wire(bookie.address) for bookie in cluster.bookies]
+    yield made
+    for wire in made:
+        wire.cut()
+
+
+class Reading:
+    """Of one topic, through wires where there are some."""
+
+    def __init__(self, cluster: PulsarCluster, topic: str, wires: list[Wire]) -> None:
+        self.options = ReadOptions(
+            service_url=cluster.service_url,
+            admin_url=cluster.admin_url,
+            topic=topic,
+            columns=COLUMNS,
+            bookie_addresses=tuple((wire.bookie, wire.address) for wire in wires),
+            bookie_timeout_ms=TIMEOUT_MS,
+            max_bytes_per_partition=1 << 30,
+            poll_timeout_ms=20_000,
+        )
+        self.schema = resolve_source_schema(self.options)
+
+    def splits(self, **options: Any) -> list[Split]:
+        return plan_batch(replace(self.options, **options)).splits
+
+    def rows(self, splits: list[Split], **options: Any) -> pa.Table:
+        changed = replace(self.options, **options)
+        batches = [batch for split in splits for batch in read_split(changed, self.schema, split)]
+        return pa.Table.from_batches(batches, self.schema.output_schema)
+
+    def read(self, read_from: str = "bookie") -> pa.Table:
+        return self.rows(self.splits(read_from=read_from), read_from=read_from)
+
+
+def fill(
+    client: official_client.Client,
+    admin: ClusterAdmin,
+    topic: str,
+    *,
+    ledgers: int = 2,
+    messages: int = 150,
+    batch: int = 1,
+    size: int = 100,
+) -> None:
+    """Closed ledgers of up to 200 entries, and an open one."""
+    codecs = [official_client.CompressionType.NONE, official_client.CompressionType.LZ4]
+    for ledger in range(ledgers):
+        producer = client.create_producer(
+            topic,
+            batching_enabled=batch > 1,
+            batching_max_messages=max(2, batch),
+            batching_max_publish_delay_ms=2000,
+            block_if_queue_full=True,
+            compression_type=codecs[ledger % 2],
+        )
+        for number in range(messages):
+            producer.send_async(
+                f"{ledger}:{number}:".encode() + random.randbytes(size),
+                callback=lambda *_: None,
+                partition_key=f"k{number % 7}",
+                ordering_key=f"o{number % 3}",
+                properties={"n": str(number)},
+                event_timestamp=1_700_000_000_000 + number,
+            )
+        producer.flush()
+        producer.close()
+        admin.roll(topic)
+    tail = client.create_producer(topic)
+    tail.send(b"in the open ledger")
+    tail.close()
+
+
+@pytest.fixture
+def make(
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    cluster_client: official_client.Client,
+    namespace: str,
+) -> Any:
+    def make_topic(ensemble: int, copies: int, **contents: Any) -> str:
+        cluster_admin.set_ensemble(namespace, ensemble, copies)
+        topic = f"persistent://{namespace}/t"
+        fill(cluster_client, cluster_admin, topic, **contents)
+        return topic
+
+    return make_topic
+
+
+def locations(splits: list[Split]) -> set[str]:
+    return {piece.location.name for split in splits for piece in split.parts()}
+
+
+@pytest.mark.parametrize("batch", [1, 20])
+@pytest.mark.parametrize(("ensemble", "copies"), [(1, 1), (2, 2), (3, 2), (3, 3), (3, 1)])
+def test_equal_to_the_broker(
+    ensemble: int, copies: int, batch: int, cluster: PulsarCluster, wires: list[Wire], make: Any
+) -> None:
+    topic = make(ensemble, copies, messages=150 * batch, batch=batch, ledgers=3)
+    reading = Reading(cluster, topic, wires)
+    expected = reading.read("broker")
+    assert expected.num_rows == 3 * 150 * batch + 1
+    splits = reading.splits(read_from="bookie")
+    assert locations(splits) == {"bookie", "broker"}
+    assert reading.rows(splits, read_from="bookie") == expected
+    asked = {operation for wire in wires for operation in wire.operations()}
+    assert asked == ({BATCH_READ} if ensemble == copies else {READ_ENTRY})
+    assert reading.rows(striping_forgotten(splits, cluster), read_from="bookie") == expected
+
+
+def striping_forgotten(splits: list[Split], cluster: PulsarCluster) -> list[Split]:
+    """The same splits, as planned where the admin REST API does not tell the ensembles."""
+    bookies = tuple(bookie.address for bookie in cluster.bookies)
+
+    def forgotten(piece: Piece) -> Piece:
+        if not isinstance(piece.location, FromBookies):
+            return piece
+        return replace(piece, location=FromBookies(replace(piece.location.ledger, striping=None), bookies))
+
+    return [replace(split, pieces=tuple(map(forgotten, split.pieces))) for split in splits]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("ensemble", "copies"), [(2, 2), (3, 2)])
+def test_any_cut_reads_each_message_once(
+    ensemble: int, copies: int, seed: int, cluster: PulsarCluster, make: Any
+) -> None:
+    topic = make(ensemble, copies, messages=900, batch=30)
+    reading = Reading(cluster, topic, [])
+    expected = reading.read("broker")
+    randomly = random.Random(seed)
+    ids = expected["__messageId"].to_pylist()
+    cuts = sorted(randomly.sample(range(1, len(ids)), 6))
+    positions = [
+        Position(ids[cut]["ledger"], ids[cut]["entry"], max(0, ids[cut]["batchIndex"])) for cut in cuts
+    ]
+    whole = reading.splits(read_from="bookie", max_bytes_per_partition=1 << 40)
+    ends = [whole[0].start, *positions, whole[-1].end]
+    parts = []
+    for start, end in pairwise(ends):
+        pieces = [
+            replace(piece, start=max(piece.start, start), end=min(piece.end, end))
+            for split in whole
+            for piece in split.pieces
+            if piece.start < end and piece.end > start
+        ]
+        part = Split(whole[0].partition, start, end, tuple(pieces))
+        parts.append(reading.rows([part], read_from="bookie"))
+    assert pa.concat_tables(parts) == expected, f"seed {seed}, cuts {cuts}"
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "guessed"])
+@pytest.mark.parametrize(("ensemble", "copies"), [(2, 2), (3, 2)])
+@pytest.mark.parametrize("broken", ["refuses", "is silent", "hangs up", "dies in the middle"])
+def test_one_bookie_less(
+    broken: str, ensemble: int, copies: int, known: bool, cluster: PulsarCluster, wires: list[Wire], make: Any
+) -> None:
+    topic = make(ensemble, copies, messages=190, size=2000)
+    reading = Reading(cluster, topic, wires)
+    expected = reading.read("broker")
+    splits = reading.splits(read_from="bookie")
+    if not known:
+        splits = striping_forgotten(splits, cluster)
+    for wire in wires:
+        for other in wires:
+            other.heal()
+        if broken == "refuses":
+            wire.cut()
+        elif broken == "is silent":
+            wire.on_answer = hold
+        elif broken == "hangs up":
+            wire.on_request = hang_up
+        else:
+            wire.on_answer = lambda frame, wire=wire: frame if wire.answered_bytes < 50_000 else None
+        _fresh = BookieMemory()
+        MEMORY.__dict__.update(_fresh.__dict__)
+        assert reading.rows(splits, read_from="bookie") == expected
+        if broken == "refuses":
+            return
+
+
+def test_a_silent_bookie_is_waited_for_once(
+    cluster: PulsarCluster, wires: list[Wire], make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = make(3, 2, ledgers=4)
+    reading = Reading(cluster, topic, wires)
+    splits = reading.splits(read_from="bookie")
+    wires[0].on_answer = hold
+    avoided = []
+    remember = BookieMemory.avoid
+    monkeypatch.setattr(
+        BookieMemory, "avoid", lambda self, address: (avoided.append(address), remember(self, address))
+    )
+    assert reading.rows(splits, read_from="bookie").num_rows == 4 * 150 + 1
+    assert [str(address) for address in avoided] == [wires[0].address]
+
+
+@pytest.mark.parametrize(("ensemble", "copies"), [(2, 2), (3, 2)])
+def test_a_flipped_bit_is_read_from_another_copy(
+    ensemble: int, copies: int, cluster: PulsarCluster, wires: list[Wire], make: Any
+) -> None:
+    topic = make(ensemble, copies)
+    reading = Reading(cluster, topic, wires)
+    expected, splits = reading.read("broker"), reading.splits(read_from="bookie")
+    for wire in wires:
+        for other in wires:
+            other.heal()
+        wire.on_answer = flip_last_bit
+        assert reading.rows(splits, read_from="bookie") == expected
+    for wire in wires:
+        wire.on_answer = flip_last_bit
+    with pytest.raises(LedgerUnavailable, match="gave a damaged entry: its digest does not fit;"):
+        reading.rows(splits, read_from="bookie")
+
+
+def flip_last_bit(frame: bytes) -> bytes:
+    return frame[:-1] + bytes([frame[-1] ^ 1])
+
+
+def test_the_broker_goes_on_in_the_middle(
+    cluster: PulsarCluster, wires: list[Wire], make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = make(3, 2, messages=190, size=3000)
+    reading = Reading(cluster, topic, wires)
+    expected, splits = reading.read("broker"), reading.splits(read_from="auto")
+    assert locations(splits) == {"bookie", "broker"}
+    for wire in wires:
+        wire.on_answer = lambda frame, wire=wire: frame if wire.answered_bytes < 100_000 else None
+    with caplog.at_level(logging.WARNING, "pyspark_pulsar"):
+        assert reading.rows(splits) == expected
+    told = [each.getMessage() for each in caplog.records if "the rest of a piece" in each.getMessage()]
+    assert len(told) == 2
+    assert all("comes from the broker, since reading it from bookie failed" in each for each in told)
+    assert ":0:0 up to" not in told[0], "some entries of the first ledger had come"
+    with pytest.raises(LedgerUnavailable):
+        reading.rows(splits, read_from="bookie")
+
+
+def test_a_bookie_that_does_not_know_batches(cluster: PulsarCluster, wires: list[Wire], make: Any) -> None:
+    """BookKeeper before 4.17 closes the connection on an operation that it does not know."""
+    topic = make(2, 2, ledgers=3)
+    reading = Reading(cluster, topic, wires)
+    expected, splits = reading.read("broker"), reading.splits(read_from="bookie")
+    for wire in wires:
+        wire.on_request = lambda frame: None if operation(frame) == BATCH_READ else frame
+    assert reading.rows(splits, read_from="bookie") == expected
+    asked = [operation(frame) for wire in wires for frame in wire.requests]
+    assert asked.count(READ_ENTRY) >= expected.num_rows - 1
+    assert asked.count(BATCH_READ) <= len(wires)
+    for wire in wires:
+        wire.requests.clear()
+    assert reading.rows(splits, read_from="bookie") == expected
+    assert {operation(frame) for wire in wires for frame in wire.requests} == {READ_ENTRY}
+
+
+@pytest.mark.parametrize(("ensemble", "copies"), [(1, 1), (3, 2)])
+def test_too_many_requests(
+    ensemble: int, copies: int, cluster: PulsarCluster, wires: list[Wire], make: Any
+) -> None:
+    topic = make(ensemble, copies, ledgers=1)
+    reading = Reading(cluster, topic, wires)
+    expected, splits = reading.read("broker"), reading.splits(read_from="bookie")
+
+    def busy(frame: bytes) -> bytes:
+        if randomly.random() < often:
+            raise Answer(refusal(frame, TOO_MANY_REQUESTS))
+        return frame
+
+    randomly, often = random.Random(1), 0.3
+    for wire in wires:
+        wire.on_request = busy
+    assert reading.rows(splits, read_from="bookie") == expected
+    often = 1.0
+    with pytest.raises(LedgerUnavailable, match="had too many requests"):
+        reading.rows(splits, read_from="bookie")
+
+
+def test_nothing_behind_the_piece_is_asked_for_and_nothing_is_fenced(
+    cluster: PulsarCluster, wires: list[Wire], make: Any
+) -> None:
+    for ensemble in (2, 3):
+        topic = make(ensemble, 2, ledgers=1)
+        reading = Reading(cluster, topic, wires)
+        [split, *_] = reading.splits(read_from="bookie")
+        ledger = split.pieces[0].start.ledger
+        start, end = Position(ledger, 20), Position(ledger, 31)
+        piece = Piece(start, end, split.pieces[0].location)
+        part = Split(split.partition, start, end, (piece,))
+        for wire in wires:
+            wire.heal()
+        assert reading.rows([part], read_from="bookie").num_rows == 11
+        frames = [frame for wire in wires for frame in wire.requests]
+        assert frames
+        for frame in frames:
+            assert frame[2:4] == b"\0\0", "flags"
+            entry = int.from_bytes(frame[12:20], "big")
+            count = int.from_bytes(frame[28:32], "big") if operation(frame) == BATCH_READ else 1
+            assert 20 <= entry <= entry + count - 1 <= 30
+        cluster_admin = ClusterAdmin(cluster)
+        cluster_admin.delete(topic)
+
+
+def test_a_deleted_ledger(
+    cluster: PulsarCluster, cluster_admin: ClusterAdmin, namespace: str, make: Any
+) -> None:
+    topic = make(3, 2)
+    reading = Reading(cluster, topic, [])
+    splits = reading.splits(read_from="auto")
+    first = splits[0].pieces[0].start
+    cluster_admin.truncate(topic)
+    deleted = {
+        piece.location.ledger.ledger
+        for split in splits
+        for piece in split.pieces
+        if isinstance(piece.location, FromBookies)
+    }
+    for ledger in deleted:
+        cluster.await_deleted(ledger)
+    with pytest.raises(LedgerUnavailable, match="does not have the ledger; so it was deleted since"):
+        reading.rows(splits, read_from="bookie")
+    with pytest.raises(
+        DataLossError, match=rf"expected entries 0 to 149 of ledger {first.ledger} \(150 entries\)"
+    ):
+        reading.rows(splits)
+    assert reading.rows(splits, fail_on_data_loss=False).num_rows == 1
+
+
+def test_an_unknown_bookie_id(cluster: PulsarCluster, make: Any) -> None:
+    topic = make(3, 2)
+    reading = Reading(cluster, topic, [])
+    splits = reading.splits(read_from="bookie")
+
+    def renamed(piece: Piece) -> Piece:
+        if not isinstance(piece.location, FromBookies) or piece.location.ledger.striping is None:
+            return piece
+        striping = piece.location.ledger.striping
+        ensembles = tuple(
+            replace(each, bookies=tuple(f"bookie-{bookie.rpartition(':')[2]}" for bookie in each.bookies))
+            for each in striping.ensembles
+        )
+        ledger = replace(piece.location.ledger, striping=replace(striping, ensembles=ensembles))
+        return replace(piece, location=FromBookies(ledger))
+
+    unknown = [replace(split, pieces=tuple(map(renamed, split.pieces))) for split in splits]
+    with pytest.raises(OptionError, match="bookieAddresses"):
+        reading.rows(unknown, read_from="bookie")
+    mapping = tuple((f"bookie-{bookie.port}", bookie.address) for bookie in cluster.bookies)
+    expected = reading.read("broker")
+    assert reading.rows(unknown, read_from="bookie", bookie_addresses=mapping) == expected
+    assert reading.rows(unknown) == expected, "auto: the broker reads what no bookie can be found for"
+
+
+def test_the_compacted_view_equals_the_brokers(
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    cluster_client: official_client.Client,
+    wires: list[Wire],
+    make: Any,
+) -> None:
+    topic = make(3, 2, messages=400, batch=20, ledgers=2)
+    send(cluster_client, topic, [("k1", b""), ("k2", b"the last of k2"), ("single", b"1")])
+    cluster_admin.compact(topic)
+    reading = Reading(cluster, topic, wires)
+    with AdminClient(reading.options) as admin:
+        [(partition, known)] = fetch_ledgers(admin, [reading.splits()[0].partition]).items()
+    assert known.compacted is not None
+    assert known.compacted_until is not None
+    horizon = after_entry(*known.compacted_until)
+    send(cluster_client, topic, [("k1", b"behind"), (None, b"without a key")])
+    whole = reading.splits(read_from="broker", read_compacted=True)
+    end = whole[-1].end
+    compacted = FromCompactedLedger(known.compacted, tuple(bookie.address for bookie in cluster.bookies))
+    pieces = (Piece(EARLIEST, horizon, compacted), Piece(horizon, end, FromBroker()))
+    direct = Split(partition, EARLIEST, end, pieces)
+    expected = reading.rows(whole, read_from="broker", read_compacted=True)
+    assert expected.num_rows == 7 + 1 + 2
+    assert reading.rows([direct], read_from="bookie", read_compacted=True) == expected
+    middle = expected["__messageId"][3].as_py()
+    start = Position(middle["ledger"], middle["entry"], max(0, middle["batchIndex"]))
+    part = Split(partition, start, end, (replace(pieces[0], start=start), pieces[1]))
+    assert reading.rows([part], read_from="bookie", read_compacted=True) == expected.slice(3)
+    for wire in wires:
+        wire.on_answer = flip_last_bit
+    assert reading.rows([direct], read_compacted=True) == expected
+
+
+def send(client: official_client.Client, topic: str, messages: list[tuple[str | None, bytes]]) -> None:
+    producer = client.create_producer(topic, batching_enabled=False)
+    for key, value in messages:
+        producer.send(value, partition_key=key)
+    producer.close()
