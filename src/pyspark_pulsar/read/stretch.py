@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -37,6 +38,15 @@ class Stretch:
         ledger = self.ledger
         return ledger.size / ledger.entries if ledger is not None and ledger.entries > 0 else 0.0
 
+    def cut_at(self, entries: Iterable[int]) -> list[Stretch]:
+        """The same in parts that begin with these entries, which are in order; those outside count for nothing."""
+        borders = [
+            border
+            for entry in entries
+            if self.start < (border := Position(self.start.ledger, entry)) < self.end
+        ]
+        return self._parts(borders)
+
     def cut(self, parts: int) -> list[Stretch]:
         """At most `parts` stretches of about as many entries, which together are this one."""
         parts = max(1, min(parts, self.entries))
@@ -44,6 +54,9 @@ class Stretch:
             Position(self.start.ledger, self.start.entry + self.entries * index // parts)
             for index in range(1, parts)
         ]
+        return self._parts(borders)
+
+    def _parts(self, borders: list[Position]) -> list[Stretch]:
         return [
             Stretch(start, end, self.ledger, self.location)
             for start, end in zip([self.start, *borders], [*borders, self.end], strict=True)
