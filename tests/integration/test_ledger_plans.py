@@ -120,6 +120,35 @@ def test_rows_at_every_cut(
         assert rows_of(given) == ids[start:end], (bounds, limit)
 
 
+def test_the_compacted_view_and_the_ledgers_behind_it(
+    topic: str, options: Options, official: official_client.Client, admin: Admin
+) -> None:
+    producer = official.create_producer(topic, batching_enabled=False)
+    last: dict[str, Id] = {}
+
+    def send(number: int) -> Id:
+        found = producer.send(str(number).encode(), partition_key=f"k{number % 7}")
+        return (found.ledger_id(), found.entry_id(), 0)
+
+    for number in range(40):
+        last[f"k{number % 7}"] = send(number)
+        if number % 15 == 14:
+            admin.unload(topic)
+    admin.compact(topic)
+    behind = [send(number) for number in range(5)]
+    producer.close()
+    for read_from, found in (("broker", set()), ("auto", {"compacted"}), ("bookie", {"compacted"})):
+        given = options(readFrom=read_from, readCompacted="true", minPartitions="3")
+        assert places(plan_batch(given)) == found | {"broker"}
+        assert rows_of(given) == [*sorted(last.values()), *behind]
+        ids = [*sorted(last.values()), *behind]
+        bounds = {
+            "startingOffsets": json.dumps({topic: at(ids, 3)}),
+            "endingOffsets": json.dumps({topic: at(ids, 9)}),
+        }
+        assert rows_of(options(readFrom=read_from, readCompacted="true", **bounds)) == ids[3:9]
+
+
 def test_limits_are_met(fill: Fill, options: Options) -> None:
     ids = fill(2)
     whole = plan_batch(options())

@@ -15,7 +15,7 @@ from pyspark_pulsar.client.reach import reachable
 from pyspark_pulsar.errors import LedgerUnavailable, PermissionDenied
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.ledgers import TopicLedgers, fetch_striping
-from pyspark_pulsar.read.split import FromBookies, FromBroker, Location
+from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, Location
 from pyspark_pulsar.read.stretch import Stretch
 from pyspark_pulsar.read.tiered_copies import TieredLedger, tiered_ledgers
 from pyspark_pulsar.topic import TopicPartition
@@ -49,6 +49,9 @@ class Places:
         by_id = known.by_id() if known is not None else {}
         found: list[Stretch] = []
         for each in parts:
+            if each.is_compacted and each.ledger is not None:
+                found.append(replace(each, location=self._of_view(partition, each.ledger)))
+                continue
             ledger = by_id.get(each.ledger.ledger) if each.ledger is not None else None
             if ledger is None:
                 found.append(each)
@@ -75,6 +78,16 @@ class Places:
             return FromBookies(ledger, self.bookies if ledger.striping is None else ())
         return FromBroker()
 
+    def _of_view(self, partition: TopicPartition, view: Ledger) -> Location:
+        """Nobody tells where the ledger of a compacted view lies, but on bookies it does."""
+        if self.read_from == TIERED:
+            raise LedgerUnavailable(
+                f"{partition}: expected a read from tiered storage, as readFrom=tiered says, but the compacted view is "
+                f"never offloaded; use readFrom=auto, or leave readCompacted out"
+            )
+        is_wanted = self.read_from == BOOKIE or (self.read_from == AUTO and bool(self.up))
+        return FromCompactedLedger(view, self.bookies) if is_wanted else FromBroker()
+
     def _is_served(self, striping: Striping | None) -> bool:
         """Whether a bookie is up for each entry. Where the striping is not known, whether any is: a task that finds
         no replica goes on at the broker."""
@@ -88,10 +101,14 @@ class Places:
 
 
 def find_places(
-    options: ReadOptions, admin: AdminClient, wanted: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]]
+    options: ReadOptions,
+    admin: AdminClient,
+    wanted: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
+    *,
+    views: bool = False,
 ) -> tuple[Places, dict[TopicPartition, TopicLedgers]]:
     """Where the `wanted` ledgers, given by id, can be read from; and all ledgers, now with what is known of their
-    striping.
+    striping. `views`: compacted views are wanted as well.
 
     What only a superuser may ask for is done without where that is possible. Raises the errors of `AdminClient` and
     `tiered_ledgers`, and `OptionError` with `readFrom=bookie` for a bookie whose address is not known.
@@ -111,7 +128,7 @@ def find_places(
         )
         for partition, ledgers in chosen.items()
     }
-    if options.read_from == TIERED or not any(ids for _, ids in on_bookies.values()):
+    if options.read_from == TIERED or not (views or any(ids for _, ids in on_bookies.values())):
         return Places(options.read_from, tiered=tiered), known
     bookies, known = _find_bookies(options, admin, on_bookies, known)
     up = _up(options, bookies) if options.read_from == AUTO else frozenset[str]()
