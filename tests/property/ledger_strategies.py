@@ -11,12 +11,12 @@ from pyspark_pulsar.message_id import EARLIEST, Position
 @st.composite
 def topic_ledgers(draw: st.DrawFn) -> tuple[Ledger, ...]:
     """Ids with gaps, empty ledgers, offloaded ones, the last one open or not."""
-    ids = sorted(draw(st.sets(st.integers(3, 40), min_size=1, max_size=8)))
+    ids = sorted(draw(st.sets(st.integers(3, 40), min_size=1, max_size=6)))
     ledgers: list[Ledger] = []
     clock = 1_000
     for number in ids:
         is_open = number == ids[-1] and draw(st.booleans())
-        entries = draw(st.integers(0, 30))
+        entries = draw(st.integers(0, 12))
         opened = ledgers[-1].closed_ms if ledgers else None
         clock += draw(st.integers(0, 1_000))
         ledgers.append(
@@ -35,7 +35,7 @@ def topic_ledgers(draw: st.DrawFn) -> tuple[Ledger, ...]:
 def positions(ledgers: tuple[Ledger, ...]) -> st.SearchStrategy[Position]:
     """In the ledgers, before, behind and between them."""
     most = max(ledger.ledger for ledger in ledgers) + 2
-    inside = st.builds(Position, st.integers(0, most), st.integers(0, 32), st.sampled_from([0, 0, 1, 5]))
+    inside = st.builds(Position, st.integers(0, most), st.integers(0, 14), st.sampled_from([0, 0, 1, 5]))
     exact = st.sampled_from(ledgers).flatmap(
         lambda ledger: st.builds(Position, st.just(ledger.ledger), st.integers(0, ledger.entries))
     )

@@ -3,7 +3,7 @@
 import json
 import math
 
-from hypothesis import assume, given, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from property.ledger_strategies import positions, topic_ledgers
 
 from pyspark_pulsar.client.ledger import Ledger
@@ -40,12 +40,12 @@ Message = tuple[int, int, int]
 
 
 def messages(ledgers: tuple[Ledger, ...]) -> list[Position]:
-    """Every place where a message can be: six in each entry, and some that the open ledger has by now."""
+    """Places where messages can be: three in each entry, and some that the open ledger has by now."""
     return [
         Position(ledger.ledger, entry, index)
         for ledger in ledgers
         for entry in range(ledger.entries + (3 if ledger.is_open else 0))
-        for index in range(6)
+        for index in (0, 1, 5)
     ]
 
 
@@ -62,6 +62,7 @@ def ranges(draw: st.DrawFn) -> tuple[tuple[Ledger, ...], PartitionRange]:
     return ledgers, PartitionRange(A, start, end, tuple(located), records)
 
 
+@settings(deadline=None)  # as many comparisons as messages times splits
 @given(made=ranges(), limits=limits)
 def test_pieces_are_the_range_once_in_order(
     made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits

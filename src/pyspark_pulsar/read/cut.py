@@ -140,15 +140,18 @@ def _parts(stretch: Stretch, parts: int) -> list[list[Stretch]]:
 
 
 def _pieces(whole: Sequence[Stretch]) -> tuple[Piece, ...]:
-    """What comes from the broker one after the other comes in one go."""
+    """What comes from one place one after the other comes in one go."""
     pieces: list[Piece] = []
     for stretch in whole:
-        if (
-            pieces
-            and isinstance(pieces[-1].location, FromBroker)
-            and isinstance(stretch.location, FromBroker)
-        ):
+        if pieces and _goes_on(pieces[-1], stretch):
             pieces[-1] = Piece(pieces[-1].start, stretch.end, stretch.location)
         else:
             pieces.append(Piece(stretch.start, stretch.end, stretch.location))
     return tuple(pieces)
+
+
+def _goes_on(piece: Piece, stretch: Stretch) -> bool:
+    """The broker reads over the ends of ledgers, others in one ledger."""
+    if isinstance(piece.location, FromBroker):
+        return isinstance(stretch.location, FromBroker)
+    return piece.location is stretch.location and piece.end == stretch.start

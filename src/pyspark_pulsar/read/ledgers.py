@@ -16,6 +16,7 @@ from pyspark_pulsar.client.admin import AdminClient
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.ledger_metadata import parse_striping
 from pyspark_pulsar.errors import ProtocolError
+from pyspark_pulsar.message_id import Position, after_entry
 from pyspark_pulsar.topic import TopicPartition
 
 _AT_ONCE: Final = 8
@@ -31,8 +32,10 @@ class TopicLedgers:
     """In their order; those that retention has removed are not among them."""
     compacted: Ledger | None = None
     """The compacted view, as far as `compacted_until`."""
-    compacted_until: tuple[int, int] | None = None
-    """Ledger and entry of the last message that compaction has seen."""
+    compacted_until: Position | None = None
+    """Behind the last message that compaction has seen."""
+    compaction_is_clear: bool = True
+    """False while a compaction ends: what the broker says of the view and of its end do not belong together."""
 
     def by_id(self) -> dict[int, Ledger]:
         return {ledger.ledger: ledger for ledger in self.ledgers}
@@ -103,12 +106,12 @@ def parse_ledgers(info: Mapping[str, Any], stats: Mapping[str, Any], where: str)
             ledgers.append(
                 _ledger(each, facts.get(int(each["ledgerId"]), {}), opened, stats, is_last=is_last)
             )
-        compacted, until = _compacted(stats)
+        compaction = _compacted(stats)
     except (KeyError, TypeError, ValueError, AttributeError) as fault:
         raise ProtocolError(
             f"{where}: expected ledgers as Pulsar 3.0 and later list them, got another answer ({fault!r})"
         ) from None
-    return TopicLedgers(tuple(ledgers), compacted, until)
+    return TopicLedgers(tuple(ledgers), *compaction)
 
 
 def _ledger(
@@ -140,11 +143,15 @@ def _is_offloaded(stats: Mapping[str, Any], info: Mapping[str, Any], is_closed: 
     return is_closed and stats.get("offloaded") is True and bool(info.get("offloadedContextUuid"))
 
 
-def _compacted(stats: Mapping[str, Any]) -> tuple[Ledger | None, tuple[int, int] | None]:
+def _compacted(stats: Mapping[str, Any]) -> tuple[Ledger | None, Position | None, bool]:
+    """The compacted view, its end, and whether the two belong together."""
     found = stats.get("compactedLedger") or {}
     cursor = (stats.get("cursors") or {}).get("__compaction") or {}
-    if int(found.get("ledgerId", -1)) < 0 or "markDeletePosition" not in cursor:
-        return None, None
+    number = int(found.get("ledgerId", -1))
+    if number < 0 and "CompactedTopicLedger" not in (cursor.get("properties") or {}):
+        return None, None, True
+    if number < 0 or (cursor.get("properties") or {}).get("CompactedTopicLedger") != number:
+        return None, None, False
     ledger, entry = (int(part) for part in str(cursor["markDeletePosition"]).split(":"))
-    view = Ledger(int(found["ledgerId"]), int(found["entries"]), int(found["size"]), None, 0)
-    return view, (ledger, entry)
+    view = Ledger(number, int(found["entries"]), int(found["size"]), opened_ms=None, closed_ms=0)
+    return view, after_entry(ledger, entry), True

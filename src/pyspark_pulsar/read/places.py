@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pyspark_pulsar.client.admin import AdminClient
+from pyspark_pulsar.client.bookie_address import bookie_address
 from pyspark_pulsar.client.ledger import Ledger, Striping
 from pyspark_pulsar.client.reach import reachable
 from pyspark_pulsar.errors import LedgerUnavailable, PermissionDenied
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.ledgers import TopicLedgers, fetch_striping
-from pyspark_pulsar.read.split import FromBookies, FromBroker, Location
+from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, Location
 from pyspark_pulsar.read.stretch import Stretch
+from pyspark_pulsar.read.tiered_copies import TieredLedger, tiered_ledgers
 from pyspark_pulsar.topic import TopicPartition
+
+_log: Final = logging.getLogger(__name__)
 
 AUTO: Final = "auto"
 BROKER: Final = "broker"
@@ -33,23 +38,37 @@ class Places:
     """The ids of all bookies that are known."""
     up: frozenset[str] = frozenset()
     """Those that take connections; asked for `auto` only."""
+    tiered: Mapping[tuple[TopicPartition, int], TieredLedger] = field(default_factory=dict)
+    """The ledgers that can be read from tiered storage; the key holds the ledger's id."""
 
     def locate(
         self, partition: TopicPartition, parts: Iterable[Stretch], known: TopicLedgers | None
     ) -> list[Stretch]:
-        """The stretches with their locations, and their ledgers as `known` has them. Raises what `of` raises."""
+        """The stretches with their locations, and their ledgers as `known` has them; one from tiered storage comes
+        in parts that a reader can fetch without what lies before. Raises what `of` raises."""
         by_id = known.by_id() if known is not None else {}
-        return [
-            replace(each, ledger=by_id[number], location=self.of(partition, by_id[number]))
-            if each.ledger is not None and (number := each.ledger.ledger) in by_id
-            else each
-            for each in parts
-        ]
+        found: list[Stretch] = []
+        for each in parts:
+            if each.is_compacted and each.ledger is not None:
+                found.append(replace(each, location=self._of_view(partition, each.ledger)))
+                continue
+            ledger = by_id.get(each.ledger.ledger) if each.ledger is not None else None
+            if ledger is None:
+                found.append(each)
+                continue
+            located = replace(each, ledger=ledger, location=self.of(partition, ledger))
+            copy = self.tiered.get((partition, ledger.ledger))
+            is_tiered = copy is not None and located.location is copy.location
+            found.extend(located.cut_at(copy.first_entries) if copy is not None and is_tiered else [located])
+        return found
 
     def of(self, partition: TopicPartition, ledger: Ledger) -> Location:
         """Raises `LedgerUnavailable` for a closed ledger that does not lie where `readFrom` says."""
         if ledger.is_open or self.read_from == BROKER:
             return FromBroker()
+        copy = self.tiered.get((partition, ledger.ledger))
+        if copy is not None:
+            return copy.location
         if self.read_from == TIERED:
             raise LedgerUnavailable(
                 f"{partition}, ledger {ledger.ledger}: expected it in tiered storage, as readFrom=tiered says, but it "
@@ -58,6 +77,16 @@ class Places:
         if self.read_from == BOOKIE or (ledger.offload_id is None and self._is_served(ledger.striping)):
             return FromBookies(ledger, self.bookies if ledger.striping is None else ())
         return FromBroker()
+
+    def _of_view(self, partition: TopicPartition, view: Ledger) -> Location:
+        """Nobody tells where the ledger of a compacted view lies, but on bookies it does."""
+        if self.read_from == TIERED:
+            raise LedgerUnavailable(
+                f"{partition}: expected a read from tiered storage, as readFrom=tiered says, but the compacted view is "
+                f"never offloaded; use readFrom=auto, or leave readCompacted out"
+            )
+        is_wanted = self.read_from == BOOKIE or (self.read_from == AUTO and bool(self.up))
+        return FromCompactedLedger(view, self.bookies) if is_wanted else FromBroker()
 
     def _is_served(self, striping: Striping | None) -> bool:
         """Whether a bookie is up for each entry. Where the striping is not known, whether any is: a task that finds
@@ -72,22 +101,47 @@ class Places:
 
 
 def find_places(
-    options: ReadOptions, admin: AdminClient, wanted: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]]
+    options: ReadOptions,
+    admin: AdminClient,
+    wanted: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
+    *,
+    views: bool = False,
 ) -> tuple[Places, dict[TopicPartition, TopicLedgers]]:
     """Where the `wanted` ledgers, given by id, can be read from; and all ledgers, now with what is known of their
-    striping. Raises the errors of `AdminClient`; what only a superuser may ask for is done without."""
+    striping. `views`: compacted views are wanted as well.
+
+    What only a superuser may ask for is done without where that is possible. Raises the errors of `AdminClient` and
+    `tiered_ledgers`, and `OptionError` with `readFrom=bookie` for a bookie whose address is not known.
+    """
     known = {partition: ledgers for partition, (ledgers, _) in wanted.items()}
-    if options.read_from in (BROKER, TIERED):
-        return Places(options.read_from), known
-    on_bookies = {
-        partition: (
-            ledgers,
-            {each.ledger for each in ledgers.ledgers if each.ledger in ids and _is_on_bookies(options, each)},
-        )
+    if options.read_from == BROKER:
+        return Places(BROKER), known
+    chosen = {
+        partition: [each for each in ledgers.ledgers if each.ledger in ids and not each.is_open]
         for partition, (ledgers, ids) in wanted.items()
     }
-    if not any(ids for _, ids in on_bookies.values()):
-        return Places(options.read_from), known
+    tiered = {} if options.read_from == BOOKIE else tiered_ledgers(options, admin, chosen)
+    on_bookies = {
+        partition: (
+            known[partition],
+            {each.ledger for each in ledgers if each.offload_id is None or options.read_from == BOOKIE},
+        )
+        for partition, ledgers in chosen.items()
+    }
+    if options.read_from == TIERED or not (views or any(ids for _, ids in on_bookies.values())):
+        return Places(options.read_from, tiered=tiered), known
+    bookies, known = _find_bookies(options, admin, on_bookies, known)
+    up = _up(options, bookies) if options.read_from == AUTO else frozenset[str]()
+    return Places(options.read_from, bookies, up, tiered), known
+
+
+def _find_bookies(
+    options: ReadOptions,
+    admin: AdminClient,
+    wanted: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
+    known: dict[TopicPartition, TopicLedgers],
+) -> tuple[tuple[str, ...], dict[TopicPartition, TopicLedgers]]:
+    """The ids of all bookies, and the ledgers with their striping, as far as this role may see them."""
     listed: tuple[str, ...] = ()
     refused: PermissionDenied | None = None
     try:
@@ -96,16 +150,14 @@ def find_places(
         refused = fault
     # A right that is missing for it: then striping stays unknown, and is found out by asking bookies.
     with contextlib.suppress(PermissionDenied):
-        known = fetch_striping(admin, on_bookies, at_any_cost=not listed)
+        known = fetch_striping(admin, wanted, at_any_cost=not listed)
     bookies = tuple(sorted({*listed, *_bookies_of(known.values())}))
-    if options.read_from == BOOKIE and refused is not None and not bookies:
-        raise refused
-    up = _up(options, bookies) if options.read_from == AUTO else frozenset[str]()
-    return Places(options.read_from, bookies, up), known
-
-
-def _is_on_bookies(options: ReadOptions, ledger: Ledger) -> bool:
-    return not ledger.is_open and (ledger.offload_id is None or options.read_from == BOOKIE)
+    if options.read_from == BOOKIE:
+        if refused is not None and not bookies:
+            raise refused
+        for bookie in _bookies_of(known.values()):
+            bookie_address(bookie, dict(options.bookie_addresses))
+    return bookies, known
 
 
 def _bookies_of(known: Iterable[TopicLedgers]) -> set[str]:
@@ -124,4 +176,11 @@ def _up(options: ReadOptions, bookies: tuple[str, ...]) -> frozenset[str]:
     by_id = {bookie: addresses.get(bookie, bookie) for bookie in bookies}
     seconds = min(options.bookie_timeout_ms, _MOST_CONNECT_MS) / 1000
     answering = reachable(by_id.values(), seconds)
+    down = [bookie for bookie, address in by_id.items() if address not in answering]
+    if down:
+        _log.warning(
+            "bookies %s take no connections from the driver (option bookieAddresses says where a bookie listens): "
+            "ledgers that lie on them alone are read from the broker",
+            ", ".join(down),
+        )
     return frozenset(bookie for bookie, address in by_id.items() if address in answering)

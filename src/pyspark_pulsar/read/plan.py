@@ -25,7 +25,7 @@ from pyspark_pulsar.read.loss import check_loss, remember
 from pyspark_pulsar.read.places import AUTO, BROKER, find_places
 from pyspark_pulsar.read.records import entry_records
 from pyspark_pulsar.read.split import Split
-from pyspark_pulsar.read.stretch import Stretch, stretches
+from pyspark_pulsar.read.stretch import Stretch, compacted_stretches, stretches
 from pyspark_pulsar.read.times import WHOLE, Window, span_of_window
 from pyspark_pulsar.topic import TopicPartition
 
@@ -119,7 +119,7 @@ class SplitPlanner:
 
     def _ledgers(self, asked: list[Asked]) -> dict[TopicPartition, TopicLedgers]:
         """Of the topic partitions asked for, as they are now, or as they were where that is enough."""
-        if self._admin is None or self._options.read_compacted:
+        if self._admin is None:
             return {}
         stale = [each.partition for each in asked if not self._is_enough(each)]
         try:
@@ -151,14 +151,17 @@ class SplitPlanner:
     def _narrowed(self, asked: Asked, ledgers: TopicLedgers | None) -> Asked:
         if ledgers is None or asked.is_empty:
             return asked
-        check_loss(
-            asked.partition,
-            ledgers,
-            asked.start,
-            asked.end,
-            fail=self._options.fail_on_data_loss,
-            former=self._seen.get(asked.partition, {}),
-        )
+        until = ledgers.compacted_until if self._options.read_compacted else None
+        # What compaction has seen is in its view, whatever became of the ledgers.
+        if not self._options.read_compacted or (until is not None and asked.start > until):
+            check_loss(
+                asked.partition,
+                ledgers,
+                asked.start,
+                asked.end,
+                fail=self._options.fail_on_data_loss,
+                former=self._seen.get(asked.partition, {}),
+            )
         start, end = span_of_window(ledgers.ledgers, asked.window, self._options.clock_slack_ms)
         return replace(
             asked,
@@ -170,8 +173,7 @@ class SplitPlanner:
         if asked.is_empty:
             return []
         if self._options.read_compacted:
-            # What compaction has removed still counts in positions; such a range cannot be cut evenly.
-            return [Stretch(asked.start, asked.end, None)]
+            return compacted_stretches(ledgers, asked.start, asked.end)
         return stretches(ledgers.ledgers if ledgers is not None else None, asked.start, asked.end)
 
     def _located(
@@ -184,11 +186,11 @@ class SplitPlanner:
             }
             for partition in known
         }
+        views = any(each.is_compacted for parts in found.values() for each in parts)
         if self._admin is None or not self.may_read_directly or not any(closed.values()):
             return known, dict(found)
-        places, known = find_places(
-            self._options, self._admin, {each: (known[each], ids) for each, ids in closed.items()}
-        )
+        wanted = {each: (known[each], ids) for each, ids in closed.items()}
+        places, known = find_places(self._options, self._admin, wanted, views=views)
         self._known.update(known)
         located = {
             partition: places.locate(partition, parts, known.get(partition))

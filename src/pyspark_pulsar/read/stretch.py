@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.read.ledgers import TopicLedgers
 from pyspark_pulsar.read.split import FromBroker, Location
 
 _BROKER: Final = FromBroker()
@@ -23,11 +25,13 @@ class Stretch:
     end: Position
     ledger: Ledger | None
     location: Location = _BROKER
+    is_compacted: bool = False
+    """`ledger` is a compacted view: positions say nothing of its entries, so it is not cut."""
 
     @property
     def entries(self) -> int:
         """How many entries hold it, wholly or in part; 1 for a stretch that cannot be cut."""
-        if self.start.ledger != self.end.ledger:
+        if self.is_compacted or self.start.ledger != self.end.ledger:
             return 1
         return self.end.entry - self.start.entry + (1 if self.end.batch_index > 0 else 0)
 
@@ -35,7 +39,18 @@ class Stretch:
     def entry_bytes(self) -> float:
         """The mean size of an entry of its ledger; 0 where it is not known."""
         ledger = self.ledger
+        if self.is_compacted and ledger is not None:
+            return float(ledger.size)
         return ledger.size / ledger.entries if ledger is not None and ledger.entries > 0 else 0.0
+
+    def cut_at(self, entries: Iterable[int]) -> list[Stretch]:
+        """The same in parts that begin with these entries, which are in order; those outside count for nothing."""
+        borders = [
+            border
+            for entry in entries
+            if self.start < (border := Position(self.start.ledger, entry)) < self.end
+        ]
+        return self._parts(borders)
 
     def cut(self, parts: int) -> list[Stretch]:
         """At most `parts` stretches of about as many entries, which together are this one."""
@@ -44,6 +59,9 @@ class Stretch:
             Position(self.start.ledger, self.start.entry + self.entries * index // parts)
             for index in range(1, parts)
         ]
+        return self._parts(borders)
+
+    def _parts(self, borders: list[Position]) -> list[Stretch]:
         return [
             Stretch(start, end, self.ledger, self.location)
             for start, end in zip([self.start, *borders], [*borders, self.end], strict=True)
@@ -75,6 +93,19 @@ def stretches(ledgers: tuple[Ledger, ...] | None, start: Position, end: Position
     if not found and start.ledger > ledgers[-1].ledger:
         return [Stretch(start, end, None)]
     return found
+
+
+def compacted_stretches(known: TopicLedgers | None, start: Position, end: Position) -> list[Stretch]:
+    """What lies in a range of the compacted view of a topic: the view, and behind it the ledgers."""
+    if start >= end:
+        return []
+    if known is None or not known.compaction_is_clear:
+        return [Stretch(start, end, None)]
+    view, until = known.compacted, known.compacted_until
+    if view is None or until is None or until <= start:
+        return stretches(known.ledgers, start, end)
+    within = Stretch(start, min(until, end), view, is_compacted=True)
+    return [within, *stretches(known.ledgers, until, end)]
 
 
 def _last(ledger: Ledger, end: Position, *, is_last: bool) -> Position:

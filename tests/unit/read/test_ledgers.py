@@ -9,6 +9,7 @@ import pytest
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ProtocolError
+from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.read.ledgers import parse_ledgers, with_striping
 
 INFO: dict[str, Any] = {
@@ -90,13 +91,25 @@ def test_trimmed_between_the_two_questions_is_gone() -> None:
 def test_the_compacted_view() -> None:
     stats = STATS | {
         "compactedLedger": {"ledgerId": 60, "entries": 3, "size": 30, "offloaded": False},
-        "cursors": {"__compaction": {"markDeletePosition": "7:4"}},
+        "cursors": {
+            "__compaction": {"markDeletePosition": "7:4", "properties": {"CompactedTopicLedger": 60}}
+        },
     }
     found = parse_ledgers(INFO, stats, "reading x")
     assert found.compacted is not None
     assert (found.compacted.ledger, found.compacted.entries, found.compacted.is_open) == (60, 3, False)
-    assert found.compacted_until == (7, 4)
-    assert parse_ledgers(INFO, STATS, "reading x").compacted is None
+    assert found.compacted_until == Position(7, 5)
+    assert found.compaction_is_clear
+    plain = parse_ledgers(INFO, STATS, "reading x")
+    assert (plain.compacted, plain.compaction_is_clear) == (None, True)
+
+
+def test_a_compacted_view_and_an_end_that_do_not_belong_together() -> None:
+    cursors = {"__compaction": {"markDeletePosition": "7:4", "properties": {"CompactedTopicLedger": 61}}}
+    former = {"ledgerId": 60, "entries": 3, "size": 30, "offloaded": False}
+    for stats in (STATS | {"cursors": cursors}, STATS | {"cursors": cursors, "compactedLedger": former}):
+        found = parse_ledgers(INFO, stats, "reading x")
+        assert (found.compacted, found.compaction_is_clear) == (None, False)
 
 
 def test_striping_is_filled_in_where_it_is_told() -> None:

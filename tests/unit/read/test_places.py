@@ -6,7 +6,10 @@ import pytest
 
 from pyspark_pulsar.client.ledger import Ensemble, Ledger, Striping
 from pyspark_pulsar.errors import LedgerUnavailable
+from pyspark_pulsar.message_id import EARLIEST, Position
+from pyspark_pulsar.read.ledgers import TopicLedgers
 from pyspark_pulsar.read.places import Places
+from pyspark_pulsar.read.stretch import Stretch, compacted_stretches
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("a")
@@ -58,3 +61,59 @@ def test_all_bookies_travel_only_where_the_striping_is_unknown() -> None:
     places = Places("bookie", BOOKIES)
     assert places.of(A, CLOSED).bookies == ()
     assert places.of(A, Ledger(7, 10, 100, None, 1000)).bookies == BOOKIES
+
+
+VIEW = Ledger(60, 3, 30, None, 0)
+KNOWN = TopicLedgers((Ledger(6, 10, 100, None, 900), OPEN), VIEW, Position(6, 4))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        (
+            EARLIEST,
+            Position(8, 5),
+            [("earliest", "6:4:0", 60), ("6:4:0", "6:10:0", 6), ("8:0:0", "8:5:0", 8)],
+        ),
+        (Position(5, 2), Position(6, 1), [("5:2:0", "6:1:0", 60)]),
+        (Position(6, 4), Position(6, 9), [("6:4:0", "6:9:0", 6)]),
+    ],
+)
+def test_a_compacted_view_comes_before_the_ledgers(
+    start: Position, end: Position, expected: list[tuple[str, str, int]]
+) -> None:
+    found = compacted_stretches(KNOWN, start, end)
+    assert [
+        (str(each.start), str(each.end), each.ledger and each.ledger.ledger) for each in found
+    ] == expected
+    assert all(each.is_compacted == (each.ledger is VIEW) for each in found)
+
+
+def test_a_compacted_view_that_is_not_clear_is_the_brokers_affair() -> None:
+    unclear = TopicLedgers(KNOWN.ledgers, compaction_is_clear=False)
+    for known in (None, unclear):
+        assert compacted_stretches(known, EARLIEST, Position(8, 5)) == [
+            Stretch(EARLIEST, Position(8, 5), None)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("read_from", "up", "found"),
+    [
+        ("bookie", (), "compacted"),
+        ("auto", ("b:1",), "compacted"),
+        ("auto", (), "broker"),
+        ("broker", (), "broker"),
+    ],
+)
+def test_where_a_compacted_view_is_read(read_from: str, up: tuple[str, ...], found: str) -> None:
+    parts = compacted_stretches(KNOWN, EARLIEST, Position(6, 4))
+    located = Places(read_from, BOOKIES, frozenset(up)).locate(A, parts, KNOWN)
+    assert [each.location.name for each in located] == [found]
+    assert located[0].entries == 1
+
+
+def test_a_compacted_view_is_never_in_tiered_storage() -> None:
+    parts = compacted_stretches(KNOWN, EARLIEST, Position(6, 4))
+    with pytest.raises(LedgerUnavailable, match="never offloaded"):
+        Places("tiered").locate(A, parts, KNOWN)
