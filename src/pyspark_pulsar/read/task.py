@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from functools import partial
+from typing import Final
 
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.connection import EntryBatch
 from pyspark_pulsar.codec.data_keys import DataKeys
 from pyspark_pulsar.codec.decode import EntryDecoder
-from pyspark_pulsar.codec.intake import Intake
+from pyspark_pulsar.codec.intake import Intake, TransactionsUnknown
+from pyspark_pulsar.codec.row_filter import RowFilter
+from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.process_log import show_warnings
 from pyspark_pulsar.read.documents import SCHEMA_VERSIONS
 from pyspark_pulsar.read.locations.look_back import earlier_runs
 from pyspark_pulsar.read.locations.piece import piece_entries
-from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.split import FromBroker, Piece, Split
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.topic import TopicPartition
+
+_log: Final = logging.getLogger(__name__)
 
 
 def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterator[pa.RecordBatch]:
@@ -44,11 +53,40 @@ def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterat
             intake=split_intake(options, split),
             mode=options.mode,
             service_url=options.service_url,
+            row_filter=RowFilter(split.published_from, split.published_before, split.keys),
         )
         for piece in split.parts():
-            for entries in piece_entries(client, options, split.partition, piece):
-                yield from decoder.decode(entries)
+            yield from _piece_batches(client, options, split.partition, piece, decoder)
         yield from decoder.finish()
+
+
+def _piece_batches(
+    client: BrokerClient,
+    options: ReadOptions,
+    partition: TopicPartition,
+    piece: Piece,
+    decoder: EntryDecoder,
+) -> Generator[pa.RecordBatch, None, None]:
+    """The full batches that the piece completes; with `readFrom=auto` from the broker alone, from where nobody else
+    knows which transactions were aborted."""
+    try:
+        with closing(_entries(client, options, partition, piece)) as source:
+            for entries in source:
+                yield from decoder.decode(entries)
+    except TransactionsUnknown as unknown:
+        if options.read_from != "auto":
+            raise
+        _log.warning("%s; the broker is read from there up to %s", unknown, piece.end)
+        rest = Piece(Position(unknown.ledger, unknown.entry), piece.end, FromBroker())
+    else:
+        return
+    yield from _piece_batches(client, options, partition, rest, decoder)
+
+
+def _entries(
+    client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: Piece
+) -> Generator[EntryBatch, None, None]:
+    yield from piece_entries(client, options, partition, piece)
 
 
 def split_intake(options: ReadOptions, split: Split) -> Intake:
