@@ -23,6 +23,7 @@ from pyspark_pulsar.read.documents import SCHEMA_VERSIONS
 from pyspark_pulsar.read.locations.look_back import earlier_runs
 from pyspark_pulsar.read.locations.piece import piece_entries
 from pyspark_pulsar.read.split import FromBroker, Piece, Split
+from pyspark_pulsar.read.transactions import TopicTransactions
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.topic import TopicPartition
@@ -37,7 +38,10 @@ def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterat
     """
     show_warnings()
     topic = split.partition.topic
-    with BrokerClient(options) as client:
+    with (
+        BrokerClient(options) as client,
+        closing(TopicTransactions(options, split.partition)) as transactions,
+    ):
 
         def fetch_schema(version: bytes) -> SchemaInfo | None:
             return SCHEMA_VERSIONS.fetch(options.service_url, topic, schema.info, version, client.schema)
@@ -50,7 +54,7 @@ def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterat
             batch_rows=options.batch_rows,
             start=split.start.as_tuple(),
             end=split.end.as_tuple(),
-            intake=split_intake(options, split),
+            intake=split_intake(options, split, transactions),
             mode=options.mode,
             service_url=options.service_url,
             row_filter=RowFilter(split.published_from, split.published_before, split.keys),
@@ -89,12 +93,13 @@ def _entries(
     yield from piece_entries(client, options, partition, piece)
 
 
-def split_intake(options: ReadOptions, split: Split) -> Intake:
-    """Private keys from files of this executor, and earlier chunks from the broker."""
+def split_intake(options: ReadOptions, split: Split, transactions: TopicTransactions) -> Intake:
+    """Private keys from files of this executor, earlier chunks and the outcome of transactions from the broker."""
     keys = DataKeys(options.crypto_default_private_key, dict(options.crypto_private_keys))
     return Intake(
         unwrap=keys.unwrap,
         earlier=partial(earlier_runs, options, split.partition),
+        aborted=transactions.aborted,
         crypto_failure_action=options.crypto_failure_action,
         max_open_chunked=options.max_pending_chunked_message,
         trimmed_is_loss=options.fail_on_data_loss
