@@ -6,7 +6,7 @@
 
 use crate::error::{KernelError, MessageRef, Result};
 use crate::metadata::MessageMetadata;
-use crate::select::Range;
+use crate::select::{Range, Selection};
 use crate::wire::split_u32;
 
 const BROKER_METADATA_MAGIC: [u8; 2] = [0x0e, 0x02];
@@ -24,6 +24,8 @@ pub struct Entry {
     pub data: Vec<u8>,
     /// What the decoder is to do with it.
     pub(crate) role: Role,
+    /// It comes from where messages of aborted transactions are as well.
+    pub(crate) unfiltered: bool,
     verified: bool,
 }
 
@@ -51,7 +53,7 @@ pub struct EntryParts<'a> {
 impl Entry {
     /// Store `data` as the entry `entry` of `ledger`; nothing is looked at yet.
     pub fn new(ledger: i64, entry: i64, data: Vec<u8>) -> Self {
-        Self { ledger, entry, data, role: Role::default(), verified: false }
+        Self { ledger, entry, data, role: Role::default(), unfiltered: false, verified: false }
     }
 
     /// The entry as a whole, for error messages.
@@ -89,6 +91,8 @@ impl Entry {
 pub struct EntryBatch {
     /// The entries, oldest first.
     pub entries: Vec<Entry>,
+    /// The entries come from storage and not from a broker, which hides the messages of aborted transactions.
+    pub unfiltered: bool,
     nbytes: usize,
 }
 
@@ -116,7 +120,9 @@ impl EntryBatch {
     /// Take the entries out.
     pub fn take(&mut self) -> Vec<Entry> {
         self.nbytes = 0;
-        std::mem::take(&mut self.entries)
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.iter_mut().for_each(|entry| entry.unfiltered = self.unfiltered);
+        entries
     }
 
     /// Messages as a broker counts permits; an entry that cannot be read counts as one.
@@ -128,14 +134,18 @@ impl EntryBatch {
         self.entries.iter().map(count).fold(0, usize::saturating_add)
     }
 
-    /// Distinct schema versions of the entries that may have messages in `range`, in order of first sight;
+    /// Distinct schema versions of the entries that may have wanted messages, in order of first sight;
     /// empty bytes stand for none. Verifies the checksums of those entries. Markers have none.
-    pub fn schema_versions(&mut self, range: &Range) -> Result<Vec<Vec<u8>>> {
+    pub fn schema_versions(&mut self, wanted: &Selection) -> Result<Vec<Vec<u8>>> {
         let mut versions: Vec<Vec<u8>> = Vec::new();
         // What lies outside is not read: it may be damaged, or of a version that the reader cannot resolve.
-        for entry in self.entries.iter_mut().filter(|e| range.touches(e.ledger, e.entry, i32::MAX)) {
+        let inside = |e: &&mut Entry| wanted.range.touches(e.ledger, e.entry, i32::MAX);
+        for entry in self.entries.iter_mut().filter(inside) {
             entry.verify()?;
             let metadata = entry.parts()?.metadata;
+            if !wanted.filter.may_want(&metadata).unwrap_or(true) {
+                continue;
+            }
             let version = metadata.schema_version.unwrap_or_default();
             if metadata.marker_type.is_none() && !versions.iter().any(|v| v == version) {
                 versions.push(version.to_vec());

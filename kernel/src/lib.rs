@@ -26,6 +26,7 @@ pub mod payload_schema;
 pub mod protobuf;
 #[cfg(feature = "python")]
 mod python;
+pub mod row_filter;
 pub mod select;
 pub mod tiered;
 pub mod wire;

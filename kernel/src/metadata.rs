@@ -70,6 +70,10 @@ pub struct MessageMetadata<'a> {
     pub ordering_key: Option<&'a [u8]>,
     /// 20
     pub marker_type: Option<u64>,
+    /// 22, of the id of the transaction that the message belongs to
+    pub txn_least: Option<u64>,
+    /// 23
+    pub txn_most: Option<u64>,
     /// 25
     pub null_value: bool,
     /// 26, the same in all chunks of a message
@@ -106,6 +110,8 @@ impl<'a> MessageMetadata<'a> {
                 17 => metadata.partition_key_base64 = value.number("partition_key_b64_encoded")? != 0,
                 18 => metadata.ordering_key = Some(value.bytes("ordering_key")?),
                 20 => metadata.marker_type = Some(value.number("marker_type")?),
+                22 => metadata.txn_least = Some(value.number("txnid_least_bits")?),
+                23 => metadata.txn_most = Some(value.number("txnid_most_bits")?),
                 25 => metadata.null_value = value.number("null_value")? != 0,
                 26 => metadata.uuid = value.bytes("uuid")?,
                 27 => metadata.num_chunks = value.number("num_chunks_from_msg")?,
@@ -128,6 +134,11 @@ impl<'a> MessageMetadata<'a> {
     /// The key of an unbatched message.
     pub fn key(&self) -> Option<Key<'a>> {
         self.partition_key.map(|text| Key { text, base64: self.partition_key_base64 })
+    }
+
+    /// Most and least significant bits of the transaction that the message, or marker, belongs to.
+    pub fn transaction(&self) -> Option<(u64, u64)> {
+        Some((self.txn_most?, self.txn_least?))
     }
 
     /// Append as protobuf. Fields at their default are left out.

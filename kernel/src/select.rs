@@ -1,5 +1,7 @@
 //! Which messages of a topic partition a reader wants.
 
+use crate::row_filter::RowFilter;
+
 /// `(ledger, entry, batch index)` of the next message to read; index 0 outside a batch.
 pub type Position = (i64, i64, i32);
 
@@ -10,6 +12,21 @@ pub struct Range {
     pub start: Option<Position>,
     /// First position behind.
     pub end: Option<Position>,
+}
+
+/// The messages of a range that a filter lets through; the default is all messages.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Where they lie.
+    pub range: Range,
+    /// What they say of themselves.
+    pub filter: RowFilter,
+}
+
+impl From<Range> for Selection {
+    fn from(range: Range) -> Self {
+        Self { range, filter: RowFilter::default() }
+    }
 }
 
 impl Range {

@@ -5,7 +5,7 @@ mod common;
 use _kernel::decode::Decoder;
 use _kernel::error::{ErrorKind, MessageRef};
 use _kernel::metadata::SingleMetadata;
-use _kernel::select::Range;
+use _kernel::select::{Range, Selection};
 use _kernel::wire::put_number;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
@@ -86,7 +86,10 @@ fn checksum_mismatch_names_the_entry() {
     let error = decode_all(string_options(), &[batched_entry(1), bytes.clone()]).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Corrupt);
     assert_eq!(error.at, Some(MessageRef { ledger: 7, entry: 1, batch_index: -1 }));
-    assert_eq!(entries(&[bytes]).schema_versions(&Range::default()).unwrap_err().kind, ErrorKind::Corrupt);
+    assert_eq!(
+        entries(&[bytes]).schema_versions(&Selection::default()).unwrap_err().kind,
+        ErrorKind::Corrupt
+    );
 }
 
 #[test]

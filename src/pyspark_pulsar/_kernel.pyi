@@ -9,6 +9,7 @@ a batch has batch index -1 in `__messageId` (as in Pulsar's own clients) and cou
 position.
 """
 
+from collections.abc import Set as AbstractSet
 from typing import Protocol, TypeAlias
 
 class ArrowSchemaExportable(Protocol):
@@ -97,6 +98,11 @@ class EntryBatch:
 
     @property
     def last(self) -> tuple[int, int] | None: ...
+
+    unfiltered: bool
+    """Whether these entries come from storage (a bookie, tiered storage) and not from a broker, which hides the
+    messages of aborted transactions: the Decoder then does. False at first; stays with the entries that are pushed."""
+
     def schema_versions(self) -> list[bytes]:
         """Distinct `schema_version` values of the entries, in order of first sight; b"" stands for none.
         Raises KernelError "corrupt" for an entry whose checksum or metadata does not fit."""
@@ -261,6 +267,9 @@ class Decoder:
         corrupt_column: str | None = None,
         max_open_chunked: int = 10,
         crypto_failure_action: str = "FAIL",
+        published_from: int | None = None,
+        published_before: int | None = None,
+        keys: AbstractSet[bytes] | None = None,
     ) -> None:
         """`output_schema`: value and metadata columns in any order, exactly as they come out; metadata columns
         are known by name (`__key`, `__topic`, `__partition`, `__messageId`, `__publishTime`, `__eventTime`,
@@ -273,6 +282,10 @@ class Decoder:
         `batch_rows`: rows of a full batch; the only bound on memory besides one decompressed entry.
         `start` inclusive, `end` exclusive; None is unbounded. Messages outside are dropped row by row. A
         chunked message lies where its last chunk lies.
+        `published_from` (inclusive), `published_before` (exclusive): only messages published in this time, Unix
+        milliseconds. `keys`: only messages with one of these keys, as `__key` shows them. What is filtered is not
+        decompressed where the entry's metadata tell, never decoded, and needs no schema version; a chunked
+        message is taken by the metadata of its last chunk. Checksums are verified all the same.
         `max_open_chunked`: chunked messages to keep chunks of at the same time (0: no limit); chunks of the
         oldest are dropped for more, and looked back for when its last chunk comes.
         `crypto_failure_action`: what becomes of an entry that cannot be decrypted. "FAIL": KernelError
@@ -289,7 +302,8 @@ class Decoder:
         cannot be resolved to the reader's document."""
 
     def refuse_version(self, version: bytes, why: str) -> None:
-        """Make every message of this version a bad row for the reason `why`. Instead of `add_writer_schema`."""
+        """Make every message of this version a bad row for the reason `why`. Instead of `add_writer_schema`.
+        With bad_rows="fail" the first of them raises KernelError "schema"."""
 
     def unknown_versions(self, entries: EntryBatch) -> list[bytes]:
         """Versions in `entries` that `add_writer_schema` or `refuse_version` must be called with before
@@ -302,9 +316,9 @@ class Decoder:
     def next_batch(self, flush: bool) -> ArrowArrayExportable | None:
         """The next record batch: `batch_rows` rows (fewer when they hold more than 256 MiB), or with `flush`
         the remaining 1..batch_rows rows.
-        None when there is not enough, or when an entry waits for what `wanted_data_keys` or `missing_chunks`
-        name. Raises KernelError "corrupt", "payload", "unsupported", "encrypted" naming ledger, entry and
-        batch index; the decoder is of no use after that."""
+        None when there is not enough, or when an entry waits for what `wanted_data_keys`, `missing_chunks` or
+        `wanted_transactions` name. Raises KernelError "corrupt", "payload", "unsupported", "encrypted" naming
+        ledger, entry and batch index; the decoder is of no use after that."""
 
     def wanted_data_keys(self) -> list[tuple[str, bytes]]:
         """Name of the key pair and wrapped data key, for each pair that the waiting entry was encrypted for;
@@ -329,6 +343,18 @@ class Decoder:
     def end_look_back(self) -> None:
         """Go on with the chunks found; a message that is still not whole is reported by `take_lost`."""
 
+    def wanted_transactions(self) -> list[tuple[int, int]]:
+        """Transactions (most and least significant bits, unsigned) of which `add_transaction` must say whether they
+        were aborted; the first entry of an `unfiltered` batch that belongs to one waits. [] when none waits."""
+
+    def add_transaction(self, most: int, least: int, aborted: bool) -> None:
+        """Say whether the broker counts the transaction as aborted: then its messages give no rows in `unfiltered`
+        entries. For this range."""
+
+    def give_up_transactions(self) -> tuple[int, int] | None:
+        """Drop the entry that waits for a transaction and all that was pushed behind it; returns the ledger and the
+        entry at which another source, which shows only visible messages, goes on. None when none waits."""
+
     def take_lost(self) -> list[tuple[int, int, int, bool]]:
         """Chunked messages that will never be whole, since the last call: ledger and entry of the last chunk,
         number of chunks, and whether the first chunk is there (then one between is missing)."""
@@ -341,7 +367,16 @@ class Decoder:
     def bad_rows(self) -> tuple[int, KernelError | None]:
         """Messages of this range that did not decode, as far as batches came out, and the first one's error."""
 
-    def rewind(self, partition: int, start: Position | None, end: Position | None) -> None:
+    def rewind(
+        self,
+        partition: int,
+        start: Position | None,
+        end: Position | None,
+        *,
+        published_from: int | None = None,
+        published_before: int | None = None,
+        keys: AbstractSet[bytes] | None = None,
+    ) -> None:
         """Decode another range next, of this or another partition of the same topic; known versions stay
         known. Raises KernelError "schema" unless every row of the present range was handed out."""
 

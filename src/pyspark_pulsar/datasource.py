@@ -6,7 +6,7 @@ is cheap; rooms are imported when they are entered.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import DataSource
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark_pulsar.schema.read_schema import ReadSchema
     from pyspark_pulsar.write.batch import PulsarBatchWriter
     from pyspark_pulsar.write.stream import PulsarStreamWriter
+
+_FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 
 
 class PulsarDataSource(Shipped, DataSource):
@@ -48,9 +50,10 @@ class PulsarDataSource(Shipped, DataSource):
 
     def reader(self, schema: StructType) -> PulsarBatchReader:
         from pyspark_pulsar.codec.data_keys import check_key_options
-        from pyspark_pulsar.read.batch import PulsarBatchReader
+        from pyspark_pulsar.read.batch import FilteringBatchReader, PulsarBatchReader
         from pyspark_pulsar.read.batch_plan import check_places
         from pyspark_pulsar.read.bounds import check_bound
+        from pyspark_pulsar.read.pushdown import filters_may_come
         from pyspark_pulsar.read.times import check_times
 
         options = self._read_options()
@@ -59,7 +62,8 @@ class PulsarDataSource(Shipped, DataSource):
         check_times(options)
         check_bound("startingOffsets", options.starting_offsets or "earliest")
         check_bound("endingOffsets", options.ending_offsets or "latest", ("latest",))
-        return PulsarBatchReader(options, self._read_schema(options, schema))
+        reader = FilteringBatchReader if filters_may_come() else PulsarBatchReader
+        return reader(options, self._read_schema(options, schema))
 
     def streamReader(self, schema: StructType) -> PulsarStreamReader:  # noqa: N802
         from pyspark_pulsar.codec.data_keys import check_key_options
@@ -127,11 +131,20 @@ class PulsarDataSource(Shipped, DataSource):
 
 
 def register(spark: SparkSession) -> None:
-    """Check that workers have this package, and register the source explicitly.
+    """Check that workers have this package, register the source explicitly, and let Spark push filters down to it.
 
-    Not needed where discovery works; use it to be told why it does not. Raises `InterpreterError`.
+    Not needed where discovery works; use it to be told why it does not, and for queries that filter by metadata
+    columns: `spark.sql.python.filterPushdown.enabled` is turned on in this session, unless it was set before. Raises
+    `InterpreterError`.
     """
     from pyspark_pulsar.interpreter import check_workers
 
     check_workers(spark)
     spark.dataSource.register(PulsarDataSource)
+    _push_filters(spark)
+
+
+def _push_filters(spark: SparkSession) -> None:
+    """Spark's default is off, where it has not been set; an answer of None."""
+    if spark.conf.get(_FILTER_PUSHDOWN, None) is None:
+        spark.conf.set(_FILTER_PUSHDOWN, "true")

@@ -1,5 +1,6 @@
 //! A topic of chunks, batches and encrypted entries in any order, written by a script of four bytes an entry, and
-//! what must hold for it: two reads that share it between them give the rows of one read.
+//! what must hold for it: two reads that share it between them give the rows of one read, and a filter takes its rows
+//! from those of a read without one.
 
 #[path = "../../tests/common/handmade.rs"]
 mod handmade;
@@ -9,22 +10,23 @@ use _kernel::encryption::OnFailure;
 use _kernel::entry::EntryBatch;
 use _kernel::error::Result;
 use _kernel::payload_schema::PayloadSchema;
+use _kernel::row_filter::RowFilter;
 use _kernel::select::{Position, Range};
 use _kernel::wire::{put_bytes, put_number};
 use aes_gcm::aead::{Aead, KeyInit};
 use aes_gcm::{Aes128Gcm, Nonce};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_schema::DataType;
 
-use handmade::{PUBLISH_TIME, decoder_of, entries_from, message_id, nullable, stored};
+use handmade::{decoder_of, entries_from, message_id, nullable, stored, utc_micros};
 
 const KEY: [u8; 16] = [7; 16];
 const NONCE: [u8; 12] = [9; 12];
 const MOST_ENTRIES: usize = 64;
 
-/// Entry, batch index and value.
-type Row = (i64, i32, Vec<u8>);
+/// Entry, batch index, publish time in milliseconds, and value.
+type Row = (i64, i32, i64, Vec<u8>);
 
 /// The entries that `script` writes, entry `i` at position `i` of ledger 7.
 pub fn topic(script: &[u8]) -> Vec<Vec<u8>> {
@@ -36,7 +38,7 @@ fn entry([what, number, key, fill]: [u8; 4]) -> Vec<u8> {
     let mut metadata = Vec::new();
     put_bytes(&mut metadata, 1, &[b'p', what >> 7]);
     put_number(&mut metadata, 2, 41);
-    put_number(&mut metadata, 3, PUBLISH_TIME);
+    put_number(&mut metadata, 3, u64::from(fill >> 5));
     let mut payload = vec![fill; usize::from(fill % 5)];
     if what & 3 == 0 {
         let count = 1 + usize::from(number % 3);
@@ -78,15 +80,26 @@ pub struct Reading {
     pub on_crypto_failure: OnFailure,
     /// Rows of a batch.
     pub batch_rows: usize,
+    /// Only messages published from the first time on and before the second.
+    pub published: Option<(i64, i64)>,
 }
 
 impl Reading {
     fn decoder(self, range: Range) -> Decoder {
-        let columns = nullable([("value", DataType::Binary), ("__messageId", message_id())]);
+        let columns = nullable([
+            ("value", DataType::Binary),
+            ("__messageId", message_id()),
+            ("__publishTime", utc_micros()),
+        ]);
         Decoder::new(DecoderOptions {
             partition: -1,
             batch_rows: self.batch_rows,
             range,
+            filter: RowFilter {
+                published_from: self.published.map(|(from, _)| from),
+                published_before: self.published.map(|(_, before)| before),
+                keys: None,
+            },
             intake: IntakeOptions {
                 max_open_chunked: self.max_open_chunked,
                 on_crypto_failure: self.on_crypto_failure,
@@ -108,10 +121,11 @@ impl Reading {
                 let entries = id.column(1).as_primitive::<Int64Type>();
                 let indices = id.column(2).as_primitive::<Int32Type>();
                 let values = batch.column(0).as_binary::<i32>();
-                rows.extend(
-                    (0..batch.num_rows())
-                        .map(|row| (entries.value(row), indices.value(row), values.value(row).to_vec())),
-                );
+                let times = batch.column(2).as_primitive::<TimestampMicrosecondType>();
+                rows.extend((0..batch.num_rows()).map(|row| {
+                    let value = values.value(row).to_vec();
+                    (entries.value(row), indices.value(row), times.value(row) / 1000, value)
+                }));
             }
             if !supply(&mut decoder, topic)? {
                 return Ok(rows);

@@ -2,7 +2,7 @@
 #![no_main]
 
 use _kernel::frame::FrameDecoder;
-use _kernel::select::Range;
+use _kernel::select::Selection;
 use libfuzzer_sys::fuzz_target;
 
 const MAX_FRAME_BYTES: usize = 1 << 20;
@@ -20,7 +20,7 @@ fuzz_target!(|input: &[u8]| {
     for consumer in 0..4 {
         if let Some(mut entries) = frames.take_entries(consumer) {
             let _ = entries.num_messages();
-            let _ = entries.schema_versions(&Range::default());
+            let _ = entries.schema_versions(&Selection::default());
         }
     }
 });

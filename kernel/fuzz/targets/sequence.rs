@@ -1,5 +1,6 @@
-//! Chunks of several messages, batches and encrypted entries in any order. Three bytes say how they are read and
-//! where the topic is cut; two reads up to the cut and from it give the rows of one read.
+//! Chunks of several messages, batches and encrypted entries in any order. Four bytes say how they are read,
+//! where the topic is cut and which times are wanted; two reads up to the cut and from it give the rows of one read,
+//! and one without a filter those and others.
 #![no_main]
 
 #[path = "../common/sequence.rs"]
@@ -10,13 +11,14 @@ use libfuzzer_sys::fuzz_target;
 use sequence::{Reading, topic};
 
 fuzz_target!(|input: &[u8]| {
-    let Some((&[how, cut, index], script)) = input.split_first_chunk::<3>() else { return };
+    let Some((&[how, cut, index, times], script)) = input.split_first_chunk::<4>() else { return };
     let topic = topic(script);
     let reading = Reading {
         max_open_chunked: usize::from(how & 3),
         on_crypto_failure: [OnFailure::Fail, OnFailure::Discard, OnFailure::Consume]
             [usize::from(how >> 2) % 3],
         batch_rows: 1 + usize::from(how >> 5),
+        published: (times != 0).then_some((i64::from(times & 7), i64::from(times >> 3))),
     };
     let (first, last) = ((7, 0, 0), (7, topic.len() as i64, 0));
     let cut = (7, i64::from(cut) % (topic.len() as i64 + 1), i32::from(index % 3));
@@ -28,5 +30,10 @@ fuzz_target!(|input: &[u8]| {
     match (whole, parts) {
         (Ok(whole), Ok(parts)) => assert_eq!(whole, parts, "cut at {cut:?}"),
         (Err(error), _) | (_, Err(error)) => assert!(!error.message.is_empty()),
+    }
+    let all = Reading { published: None, ..reading }.rows(&topic, first, last);
+    if let (Ok(mut all), Some((from, before))) = (all, reading.published) {
+        all.retain(|(_, _, time, _)| (from..before).contains(time));
+        assert_eq!(reading.rows(&topic, first, last).expect("no fault of what is not wanted"), all);
     }
 });

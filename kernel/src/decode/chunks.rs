@@ -136,6 +136,13 @@ impl Chunks {
         self.end(id_of(metadata), State::Broken);
     }
 
+    /// Let the chunks of a message go; its last chunk, if it is wanted, waits until they were looked back for.
+    pub fn skip(&mut self, metadata: &MessageMetadata<'_>) {
+        if metadata.num_chunks > 1 {
+            self.forget(&id_of(metadata));
+        }
+    }
+
     fn begin(&mut self, id: Vec<u8>, metadata: &MessageMetadata<'_>, piece: &[u8]) {
         self.forget(&id);
         if self.max_open > 0 && self.open >= self.max_open {

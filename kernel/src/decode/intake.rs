@@ -1,21 +1,22 @@
 //! From an entry to a payload that can be taken apart: decrypted, put together, decompressed.
 //!
 //! Some entries need what the kernel does not have: a data key that only the holder of a private key can
-//! unwrap, or chunks that lie before the range. Such an entry waits, everything behind it waits with it, and
-//! the decoder yields no batch until its caller has supplied what [`Decoder::wanted_data_keys`] and
-//! [`Decoder::missing_chunks`] name.
+//! unwrap, chunks that lie before the range, or the outcome of a transaction. Such an entry waits, everything behind it waits with it, and
+//! the decoder yields no batch until its caller has supplied what [`Decoder::wanted_data_keys`],
+//! [`Decoder::missing_chunks`] and [`Decoder::wanted_transactions`] name.
 
 use std::borrow::Cow;
 
 use super::Decoder;
 use super::chunks::{Chunks, LostMessage, MissingChunks, Step};
 use super::messages::OpenEntry;
+use super::transactions::{TransactionId, Transactions};
 use crate::compression::{Codec, decompress_in};
 use crate::encryption::{Decrypted, Keyring, OnFailure, WrappedKey, context_json, sealed_error};
 use crate::entry::{Entry, EntryBatch, EntryParts, Role};
 use crate::error::{KernelError, Result};
 use crate::metadata::MessageMetadata;
-use crate::select::Range;
+use crate::select::{Range, Selection};
 
 /// Most bytes that are kept for the payload of the next entry: as much as brokers allow by default.
 const MAX_SPARE: usize = 5 << 20;
@@ -40,15 +41,19 @@ pub struct Intake {
     options: IntakeOptions,
     keys: Keyring,
     chunks: Chunks,
-    need: Option<Need>,
+    pub(super) transactions: Transactions,
+    pub(super) need: Option<Need>,
     discarded: u64,
     /// Memory of a payload that was used up.
     spare: Vec<u8>,
 }
 
-enum Need {
+/// What an entry waits for.
+pub enum Need {
     DataKeys(Vec<WrappedKey>),
     Chunks(MissingChunks),
+    /// Whether each was aborted.
+    Transactions(Vec<TransactionId>),
 }
 
 /// What became of an entry.
@@ -72,10 +77,18 @@ impl Intake {
     /// Without keys and chunks.
     pub fn new(options: IntakeOptions) -> Self {
         let chunks = Chunks::new(options.max_open_chunked);
-        Self { options, keys: Keyring::default(), chunks, need: None, discarded: 0, spare: Vec::new() }
+        Self {
+            options,
+            keys: Keyring::default(),
+            chunks,
+            transactions: Transactions::default(),
+            need: None,
+            discarded: 0,
+            spare: Vec::new(),
+        }
     }
 
-    /// Forget all keys and chunks, since the range of another reader comes.
+    /// Forget all keys, chunks and transactions, since the range of another reader comes.
     pub fn rewind(&mut self) {
         *self = Self::new(self.options);
     }
@@ -94,12 +107,13 @@ impl Intake {
     }
 
     /// Open an entry. One outside the range is not even verified.
-    pub fn take(&mut self, mut entry: Entry, range: &Range) -> Result<Taken> {
-        if entry.role != Role::Earlier && !range.touches(entry.ledger, entry.entry, i32::MAX) {
+    pub fn take(&mut self, mut entry: Entry, wanted: &Selection) -> Result<Taken> {
+        if entry.role != Role::Earlier && !wanted.range.touches(entry.ledger, entry.entry, i32::MAX) {
             return Ok(Taken::Nothing);
         }
+        // Before a filter too: where its metadata is damaged, nobody knows whether the entry is wanted.
         entry.verify()?;
-        let outcome = self.look_at(&entry, range).map_err(|e| e.at(entry.reference()))?;
+        let outcome = self.look_at(&entry, wanted).map_err(|e| e.at(entry.reference()))?;
         Ok(match outcome {
             Outcome::Payload(payload) => Taken::Messages(OpenEntry::new(entry, payload)),
             Outcome::Sealed { payload, context } => {
@@ -110,14 +124,43 @@ impl Intake {
         })
     }
 
-    fn look_at(&mut self, entry: &Entry, range: &Range) -> Result<Outcome> {
+    fn look_at(&mut self, entry: &Entry, wanted: &Selection) -> Result<Outcome> {
         let parts = entry.parts()?;
         let metadata = &parts.metadata;
         let count = metadata.num_messages_in_batch.unwrap_or(1);
-        let wanted = entry.role == Role::Earlier || range.touches(entry.ledger, entry.entry, count);
-        if metadata.marker_type.is_some() || !wanted {
+        let earlier = entry.role == Role::Earlier;
+        let inside = earlier || wanted.range.touches(entry.ledger, entry.entry, count);
+        if metadata.marker_type.is_some() || !inside {
+            if entry.unfiltered {
+                self.transactions.learn(metadata);
+            }
             return Ok(Outcome::Nothing);
         }
+        if !earlier && !wanted.filter.may_want(metadata)? {
+            self.chunks.skip(metadata);
+            return Ok(Outcome::Nothing);
+        }
+        match self.transactions.hides(metadata) {
+            Err(id) if entry.unfiltered => {
+                self.need = Some(Need::Transactions(vec![id]));
+                return Ok(Outcome::Waiting);
+            }
+            Ok(true) if entry.unfiltered => return Ok(Outcome::Nothing),
+            _ => {}
+        }
+        let opened = self.open(entry, &parts, &wanted.range);
+        // The message may not be wanted: if its last chunk is, this chunk is looked back for, and fails again.
+        let premature = !earlier && metadata.chunk_id + 1 < metadata.num_chunks;
+        if opened.is_err() && premature && !wanted.filter.wants_all() {
+            self.chunks.skip(metadata);
+            return Ok(Outcome::Nothing);
+        }
+        opened
+    }
+
+    fn open(&mut self, entry: &Entry, parts: &EntryParts<'_>, range: &Range) -> Result<Outcome> {
+        let metadata = &parts.metadata;
+        let count = metadata.num_messages_in_batch.unwrap_or(1);
         if count < 1 {
             return Err(KernelError::corrupt(format!("a batch of {count} messages")));
         }
@@ -130,7 +173,7 @@ impl Intake {
                     self.need = Some(Need::DataKeys(keys));
                     return Ok(Outcome::Waiting);
                 }
-                Decrypted::Sealed(why) => return self.sealed(entry, &parts, range, &why),
+                Decrypted::Sealed(why) => return self.sealed(entry, parts, range, &why),
             }
         };
         if metadata.num_chunks > 1 {

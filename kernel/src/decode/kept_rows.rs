@@ -81,8 +81,8 @@ impl KeptRows {
     }
 
     /// Messages of this version do not decode; `why` is the reason.
-    pub fn refuse(&mut self, version: &[u8], why: &str) {
-        self.versions.insert(version.to_vec(), Version::Refused(KernelError::payload(why)));
+    pub fn refuse(&mut self, version: &[u8], why: KernelError) {
+        self.versions.insert(version.to_vec(), Version::Refused(why));
     }
 
     /// Keep one message; `None` is a null value.

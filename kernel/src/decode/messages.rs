@@ -5,7 +5,7 @@ use crate::encryption::CONTEXT_PROPERTY;
 use crate::entry::Entry;
 use crate::error::{KernelError, MessageRef, Result};
 use crate::metadata::{MessageMetadata, SingleMetadata};
-use crate::select::Range;
+use crate::select::Selection;
 use crate::wire::split_u32;
 
 /// An entry whose payload is decompressed, and how far it has been read.
@@ -38,7 +38,7 @@ impl OpenEntry {
     /// Hand the wanted messages to `take` until it returns false; true when the entry is used up.
     pub fn each_message(
         &mut self,
-        range: &Range,
+        wanted: &Selection,
         mut take: impl FnMut(&Row<'_>) -> Result<bool>,
     ) -> Result<bool> {
         let mut parts = self.entry.parts()?;
@@ -46,7 +46,9 @@ impl OpenEntry {
             parts.metadata.properties.push((CONTEXT_PROPERTY, context.as_bytes()));
             parts.metadata.null_value = false;
             let row = unbatched_row(&self.entry, &parts.metadata, &self.payload);
-            take(&Row { sealed: true, ..row })?;
+            if wanted.filter.wants_key(row.key).map_err(|e| e.at(row.at))? {
+                take(&Row { sealed: true, ..row })?;
+            }
             return Ok(true);
         }
         let Some(count) = parts.metadata.num_messages_in_batch else {
@@ -60,7 +62,11 @@ impl OpenEntry {
             let (body, rest) = split_message(rest, &mut single).map_err(|e| e.at(at))?;
             self.offset = self.payload.len() - rest.len();
             self.index += 1;
-            if single.compacted_out || !range.contains(at.ledger, at.entry, at.batch_index) {
+            let inside = wanted.range.contains(at.ledger, at.entry, at.batch_index);
+            if single.compacted_out
+                || !inside
+                || !wanted.filter.wants_key(single.key()).map_err(|e| e.at(at))?
+            {
                 continue;
             }
             if !take(&batched_row(at, &parts.metadata, &single, body))? {

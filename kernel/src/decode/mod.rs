@@ -27,6 +27,7 @@ mod metadata_columns;
 mod payloads;
 pub mod primitive;
 mod protobuf;
+mod transactions;
 mod value_columns;
 mod values;
 
@@ -40,12 +41,14 @@ use arrow_select::filter::filter_record_batch;
 use crate::entry::{Entry, EntryBatch};
 use crate::error::{KernelError, MessageRef, Result};
 use crate::payload_schema::PayloadSchema;
-use crate::select::Range;
+use crate::row_filter::RowFilter;
+use crate::select::{Range, Selection};
 pub use chunks::{LostMessage, MissingChunks};
 pub use intake::IntakeOptions;
 use intake::{Intake, Taken};
 use messages::OpenEntry;
 use metadata_columns::{MetadataColumn, Row};
+pub use transactions::TransactionId;
 pub use value_columns::{BadRowCount, BadRows};
 use value_columns::{FinishedValues, ValueColumns};
 
@@ -70,6 +73,8 @@ pub struct DecoderOptions {
     pub batch_rows: usize,
     /// Messages wanted.
     pub range: Range,
+    /// Of these messages, those wanted.
+    pub filter: RowFilter,
     /// Chunked and encrypted messages.
     pub intake: IntakeOptions,
     /// What to do with messages whose value does not decode.
@@ -94,7 +99,7 @@ pub struct Decoder {
     topic: String,
     drops_bad_rows: bool,
     batch_rows: usize,
-    range: Range,
+    wanted: Arc<Selection>,
     queue: VecDeque<Entry>,
     intake: Intake,
     open: Option<OpenEntry>,
@@ -133,7 +138,7 @@ impl Decoder {
             topic: options.topic,
             drops_bad_rows: options.bad_rows == BadRows::Drop,
             batch_rows: rows,
-            range: options.range,
+            wanted: Arc::new(Selection { range: options.range, filter: options.filter }),
             values,
             queue: VecDeque::new(),
             intake: Intake::new(options.intake),
@@ -160,9 +165,9 @@ impl Decoder {
         self.values.bad_rows()
     }
 
-    /// Decode another range next, of this or another partition of the topic. Raises "schema" unless every
-    /// row of the present range was handed out.
-    pub fn rewind(&mut self, partition: i32, range: Range) -> Result<()> {
+    /// Decode another selection next, of this or another partition of the topic. Raises "schema" unless every
+    /// row of the present one was handed out.
+    pub fn rewind(&mut self, partition: i32, wanted: impl Into<Selection>) -> Result<()> {
         if self.failed.is_some() || !self.queue.is_empty() || self.open.is_some() || !self.rows.is_empty() {
             return Err(KernelError::schema("a decoder that is still in its range cannot take another one"));
         }
@@ -171,19 +176,19 @@ impl Decoder {
                 *column = Column::Metadata(anew);
             }
         }
-        self.range = range;
+        self.wanted = Arc::new(wanted.into());
         self.intake.rewind();
         self.values.reset_count();
         Ok(())
     }
 
-    /// Versions in `entries` that `add_writer_schema` must be called with before `push`; what lies outside the
-    /// range needs none.
+    /// Versions in `entries` that `add_writer_schema` must be called with before `push`; what is not wanted
+    /// needs none.
     pub fn unknown_versions(&self, entries: &mut EntryBatch) -> Result<Vec<Vec<u8>>> {
         if !self.values.needs_versions() {
             return Ok(Vec::new());
         }
-        let mut versions = entries.schema_versions(&self.range)?;
+        let mut versions = entries.schema_versions(&self.wanted)?;
         versions.retain(|version| !self.values.knows(version));
         Ok(versions)
     }
@@ -194,7 +199,8 @@ impl Decoder {
     }
 
     /// `batch_rows` rows (fewer when they weigh more than 256 MiB); with `flush` the remaining rows; `None`
-    /// when there are not enough, or an entry waits for what `wanted_data_keys` or `missing_chunks` name. After
+    /// when there are not enough, or an entry waits for what `wanted_data_keys`, `missing_chunks` or
+    /// `wanted_transactions` name. After
     /// an error every call repeats it.
     pub fn next_batch(&mut self, flush: bool) -> Result<Option<RecordBatch>> {
         if let Some(error) = &self.failed {
@@ -227,21 +233,23 @@ impl Decoder {
 
     /// Decode messages until the batch is full or the entries are used up.
     fn fill(&mut self) -> Result<()> {
+        let wanted = Arc::clone(&self.wanted);
         while !self.is_full() {
             if self.open.is_none() {
                 let Some(entry) = self.queue.pop_front() else { return Ok(()) };
-                match self.intake.take(entry, &self.range)? {
+                match self.intake.take(entry, &wanted)? {
                     Taken::Messages(open) => self.open = Some(open),
                     Taken::Nothing => {}
                     Taken::Waiting(entry) => {
                         self.queue.push_front(entry);
-                        return Ok(());
+                        if !self.look_ahead() {
+                            return Ok(());
+                        }
                     }
                 }
             }
             let Some(mut open) = self.open.take() else { continue };
-            let range = self.range;
-            let finished = open.each_message(&range, |row| {
+            let finished = open.each_message(&wanted, |row| {
                 self.append(row).map_err(|e| e.at(row.at))?;
                 Ok(!self.is_full())
             })?;

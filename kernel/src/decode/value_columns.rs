@@ -100,9 +100,16 @@ impl ValueColumns {
         Ok(())
     }
 
-    /// Make all messages of a version bad rows; `why` is the reason.
+    /// Make all messages of a version bad rows, or in mode [`BadRows::Fail`] an error of the schema; `why` is the
+    /// reason.
     pub fn refuse_version(&mut self, version: &[u8], why: &str) {
-        self.kept.refuse(version, why);
+        self.kept.refuse(
+            version,
+            match self.mode {
+                BadRows::Fail => KernelError::schema(why),
+                BadRows::Null | BadRows::Drop => KernelError::payload(why),
+            },
+        );
         self.refuses = true;
     }
 

@@ -6,7 +6,7 @@ use pyo3::types::PyBytes;
 use crate::bookie::compacted;
 use crate::entry::{self, Entry};
 use crate::frame;
-use crate::select::{Position, Range};
+use crate::select::{Position, Range, Selection};
 
 /// See `_kernel.pyi`.
 #[pyclass(module = "pyspark_pulsar._kernel")]
@@ -48,8 +48,18 @@ impl EntryBatch {
         self.0.entries.last().map(|e| (e.ledger, e.entry))
     }
 
+    #[getter]
+    fn unfiltered(&self) -> bool {
+        self.0.unfiltered
+    }
+
+    #[setter]
+    fn set_unfiltered(&mut self, unfiltered: bool) {
+        self.0.unfiltered = unfiltered;
+    }
+
     fn schema_versions<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let versions = py.detach(|| self.0.schema_versions(&Range::default()))?;
+        let versions = py.detach(|| self.0.schema_versions(&Selection::default()))?;
         Ok(versions.iter().map(|version| PyBytes::new(py, version)).collect())
     }
 

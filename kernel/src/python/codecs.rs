@@ -1,5 +1,6 @@
 //! Decoder and encoder.
 
+use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use arrow_schema::SchemaRef;
@@ -11,8 +12,9 @@ use super::classes::EntryBatch;
 use crate::encryption::OnFailure;
 use crate::error::KernelError;
 use crate::payload_schema::{Pair, PayloadSchema};
-use crate::select::{Position, Range};
-use crate::{decode, encode};
+use crate::row_filter::RowFilter;
+use crate::select::{Position, Range, Selection};
+use crate::{decode, decode::TransactionId, encode};
 
 /// What Python gives as a `PayloadSchema`: anything with these attributes.
 #[derive(FromPyObject)]
@@ -67,7 +69,8 @@ impl Decoder {
     #[new]
     #[pyo3(signature = (output_schema, *, topic, partition, value, batch_rows=16384, start=None, end=None,
                         bad_rows="fail", corrupt_column=None, max_open_chunked=10,
-                        crypto_failure_action="FAIL"))]
+                        crypto_failure_action="FAIL", published_from=None, published_before=None,
+                        keys=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         output_schema: &Bound<'_, PyAny>,
@@ -81,6 +84,9 @@ impl Decoder {
         corrupt_column: Option<String>,
         max_open_chunked: usize,
         crypto_failure_action: &str,
+        published_from: Option<i64>,
+        published_before: Option<i64>,
+        keys: Option<HashSet<Vec<u8>>>,
     ) -> PyResult<Self> {
         let options = decode::DecoderOptions {
             output_schema: import_schema(output_schema)?,
@@ -89,6 +95,7 @@ impl Decoder {
             value: value.into(),
             batch_rows,
             range: Range { start, end },
+            filter: RowFilter { published_from, published_before, keys },
             bad_rows: decode::BadRows::from_name(bad_rows)?,
             corrupt_column,
             intake: decode::IntakeOptions {
@@ -114,8 +121,18 @@ impl Decoder {
         (count.rows, count.first.clone().map(PyErr::from))
     }
 
-    fn rewind(&mut self, partition: i32, start: Option<Position>, end: Option<Position>) -> PyResult<()> {
-        Ok(self.inner().rewind(partition, Range { start, end })?)
+    #[pyo3(signature = (partition, start, end, *, published_from=None, published_before=None, keys=None))]
+    fn rewind(
+        &mut self,
+        partition: i32,
+        start: Option<Position>,
+        end: Option<Position>,
+        published_from: Option<i64>,
+        published_before: Option<i64>,
+        keys: Option<HashSet<Vec<u8>>>,
+    ) -> PyResult<()> {
+        let filter = RowFilter { published_from, published_before, keys };
+        Ok(self.inner().rewind(partition, Selection { range: Range { start, end }, filter })?)
     }
 
     fn unknown_versions<'py>(
@@ -161,6 +178,18 @@ impl Decoder {
 
     fn end_look_back(&mut self) {
         self.inner().end_look_back();
+    }
+
+    fn wanted_transactions(&mut self) -> Vec<TransactionId> {
+        self.inner().wanted_transactions().to_vec()
+    }
+
+    fn add_transaction(&mut self, most: u64, least: u64, aborted: bool) {
+        self.inner().add_transaction((most, least), aborted);
+    }
+
+    fn give_up_transactions(&mut self) -> Option<(i64, i64)> {
+        self.inner().give_up_transactions()
     }
 
     fn take_lost(&mut self) -> Vec<(i64, i64, u64, bool)> {

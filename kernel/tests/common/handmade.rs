@@ -7,6 +7,7 @@ use _kernel::decode::{BadRows, Decoder, DecoderOptions, IntakeOptions};
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::Result;
 use _kernel::payload_schema::PayloadSchema;
+use _kernel::row_filter::RowFilter;
 use _kernel::select::Range;
 use _kernel::wire::{put_bytes, put_number};
 use arrow_array::{Array, RecordBatch};
@@ -103,6 +104,7 @@ pub fn decoder_of(value: PayloadSchema, columns: Vec<Field>) -> DecoderOptions {
         value,
         batch_rows: 1000,
         range: Range::default(),
+        filter: RowFilter::default(),
         intake: IntakeOptions::default(),
         bad_rows: BadRows::default(),
         corrupt_column: None,

@@ -12,6 +12,7 @@ from pyspark_pulsar._kernel import Decoder, KernelError
 from pyspark_pulsar.codec.decoder_pool import DECODERS
 from pyspark_pulsar.codec.intake import Intake, supply, tell_discarded, tell_lost
 from pyspark_pulsar.codec.kernel_errors import read_error, version_error, version_text
+from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.errors import PulsarError, SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.payload import PayloadSchema, written_schema
@@ -30,7 +31,8 @@ _log: Final = logging.getLogger(__name__)
 
 
 class EntryDecoder:
-    """Decodes one split on an executor; used by one thread, and of no use after it raised an error.
+    """Decodes one split on an executor; used by one thread, and of no use after it raised an error, save
+    `TransactionsUnknown`.
 
     Every batch that comes out has exactly `ReadSchema.output_schema`, and 1 to `batch_rows` rows.
     """
@@ -48,17 +50,20 @@ class EntryDecoder:
         mode: str = "FAILFAST",
         service_url: str | None = None,
         intake: Intake | None = None,
+        row_filter: RowFilter | None = None,
     ) -> None:
         """`topic` is the full name without partition suffix, `partition` -1 when it is not partitioned.
 
         `fetch_schema` is asked at most once per schema version, between batches, for the schema that the
         registry holds under it, and answers None when it holds none. `start` is inclusive, `end` exclusive;
-        rows outside are dropped. `mode` says what becomes of a message that does not decode (option `mode`).
+        rows outside, and those that `row_filter` does not want, are dropped. `mode` says what becomes of a message
+        that does not decode (option `mode`).
         With `service_url`, which says whose topic it is, the kernel's decoder that an earlier split of the same
         query left behind in this process goes on. Raises SchemaError.
         """
         self._schema = schema
         self._mode = mode
+        self._row_filter = row_filter or RowFilter()
         self._full_name = topic if partition < 0 else f"{topic}-partition-{partition}"
         self._prefix = f"topic {self._full_name}"
         self._intake = intake or Intake()
@@ -74,7 +79,7 @@ class EntryDecoder:
         resting = DECODERS.take(self._key) if self._key else None
         try:
             if resting is not None:
-                resting.rewind(partition, start, end)
+                resting.rewind(partition, start, end, **self._row_filter.arguments())
             self._decoder = resting or Decoder(
                 schema.output_schema,
                 topic=topic,
@@ -87,6 +92,7 @@ class EntryDecoder:
                 corrupt_column=schema.corrupt_column,
                 max_open_chunked=self._intake.max_open_chunked,
                 crypto_failure_action=self._intake.crypto_failure_action,
+                **self._row_filter.arguments(),
             )
         except KernelError as error:
             raise read_error(error, topic=self._full_name) from None
@@ -95,12 +101,14 @@ class EntryDecoder:
         """Take the entries over at once, and yield the full batches that they complete.
 
         Iterate to the end before the next call. Raises CorruptEntryError, DecodeError,
-        UnsupportedEntryError, DecryptionError, DataLossError or SchemaError, naming the topic and the message.
+        UnsupportedEntryError, DecryptionError, DataLossError or SchemaError, naming the topic and the message; and
+        `codec.intake.TransactionsUnknown`, after which the entries from there on must come from the broker.
         """
         try:
-            unknown = self._decoder.unknown_versions(entries)
-            for version in unknown:
-                self._learn(version)
+            # Messages that are not visible, or not wanted, must not fail for their version.
+            certain = self._row_filter.wants_all and not entries.unfiltered
+            for version in self._decoder.unknown_versions(entries):
+                self._learn(version, certain=certain)
             self._decoder.push(entries)
         except KernelError as error:
             raise read_error(error, topic=self._full_name) from None
@@ -115,12 +123,13 @@ class EntryDecoder:
         if self._key:
             DECODERS.give_back(self._key, self._decoder)
 
-    def _learn(self, version: bytes) -> None:
-        """Raises SchemaError for a version that is lost or does not resolve; or makes its messages bad rows."""
+    def _learn(self, version: bytes, *, certain: bool) -> None:
+        """Raises SchemaError for a version that is lost or does not resolve; or makes its messages bad rows, in mode
+        FAILFAST errors when they come, where it is not `certain` that they do."""
         try:
             self._add(version)
         except SchemaError as fault:
-            if self._mode == "FAILFAST":
+            if self._mode == "FAILFAST" and certain:
                 raise
             self._decoder.refuse_version(version, str(fault).removeprefix(f"{self._prefix}: "))
 

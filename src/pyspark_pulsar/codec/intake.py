@@ -1,4 +1,5 @@
-"""What some entries need before they can be decoded: data keys, and chunks that lie before the range.
+"""What some entries need before they can be decoded: data keys, chunks that lie before the range, and whether their
+transaction was aborted.
 
 Executor only. The kernel says what an entry waits for; here it is fetched, and what cannot be had is told.
 """
@@ -6,18 +7,21 @@ Executor only. The kernel says what an entry waits for; here it is fetched, and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark_pulsar.errors import DataLossError, PulsarError
+from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, PulsarError
 
 if TYPE_CHECKING:
     from pyspark_pulsar._kernel import Decoder, EntryBatch
 
 Runs = Generator["Iterator[EntryBatch]", None, None]
 """Entries in order, again and again from further back."""
+
+TransactionId = tuple[int, int]
+"""Most and least significant bits, unsigned."""
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +34,21 @@ def _nothing_before(_ledger: int, _entry: int, _chunks: int) -> Runs:
     yield from ()
 
 
+def _nobody_knows(_: Sequence[TransactionId]) -> Mapping[TransactionId, bool]:
+    raise LedgerUnavailable(
+        "whether a transaction was aborted is told by the admin REST API only (option 'admin.url')"
+    )
+
+
+class TransactionsUnknown(LedgerUnavailable):
+    """Entries from storage are of transactions of which nobody says whether they were aborted. The decoder is whole: it
+    has dropped the entry (`ledger`, `entry`) and what lies behind it, which the broker must give."""
+
+    def __init__(self, message: str, ledger: int = -1, entry: int = -1) -> None:
+        super().__init__(message)
+        self.ledger, self.entry = ledger, entry
+
+
 @dataclass(frozen=True, slots=True)
 class Intake:
     """Where a decoder gets what entries need, and what it does when that cannot be had."""
@@ -39,6 +58,9 @@ class Intake:
     earlier: Callable[[int, int, int], Runs] = _nothing_before
     """`earlier(ledger, entry, chunks)`: runs of entries that end before that entry, the last of so many chunks;
     each run reaches further back than the one before, the last to the topic's first entry."""
+    aborted: Callable[[Sequence[TransactionId]], Mapping[TransactionId, bool]] = _nobody_knows
+    """`aborted(transactions)`: for each whether the broker counts it as aborted. Raises a `PulsarError` where that
+    cannot be found out."""
     crypto_failure_action: str = "FAIL"
     max_open_chunked: int = 10
     trimmed_is_loss: bool = False
@@ -52,8 +74,11 @@ class Intake:
 
 
 def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
-    """Give the decoder what its entry waits for; False when none waits. Raises the errors of `intake`, those
-    of `earlier` with the message that waits."""
+    """Give the decoder what its entry waits for; False when none waits. Raises `TransactionsUnknown`, and the errors of
+    `intake`, those of `earlier` with the message that waits."""
+    undecided = decoder.wanted_transactions()
+    if undecided:
+        _decide(decoder, intake, topic, undecided)
     wanted = decoder.wanted_data_keys()
     for name, wrapped in wanted:
         found = intake.unwrap(name, wrapped)
@@ -72,7 +97,22 @@ def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
                 f"topic {topic}, ledger {ledger}, entry {entry}: looking back for the first of the {chunks} chunks of "
                 f"the message that ends there: {fault}"
             ) from fault
-    return bool(wanted) or missing is not None
+    return bool(undecided or wanted) or missing is not None
+
+
+def _decide(decoder: Decoder, intake: Intake, topic: str, undecided: Sequence[TransactionId]) -> None:
+    try:
+        outcomes = intake.aborted(undecided)
+    except PulsarError as fault:
+        ledger, entry = decoder.give_up_transactions() or (-1, -1)
+        raise TransactionsUnknown(
+            f"topic {topic}, ledger {ledger}, entry {entry}: expected to learn whether the transaction of a message "
+            f"was aborted, which decides whether it is visible; {fault}; set readFrom to auto or broker",
+            ledger,
+            entry,
+        ) from fault
+    for most, least in undecided:
+        decoder.add_transaction(most, least, outcomes[most, least])
 
 
 def _look_back(decoder: Decoder, runs: Runs) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from pyspark_pulsar.interpreter import Shipped
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.batch_plan import plan_batch
+from pyspark_pulsar.read.pushdown import Pushed, push_filters
 from pyspark_pulsar.read.task import read_split
 from pyspark_pulsar.schema.read_schema import ReadSchema
 
@@ -20,10 +21,11 @@ class PulsarBatchReader(Shipped, DataSourceReader):
     def __init__(self, options: ReadOptions, schema: ReadSchema) -> None:
         self._options = options
         self._schema = schema
+        self._pushed = Pushed()
 
     def partitions(self) -> Sequence[InputPartition]:
         """Fixes the bounds: messages that arrive later do not belong to this read."""
-        return [InputPartition(split) for split in plan_batch(self._options).splits]
+        return [InputPartition(split) for split in plan_batch(self._options, self._pushed.narrow).splits]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Spark asks for one split with the value None when `partitions` is empty.
@@ -31,3 +33,12 @@ class PulsarBatchReader(Shipped, DataSourceReader):
         if split is None:
             return iter(())
         return read_split(self._options, self._schema, split)
+
+
+class FilteringBatchReader(PulsarBatchReader):
+    """For queries whose filters Spark hands over; see `read.pushdown.filters_may_come`."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
+        """Called once, before `partitions`; returns what Spark must evaluate itself."""
+        self._pushed, rest = push_filters(filters)
+        return rest

@@ -40,6 +40,8 @@ class PartitionRange:
     window: Window = WHOLE
     from_earliest: bool = False
     """Whether messages of which retention has removed the first chunks are no loss."""
+    keys: frozenset[bytes] | None = None
+    """Of these messages, only those with one of these keys."""
 
 
 def cut(ranges: Sequence[PartitionRange], limits: Limits) -> list[Split]:
@@ -130,6 +132,7 @@ def _splits(each: PartitionRange, groups: Sequence[_Group]) -> list[Split]:
             published_from=each.window.from_ms,
             published_before=each.window.before_ms,
             from_earliest=each.from_earliest,
+            keys=each.keys,
         )
         for index, whole in enumerate(wholes)
     ]

@@ -17,7 +17,7 @@ from pyspark_pulsar.client.admin import AdminClient
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import PermissionDenied
-from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.cut import Limits, PartitionRange, cut
 from pyspark_pulsar.read.ledgers import TopicLedgers, fetch_ledgers
@@ -40,6 +40,14 @@ class Asked:
     start: Position
     end: Position
     window: Window = WHOLE
+    keys: frozenset[bytes] | None = None
+    """Of these, only messages whose `__key` is one of these."""
+    skips_from_earliest: bool = False
+    """A filter has moved `start` from earliest: what retention has removed in between is not missed."""
+
+    @property
+    def from_earliest(self) -> bool:
+        return self.start.is_earliest or self.skips_from_earliest
 
     @property
     def is_empty(self) -> bool:
@@ -95,7 +103,8 @@ class SplitPlanner:
         ranges = [
             PartitionRange(
                 each.partition, narrowed[each.partition].start, narrowed[each.partition].end,
-                tuple(found[each.partition]), records.get(each.partition, 1.0), each.window, each.start.is_earliest,
+                tuple(found[each.partition]), records.get(each.partition, 1.0), each.window, each.from_earliest,
+                each.keys,
             )
             for each in wanted
         ]  # fmt: skip
@@ -157,7 +166,7 @@ class SplitPlanner:
             check_loss(
                 asked.partition,
                 ledgers,
-                asked.start,
+                EARLIEST if asked.from_earliest else asked.start,
                 asked.end,
                 fail=self._options.fail_on_data_loss,
                 former=self._seen.get(asked.partition, {}),

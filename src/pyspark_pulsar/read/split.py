@@ -83,6 +83,8 @@ class Split:
     from_earliest: bool = False
     """Whether the range that this is a part of begins at earliest (or at a time): a message of which retention has
     removed the first chunks is then no loss."""
+    keys: frozenset[bytes] | None = None
+    """Of these messages, only those whose `__key` is one of these."""
 
     def parts(self) -> tuple[Piece, ...]:
         """The pieces, at least one."""

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from functools import partial
+from typing import Final
 
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.connection import EntryBatch
 from pyspark_pulsar.codec.data_keys import DataKeys
 from pyspark_pulsar.codec.decode import EntryDecoder
-from pyspark_pulsar.codec.intake import Intake
+from pyspark_pulsar.codec.intake import Intake, TransactionsUnknown
+from pyspark_pulsar.codec.row_filter import RowFilter
+from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.process_log import show_warnings
 from pyspark_pulsar.read.documents import SCHEMA_VERSIONS
 from pyspark_pulsar.read.locations.look_back import earlier_runs
 from pyspark_pulsar.read.locations.piece import piece_entries
-from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.split import FromBroker, Piece, Split
+from pyspark_pulsar.read.transactions import TopicTransactions
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.topic import TopicPartition
+
+_log: Final = logging.getLogger(__name__)
 
 
 def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterator[pa.RecordBatch]:
@@ -28,7 +38,10 @@ def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterat
     """
     show_warnings()
     topic = split.partition.topic
-    with BrokerClient(options) as client:
+    with (
+        BrokerClient(options) as client,
+        closing(TopicTransactions(options, split.partition)) as transactions,
+    ):
 
         def fetch_schema(version: bytes) -> SchemaInfo | None:
             return SCHEMA_VERSIONS.fetch(options.service_url, topic, schema.info, version, client.schema)
@@ -41,22 +54,52 @@ def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterat
             batch_rows=options.batch_rows,
             start=split.start.as_tuple(),
             end=split.end.as_tuple(),
-            intake=split_intake(options, split),
+            intake=split_intake(options, split, transactions),
             mode=options.mode,
             service_url=options.service_url,
+            row_filter=RowFilter(split.published_from, split.published_before, split.keys),
         )
         for piece in split.parts():
-            for entries in piece_entries(client, options, split.partition, piece):
-                yield from decoder.decode(entries)
+            yield from _piece_batches(client, options, split.partition, piece, decoder)
         yield from decoder.finish()
 
 
-def split_intake(options: ReadOptions, split: Split) -> Intake:
-    """Private keys from files of this executor, and earlier chunks from the broker."""
+def _piece_batches(
+    client: BrokerClient,
+    options: ReadOptions,
+    partition: TopicPartition,
+    piece: Piece,
+    decoder: EntryDecoder,
+) -> Generator[pa.RecordBatch, None, None]:
+    """The full batches that the piece completes; with `readFrom=auto` from the broker alone, from where nobody else
+    knows which transactions were aborted."""
+    try:
+        with closing(_entries(client, options, partition, piece)) as source:
+            for entries in source:
+                yield from decoder.decode(entries)
+    except TransactionsUnknown as unknown:
+        if options.read_from != "auto":
+            raise
+        _log.warning("%s; the broker is read from there up to %s", unknown, piece.end)
+        rest = Piece(Position(unknown.ledger, unknown.entry), piece.end, FromBroker())
+    else:
+        return
+    yield from _piece_batches(client, options, partition, rest, decoder)
+
+
+def _entries(
+    client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: Piece
+) -> Generator[EntryBatch, None, None]:
+    yield from piece_entries(client, options, partition, piece)
+
+
+def split_intake(options: ReadOptions, split: Split, transactions: TopicTransactions) -> Intake:
+    """Private keys from files of this executor, earlier chunks and the outcome of transactions from the broker."""
     keys = DataKeys(options.crypto_default_private_key, dict(options.crypto_private_keys))
     return Intake(
         unwrap=keys.unwrap,
         earlier=partial(earlier_runs, options, split.partition),
+        aborted=transactions.aborted,
         crypto_failure_action=options.crypto_failure_action,
         max_open_chunked=options.max_pending_chunked_message,
         trimmed_is_loss=options.fail_on_data_loss

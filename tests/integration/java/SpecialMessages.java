@@ -2,9 +2,12 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.apache.pulsar.client.api.CompressionType;
 import org.apache.pulsar.client.api.ConsumerCryptoFailureAction;
@@ -19,6 +22,7 @@ import org.apache.pulsar.client.api.ReaderBuilder;
 import org.apache.pulsar.client.api.Schema;
 import org.apache.pulsar.client.api.TypedMessageBuilder;
 import org.apache.pulsar.client.api.transaction.Transaction;
+import org.apache.pulsar.client.api.transaction.TxnID;
 import org.apache.pulsar.client.impl.MessageImpl;
 
 /**
@@ -53,32 +57,48 @@ public class SpecialMessages {
             builder.defaultCryptoKeyReader(files(job.get("publicKeys")));
             job.get("publicKeys").fieldNames().forEachRemaining(builder::addEncryptionKey);
         }
+        ArrayNode transactions = JSON.createArrayNode();
         try (Producer<byte[]> producer = builder.create()) {
             for (JsonNode step : job.get("steps")) {
-                step(client, producer, step);
+                transactions.add(step(client, producer, step));
             }
         }
-        return JSON.createArrayNode();
+        return transactions;
     }
 
-    /** With "end" (commit, abort or open), the messages are a transaction's; those in "beside" never are. */
-    private static void step(PulsarClient client, Producer<byte[]> producer, JsonNode step) throws Exception {
+    /**
+     * With "end" (commit, abort or open), the messages are a transaction's; those in "beside" never are. "seconds" is
+     * when the coordinator gives an open one up. Answers with the transaction's id, or null.
+     */
+    private static ObjectNode step(PulsarClient client, Producer<byte[]> producer, JsonNode step) throws Exception {
         String end = step.path("end").asText();
         Transaction transaction = end.isEmpty()
                 ? null
-                : client.newTransaction().withTransactionTimeout(1, TimeUnit.HOURS).build().get();
+                : client.newTransaction()
+                        .withTransactionTimeout(step.path("seconds").asLong(3600), TimeUnit.SECONDS)
+                        .build()
+                        .get();
+        List<CompletableFuture<MessageId>> sent = new ArrayList<>();
         for (JsonNode each : step.get("messages")) {
-            message(producer, transaction, each).sendAsync();
+            sent.add(message(producer, transaction, each).sendAsync());
         }
         for (JsonNode each : step.path("beside")) {
-            message(producer, null, each).sendAsync();
+            sent.add(message(producer, null, each).sendAsync());
         }
         producer.flush();
+        // What a transaction sends may wait for the coordinator, which the flush does not.
+        CompletableFuture.allOf(sent.toArray(new CompletableFuture[0])).get();
         switch (end) {
             case "commit" -> transaction.commit().get();
             case "abort" -> transaction.abort().get();
             default -> { }
         }
+        return transaction == null ? null : id(transaction);
+    }
+
+    private static ObjectNode id(Transaction transaction) {
+        TxnID id = transaction.getTxnID();
+        return JSON.createObjectNode().put("most", id.getMostSigBits()).put("least", id.getLeastSigBits());
     }
 
     private static TypedMessageBuilder<byte[]> message(Producer<byte[]> producer, Transaction transaction, JsonNode each) {

@@ -44,6 +44,8 @@ def piece_entries(
         try:
             with closing(_direct(options, partition, piece)) as source:
                 for entries in source:
+                    # Compaction reads through the broker, which has left out what aborted transactions wrote.
+                    entries.unfiltered = not isinstance(piece.location, FromCompactedLedger)
                     entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
                     if entries.last is not None:
                         rest = replace(rest, start=after_entry(*entries.last))

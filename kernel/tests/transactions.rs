@@ -1,0 +1,178 @@
+//! Messages of transactions in entries that come from storage: those of aborted ones give no rows.
+
+mod common;
+
+use _kernel::decode::{Decoder, DecoderOptions};
+use _kernel::entry::{Entry, EntryBatch};
+use _kernel::row_filter::RowFilter;
+use _kernel::select::Range;
+use _kernel::wire::put_number;
+use arrow_array::RecordBatch;
+use common::*;
+
+const COMMIT: u64 = 21;
+const ABORT: u64 = 22;
+
+fn of(transaction: u64) -> Vec<u8> {
+    let mut md = metadata();
+    put_number(&mut md, 22, transaction);
+    put_number(&mut md, 23, 1);
+    md
+}
+
+fn message(transaction: u64, text: &str) -> Vec<u8> {
+    entry(&of(transaction), text.as_bytes())
+}
+
+fn marker(kind: u64, transaction: u64) -> Vec<u8> {
+    let mut md = of(transaction);
+    put_number(&mut md, 20, kind);
+    entry(&md, b"")
+}
+
+fn plain(text: &str) -> Vec<u8> {
+    entry(&metadata(), text.as_bytes())
+}
+
+fn stored(data: &[Vec<u8>], first: usize) -> EntryBatch {
+    let mut batch = EntryBatch::default();
+    batch.unfiltered = true;
+    for (i, bytes) in data.iter().enumerate().skip(first) {
+        batch.push(Entry::new(7, i as i64, bytes.clone()));
+    }
+    batch
+}
+
+fn texts(batches: &[RecordBatch]) -> Vec<String> {
+    batches.iter().flat_map(|batch| strings(batch, "value")).flatten().collect()
+}
+
+#[test]
+fn entries_of_a_broker_need_no_answer() {
+    let mut decoder = Decoder::new(string_options()).unwrap();
+    decoder.push(&mut entries(&[message(1, "a"), marker(ABORT, 2), message(2, "b"), marker(COMMIT, 1)]));
+    assert_eq!(texts(&drain(&mut decoder).unwrap()), ["a", "b"]);
+    assert!(decoder.wanted_transactions().is_empty());
+}
+
+#[test]
+fn stored_entries_wait_until_their_transactions_are_known() {
+    let mut decoder = Decoder::new(string_options()).unwrap();
+    let data = [plain("0"), message(1, "1"), message(2, "2"), message(1, "3"), message(3, "4"), plain("5")];
+    decoder.push(&mut stored(&data, 0));
+    assert!(decoder.next_batch(true).unwrap().is_none(), "rows before it wait for a full batch too");
+    assert_eq!(decoder.wanted_transactions(), [(1, 1), (1, 2), (1, 3)], "all that are there, at once");
+    decoder.add_transaction((1, 1), false);
+    assert!(decoder.next_batch(true).unwrap().is_none());
+    assert_eq!(decoder.wanted_transactions(), [(1, 2), (1, 3)]);
+    decoder.add_transaction((1, 2), true);
+    decoder.add_transaction((1, 3), true);
+    assert_eq!(texts(&drain(&mut decoder).unwrap()), ["0", "1", "3", "5"]);
+    decoder.push(&mut stored(&[plain("later"), message(2, "still aborted")], 0));
+    assert_eq!(texts(&drain(&mut decoder).unwrap()), ["later"]);
+    // What is known of one range says nothing to the next, which may be read long after.
+    decoder.rewind(3, Range::default()).unwrap();
+    decoder.push(&mut stored(&data, 0));
+    assert!(drain(&mut decoder).unwrap().is_empty());
+    assert_eq!(decoder.wanted_transactions().len(), 3);
+}
+
+#[test]
+fn abort_markers_answer_and_commit_markers_do_not() {
+    let mut decoder = Decoder::new(string_options()).unwrap();
+    let data = [
+        message(1, "aborted"),
+        message(2, "committed"),
+        marker(COMMIT, 2),
+        message(4, "of a late message"),
+        marker(COMMIT, 4),
+        message(4, "late"),
+        marker(ABORT, 4),
+        marker(ABORT, 1),
+    ];
+    decoder.push(&mut stored(&data, 0));
+    assert!(drain(&mut decoder).unwrap().is_empty());
+    assert_eq!(decoder.wanted_transactions(), [(1, 2)]);
+    decoder.add_transaction((1, 2), false);
+    assert_eq!(texts(&drain(&mut decoder).unwrap()), ["committed"]);
+}
+
+#[test]
+fn only_wanted_messages_ask() {
+    let late = |transaction| {
+        let mut md = of(transaction);
+        put_number(&mut md, 3, 5);
+        entry(&md, b"late")
+    };
+    let options = DecoderOptions {
+        range: Range { start: Some((7, 1, 0)), end: Some((7, 4, 0)) },
+        filter: RowFilter { published_from: Some(PUBLISH_TIME as i64), ..RowFilter::default() },
+        ..string_options()
+    };
+    let mut decoder = Decoder::new(options).unwrap();
+    let data =
+        [message(1, "before"), late(2), message(3, "in"), late(4), message(5, "behind"), marker(ABORT, 3)];
+    decoder.push(&mut stored(&data, 0));
+    assert!(drain(&mut decoder).unwrap().is_empty());
+    assert!(decoder.wanted_transactions().is_empty(), "the marker behind the range has told");
+}
+
+#[test]
+fn damaged_entries_tell_nothing() {
+    let mut decoder = Decoder::new(string_options()).unwrap();
+    let mut broken = marker(ABORT, 1);
+    *broken.last_mut().unwrap() ^= 1;
+    decoder.push(&mut stored(&[message(1, "a"), broken], 0));
+    assert!(decoder.next_batch(true).unwrap().is_none());
+    assert_eq!(decoder.wanted_transactions(), [(1, 1)]);
+    decoder.add_transaction((1, 1), false);
+    let error = decoder.next_batch(true).unwrap_err();
+    assert_eq!(error.at.unwrap().entry, 1);
+}
+
+#[test]
+fn batches_chunks_and_sealed_entries_of_aborted_transactions_are_hidden() {
+    let mut batch = of(1);
+    put_number(&mut batch, 11, 2);
+    let chunk = |id| {
+        let mut md = of(1);
+        _kernel::wire::put_bytes(&mut md, 26, b"u");
+        for (field, value) in [(27, 2), (28, 2), (29, id)] {
+            put_number(&mut md, field, value);
+        }
+        entry(&md, b"c")
+    };
+    let mut sealed = of(1);
+    let mut wrapped = Vec::new();
+    _kernel::wire::put_bytes(&mut wrapped, 1, b"name");
+    _kernel::wire::put_bytes(&mut wrapped, 2, b"wrapped");
+    _kernel::wire::put_bytes(&mut sealed, 13, &wrapped);
+    let data = [
+        marker(ABORT, 1),
+        entry(&batch, &batch_payload(2)),
+        chunk(0),
+        chunk(1),
+        entry(&sealed, b"x"),
+        plain("shown"),
+    ];
+    let mut decoder = Decoder::new(string_options()).unwrap();
+    decoder.push(&mut stored(&data, 0));
+    assert_eq!(texts(&drain(&mut decoder).unwrap()), ["shown"]);
+}
+
+#[test]
+fn giving_up_says_where_another_source_goes_on() {
+    let mut decoder = Decoder::new(string_options()).unwrap();
+    assert_eq!(decoder.give_up_transactions(), None);
+    let data = [plain("0"), message(1, "aborted"), message(2, "2"), plain("3")];
+    decoder.push(&mut stored(&data, 0));
+    assert!(decoder.next_batch(true).unwrap().is_none());
+    assert_eq!(decoder.give_up_transactions(), Some((7, 1)));
+    assert!(decoder.wanted_transactions().is_empty());
+    let mut broker = EntryBatch::default();
+    for entry in [2, 3] {
+        broker.push(Entry::new(7, entry, data[entry as usize].clone()));
+    }
+    decoder.push(&mut broker);
+    assert_eq!(texts(&drain(&mut decoder).unwrap()), ["0", "2", "3"]);
+}

@@ -1,0 +1,37 @@
+"""Which messages of a range are wanted, by what they say of themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+
+class _Arguments(TypedDict):
+    published_from: int | None
+    published_before: int | None
+    keys: frozenset[bytes] | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """A message that is filtered is not decoded, so that it is never an error; one that is damaged is, since nobody
+    knows whether it is wanted. The default wants all messages."""
+
+    published_from: int | None = None
+    """Those whose `__publishTime` is this or later (Unix milliseconds) ..."""
+    published_before: int | None = None
+    """... and before this."""
+    keys: frozenset[bytes] | None = None
+    """Those whose `__key` is one of these; none has a key that is null."""
+
+    @property
+    def wants_all(self) -> bool:
+        return self == RowFilter()
+
+    def arguments(self) -> _Arguments:
+        """As the kernel takes them."""
+        return {
+            "published_from": self.published_from,
+            "published_before": self.published_before,
+            "keys": self.keys,
+        }
