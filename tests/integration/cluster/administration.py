@@ -99,9 +99,16 @@ class ClusterAdmin(Admin):
 
     def ensemble(self, topic: str) -> list[str]:
         """The bookies on which the open ledger now lies."""
+        return list(self.ensembles(topic).values())[-1]
+
+    def ensembles(self, topic: str) -> dict[int, list[str]]:
+        """Ledger to the bookies of its last ensemble, in order, for those of which the broker tells."""
         stats = self._must("GET", f"{_path(topic)}/internalStats?metadata=true")
-        last = stats["ledgers"][-1]["metadata"].rpartition("=[")[2].partition("]")[0]
-        return [each.strip() for each in last.split(",")]
+        return {
+            each["ledgerId"]: each["metadata"].rpartition("=[")[2].partition("]")[0].split(", ")
+            for each in stats["ledgers"]
+            if "ensembles=" in (each.get("metadata") or "")
+        }
 
     def roll(self, topic: str) -> int:
         """Close the open ledger; returns the id of the new one."""

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fixtures.cluster import object_store
 from fixtures.cluster.pulsar_cluster import PulsarCluster
 
+from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.parse import parse_options
 from pyspark_pulsar.read.batch_plan import plan_batch
 from pyspark_pulsar.read.source_schema import resolve_source_schema
 from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.tails import Tails
 from pyspark_pulsar.read.task import read_split
+from pyspark_pulsar.topic import TopicPartition
 
 Row = tuple[Position, dict[str, Any]]
 """The message id, and all cells by column."""
@@ -57,13 +60,40 @@ def rows_by_partition(
     options: Mapping[str, str], splits: Iterable[Split] | None = None
 ) -> dict[str, list[Row]]:
     """Partition's name to its rows, in the order of the splits: those that are planned now, or the given ones."""
+    return rows_while(options, planned(options) if splits is None else splits, lambda: None)
+
+
+def rows_while(
+    options: Mapping[str, str], splits: Iterable[Split], event: Callable[[], None]
+) -> dict[str, list[Row]]:
+    """As `rows_by_partition`; `event` happens once, when the first record batch is there."""
     parsed = parse_options(ReadOptions, options)
     schema = resolve_source_schema(parsed)
     rows: dict[str, list[Row]] = defaultdict(list)
-    for split in plan_batch(parsed).splits if splits is None else splits:
+    for split in splits:
         for batch in read_split(parsed, schema, split):
+            if not rows:
+                event()
             rows[split.partition.name].extend(map(as_row, batch.to_pylist(maps_as_pydicts="strict")))
     return dict(rows)
+
+
+def rows_of_range(options: ReadOptions, start: Position, end: Position | None) -> list[Row]:
+    """Of one topic partition, in one split through the broker; `end` None: the present end."""
+    partition = TopicPartition.parse(options.topic or "")
+    return rows_of_split(options, Split(partition, start, end or present_end(options)))
+
+
+def rows_of_split(options: ReadOptions, split: Split) -> list[Row]:
+    batches = read_split(options, resolve_source_schema(options), split)
+    return [row for batch in batches for row in map(as_row, batch.to_pylist(maps_as_pydicts="strict"))]
+
+
+def present_end(options: ReadOptions) -> Position:
+    """Behind the last message that readers of the topic partition see."""
+    partition = TopicPartition.parse(options.topic or "")
+    with BrokerClient(options) as client:
+        return Tails(client).ends([partition])[partition]
 
 
 def as_row(cells: dict[str, Any]) -> Row:
