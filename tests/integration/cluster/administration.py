@@ -136,6 +136,17 @@ class ClusterAdmin(Admin):
         """Remove what retention does not keep, now and not in two minutes."""
         self._must("POST", f"{_path(topic)}/trim")
 
+    def remove_closed(self, namespace: str, topic: str) -> None:
+        """End the retention of the namespace, whose topic has no subscription, and wait until its closed ledgers
+        are gone. A topic hears of the new policy a little later."""
+        self.set_retention(namespace, 0, 0)
+
+        def gone() -> bool:
+            self.trim(topic)
+            return len(self.ledgers(topic)) == 1
+
+        await_true("removal of closed ledgers", gone)
+
     def offload_ids(self, topic: str) -> dict[int, str]:
         """Ledger to the UUID of its copy in tiered storage."""
         info: Any = self._must("GET", f"{_path(topic)}/internal-info")

@@ -36,9 +36,9 @@ def test_whole_topics(read_from: str, topic: str, everywhere: Everywhere, cluste
 
 
 def test_spark_gives_the_same(everywhere: Everywhere, cluster: PulsarCluster, spark: SparkSession) -> None:
-    options = everywhere.options(cluster, PARTED, maxBytesPerPartition="20000")
+    options = everywhere.options(cluster, PARTED, maxBytesPerPartition="80000")
     frame = spark.read.format("pulsar").options(**options).load()
-    assert frame.rdd.getNumPartitions() > 8
+    assert frame.rdd.getNumPartitions() > 12
     found = sorted(map(as_row, frame.toArrow().to_pylist(maps_as_pydicts="strict")), key=_by_place)
     expected = [row for name in PARTITIONS[1:] for row in everywhere.rows[name]]
     assert found == sorted(expected, key=_by_place)
@@ -104,7 +104,7 @@ def random_limits(rng: random.Random) -> dict[str, str]:
     if rng.random() < 0.4:
         limits["minPartitions"] = str(rng.randrange(1, 30))
     if rng.random() < 0.3:
-        limits["maxRecordsPerPartition"] = str(rng.choice([1, 17, 100, 1000]) * 10)
+        limits["maxRecordsPerPartition"] = str(rng.choice([170, 1000, 10_000]))
     if rng.random() < 0.5:
         limits["maxBytesPerPartition"] = str(rng.randrange(1_000, 200_000))
     return limits
@@ -117,7 +117,7 @@ def test_any_time_window(everywhere: Everywhere, cluster: PulsarCluster, rng: ra
         expected = {name: rows for name, rows in everywhere.rows.items() if name.startswith(topic)}
         times = sorted(_milliseconds(row) for rows in expected.values() for row in rows)
         begin, end = sorted((rng.choice(times), rng.choice(times) + 1))
-        options = everywhere.options(cluster, topic, clockSlackMs=rng.choice(["0", "600000"]))
+        options = everywhere.options(cluster, topic, clockSlackMs=rng.choice(["5000", "600000"]))
         options |= {"startingTimestamp": str(begin), "endingTimestamp": str(end)} | random_limits(rng)
         wanted = {
             name: kept

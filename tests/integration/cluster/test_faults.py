@@ -229,8 +229,7 @@ def test_retention_removes_ledgers_meanwhile_and_that_is_allowed(
 
 
 def trim(cluster: PulsarCluster, admin: ClusterAdmin, namespace: str, prepared: Prepared) -> None:
-    admin.set_retention(namespace, 0, 0)
-    admin.trim(prepared.topic)
+    admin.remove_closed(namespace, prepared.topic)
     for ledger in prepared.ledgers:
         cluster.await_deleted(ledger)
 
