@@ -99,9 +99,16 @@ class ClusterAdmin(Admin):
 
     def ensemble(self, topic: str) -> list[str]:
         """The bookies on which the open ledger now lies."""
+        return list(self.ensembles(topic).values())[-1]
+
+    def ensembles(self, topic: str) -> dict[int, list[str]]:
+        """Ledger to the bookies of its last ensemble, in order, for those of which the broker tells."""
         stats = self._must("GET", f"{_path(topic)}/internalStats?metadata=true")
-        last = stats["ledgers"][-1]["metadata"].rpartition("=[")[2].partition("]")[0]
-        return [each.strip() for each in last.split(",")]
+        return {
+            each["ledgerId"]: each["metadata"].rpartition("=[")[2].partition("]")[0].split(", ")
+            for each in stats["ledgers"]
+            if "ensembles=" in (each.get("metadata") or "")
+        }
 
     def roll(self, topic: str) -> int:
         """Close the open ledger; returns the id of the new one."""
@@ -128,6 +135,17 @@ class ClusterAdmin(Admin):
     def trim(self, topic: str) -> None:
         """Remove what retention does not keep, now and not in two minutes."""
         self._must("POST", f"{_path(topic)}/trim")
+
+    def remove_closed(self, namespace: str, topic: str) -> None:
+        """End the retention of the namespace, whose topic has no subscription, and wait until its closed ledgers
+        are gone. A topic hears of the new policy a little later."""
+        self.set_retention(namespace, 0, 0)
+
+        def gone() -> bool:
+            self.trim(topic)
+            return len(self.ledgers(topic)) == 1
+
+        await_true("removal of closed ledgers", gone)
 
     def offload_ids(self, topic: str) -> dict[int, str]:
         """Ledger to the UUID of its copy in tiered storage."""

@@ -11,7 +11,6 @@ topic that is in the file system alone.)
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +20,11 @@ from fixtures.cluster.pulsar_cluster import PulsarCluster
 from fixtures.key_pair import KeyPair, new_key_pair
 from integration.cluster import mixture
 from integration.cluster.administration import ClusterAdmin
-from integration.cluster.ranges import Row, rows_of_range
+from integration.cluster.ranges import Row, cluster_options, rows_by_partition
 from integration.official import SPECIAL_MESSAGES, JavaClient
 from integration.raw_producer import RawProducer
 
-from pyspark_pulsar.message_id import EARLIEST
-from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.message_id import Position
 
 NAMESPACE = "public/everywhere"
 PLAIN = f"persistent://{NAMESPACE}/plain"
@@ -40,16 +38,24 @@ BUCKET, FOLDER, TWO_BOOKIES, THREE_BOOKIES, OPEN = "bucket", "folder", "two book
 
 @dataclass(frozen=True)
 class Everywhere:
-    """`rows`: partition's name to all its rows in order, read through the broker; `places`: partition's name to its ledgers to where each lies."""
+    """`rows`: partition's name to all its rows in order, read through the broker; `places`: partition's name
+    to its ledgers, and to where each of them lies."""
 
     keys: KeyPair
     rows: dict[str, list[Row]]
     places: dict[str, dict[int, str]]
 
-    @property
-    def options(self) -> dict[str, str]:
-        """What is needed to read the encrypted ones."""
-        return {DECRYPTION: self.keys.private}
+    def options(self, cluster: PulsarCluster, topic: str, **more: str) -> dict[str, str]:
+        """As `cluster_options`, with what the encrypted messages need."""
+        return {**cluster_options(cluster, topic, **more), DECRYPTION: self.keys.private}
+
+    def ledgers(self, name: str, *places: str) -> list[int]:
+        """The ledgers of the partition that lie in one of these places, in order."""
+        return [ledger for ledger, place in sorted(self.places[name].items()) if place in places]
+
+    def between(self, name: str, start: Position, end: Position) -> list[Row]:
+        """The rows from `start` (inclusive) to `end` (exclusive)."""
+        return [row for row in self.rows[name] if start <= row[0] < end]
 
 
 class Builder:
@@ -99,16 +105,16 @@ class Builder:
             raw.chunk("interleaved", 1, PIECES)
             raw.chunk("interleaved", 2, PIECES)
         self._java.run(mixture.open_end(PLAIN, self._rng), mixture.open_end(PARTED, self._rng))
-        rows = {name: rows_of_range(self._options(name), EARLIEST, None) for name in PARTITIONS}
+        rows = {
+            name: found
+            for topic in (PLAIN, PARTED)
+            for name, found in rows_by_partition(self._options(topic)).items()
+        }
         return Everywhere(self._keys, rows, {name: self._places(name) for name in PARTITIONS})
 
-    def _options(self, topic: str) -> ReadOptions:
-        return ReadOptions(
-            service_url=self._cluster.service_url,
-            topic=topic,
-            read_from="broker",
-            crypto_default_private_key=self._keys.private,
-        )
+    def _options(self, topic: str) -> dict[str, str]:
+        options = cluster_options(self._cluster, topic, readFrom="broker")
+        return {**options, DECRYPTION: self._keys.private}
 
     def _new_ledgers(self, place: str) -> None:
         """What is written from now on will lie there."""
@@ -154,8 +160,3 @@ class Builder:
         changed = [each for each in ledgers if found[each.ledger] == TWO_BOOKIES and each.ensembles > 1]
         assert changed or name != PLAIN, "no ledger has a second ensemble"
         return found
-
-
-def offsets(topic: str, position: str) -> str:
-    """For `startingOffsets` and `endingOffsets`."""
-    return json.dumps({topic: position})

@@ -1,12 +1,20 @@
-"""Rows of a range of one topic partition, as a task makes them, with every cell comparable."""
+"""Rows of a range of topic partitions, with every cell comparable, read in this process as Spark's tasks do."""
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+from fixtures.cluster import object_store
+from fixtures.cluster.pulsar_cluster import PulsarCluster
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.parse import parse_options
+from pyspark_pulsar.read.batch_plan import plan_batch
 from pyspark_pulsar.read.source_schema import resolve_source_schema
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.tails import Tails
@@ -22,8 +30,56 @@ ALL_COLUMNS = (
 )  # fmt: skip
 
 
+def cluster_options(cluster: PulsarCluster, topic: str, **more: str) -> dict[str, str]:
+    """As a user gives them: everything that the segment readers need. Dots in keys are written as two `_`."""
+    store = {"access_key_id": object_store.ACCESS_KEY, "secret_access_key": object_store.SECRET_KEY}
+    return {
+        "service.url": cluster.service_url,
+        "admin.url": cluster.admin_url,
+        "topic": topic,
+        "columns": ",".join(ALL_COLUMNS),
+        "tieredStorageOptions": json.dumps(store),
+        **{key.replace("__", "."): value for key, value in more.items()},
+    }
+
+
+def position_options(start: Mapping[str, Position], end: Mapping[str, Position]) -> dict[str, str]:
+    """By topic partition."""
+    return {
+        key: json.dumps({name: str(position) for name, position in positions.items()})
+        for key, positions in (("startingOffsets", start), ("endingOffsets", end))
+        if positions
+    }
+
+
+def planned(options: Mapping[str, str]) -> list[Split]:
+    return plan_batch(parse_options(ReadOptions, options)).splits
+
+
+def rows_by_partition(
+    options: Mapping[str, str], splits: Iterable[Split] | None = None
+) -> dict[str, list[Row]]:
+    """Partition's name to its rows, in the order of the splits: those that are planned now, or the given ones."""
+    return rows_while(options, planned(options) if splits is None else splits, lambda: None)
+
+
+def rows_while(
+    options: Mapping[str, str], splits: Iterable[Split], event: Callable[[], None]
+) -> dict[str, list[Row]]:
+    """As `rows_by_partition`; `event` happens once, when the first record batch is there."""
+    parsed = parse_options(ReadOptions, options)
+    schema = resolve_source_schema(parsed)
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for split in splits:
+        for batch in read_split(parsed, schema, split):
+            if not rows:
+                event()
+            rows[split.partition.name].extend(map(as_row, batch.to_pylist(maps_as_pydicts="strict")))
+    return dict(rows)
+
+
 def rows_of_range(options: ReadOptions, start: Position, end: Position | None) -> list[Row]:
-    """Through the broker, with no planning in between; `end` None: the present end."""
+    """Of one topic partition, in one split through the broker; `end` None: the present end."""
     partition = TopicPartition.parse(options.topic or "")
     return rows_of_split(options, Split(partition, start, end or present_end(options)))
 
@@ -33,12 +89,13 @@ def rows_of_split(options: ReadOptions, split: Split) -> list[Row]:
     return [row for batch in batches for row in map(as_row, batch.to_pylist(maps_as_pydicts="strict"))]
 
 
-def as_row(cells: dict[str, Any]) -> Row:
-    place = cells["__messageId"]
-    return Position(place["ledger"], place["entry"], max(place["batchIndex"], 0)), cells
-
-
 def present_end(options: ReadOptions) -> Position:
+    """Behind the last message that readers of the topic partition see."""
     partition = TopicPartition.parse(options.topic or "")
     with BrokerClient(options) as client:
         return Tails(client).ends([partition])[partition]
+
+
+def as_row(cells: dict[str, Any]) -> Row:
+    place = cells["__messageId"]
+    return Position(place["ledger"], place["entry"], max(place["batchIndex"], 0)), cells

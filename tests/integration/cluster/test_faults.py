@@ -1,0 +1,264 @@
+"""What happens to ledgers and bookies while a query reads them: the right rows, or the right error, each time."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pulsar as official_client
+import pytest
+from fixtures.cluster.pulsar_cluster import PulsarCluster
+from integration.cluster.administration import ClusterAdmin
+from integration.cluster.ranges import Row, cluster_options, planned, rows_by_partition, rows_while
+
+from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError, PulsarError
+from pyspark_pulsar.read.split import Split
+
+NAMED = "a-bookie-with-a-name"
+
+
+def fill(
+    client: official_client.Client, admin: ClusterAdmin, topic: str, *, ledgers: int, entries: int, size: int
+) -> None:
+    """Closed ledgers of so many entries, and one message in the open one."""
+    number = 0
+    for _ in range(ledgers):
+        producer = client.create_producer(topic, batching_enabled=False, block_if_queue_full=True)
+        for _ in range(entries):
+            number += 1
+            producer.send_async(content(number, size), callback=lambda *_: None)
+        producer.flush()
+        producer.close()
+        admin.roll(topic)
+    producer = client.create_producer(topic)
+    producer.send(b"in the open ledger")
+    producer.close()
+
+
+def content(number: int, size: int) -> bytes:
+    return (b"<%d>" % number).ljust(size, b"x")
+
+
+def locations(splits: list[Split]) -> set[str]:
+    return {piece.location.name for split in splits for piece in split.parts()}
+
+
+class Prepared:
+    """A topic with several closed ledgers on bookies, and the rows that the broker's reader gives of it."""
+
+    def __init__(self, cluster: PulsarCluster, admin: ClusterAdmin, topic: str) -> None:
+        self.topic = topic
+        self.ledgers = [each.ledger for each in admin.ledgers(topic) if not each.is_open]
+        self._cluster = cluster
+        self.rows = self.read(self.options("broker"))
+
+    def options(self, read_from: str, **more: str) -> dict[str, str]:
+        """One split for all, small record batches, so that a task is in the middle when something happens."""
+        given = {"batchRows": "10", "maxBytesPerPartition": str(1 << 40), "pollTimeoutMs": "15000", **more}
+        return cluster_options(self._cluster, self.topic, readFrom=read_from, **given)
+
+    def read(self, options: Mapping[str, str]) -> list[Row]:
+        return rows_by_partition(options)[self.topic]
+
+    def read_while(self, options: Mapping[str, str], event: Callable[[], None]) -> list[Row]:
+        """`event` happens after the first record batch; ledgers are planned to be read from bookies."""
+        splits = planned(options)
+        assert "bookie" in locations(splits)
+        return rows_while(options, splits, event)[self.topic]
+
+
+Make = Callable[..., Prepared]
+
+
+@pytest.fixture
+def make(
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    cluster_client: official_client.Client,
+    namespace: str,
+) -> Make:
+    def make_topic(ledgers: int = 3, entries: int = 40, size: int = 100) -> Prepared:
+        topic = f"persistent://{namespace}/t"
+        fill(cluster_client, cluster_admin, topic, ledgers=ledgers, entries=entries, size=size)
+        return Prepared(cluster, cluster_admin, topic)
+
+    return make_topic
+
+
+@pytest.mark.parametrize("read_from", ["bookie", "auto"])
+def test_a_bookie_is_killed_in_the_middle_of_a_ledger(
+    read_from: str, make: Make, cluster: PulsarCluster
+) -> None:
+    """Of 40 MB, more than a reader asks for ahead; each entry has a second copy."""
+    prepared = make(ledgers=1, entries=190, size=210_000)
+    victim = cluster.bookies[0]
+    try:
+        found = prepared.read_while(prepared.options(read_from), victim.kill)
+    finally:
+        victim.start()
+        cluster.await_in_service(victim)
+    assert found == prepared.rows
+    assert len(found) == 191
+
+
+def test_a_bookie_is_down_from_the_start(
+    make: Make, cluster: PulsarCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    prepared = make()
+    for victim in cluster.bookies[:2]:
+        with cluster.without(victim.address):
+            for read_from in ("bookie", "auto"):
+                options = prepared.options(read_from)
+                assert locations(planned(options)) == {"bookie", "broker"}
+                assert prepared.read(options) == prepared.rows
+    assert "comes from the broker" not in caplog.text
+
+
+def test_all_bookies_of_a_ledger_are_down(
+    make: Make, cluster: PulsarCluster, cluster_admin: ClusterAdmin, namespace: str
+) -> None:
+    cluster_admin.set_ensemble(namespace, 1, 1)
+    prepared = make(ledgers=1)
+    (ledger,) = prepared.ledgers
+    (bookie,) = cluster_admin.ensembles(prepared.topic)[ledger]
+    options = prepared.options("bookie", bookieTimeoutMs="1000")
+    splits = planned(options)
+    with cluster.without(bookie), pytest.raises(LedgerUnavailable) as refused:
+        rows_by_partition(options, splits)
+    for part in (prepared.topic, f"ledger {ledger}", bookie):
+        assert part in str(refused.value)
+    assert prepared.read(options) == prepared.rows
+
+
+@contextmanager
+def flipped(cluster: PulsarCluster, text: bytes, addresses: list[str]) -> Iterator[None]:
+    """One bit is flipped in each copy of `text` that these bookies have on disk."""
+    bookies = [each for each in cluster.bookies if each.address in addresses]
+    with cluster.without(*addresses):
+        for bookie in bookies:
+            files = [path for path in (cluster.data / bookie.name).rglob("*") if path.is_file()]
+            assert sum(_flip(path, text) for path in files) > 0, f"{bookie.name} has no copy"
+    yield
+
+
+def _flip(path: Path, text: bytes) -> int:
+    data = bytearray(path.read_bytes())
+    at, count = data.find(text), 0
+    while at >= 0:
+        data[at + len(text) - 1] ^= 1
+        at, count = data.find(text, at), count + 1
+    if count:
+        path.write_bytes(data)
+    return count
+
+
+def test_a_bit_is_flipped_in_the_files_of_one_bookie(
+    make: Make, cluster: PulsarCluster, cluster_admin: ClusterAdmin, namespace: str
+) -> None:
+    cluster_admin.set_ensemble(namespace, 2, 2)
+    prepared = make()
+    first, _ = cluster_admin.ensembles(prepared.topic)[prepared.ledgers[0]]
+    with flipped(cluster, content(7, 100), [first]):
+        for read_from in ("bookie", "auto"):
+            assert prepared.read(prepared.options(read_from)) == prepared.rows
+
+
+def test_a_bit_is_flipped_in_the_files_of_all_bookies(
+    make: Make, cluster: PulsarCluster, cluster_admin: ClusterAdmin, namespace: str
+) -> None:
+    """Then nobody can give the entry, and nobody makes up another one or leaves it out."""
+    cluster_admin.set_ensemble(namespace, 2, 2)
+    prepared = make()
+    ledger = prepared.ledgers[0]
+    with flipped(cluster, content(7, 100), cluster_admin.ensembles(prepared.topic)[ledger]):
+        with pytest.raises(PulsarError, match=rf"ledger {ledger}, entry 6\b.*digest"):
+            prepared.read(prepared.options("bookie"))
+        with pytest.raises(PulsarError, match=prepared.topic):
+            prepared.read(prepared.options("auto"))
+
+
+def test_ledgers_are_offloaded_meanwhile(
+    make: Make, cluster: PulsarCluster, cluster_admin: ClusterAdmin, namespace: str
+) -> None:
+    cluster_admin.offload_to_bucket(namespace)
+    prepared = make()
+
+    def offload() -> None:
+        for ledger in cluster_admin.offload(prepared.topic):
+            cluster.await_deleted(ledger)
+
+    auto, bookie = prepared.options("auto"), prepared.options("bookie")
+    splits = planned(bookie)
+    assert prepared.read_while(auto, offload) == prepared.rows
+    with pytest.raises(LedgerUnavailable, match=f"ledger {prepared.ledgers[0]}"):
+        rows_by_partition(bookie, splits)
+    assert locations(planned(auto)) == {"tiered", "broker"}
+    assert prepared.read(auto) == prepared.rows
+
+
+@pytest.mark.parametrize("read_from", ["bookie", "auto"])
+def test_retention_removes_ledgers_meanwhile(
+    read_from: str, make: Make, cluster: PulsarCluster, cluster_admin: ClusterAdmin, namespace: str
+) -> None:
+    prepared = make()
+    with pytest.raises(DataLossError if read_from == "auto" else LedgerUnavailable) as lost:
+        prepared.read_while(
+            prepared.options(read_from), lambda: trim(cluster, cluster_admin, namespace, prepared)
+        )
+    assert prepared.topic in str(lost.value)
+    assert str(prepared.ledgers[1]) in str(lost.value)
+
+
+def test_retention_removes_ledgers_meanwhile_and_that_is_allowed(
+    make: Make,
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    namespace: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    prepared = make()
+    options = prepared.options("auto", failOnDataLoss="false")
+    with caplog.at_level(logging.WARNING):
+        found = prepared.read_while(options, lambda: trim(cluster, cluster_admin, namespace, prepared))
+    kept = [row for row in prepared.rows if row[0].ledger not in prepared.ledgers[1:]]
+    assert found == kept
+    assert str(prepared.ledgers[1]) in caplog.text
+
+
+def trim(cluster: PulsarCluster, admin: ClusterAdmin, namespace: str, prepared: Prepared) -> None:
+    admin.remove_closed(namespace, prepared.topic)
+    for ledger in prepared.ledgers:
+        cluster.await_deleted(ledger)
+
+
+def test_a_bookie_with_an_id_that_is_no_address(
+    cluster: PulsarCluster, cluster_admin: ClusterAdmin, namespace: str, make: Make
+) -> None:
+    named = cluster.new_bookie("bookie-named", bookieId=NAMED)
+    try:
+        named.start()
+        cluster.await_in_service(named, NAMED)
+        cluster_admin.set_ensemble(namespace, 4, 2)
+        prepared = make()
+        with pytest.raises(OptionError, match=f"bookieAddresses.*{NAMED}"):
+            prepared.read(prepared.options("bookie"))
+        assert prepared.read(prepared.options("auto")) == prepared.rows
+        told = {"bookieAddresses": json.dumps({NAMED: named.address})}
+        for read_from in ("bookie", "auto"):
+            options = prepared.options(read_from, **told)
+            assert locations(planned(options)) == {"bookie", "broker"}
+            assert prepared.read(options) == prepared.rows
+    finally:
+        named.stop()
+
+
+def test_without_an_admin_url_all_comes_from_the_broker(make: Make) -> None:
+    prepared = make()
+    options = {key: value for key, value in prepared.options("auto").items() if key != "admin.url"}
+    assert locations(planned(options)) == {"broker"}
+    assert prepared.read(options) == prepared.rows
+    with pytest.raises(OptionError, match=r"admin\.url"):
+        planned({**options, "readFrom": "bookie"})
