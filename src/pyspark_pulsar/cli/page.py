@@ -9,7 +9,7 @@ from html import escape
 from pyspark_pulsar.cli.picture import picture
 from pyspark_pulsar.cli.segments import place_of
 from pyspark_pulsar.cli.text import human_bytes, human_time, plural
-from pyspark_pulsar.read.segments import COMPACTED, Segment, Survey
+from pyspark_pulsar.read.segments import COMPACTED, EMPTY, Segment, Survey
 from pyspark_pulsar.tables import moment
 
 _KINDS = {
@@ -103,8 +103,9 @@ def segments_page(found: Survey, now_ms: int | None = None) -> str:
         f"right; busy times are stretched, so lengths are not to scale.</p>\n"
         f'{_tiles(segments)}{fault}\n<div class="card">{_legend(segments)}<div class="scroll">'
         f"{picture(segments, now_ms)}</div></div>\n"
-        f'<div class="card"><details><summary>All ledgers</summary><div class="scroll">{_table(segments)}</div></details>'
-        f'</div>\n<div id="tip-box" role="tooltip"></div><script>//<![CDATA[{_SCRIPT}//]]></script></body></html>\n'
+        f'<div class="card"><details><summary>All ledgers</summary><div class="scroll">{_table(segments)}</div>'
+        f'</details></div>\n<div id="tip-box" role="tooltip"></div>'
+        f"<script>//<![CDATA[{_SCRIPT}//]]></script></body></html>\n"
     )
 
 
@@ -129,7 +130,7 @@ def _legend(segments: Sequence[Segment]) -> str:
     items = [(swatch.format(kind), text) for kind, text in _KINDS.items() if kind in present]
     if any(each.ledger.is_open for each in segments):
         items.append((swatch.format("open"), "open: written to now, read from the broker"))
-    if any(each.reader is None for each in segments):
+    if any(each.reader is None and each.skipped != EMPTY for each in segments):
         pale = f'<svg width="16" height="16"><g class="unread">{_inner(swatch.format("bookie"))}</g></svg>'
         items.append((pale, "pale: not read with these options"))
     return '<ul class="legend">' + "".join(f"<li>{mark}{text}</li>" for mark, text in items) + "</ul>"
@@ -140,7 +141,17 @@ def _inner(svg: str) -> str:
 
 
 def _table(segments: Sequence[Segment]) -> str:
-    names = ("topic partition", "ledger", "state", "entries", "size", "opened (UTC)", "closed (UTC)", "lies in", "read from")
+    names = (
+        "topic partition",
+        "ledger",
+        "state",
+        "entries",
+        "size",
+        "opened (UTC)",
+        "closed (UTC)",
+        "lies in",
+        "read from",
+    )
     head = "".join(f"<th>{name}</th>" for name in names)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(_row, segments))}</tbody></table>"
 

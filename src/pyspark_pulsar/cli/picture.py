@@ -1,4 +1,4 @@
-"""The ledgers of topic partitions as a picture along time: a lane for each partition, past on the left, now on the right.
+"""The ledgers of topic partitions as a picture along time: a lane for each partition, from past to now.
 
 SVG as text, to stand inside a page that has the styles of `page`.
 """
@@ -14,7 +14,7 @@ from itertools import groupby
 from pyspark_pulsar.cli.segments import heading, place_of
 from pyspark_pulsar.cli.text import human_bytes, human_time
 from pyspark_pulsar.cli.timeline import Timeline
-from pyspark_pulsar.read.segments import COMPACTED, Segment
+from pyspark_pulsar.read.segments import COMPACTED, EMPTY, Segment
 from pyspark_pulsar.tables import moment
 
 _LEFT, _RIGHT, _TOP = 28, 96, 34
@@ -53,14 +53,18 @@ def picture(segments: Sequence[Segment], now_ms: int | None = None) -> str:
 def tip(segment: Segment) -> str:
     """What is shown of a ledger when it is pointed at, line by line."""
     ledger = segment.ledger
-    lines = [f"{'compacted view: ' if segment.state == COMPACTED else ''}ledger {ledger.ledger} ({segment.state})"]
+    lines = [
+        f"{'compacted view: ' if segment.state == COMPACTED else ''}ledger {ledger.ledger} ({segment.state})"
+    ]
     lines.append(f"{ledger.entries:,} entries, {human_bytes(ledger.size)}")
     if segment.state != COMPACTED:
         opened, closed = human_time(moment(ledger.opened_ms)), human_time(moment(ledger.closed_ms))
         lines.append(f"opened {opened or 'before, nobody says when'}")
         lines.append(f"closed {closed}" if closed else "written to now")
     lines.append(f"lies in {place_of(segment)}")
-    lines.append(f"read from {segment.reader}" if segment.reader else f"not read: {segment.skipped or 'unknown'}")
+    lines.append(
+        f"read from {segment.reader}" if segment.reader else f"not read: {segment.skipped or 'unknown'}"
+    )
     return "\n".join(lines)
 
 
@@ -82,8 +86,10 @@ def _axis(canvas: _Canvas, height: int) -> str:
         f'<text x="{_LEFT}" y="18" class="when">past</text>',
         f'<text x="{now:.1f}" y="18" class="when" text-anchor="middle">now</text>',
         f'<text x="{now + _RIGHT - 8:.1f}" y="18" class="when" text-anchor="end">future</text>',
-        f'<line x1="{_LEFT}" y1="{bottom}" x2="{now + _RIGHT - 10:.1f}" y2="{bottom}" class="axis" '
-        'marker-end="url(#tip)"/>',
+        (
+            f'<line x1="{_LEFT}" y1="{bottom}" x2="{now + _RIGHT - 10:.1f}" y2="{bottom}" class="axis" '
+            'marker-end="url(#tip)"/>'
+        ),
     ]
     for at, place in canvas.line.ticks(_TICK_GAP):
         x = _LEFT + place
@@ -147,5 +153,5 @@ def _box(x: float, y: float, width: float, height: float, kind: str) -> str:
 
 def _group(segment: Segment, shapes: str) -> str:
     told = escape(tip(segment), quote=True).replace("\n", "&#10;")
-    dim = "" if segment.reader else " unread"
+    dim = "" if segment.reader or segment.skipped == EMPTY else " unread"
     return f'<g class="ledger{dim}" tabindex="0" data-ledger="{segment.ledger.ledger}" data-tip="{told}">{shapes}</g>'

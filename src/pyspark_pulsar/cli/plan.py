@@ -85,12 +85,12 @@ def totals(splits: list[PlannedSplit]) -> str:
 
 def unknown(found: BatchPlan) -> list[str]:
     """What the plan cannot tell."""
-    names = [
-        str(each.partition) for each in found.partitions if each.splits and each.ledgers is None
-    ]
+    names = [str(each.partition) for each in found.partitions if each.splits and each.ledgers is None]
     if not names:
         return []
-    return [f"The ledgers of {', '.join(names)} are not known: entries and bytes are shown with admin.url only."]
+    return [
+        f"The ledgers of {', '.join(names)} are not known: entries and bytes are shown with admin.url only."
+    ]
 
 
 def pruned(skipped: list[Segment]) -> list[str]:

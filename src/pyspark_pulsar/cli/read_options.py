@@ -27,7 +27,11 @@ def read_arguments(command: Command) -> Command:
     """Gives a command the argument TOPIC, a flag for each option that says what is read, and `--option`; the command
     gets them as `topics`, `settings` and keywords, which `parse_arguments` takes."""
     option = click.option(
-        "--option", "settings", multiple=True, metavar="KEY=VALUE", help="Any option of spark.read; repeatable."
+        "--option",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Any option of spark.read; repeatable.",
     )
     command = option(command)
     table = option_fields(ReadOptions)

@@ -21,10 +21,16 @@ def screen() -> Console:
 
 def table_of(heading: str, columns: Sequence[str], right: Sequence[str] = ()) -> Table:
     """An empty table; `right`: the columns of numbers."""
-    table = Table(title=Text(heading, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=Text(heading, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
+    )
     for column in columns:
         number = column in right
         table.add_column(
-            column, justify="right" if number else "left", no_wrap=number, overflow="fold", header_style="bold"
+            column,
+            justify="right" if number else "left",
+            no_wrap=number,
+            overflow="fold",
+            header_style="bold",
         )
     return table

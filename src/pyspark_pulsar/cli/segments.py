@@ -22,10 +22,18 @@ if TYPE_CHECKING:
 @read_arguments
 @click.option("--json", "as_json", is_flag=True, help="One JSON object for each ledger, one a line.")
 @click.option(
-    "--html", "page", type=click.Path(path_type=Path, dir_okay=False), help="Draw the ledgers along time into FILE."
+    "--html",
+    "page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw the ledgers along time into FILE.",
 )
 def segments(
-    topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, page: Path | None, **given: str | None
+    topics: tuple[str, ...],
+    settings: tuple[str, ...],
+    *,
+    as_json: bool,
+    page: Path | None,
+    **given: str | None,
 ) -> None:
     """Show the ledgers of TOPIC: state, entries, bytes, times, where each lies and which reader a batch read with these
     options would use."""
@@ -50,7 +58,10 @@ def json_lines(found: Survey) -> list[str]:
     """Times are ISO 8601 in UTC."""
     from pyspark_pulsar.tables import segments_table
 
-    return [json.dumps(row, default=lambda time: time.isoformat()) for row in segments_table(found.segments).to_pylist()]
+    return [
+        json.dumps(row, default=lambda time: time.isoformat())
+        for row in segments_table(found.segments).to_pylist()
+    ]
 
 
 def print_survey(found: Survey) -> None:
@@ -63,7 +74,6 @@ def print_survey(found: Survey) -> None:
 
 
 def _table(partition: TopicPartition, ledgers: list[Segment]) -> Table:
-    from rich.table import Table
     from rich.text import Text
 
     from pyspark_pulsar.cli.screen import table_of

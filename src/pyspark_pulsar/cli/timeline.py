@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 # A busy minute among idle weeks would be a hair's breadth at scale; even steps alone would hide how long things took.
 _TO_SCALE = 0.5
@@ -24,7 +25,7 @@ class Timeline:
     def of(cls, moments: Iterable[int], width: float) -> Timeline:
         """At least one moment."""
         known = sorted(set(moments))
-        steps = list(zip(known, known[1:], strict=False))
+        steps = list(pairwise(known))
         if not steps:
             return cls((known[0],), (width,))
         span = known[-1] - known[0]

@@ -97,9 +97,7 @@ def _pieces(plan: PartitionPlan, split: Split) -> Iterator[PlannedPiece]:
         location = piece.location
         if isinstance(location, FromBroker):
             known = plan.ledgers.ledgers if plan.ledgers is not None else None
-            yield PlannedPiece(
-                piece, None if known is None else ledger_parts(known, piece.start, piece.end)
-            )
+            yield PlannedPiece(piece, None if known is None else ledger_parts(known, piece.start, piece.end))
         elif isinstance(location, FromTieredStorage):
             name = location.store.name_of(split.partition, location.ledger)
             yield PlannedPiece(piece, _of_one(piece, location.ledger), f"{location.store.url}/{name}")

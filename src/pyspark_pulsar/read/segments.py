@@ -25,6 +25,7 @@ from pyspark_pulsar.read.times import Window, resolve_windows, span_of_window
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 OPEN, CLOSED, COMPACTED = "open", "closed", "compacted"
+EMPTY = "empty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,8 @@ class Survey:
 def survey(options: ReadOptions) -> Survey:
     """The ledgers as they are now, and how a batch read with these options would read them.
 
-    Raises what `plan_batch` raises, but for ledgers that are gone or cannot be read as the options say, which are told as
-    `fault`; `OptionError` without `admin.url`, `PermissionDenied` where it refuses.
+    Raises what `plan_batch` raises, but for ledgers that are gone or cannot be read as the options say, which are told
+    as `fault`; `OptionError` without `admin.url`, `PermissionDenied` where it refuses.
     """
     if options.admin_url is None:
         raise OptionError(
@@ -150,7 +151,7 @@ def why_skipped(
 ) -> str:
     """Why no split has entries of the ledger."""
     if ledger.entries == 0:
-        return "empty"
+        return EMPTY
     start, end = span_of_window(known.ledgers, window, slack_ms)
     if start is not None and ledger.ledger < start.ledger:
         return "closed before startingTimestamp"

@@ -13,6 +13,8 @@ from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.intake import Intake
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.process_log import show_warnings
+from pyspark_pulsar.read.attempt import Attempt
+from pyspark_pulsar.read.audit import audited
 from pyspark_pulsar.read.documents import SCHEMA_VERSIONS
 from pyspark_pulsar.read.locations.look_back import earlier_runs
 from pyspark_pulsar.read.locations.piece import piece_entries
@@ -21,14 +23,16 @@ from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
 
 
-def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterator[pa.RecordBatch]:
+def read_split(
+    options: ReadOptions, schema: ReadSchema, split: Split, attempt: Attempt | None = None
+) -> Iterator[pa.RecordBatch]:
     """Record batches of exactly `schema.output_schema` with exactly the split's messages, in order.
 
-    A task that Spark runs again reads the same rows. Raises the errors of the client and the decoder.
+    A task that Spark runs again reads the same rows. Raises the errors of the client and the decoder, and of `audited`.
     """
     show_warnings()
     topic = split.partition.topic
-    with BrokerClient(options) as client:
+    with audited(options, split, attempt) as audit, BrokerClient(options) as client:
 
         def fetch_schema(version: bytes) -> SchemaInfo | None:
             return SCHEMA_VERSIONS.fetch(options.service_url, topic, schema.info, version, client.schema)
@@ -46,7 +50,7 @@ def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterat
             service_url=options.service_url,
         )
         for piece in split.parts():
-            for entries in piece_entries(client, options, split.partition, piece):
+            for entries in piece_entries(client, options, split.partition, piece, audit):
                 yield from decoder.decode(entries)
         yield from decoder.finish()
 
