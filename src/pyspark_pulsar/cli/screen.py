@@ -15,8 +15,9 @@ _COLUMNS = 200
 
 def screen() -> Console:
     """Standard output as wide as it is; colours on a terminal only."""
-    known = Console(highlight=False)
-    return known if known.is_terminal else Console(highlight=False, width=_COLUMNS)
+    # A position such as 3:100:0 is no emoji, and a name in brackets no markup.
+    known = Console(highlight=False, emoji=False, markup=False)
+    return known if known.is_terminal else Console(highlight=False, emoji=False, markup=False, width=_COLUMNS)
 
 
 def table_of(heading: str, columns: Sequence[str], right: Sequence[str] = ()) -> Table:

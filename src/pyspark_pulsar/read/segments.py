@@ -152,13 +152,13 @@ def why_skipped(
     """Why no split has entries of the ledger."""
     if ledger.entries == 0:
         return EMPTY
+    if window.is_empty:
+        return "no time between startingTimestamp and endingTimestamp"
     start, end = span_of_window(known.ledgers, window, slack_ms)
     if start is not None and ledger.ledger < start.ledger:
         return "closed before startingTimestamp"
     if end is not None and ledger.ledger >= end.ledger:
         return "opened after endingTimestamp"
-    if window.is_empty:
-        return "no time between startingTimestamp and endingTimestamp"
     if Position(ledger.ledger, ledger.entries) <= plan.start:
         return "before startingOffsets"
     return "behind endingOffsets, or behind what consumers may see"
