@@ -16,15 +16,28 @@ if TYPE_CHECKING:
     )
     from pyspark_pulsar.errors import PulsarError as PulsarError
     from pyspark_pulsar.interpreter import check_workers as check_workers
+    from pyspark_pulsar.tables import audit as audit, plan as plan, segments as segments
 
-__all__ = ["DefaultSource", "PulsarDataSource", "PulsarError", "check_workers", "register"]
+__all__ = [
+    "DefaultSource",
+    "PulsarDataSource",
+    "PulsarError",
+    "audit",
+    "check_workers",
+    "plan",
+    "register",
+    "segments",
+]
 
 _HOMES = {
     "DefaultSource": ("datasource", "PulsarDataSource"),
     "PulsarDataSource": ("datasource", "PulsarDataSource"),
     "register": ("datasource", "register"),
     "PulsarError": ("errors", "PulsarError"),
+    "audit": ("tables", "audit"),
     "check_workers": ("interpreter", "check_workers"),
+    "plan": ("tables", "plan"),
+    "segments": ("tables", "segments"),
 }
 
 

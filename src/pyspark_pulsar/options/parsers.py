@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+FOLDER_SCHEMES = ("file", "s3", "s3a", "gs", "hdfs", "viewfs")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -58,6 +59,17 @@ def choice(*choices: str) -> Callable[[str], str]:
         raise ValueError("one of " + ", ".join(choices))
 
     return parse
+
+
+def folder(value: str) -> str:
+    """A path, or a URL of a place for files. Credentials in it are refused, since it is shown and written down."""
+    place = value.strip()
+    scheme, separator, rest = place.partition("://")
+    known = not separator or scheme in FOLDER_SCHEMES
+    if not known or "@" in rest.partition("/")[0] or not (rest if separator else place):
+        names = ", ".join(f"{name}://" for name in FOLDER_SCHEMES)
+        raise ValueError(f"a path, or a URL without credentials that begins with one of {names}")
+    return place
 
 
 def yes_or_no(value: str) -> bool:

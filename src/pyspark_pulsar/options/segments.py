@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pyspark_pulsar.options.connection import ConnectionOptions
 from pyspark_pulsar.options.fields import option
-from pyspark_pulsar.options.parsers import choice, instant, json_texts, text, whole, yes_or_no
+from pyspark_pulsar.options.parsers import choice, folder, instant, json_texts, text, whole, yes_or_no
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,4 +106,12 @@ class SegmentOptions(ConnectionOptions):
         "`secret_access_key`, `allow_http`, by obstore's names. Default: the usual environment of each executor.",
         default=(),
         secret=True,
+    )
+    audit_path: str | None = option(
+        "auditPath",
+        folder,
+        "A folder in which each task writes down which entries of which ledgers it has read, and from where: a path, "
+        "`file:///folder`, `s3://bucket/folder`, `gs://bucket/folder` or `hdfs://host:port/folder`. "
+        "`pyspark_pulsar.audit` shows it.",
+        default=None,
     )

@@ -9,6 +9,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from pyspark_pulsar.interpreter import Shipped
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.attempt import new_run, present_attempt
 from pyspark_pulsar.read.batch_plan import plan_batch
 from pyspark_pulsar.read.pushdown import Pushed, push_filters
 from pyspark_pulsar.read.task import read_split
@@ -22,6 +23,7 @@ class PulsarBatchReader(Shipped, DataSourceReader):
         self._options = options
         self._schema = schema
         self._pushed = Pushed()
+        self._run = new_run()
 
     def partitions(self) -> Sequence[InputPartition]:
         """Fixes the bounds: messages that arrive later do not belong to this read."""
@@ -32,7 +34,7 @@ class PulsarBatchReader(Shipped, DataSourceReader):
         split = partition.value if partition is not None else None
         if split is None:
             return iter(())
-        return read_split(self._options, self._schema, split)
+        return read_split(self._options, self._schema, split, present_attempt(self._run))
 
 
 class FilteringBatchReader(PulsarBatchReader):

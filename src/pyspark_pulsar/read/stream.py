@@ -19,6 +19,7 @@ from pyspark_pulsar.interpreter import Shipped
 from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.process_log import show_warnings
+from pyspark_pulsar.read.attempt import new_run, present_attempt
 from pyspark_pulsar.read.bounds import EARLIEST_TEXT, LATEST_TEXT, check_reachable, resolve_bound
 from pyspark_pulsar.read.discovery import discover_partitions, discover_topics
 from pyspark_pulsar.read.loss import advanced
@@ -39,13 +40,14 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         show_warnings()
         self._options = options
         self._schema = schema
+        self._run = new_run()
         self._open: _Open | None = None
         self._frozen: dict[TopicPartition, Position] | None = None
         self._latest: dict[str, Any] | None = None
 
     def shipped_state(self) -> dict[str, Any]:
         """A task needs neither the driver's connections nor its view of the ends."""
-        return {"_options": self._options, "_schema": self._schema}
+        return {"_options": self._options, "_schema": self._schema, "_run": self._run}
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """A symbol: Spark asks twice, and each answer must mean the same."""
@@ -99,7 +101,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         return [InputPartition(split) for split in splits_of(opened.planner.plan(asked))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_split(self._options, self._schema, partition.value)
+        return read_split(self._options, self._schema, partition.value, present_attempt(self._run))
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing to do: this read leaves no cursor in Pulsar."""

@@ -11,7 +11,6 @@ from typing import Final
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.connection import EntryBatch
 from pyspark_pulsar.codec.data_keys import DataKeys
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.intake import Intake, TransactionsUnknown
@@ -19,6 +18,8 @@ from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.process_log import show_warnings
+from pyspark_pulsar.read.attempt import Attempt
+from pyspark_pulsar.read.audit import SplitAudit, audited
 from pyspark_pulsar.read.documents import SCHEMA_VERSIONS
 from pyspark_pulsar.read.locations.look_back import earlier_runs
 from pyspark_pulsar.read.locations.piece import piece_entries
@@ -31,14 +32,17 @@ from pyspark_pulsar.topic import TopicPartition
 _log: Final = logging.getLogger(__name__)
 
 
-def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterator[pa.RecordBatch]:
+def read_split(
+    options: ReadOptions, schema: ReadSchema, split: Split, attempt: Attempt | None = None
+) -> Iterator[pa.RecordBatch]:
     """Record batches of exactly `schema.output_schema` with exactly the split's messages, in order.
 
-    A task that Spark runs again reads the same rows. Raises the errors of the client and the decoder.
+    A task that Spark runs again reads the same rows. Raises the errors of the client and the decoder, and of `audited`.
     """
     show_warnings()
     topic = split.partition.topic
     with (
+        audited(options, split, attempt) as audit,
         BrokerClient(options) as client,
         closing(TopicTransactions(options, split.partition)) as transactions,
     ):
@@ -60,7 +64,7 @@ def read_split(options: ReadOptions, schema: ReadSchema, split: Split) -> Iterat
             row_filter=RowFilter(split.published_from, split.published_before, split.keys),
         )
         for piece in split.parts():
-            yield from _piece_batches(client, options, split.partition, piece, decoder)
+            yield from _piece_batches(client, options, split.partition, piece, decoder, audit)
         yield from decoder.finish()
 
 
@@ -70,27 +74,23 @@ def _piece_batches(
     partition: TopicPartition,
     piece: Piece,
     decoder: EntryDecoder,
+    audit: SplitAudit,
 ) -> Generator[pa.RecordBatch, None, None]:
     """The full batches that the piece completes; with `readFrom=auto` from the broker alone, from where nobody else
     knows which transactions were aborted."""
     try:
-        with closing(_entries(client, options, partition, piece)) as source:
+        with closing(piece_entries(client, options, partition, piece, audit)) as source:
             for entries in source:
                 yield from decoder.decode(entries)
     except TransactionsUnknown as unknown:
         if options.read_from != "auto":
             raise
         _log.warning("%s; the broker is read from there up to %s", unknown, piece.end)
+        audit.give_way(Position(unknown.ledger, unknown.entry), f"{type(unknown).__name__}: {unknown}")
         rest = Piece(Position(unknown.ledger, unknown.entry), piece.end, FromBroker())
     else:
         return
-    yield from _piece_batches(client, options, partition, rest, decoder)
-
-
-def _entries(
-    client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: Piece
-) -> Generator[EntryBatch, None, None]:
-    yield from piece_entries(client, options, partition, piece)
+    yield from _piece_batches(client, options, partition, rest, decoder, audit)
 
 
 def split_intake(options: ReadOptions, split: Split, transactions: TopicTransactions) -> Intake:

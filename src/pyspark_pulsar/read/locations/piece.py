@@ -17,6 +17,7 @@ from pyspark_pulsar.client.transport import EntryBatch
 from pyspark_pulsar.errors import ConnectionFailed, CorruptEntryError, LedgerUnavailable, OptionError
 from pyspark_pulsar.message_id import after_entry
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.audit import SplitAudit
 from pyspark_pulsar.read.locations.bookie import bookie_entries, compacted_entries
 from pyspark_pulsar.read.locations.broker import BrokerEntries
 from pyspark_pulsar.read.locations.contiguous import contiguous
@@ -31,8 +32,8 @@ _log = logging.getLogger(__name__)
 
 
 def piece_entries(
-    client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: Piece
-) -> Iterator[EntryBatch]:
+    client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: Piece, audit: SplitAudit
+) -> Generator[EntryBatch, None, None]:
     """Whole entries in order, each once, none outside the piece. The entries at its ends may hold messages outside it;
     pieces of one split meet between entries.
 
@@ -41,15 +42,19 @@ def piece_entries(
     """
     rest = piece
     if not isinstance(piece.location, FromBroker):
+        run = audit.begin(piece)
         try:
             with closing(_direct(options, partition, piece)) as source:
                 for entries in source:
                     # Compaction reads through the broker, which has left out what aborted transactions wrote.
                     entries.unfiltered = not isinstance(piece.location, FromCompactedLedger)
+                    run.receive(entries)
                     entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
                     if entries.last is not None:
+                        run.take(entries)
                         rest = replace(rest, start=after_entry(*entries.last))
                         yield entries
+            run.end()
         except _DIRECT_FAULTS as fault:
             if options.read_from != "auto":
                 raise
@@ -57,13 +62,19 @@ def piece_entries(
                 "%s: the rest of a piece, from %s up to %s, comes from the broker, since reading it from %s failed: %s",
                 partition, rest.start, rest.end, piece.location.name, fault,
             )  # fmt: skip
+            audit.give_way(rest.start, f"{type(fault).__name__}: {fault}")
+            rest = replace(rest, location=FromBroker())
         else:
             return
+    run = audit.begin(rest)
     for entries in _from_broker(client, options, partition, rest):
+        run.receive(entries)
         entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
         if entries.last is not None:
+            run.take(entries)
             rest = replace(rest, start=after_entry(*entries.last))
             yield entries
+    run.end()
     check_still_there(options, partition, rest)
 
 

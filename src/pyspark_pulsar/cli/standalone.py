@@ -1,14 +1,13 @@
-"""The command `pyspark-pulsar`. Heavy imports stay inside the commands, so that `--help` is instant."""
+"""`pyspark-pulsar standalone`: the local server."""
 
 import json
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.cli.setting import key_and_value
 
 if TYPE_CHECKING:
     from pyspark_pulsar.standalone import InstanceStatus, LocalPulsar
@@ -19,13 +18,7 @@ _DATA = click.option(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="pyspark-pulsar", prog_name="pyspark-pulsar")
-def cli() -> None:
-    """Apache Pulsar for PySpark."""
-
-
-@cli.group()
+@click.group()
 def standalone() -> None:
     """A real Pulsar server on this machine, for a first try and for tests."""
 
@@ -55,7 +48,7 @@ def start(
         data=data,
         broker_port=broker_port,
         web_port=web_port,
-        config=dict(_key_and_value(setting) for setting in settings),
+        config=dict(key_and_value(setting, "--set") for setting in settings),
         start_deadline_seconds=deadline,
     )
     began = time.monotonic()
@@ -110,24 +103,3 @@ def _facts(shown: "InstanceStatus") -> dict[str, str | int | None]:
         "data": str(shown.data),
         "log": str(shown.log_file),
     }
-
-
-def _key_and_value(setting: str) -> tuple[str, str]:
-    key, equals, value = setting.partition("=")
-    if not equals or not key.strip():
-        msg = f"expected KEY=VALUE, got {setting!r}."
-        raise click.BadParameter(msg, param_hint="--set")
-    return key.strip(), value
-
-
-def main() -> None:
-    """Entry point of the console script: exit code 0, 1 after an error of ours, 2 for a wrong call."""
-    try:
-        cli()
-    except PulsarError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,30 @@
+"""The command `pyspark-pulsar`. Heavy imports stay inside the commands, so that `--help` is instant."""
+
+import sys
+
+import click
+
+from pyspark_pulsar.cli.plan import plan
+from pyspark_pulsar.cli.segments import segments
+from pyspark_pulsar.cli.standalone import standalone
+from pyspark_pulsar.errors import PulsarError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="pyspark-pulsar", prog_name="pyspark-pulsar")
+def cli() -> None:
+    """Apache Pulsar for PySpark."""
+
+
+cli.add_command(standalone)
+cli.add_command(segments)
+cli.add_command(plan)
+
+
+def main() -> None:
+    """Entry point of the console script: exit code 0, 1 after an error of ours, 2 for a wrong call."""
+    try:
+        cli()
+    except PulsarError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)

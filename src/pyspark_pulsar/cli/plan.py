@@ -1,0 +1,147 @@
+"""`pyspark-pulsar plan`: the splits of a batch read, before it runs."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import click
+
+from pyspark_pulsar.cli.read_options import parse_arguments, read_arguments
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from pyspark_pulsar.options import ReadOptions
+    from pyspark_pulsar.read.batch_plan import BatchPlan
+    from pyspark_pulsar.read.planned import PlannedPiece, PlannedSplit
+    from pyspark_pulsar.read.segments import Segment
+
+
+@click.command()
+@read_arguments
+@click.option("--json", "as_json", is_flag=True, help="One JSON object for each split, one a line.")
+def plan(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, **given: str | None) -> None:
+    """Show the splits of a batch read of TOPIC: from where to where, with which reader, how many entries and bytes; and
+    what would not be read, and why."""
+    from pyspark_pulsar.read.batch_plan import plan_batch
+
+    options = parse_arguments(topics, settings, given)
+    found = plan_batch(options)
+    if as_json:
+        for line in json_lines(found):
+            click.echo(line)
+    else:
+        print_plan(found, skipped_segments(options, found))
+
+
+def json_lines(found: BatchPlan) -> list[str]:
+    """Times are ISO 8601 in UTC."""
+    from pyspark_pulsar.tables import plan_table
+
+    return [json.dumps(row, default=lambda time: time.isoformat()) for row in plan_table(found).to_pylist()]
+
+
+def skipped_segments(options: ReadOptions, found: BatchPlan) -> list[Segment]:
+    """The ledgers that no split touches, as far as ledgers are known."""
+    from pyspark_pulsar.read.segments import segments_of
+    from pyspark_pulsar.read.times import resolve_windows
+
+    windows = resolve_windows(options, [each.partition for each in found.partitions])
+    return [
+        segment
+        for each in found.partitions
+        if each.ledgers is not None
+        for segment in segments_of(options, each.partition, each.ledgers, each, windows[each.partition])
+        if segment.reader is None and segment.state != "compacted"
+    ]
+
+
+def print_plan(found: BatchPlan, skipped: list[Segment]) -> None:
+    from pyspark_pulsar.cli.screen import screen
+    from pyspark_pulsar.read.planned import planned_splits
+
+    shown, splits = screen(), planned_splits(found)
+    if splits:
+        shown.print(_table(splits))
+    for line in (totals(splits), *unknown(found), *pruned(skipped)):
+        shown.print(line, soft_wrap=True)
+
+
+def totals(splits: list[PlannedSplit]) -> str:
+    """Of the whole read, and of each reader."""
+    from pyspark_pulsar.cli.text import plural
+
+    by_reader: dict[str, list[PlannedPiece]] = defaultdict(list)
+    for split in splits:
+        for piece in split.pieces:
+            by_reader[piece.piece.location.name].append(piece)
+    everything = [piece for split in splits for piece in split.pieces]
+    text = f"{plural(len(splits), 'split')}: {_amount(everything)}"
+    parts = [f"{reader} {_amount(pieces)}" for reader, pieces in sorted(by_reader.items())]
+    return f"{text} ({'; '.join(parts)})" if parts else "Nothing to read."
+
+
+def unknown(found: BatchPlan) -> list[str]:
+    """What the plan cannot tell."""
+    names = [str(each.partition) for each in found.partitions if each.splits and each.ledgers is None]
+    if not names:
+        return []
+    return [
+        f"The ledgers of {', '.join(names)} are not known: entries and bytes are shown with admin.url only."
+    ]
+
+
+def pruned(skipped: list[Segment]) -> list[str]:
+    """What is not read, in sum for each topic partition and reason."""
+    from pyspark_pulsar.cli.text import human_bytes, plural, ranges
+
+    groups: dict[tuple[str, str], list[Segment]] = defaultdict(list)
+    for each in skipped:
+        groups[str(each.partition), each.skipped or "?"].append(each)
+    return [
+        f"Not read of {partition}: {plural(len(found), 'ledger')} ({ranges([each.ledger.ledger for each in found])}), "
+        f"{sum(each.ledger.entries for each in found):,} entries, "
+        f"{human_bytes(sum(each.ledger.size for each in found))}: {reason}"
+        for (partition, reason), found in groups.items()
+    ]
+
+
+def _amount(pieces: list[PlannedPiece]) -> str:
+    from pyspark_pulsar.cli.text import human_bytes
+
+    entries = [piece.entries for piece in pieces if piece.entries is not None]
+    sizes = [piece.size for piece in pieces if piece.size is not None]
+    if len(entries) < len(pieces):
+        return "? entries"
+    return f"{sum(entries):,} entries, about {human_bytes(sum(sizes))}"
+
+
+def _table(splits: list[PlannedSplit]) -> Table:
+    from pyspark_pulsar.cli.screen import table_of
+    from pyspark_pulsar.cli.text import human_bytes, human_count, ranges
+
+    table: Table = table_of(
+        f"Topic partition {splits[0].split.partition}" if _is_one(splits) else "All topic partitions",
+        ("split", "topic partition", "from", "to", "read from", "ledgers", "entries", "size"),
+        right=("split", "entries", "size"),
+    )
+    for split in splits:
+        for index, piece in enumerate(split.pieces):
+            parts = piece.parts or ()
+            table.add_row(
+                str(split.number) if index == 0 else "",
+                str(split.split.partition) if index == 0 else "",
+                str(piece.piece.start),
+                str(piece.piece.end),
+                piece.piece.location.name,
+                ranges(list(dict.fromkeys(part.ledger for part in parts))),
+                human_count(piece.entries),
+                human_bytes(piece.size),
+            )
+    return table
+
+
+def _is_one(splits: list[PlannedSplit]) -> bool:
+    return len({split.split.partition for split in splits}) == 1

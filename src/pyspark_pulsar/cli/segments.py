@@ -1,0 +1,123 @@
+"""`pyspark-pulsar segments`: the ledgers of a topic, where each lies, and which reader would be used for it."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pyspark_pulsar.cli.read_options import parse_arguments, read_arguments
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from pyspark_pulsar.read.segments import Segment, Survey
+    from pyspark_pulsar.topic import TopicPartition
+
+
+@click.command()
+@read_arguments
+@click.option("--json", "as_json", is_flag=True, help="One JSON object for each ledger, one a line.")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw the ledgers along time into FILE.",
+)
+def segments(
+    topics: tuple[str, ...],
+    settings: tuple[str, ...],
+    *,
+    as_json: bool,
+    page: Path | None,
+    **given: str | None,
+) -> None:
+    """Show the ledgers of TOPIC: state, entries, bytes, times, where each lies and which reader a batch read with these
+    options would use."""
+    from pyspark_pulsar.read.segments import survey
+
+    found = survey(parse_arguments(topics, settings, given))
+    if page is not None:
+        from pyspark_pulsar.cli.page import segments_page
+
+        page.write_text(segments_page(found), encoding="utf-8")
+        click.echo(f"Wrote {page}", err=True)
+    if as_json:
+        for line in json_lines(found):
+            click.echo(line)
+    elif page is None:
+        print_survey(found)
+    if found.fault and page is None:
+        click.echo(f"A read with these options would fail: {found.fault}", err=True)
+
+
+def json_lines(found: Survey) -> list[str]:
+    """Times are ISO 8601 in UTC."""
+    from pyspark_pulsar.tables import segments_table
+
+    return [
+        json.dumps(row, default=lambda time: time.isoformat())
+        for row in segments_table(found.segments).to_pylist()
+    ]
+
+
+def print_survey(found: Survey) -> None:
+    from pyspark_pulsar.cli.screen import screen
+
+    shown = screen()
+    for partition, ledgers in groupby(found.segments, key=lambda each: each.partition):
+        shown.print(_table(partition, list(ledgers)))
+        shown.print()
+
+
+def _table(partition: TopicPartition, ledgers: list[Segment]) -> Table:
+    from rich.text import Text
+
+    from pyspark_pulsar.cli.screen import table_of
+    from pyspark_pulsar.cli.text import human_bytes, human_count, human_time
+    from pyspark_pulsar.tables import moment
+
+    table: Table = table_of(
+        heading(partition, ledgers),
+        ("ledger", "state", "entries", "size", "opened (UTC)", "closed (UTC)", "lies in", "read from"),
+        right=("ledger", "entries", "size"),
+    )
+    for each in ledgers:
+        ledger = each.ledger
+        of_topic = each.state != "compacted"
+        table.add_row(
+            str(ledger.ledger),
+            Text(each.state, style="bold green" if ledger.is_open else ""),
+            human_count(ledger.entries),
+            human_bytes(ledger.size),
+            human_time(moment(ledger.opened_ms)) if of_topic else "",
+            human_time(moment(ledger.closed_ms)) if of_topic else "",
+            Text(place_of(each), style=_STYLES.get(each.lies_in, "")),
+            each.reader or Text(each.skipped or "?", style="dim"),
+        )
+    return table
+
+
+_STYLES = {"bookie": "blue", "tiered": "yellow", "compacted": "magenta"}
+
+
+def heading(partition: Any, ledgers: list[Segment]) -> str:
+    """The name, and totals over the topic's own ledgers."""
+    from pyspark_pulsar.cli.text import human_bytes, plural
+
+    own = [each.ledger for each in ledgers if each.state != "compacted"]
+    entries, size = sum(each.entries for each in own), sum(each.size for each in own)
+    return f"{partition}: {plural(len(own), 'ledger')}, {entries:,} entries, {human_bytes(size)}"
+
+
+def place_of(segment: Segment) -> str:
+    """Bucket and key or folder; the bookies by id."""
+    places = []
+    if segment.ledger.offload_id:
+        places.append(segment.copy or "tiered storage")
+    if segment.bookies or not segment.ledger.offload_id:
+        places.append(" ".join(("bookies", *segment.bookies)))
+    return ", ".join(places)

@@ -1,0 +1,63 @@
+"""The commands' own options; what they show is tested beside this, and on a cluster."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from pyspark_pulsar.cli import cli, main
+from pyspark_pulsar.cli.read_options import parse_arguments
+
+
+@pytest.mark.parametrize("command", ["segments", "plan"])
+def test_help_names_the_options_of_spark(command: str) -> None:
+    text = CliRunner().invoke(cli, [command, "--help"]).output
+    for flag in ("--service-url", "--admin-url", "--starting-timestamp", "--min-partitions", "--read-from"):
+        assert flag in text
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from click.testing import CliRunner; from pyspark_pulsar.cli import cli; "
+        "CliRunner().invoke(cli, ['plan', '--help']); "
+        "print([name for name in ('pyspark', 'pyarrow', 'rich') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_arguments_become_read_options() -> None:
+    options = parse_arguments(
+        ("a", "b"), ("mode=PERMISSIVE", "columns=x"), {"service_url": "pulsar://h:1", "min_partitions": "3"}
+    )
+    assert options.topics == ("a", "b")
+    assert (options.min_partitions, options.mode, options.columns) == (3, "PERMISSIVE", ("x",))
+
+
+@pytest.mark.parametrize("command", ["segments", "plan"])
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([], "TOPIC"),
+        (["t"], "--service-url"),
+        (["t", "--service-url", "pulsar://h:1", "--option", "x"], "KEY=VALUE"),
+        (["t", "--service-url", "pulsar://h:1", "--option", "service.url=pulsar://i:1"], "given twice"),
+    ],
+)
+def test_a_wrong_call(command: str, arguments: list[str], text: str) -> None:
+    result = CliRunner().invoke(cli, [command, *arguments])
+    assert result.exit_code == 2
+    assert text in result.output
+
+
+def test_an_error_of_ours_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["pyspark-pulsar", "segments", "t", "--service-url", "pulsar://h:1"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    assert capsys.readouterr().err.startswith("Error: option 'admin.url' is missing")

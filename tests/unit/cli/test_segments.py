@@ -1,0 +1,193 @@
+"""Tables, JSON and picture of a topic's ledgers: every ledger is there, with its numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given, strategies as st
+from property.ledger_strategies import topic_ledgers
+
+from pyspark_pulsar.cli.page import segments_page
+from pyspark_pulsar.cli.picture import picture, tip
+from pyspark_pulsar.cli.segments import json_lines, print_survey
+from pyspark_pulsar.cli.text import human_bytes, ranges
+from pyspark_pulsar.cli.timeline import Timeline
+from pyspark_pulsar.client.ledger import Ensemble, Ledger, Striping
+from pyspark_pulsar.read.segments import CLOSED, COMPACTED, OPEN, Segment, Survey
+from pyspark_pulsar.topic import TopicPartition
+
+NOW = 1_795_267_000_000
+HOUR = 3_600_000
+ZERO, ONE = (TopicPartition.parse(f"persistent://public/default/t-partition-{number}") for number in (0, 1))
+ON_THREE = Striping(2, "CRC32C", (Ensemble(0, ("b1:1", "b2:2")), Ensemble(50, ("b2:2", "b3:3"))))
+SURVEY = Survey(
+    (
+        Segment(
+            ZERO, Ledger(3, 100, 5_000, None, NOW - 9 * HOUR, "id"), CLOSED, "s3://b/id-ledger-3", "tiered"
+        ),
+        Segment(
+            ZERO,
+            Ledger(7, 200, 3 << 20, NOW - 9 * HOUR, NOW - HOUR, striping=ON_THREE),
+            CLOSED,
+            None,
+            "bookie",
+        ),
+        Segment(ZERO, Ledger(12, 5, 600, NOW - HOUR, None, striping=ON_THREE), OPEN, None, "broker"),
+        Segment(ZERO, Ledger(20, 9, 90, None, 0), COMPACTED, skipped="asked for by readCompacted=true only"),
+        Segment(
+            ONE, Ledger(4, 10, 1_000, None, NOW - 2 * HOUR), CLOSED, skipped="closed before startingTimestamp"
+        ),
+        Segment(ONE, Ledger(13, 0, 0, NOW - 2 * HOUR, None), OPEN, skipped="empty"),
+    )
+)
+
+
+def test_table(capsys: pytest.CaptureFixture[str]) -> None:
+    print_survey(SURVEY)
+    lines = capsys.readouterr().out.splitlines()
+    assert "persistent://public/default/t-partition-0: 3 ledgers, 305 entries, 3.0 MiB" in lines[0]
+    rows = {line.split()[0]: re.split(r"  +", line.strip()) for line in lines if line[:8].strip().isdigit()}
+    assert rows["3"] == [
+        "3",
+        "closed",
+        "100",
+        "4.9 KiB",
+        "2026-11-21 04:16:40",
+        "s3://b/id-ledger-3",
+        "tiered",
+    ]
+    assert rows["7"][1:] == [
+        "closed", "200", "3.0 MiB", "2026-11-21 04:16:40", "2026-11-21 12:16:40", "bookies b1:1 b2:2 b3:3", "bookie",
+    ]  # fmt: skip
+    assert rows["12"][1] == "open"
+    assert rows["12"][-1] == "broker"
+    assert rows["4"][-1] == "closed before startingTimestamp"
+    assert rows["20"][1] == "compacted"
+    assert len(rows) == len(SURVEY.segments)
+
+
+def test_json() -> None:
+    rows = [json.loads(line) for line in json_lines(SURVEY)]
+    assert rows[1] == {
+        "topic": "persistent://public/default/t",
+        "partition": 0,
+        "ledger": 7,
+        "state": "closed",
+        "entries": 200,
+        "bytes": 3 << 20,
+        "opened": "2026-11-21T04:16:40+00:00",
+        "closed": "2026-11-21T12:16:40+00:00",
+        "location": "bookie",
+        "bookies": ["b1:1", "b2:2", "b3:3"],
+        "copy": None,
+        "reader": "bookie",
+        "skipped": None,
+    }
+    assert [(row["ledger"], row["location"], row["opened"]) for row in rows if row["partition"] == 0] == [
+        (3, "tiered", None),
+        (7, "bookie", "2026-11-21T04:16:40+00:00"),
+        (12, "bookie", "2026-11-21T12:16:40+00:00"),
+        (20, "compacted", None),
+    ]
+
+
+def parsed(page: str) -> ET.Element:
+    """A page is also XML, but for its first line."""
+    return ET.fromstring(page.removeprefix("<!DOCTYPE html>\n"))
+
+
+def drawn(page: str) -> list[tuple[str, str]]:
+    groups = [each for each in parsed(page).iter() if (each.get("class") or "").split()[:1] == ["ledger"]]
+    return [(each.get("data-ledger") or "", each.get("class") or "") for each in groups]
+
+
+def test_page() -> None:
+    page = segments_page(SURVEY, NOW)
+    assert [number for number, _ in drawn(page)] == ["3", "7", "12", "20", "4", "13"]
+    pale = [number for number, kind in drawn(page) if "unread" in kind]
+    assert pale == ["20", "4"]
+    tips = [each.get("data-tip") or "" for each in parsed(page).iter() if each.get("data-tip")]
+    assert tips == [tip(segment) for segment in SURVEY.segments]
+    assert "ledger 7 (closed)\n200 entries, 3.0 MiB\nopened 2026-11-21 04:16:40" in tips[1]
+    assert page.count('class="open"') == 3  # two open ledgers, and the legend
+
+
+def test_nothing_is_fetched_from_elsewhere() -> None:
+    page = segments_page(SURVEY, NOW)
+    assert not re.findall(r"""(?:src|href|@import|url\()\s*=?\s*["']?(?!#)\w""", page)
+    without_names = page.replace("http://www.w3.org/2000/svg", "")
+    assert "http" not in without_names
+
+
+def test_what_the_topic_is_called_stays_text() -> None:
+    nasty = TopicPartition.parse(
+        "persistent://public/default/<script>alert('&')</script>x".replace("/script", "script")
+    )
+    found = Survey((Segment(nasty, Ledger(1, 1, 1, None, None), OPEN, reader="broker"),), fault="<b>no</b>")
+    page = segments_page(found, NOW)
+    assert drawn(page) == [("1", "ledger")]
+    assert "<script>alert" not in page
+    assert "<b>no</b>" not in page
+
+
+@given(st.lists(topic_ledgers(), min_size=1, max_size=3))
+def test_every_ledger_is_drawn_inside_the_picture(topics: list[tuple[Ledger, ...]]) -> None:
+    found = tuple(
+        Segment(
+            TopicPartition(ZERO.topic, number), ledger, OPEN if ledger.is_open else CLOSED, reader="broker"
+        )
+        for number, ledgers in enumerate(topics)
+        for ledger in ledgers
+    )
+    page = segments_page(Survey(found), 9_000)
+    assert [int(number) for number, _ in drawn(page)] == [each.ledger.ledger for each in found]
+    svg = ET.fromstring(picture(found, 9_000))
+    width = float(svg.get("width") or 0)
+    names = {"bookie", "tiered"}
+    bars = [each for each in svg.iter() if each.tag.endswith("rect") and each.get("class") in names]
+    assert len(bars) == len(found)
+    for bar in bars:
+        x, wide = float(bar.get("x") or 0), float(bar.get("width") or 0)
+        assert wide > 0
+        assert 0 <= x <= x + wide <= width
+
+
+def test_no_ledgers_at_all() -> None:
+    assert drawn(segments_page(Survey(()), NOW)) == []
+
+
+@given(st.lists(st.integers(0, 2**42), min_size=1, max_size=50), st.floats(10, 10_000))
+def test_time_runs_from_left_to_right(moments: list[int], width: float) -> None:
+    line = Timeline.of(moments, width)
+    places = [line.place(moment) for moment in sorted(set(moments))]
+    assert places == sorted(places)
+    assert len(set(places)) == len(places)
+    assert -1e-6 <= places[0] <= places[-1] <= width + 1e-6
+    ticks = line.ticks(20)
+    assert ticks[-1][0] == max(moments)
+    assert all(after - before >= 20 for (_, before), (_, after) in pairwise(ticks))
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (None, "?"),
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (1_048_570, "1.0 MiB"),
+        (5 << 30, "5.0 GiB"),
+    ],
+)
+def test_human_bytes(size: int | None, text: str) -> None:
+    assert human_bytes(size) == text
+
+
+def test_ranges() -> None:
+    assert ranges([3, 4, 5, 8, 10, 11]) == "3-5, 8, 10-11"
+    assert ranges(list(range(0, 40, 2))) == "0, 2, 4, 6, 8, ..., 38"
+    assert ranges([]) == ""
