@@ -87,7 +87,9 @@ def payloads(count: int, mean_bytes: int) -> list[bytes]:
     return found
 
 
-def fill(servers: Servers, topic: str, rows: int, values: list[bytes], *, partitions: int, batched: bool) -> None:
+def fill(
+    servers: Servers, topic: str, rows: int, values: list[bytes], *, partitions: int, batched: bool
+) -> None:
     """By the official client, round robin over the partitions; at the end all of it lies in closed ledgers."""
     servers.admin.create_partitioned(topic, partitions)
     client = official.Client(
@@ -116,7 +118,14 @@ def fill(servers: Servers, topic: str, rows: int, values: list[bytes], *, partit
 
 
 def fill_ledgers(
-    servers: Servers, topic: str, *, ledgers: int, entries: int, rows: int, seconds: float, values: list[bytes]
+    servers: Servers,
+    topic: str,
+    *,
+    ledgers: int,
+    entries: int,
+    rows: int,
+    seconds: float,
+    values: list[bytes],
 ) -> None:
     """So many ledgers, in each so many `entries` of so many `rows`, each open for about so many `seconds`.
 

@@ -46,9 +46,7 @@ def measure_memory(servers: Servers, repeat: int) -> dict[str, Any]:
     return {"peak_mebibytes_by_ledgers": measures, "goals": goals}
 
 
-def _peak(
-    servers: Servers, topic: str, ids: list[int], number: int, read_from: str, repeat: int
-) -> float:
+def _peak(servers: Servers, topic: str, ids: list[int], number: int, read_from: str, repeat: int) -> float:
     """The worst of several fresh processes."""
     start, end = (json.dumps({topic: f"{ids[index]}:0"}) for index in (0, number))
     job = servers.read_job(

@@ -103,7 +103,8 @@ def _report(found: dict[str, Measures]) -> dict[str, Any]:
         "clock_slack_ms": _CLOCK_SLACK_MS,
         "ledger_seconds": _LEDGER_SECONDS,
         "measures": {
-            name: {each: round(took[each], 6) for each in ("rows", *_QUANTITIES)} for name, took in found.items()
+            name: {each: round(took[each], 6) for each in ("rows", *_QUANTITIES)}
+            for name, took in found.items()
         },
         "goals": [
             *_goals("range / whole", of_whole, judged, 0.05),
