@@ -1,0 +1,55 @@
+"""The bench's end of a process that runs bench/segment_reader.py."""
+
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from process_use import cpu_seconds
+
+_PROGRAM = Path(__file__).parent / "segment_reader.py"
+Measures = dict[str, float]
+
+
+class Competitor:
+    """Its process lives from `with` to its end."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+
+    def start(self, job: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+
+    def finish(self) -> Measures:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, "the reading process has failed; see what it printed"
+        return dict(json.loads(line))
+
+    def run(self, job: Mapping[str, Any], **servers: Callable[[], float]) -> Measures:
+        """What the job took: `cpu` is that of the process and all below it, `servers` are further counters."""
+        before = {name: read() for name, read in servers.items()}
+        cpu = cpu_seconds(self._process.pid)
+        self.start(job)
+        answer = self.finish()
+        answer["cpu"] = cpu_seconds(self._process.pid) - cpu
+        return answer | {name: read() - before[name] for name, read in servers.items()}
+
+
+def medians(runs: list[Measures]) -> Measures:
+    return {key: statistics.median(run[key] for run in runs) for key in runs[0]}

@@ -1,0 +1,159 @@
+"""A process that reads topics when told to, one job for each line of JSON on standard input, and answers in JSON
+what it took. The competitors of bench/segments.py run in processes of their own, so that what each uses can be told
+apart, and nobody pays for another's start.
+"""
+
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+os.environ["PYSPARK_PYTHON"] = sys.executable
+
+import pulsar as official
+import pyarrow as pa
+import pyarrow.compute as pc
+from process_use import own_cpu_seconds, resident_mebibytes
+from pyspark.sql import SparkSession
+
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.batch_plan import plan_batch
+from pyspark_pulsar.read.source_schema import resolve_source_schema
+from pyspark_pulsar.read.task import read_split
+
+_received = 0
+
+
+class _CountingSocket(socket.socket):
+    """Counts the bytes that this process receives in Python, whoever asks for them."""
+
+    def recv(self, *arguments: Any) -> bytes:
+        global _received
+        data = super().recv(*arguments)
+        _received += len(data)
+        return data
+
+    def recv_into(self, *arguments: Any) -> int:
+        global _received
+        count = super().recv_into(*arguments)
+        _received += count
+        return count
+
+
+socket.socket = _CountingSocket  # type: ignore[misc]
+
+
+def official_read(job: dict[str, Any]) -> int:
+    """The loop that a user of the official client writes: each message's data and id."""
+    client = official.Client(
+        job["service_url"], logger=official.ConsoleLogger(official.LoggerLevel.Error), io_threads=2
+    )
+    reader = client.create_reader(job["topic"], official.MessageId.earliest, receiver_queue_size=job["queue"])
+    rows = 0
+    while rows < job["rows"]:
+        message = reader.read_next(timeout_millis=60_000)
+        message.data(), message.message_id()
+        rows += 1
+    client.close()
+    return rows
+
+
+def _options(job: dict[str, Any]) -> ReadOptions:
+    return ReadOptions(service_url=job["service_url"], topic=job["topic"], **job.get("options", {}))
+
+
+def _batches(options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """What Spark's driver and then its tasks do, without Spark, one split after the other."""
+    splits = plan_batch(options).splits
+    schema = resolve_source_schema(options)
+    for split in splits:
+        yield from read_split(options, schema, split)
+
+
+def arrow_read(job: dict[str, Any]) -> int:
+    return sum(batch.num_rows for batch in _batches(_options(job)))
+
+
+def count_published(job: dict[str, Any]) -> int:
+    """Rows of the topic published in [from_ms, before_ms), found by looking at all of them."""
+    rows = 0
+    for batch in _batches(_options(job)):
+        times = batch.column("__publishTime").cast(pa.int64())  # microseconds
+        since = pc.greater_equal(times, job["from_ms"] * 1000)
+        rows += pc.sum(pc.and_(since, pc.less(times, job["before_ms"] * 1000))).as_py() or 0
+    return rows
+
+
+class Planned:
+    """A read that was planned before, again and again for some seconds."""
+
+    def __init__(self) -> None:
+        self._work: list[tuple[Any, ...]] = []
+
+    def plan(self, job: dict[str, Any]) -> int:
+        options = _options(job)
+        schema = resolve_source_schema(options)
+        self._work = [(options, schema, split) for split in plan_batch(options).splits]
+        return len(self._work)
+
+    def read(self, job: dict[str, Any]) -> int:
+        until, rows = time.monotonic() + job["seconds"], 0
+        while True:
+            for work in self._work:
+                for batch in read_split(*work):
+                    rows += batch.num_rows
+                    if time.monotonic() > until:
+                        return rows
+
+
+class SparkReads:
+    """One session for all jobs; the first one pays for it."""
+
+    def __init__(self) -> None:
+        self._session: SparkSession | None = None
+
+    def read(self, job: dict[str, Any]) -> int:
+        if self._session is None:
+            builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+            self._session = builder.getOrCreate()
+            self._session.sparkContext.setLogLevel("ERROR")
+        reader = self._session.read.format("pulsar").options(**job["spark_options"])
+        frame = reader.option("service.url", job["service_url"]).option("topic", job["topic"]).load()
+        frame.write.format("noop").mode("overwrite").save()
+        return int(job["rows"])
+
+
+def main() -> None:
+    planned, spark = Planned(), SparkReads()
+    jobs: dict[str, Callable[[dict[str, Any]], int]] = {
+        "official": official_read,
+        "arrow": arrow_read,
+        "spark": spark.read,
+        "count": count_published,
+        "plan": planned.plan,
+        "read planned": planned.read,
+    }
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # Whatever else is printed is not an answer.
+    for line in sys.stdin:
+        job = json.loads(line)
+        resident, received = resident_mebibytes(peak=False), _received
+        cpu, started = own_cpu_seconds(), time.perf_counter()
+        rows = jobs[job["do"]](job)
+        seconds = time.perf_counter() - started
+        answer = {
+            "rows": rows,
+            "seconds": seconds,
+            "own_cpu": own_cpu_seconds() - cpu,
+            "received_bytes": _received - received,
+            "resident_before": resident,
+            "resident_peak": resident_mebibytes(peak=True),
+        }
+        answers.write(json.dumps(answer) + "\n")
+
+
+if __name__ == "__main__":
+    main()
