@@ -32,7 +32,19 @@ _BOOKIE = {
     "flushInterval": "10000",
     "gcWaitTime": "60000",
 }
-_WORDS = "pulsar ledger entry bookie broker cursor reader writer segment stream batch topic".split()
+_WORDS = (
+    "pulsar",
+    "ledger",
+    "entry",
+    "bookie",
+    "broker",
+    "cursor",
+    "reader",
+    "writer",
+    "segment",
+    "stream",
+    "batch",
+)
 
 
 class BenchCluster(PulsarCluster):

@@ -24,22 +24,20 @@ from pyspark_pulsar.read.batch_plan import plan_batch
 from pyspark_pulsar.read.source_schema import resolve_source_schema
 from pyspark_pulsar.read.task import read_split
 
-_received = 0
+_received = [0]
 
 
 class _CountingSocket(socket.socket):
     """Counts the bytes that this process receives in Python, whoever asks for them."""
 
     def recv(self, *arguments: Any) -> bytes:
-        global _received
         data = super().recv(*arguments)
-        _received += len(data)
+        _received[0] += len(data)
         return data
 
     def recv_into(self, *arguments: Any) -> int:
-        global _received
         count = super().recv_into(*arguments)
-        _received += count
+        _received[0] += count
         return count
 
 
@@ -140,7 +138,7 @@ def main() -> None:
     os.dup2(2, 1)  # Whatever else is printed is not an answer.
     for line in sys.stdin:
         job = json.loads(line)
-        resident, received = resident_mebibytes(peak=False), _received
+        resident, received = resident_mebibytes(peak=False), _received[0]
         cpu, started = own_cpu_seconds(), time.perf_counter()
         rows = jobs[job["do"]](job)
         seconds = time.perf_counter() - started
@@ -148,7 +146,7 @@ def main() -> None:
             "rows": rows,
             "seconds": seconds,
             "own_cpu": own_cpu_seconds() - cpu,
-            "received_bytes": _received - received,
+            "received_bytes": _received[0] - received,
             "resident_before": resident,
             "resident_peak": resident_mebibytes(peak=True),
         }
