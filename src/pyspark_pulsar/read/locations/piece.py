@@ -63,10 +63,9 @@ def piece_entries(
                 partition, rest.start, rest.end, piece.location.name, fault,
             )  # fmt: skip
             audit.give_way(rest.start, f"{type(fault).__name__}: {fault}")
-            rest = replace(rest, location=FromBroker())
         else:
             return
-    run = audit.begin(rest)
+    run = audit.begin(replace(rest, location=FromBroker()))
     for entries in _from_broker(client, options, partition, rest):
         run.receive(entries)
         entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
