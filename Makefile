@@ -138,6 +138,7 @@ clean: ## Remove what was built in this clone; the cache outside of it stays
 	rm -f src/pyspark_pulsar/_kernel*.so
 
 .PHONY: bench
-bench: server ## Measure against the official client, and the kernel against Python; writes bench/results
+bench: server ## Measure against the official client, the kernel against Python, direct reads; writes bench/results
 	$(BIN)/python bench/client_side_by_side.py
 	$(BIN)/python bench/kernel_codec.py
+	$(BIN)/python bench/segments.py

@@ -54,6 +54,10 @@ class TieredStorageUnavailable(LedgerUnavailable):
     """Tiered storage cannot be reached, or refuses the credentials."""
 
 
+class DamagedCopy(LedgerUnavailable):
+    """A copy in tiered storage is there, but bytes of it are not those that were written, or entries are missing."""
+
+
 class ConnectionFailed(PulsarError):
     """A broker, bookie or REST endpoint cannot be reached, or went away, and retries are used up."""
 

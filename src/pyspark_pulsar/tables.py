@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark_pulsar.read.batch_plan import BatchPlan
     from pyspark_pulsar.read.planned import PlannedPiece, PlannedSplit
-    from pyspark_pulsar.read.segments import Segment
+    from pyspark_pulsar.read.segments import Segment, Survey
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME = pa.timestamp("us", "UTC")
@@ -38,6 +38,7 @@ SEGMENTS = pa.schema(
         "copy": pa.string(),
         "reader": pa.string(),
         "skipped": pa.string(),
+        "fault": pa.string(),
     }
 )
 _PIECE = pa.struct(
@@ -71,13 +72,14 @@ PLAN = pa.schema(
 
 def segments(spark: SparkSession, **options: Any) -> DataFrame:
     """One row for each ledger of the topics: where it lies, and the reader that a batch read with these options would
-    use for it. Options are those of `spark.read`; `admin.url` (or `adminUrl`) is needed.
+    use for it. Options are those of `spark.read`; `admin.url` (or `adminUrl`) is needed. Where such a read would fail,
+    `reader` is null, and `fault` in every row says why.
 
     Raises `PulsarError`.
     """
     from pyspark_pulsar.read.segments import survey
 
-    return _frame(spark, segments_table(survey(read_options(options)).segments))
+    return _frame(spark, segments_table(survey(read_options(options))))
 
 
 def plan(spark: SparkSession, **options: Any) -> DataFrame:
@@ -113,9 +115,9 @@ def read_options(given: dict[str, Any]) -> ReadOptions:
     return parse_options(ReadOptions, texts)
 
 
-def segments_table(found: tuple[Segment, ...]) -> pa.Table:
+def segments_table(found: Survey) -> pa.Table:
     """Of schema `SEGMENTS`."""
-    return pa.Table.from_pylist([_segment(each) for each in found], SEGMENTS)
+    return pa.Table.from_pylist([_segment(each, found.fault) for each in found.segments], SEGMENTS)
 
 
 def plan_table(plan: BatchPlan) -> pa.Table:
@@ -139,7 +141,7 @@ def _frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     return spark.createDataFrame(table)
 
 
-def _segment(each: Segment) -> dict[str, Any]:
+def _segment(each: Segment, fault: str | None) -> dict[str, Any]:
     ledger = each.ledger
     of_topic = each.state != "compacted"
     return {
@@ -156,6 +158,7 @@ def _segment(each: Segment) -> dict[str, Any]:
         "copy": each.copy,
         "reader": each.reader,
         "skipped": each.skipped,
+        "fault": fault,
     }
 
 

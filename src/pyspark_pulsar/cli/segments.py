@@ -62,8 +62,7 @@ def json_lines(found: Survey) -> list[str]:
     from pyspark_pulsar.tables import segments_table
 
     return [
-        json.dumps(row, default=lambda time: time.isoformat())
-        for row in segments_table(found.segments).to_pylist()
+        json.dumps(row, default=lambda time: time.isoformat()) for row in segments_table(found).to_pylist()
     ]
 
 

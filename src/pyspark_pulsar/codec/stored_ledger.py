@@ -15,26 +15,26 @@ from pyspark_pulsar._kernel import (
     ObjectIndex as ObjectIndex,  # noqa: PLC0414
     StoredEntries,
 )
-from pyspark_pulsar.errors import LedgerUnavailable
+from pyspark_pulsar.errors import DamagedCopy
 
 HEAD_BYTES = 64 << 10
 """Of the file `data` of a MapFile; its header is far shorter."""
 
 
 def object_index(ledger: int, data: bytes, where: str) -> ObjectIndex:
-    """From all bytes of an index object. Raises `LedgerUnavailable`."""
+    """From all bytes of an index object. Raises `DamagedCopy`."""
     with _damage(where):
         return ObjectIndex(ledger, data)
 
 
 def map_file(ledger: int, head: bytes, index: bytes, where: str) -> MapFile:
-    """From the first `HEAD_BYTES` of `data` and all of `index`. Raises `LedgerUnavailable`."""
+    """From the first `HEAD_BYTES` of `data` and all of `index`. Raises `DamagedCopy`."""
     with _damage(where):
         return MapFile(ledger, head, index)
 
 
 def range_of(copy: ObjectIndex | MapFile, first: int, last: int, where: str) -> StoredEntries:
-    """The entries `first` to `last`, both inclusive; their bytes begin at `start`. Raises `LedgerUnavailable`."""
+    """The entries `first` to `last`, both inclusive; their bytes begin at `start`. Raises `DamagedCopy`."""
     with _damage(where):
         return copy.entries(first, last)
 
@@ -42,7 +42,7 @@ def range_of(copy: ObjectIndex | MapFile, first: int, last: int, where: str) -> 
 def entries_in(wanted: StoredEntries, pieces: Iterable[bytes], where: str) -> Iterator[EntryBatch]:
     """The wanted entries out of the bytes from `wanted.start` on, in order, each once.
 
-    Raises `LedgerUnavailable` for a copy that is damaged or lacks one of them, after those before it.
+    Raises `DamagedCopy` for a copy that is damaged or lacks one of them, after those before it.
     """
     for piece in pieces:
         data = piece
@@ -67,7 +67,7 @@ def _damage(where: str) -> Iterator[None]:
     except KernelError as fault:
         entry = f", entry {fault.entry}" if fault.entry >= 0 else ""
         said = fault.message.partition(": ")[2] if fault.ledger >= 0 else fault.message
-        raise LedgerUnavailable(
+        raise DamagedCopy(
             f"{where}{entry}: the offloaded copy cannot be used: {said}; read the ledger from elsewhere "
             f"(readFrom=auto, bookie or broker), and have it offloaded anew"
         ) from None

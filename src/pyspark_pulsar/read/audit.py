@@ -53,6 +53,8 @@ class Run:
     is_whole: bool = False
     gave_way: bool = False
     """Another reader goes on at the end that `piece` now has."""
+    is_lost: bool = False
+    """Nobody has it any more, and the query goes on without it."""
 
     def receive(self, entries: EntryBatch) -> None:
         """Entries as they came, before those outside the piece are dropped."""
@@ -141,8 +143,16 @@ class SplitAudit:
             run.last = (at.ledger, at.entry - 1) if run.entries else None
         run.piece = replace(run.piece, end=min(at, run.piece.end))
 
+    def lose(self, rest: Piece) -> None:
+        """Behind what the readers gave of a piece, the rest is gone; the query goes on without it, and its audit shows
+        what is missing."""
+        run = self.begin(rest)
+        run.stop()
+        run.is_lost = True
+
     def check(self) -> None:
-        """Raises `LedgerUnavailable` unless the runs are the pieces of the split, in order, each read to its end."""
+        """Raises `LedgerUnavailable` unless the runs are the pieces of the split, in order, each read to its end or
+        known to be lost."""
         runs = iter([run for run in self.runs if run.piece.start < run.piece.end])
         for piece in self._split.parts():
             reached = piece.start
@@ -151,7 +161,7 @@ class SplitAudit:
                 if run is None or run.piece.start != reached:
                     got = "nothing" if run is None else f"what begins at {run.piece.start}"
                     raise self._fault(f"messages from {reached} up to {piece.end}, got {got}")
-                if run.is_short:
+                if run.is_short and not run.is_lost:
                     raise self._fault(
                         f"all entries from {run.piece.start} up to {run.piece.end}, got {run.entries} from "
                         f"{run.piece.location.name}"

@@ -20,6 +20,7 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
 )
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.kept import kept_by_bookies
 from pyspark_pulsar.read.ledgers import TopicLedgers, fetch_striping
 from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, Location
 from pyspark_pulsar.read.stretch import Stretch
@@ -47,6 +48,8 @@ class Places:
     """Those that take connections; asked for `auto` only."""
     tiered: Mapping[tuple[TopicPartition, int], TieredLedger] = field(default_factory=dict)
     """The ledgers that can be read from tiered storage; the key holds the ledger's id."""
+    kept: frozenset[int] = frozenset()
+    """Of the offloaded ledgers that cannot, those that bookies were found to hold still, by id; for `auto` only."""
 
     def locate(
         self, partition: TopicPartition, parts: Iterable[Stretch], known: TopicLedgers | None
@@ -81,7 +84,7 @@ class Places:
                 f"{partition}, ledger {ledger.ledger}: expected it in tiered storage, as readFrom=tiered says, but it "
                 f"is not offloaded; offload it, or use readFrom=auto"
             )
-        if self.read_from == BOOKIE or (ledger.offload_id is None and self._is_served(ledger.striping)):
+        if self.read_from == BOOKIE or self._is_on_bookies(ledger):
             return FromBookies(ledger, self.bookies if ledger.striping is None else ())
         return FromBroker()
 
@@ -94,6 +97,11 @@ class Places:
             )
         is_wanted = self.read_from == BOOKIE or (self.read_from == AUTO and bool(self.up))
         return FromCompactedLedger(view, self.bookies) if is_wanted else FromBroker()
+
+    def _is_on_bookies(self, ledger: Ledger) -> bool:
+        if ledger.offload_id is not None:
+            return ledger.ledger in self.kept
+        return self._is_served(ledger.striping)
 
     def _is_served(self, striping: Striping | None) -> bool:
         """Whether a bookie is up for each entry. Where the striping is not known, whether any is: a task that finds
@@ -136,11 +144,24 @@ def find_places(
         )
         for partition, ledgers in chosen.items()
     }
-    if options.read_from == TIERED or not (views or any(ids for _, ids in on_bookies.values())):
+    bare = _without_copy(chosen, tiered) if options.read_from == AUTO else []
+    if options.read_from == TIERED or not (views or bare or any(ids for _, ids in on_bookies.values())):
         return Places(options.read_from, tiered=tiered), known
     bookies, known = _find_bookies(options, admin, on_bookies, known)
     up = _up(options, bookies) if options.read_from == AUTO else frozenset[str]()
-    return Places(options.read_from, bookies, up, tiered), known
+    return Places(options.read_from, bookies, up, tiered, kept_by_bookies(options, bare, up)), known
+
+
+def _without_copy(
+    chosen: Mapping[TopicPartition, Iterable[Ledger]],
+    tiered: Mapping[tuple[TopicPartition, int], TieredLedger],
+) -> list[tuple[TopicPartition, Ledger]]:
+    return [
+        (partition, each)
+        for partition, ledgers in chosen.items()
+        for each in ledgers
+        if each.offload_id is not None and each.entries and (partition, each.ledger) not in tiered
+    ]
 
 
 def _find_tiered(
@@ -154,7 +175,7 @@ def _find_tiered(
         if options.read_from != AUTO:
             raise
         _log.warning(
-            "offloaded ledgers are read from the broker, since nobody says where they lie: %s", fault
+            "offloaded ledgers are not read from tiered storage, since nobody says where they lie: %s", fault
         )
         return {}
 

@@ -2,7 +2,7 @@
 
 A direct read (bookies, tiered storage) can fail for reasons that are none of the query's: a bookie dies, an object is
 gone, a ledger is offloaded or deleted meanwhile. With `readFrom=auto` the broker, which knows where everything lies
-now, gives the rest of the piece.
+now, gives the rest of the piece; if a copy in tiered storage fails, bookies are asked before it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from pyspark_pulsar.client.transport import EntryBatch
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     CorruptEntryError,
+    DamagedCopy,
     DataLossError,
+    DeadlineExceeded,
     LedgerUnavailable,
     OptionError,
     PrerequisiteMissing,
+    PulsarError,
 )
 from pyspark_pulsar.message_id import after_entry
 from pyspark_pulsar.options import ReadOptions
@@ -28,8 +31,9 @@ from pyspark_pulsar.read.audit import SplitAudit
 from pyspark_pulsar.read.locations.bookie import bookie_entries, compacted_entries
 from pyspark_pulsar.read.locations.broker import BrokerEntries
 from pyspark_pulsar.read.locations.contiguous import contiguous
+from pyspark_pulsar.read.locations.other_copies import Given, on_bookies
 from pyspark_pulsar.read.locations.tiered import tiered_entries
-from pyspark_pulsar.read.locations.trimmed import check_still_there
+from pyspark_pulsar.read.locations.trimmed import check_lost, check_still_there
 from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, FromTieredStorage, Piece
 from pyspark_pulsar.topic import TopicPartition
 
@@ -37,6 +41,8 @@ from pyspark_pulsar.topic import TopicPartition
 _DIRECT_FAULTS = (LedgerUnavailable, ConnectionFailed, CorruptEntryError, OptionError, PrerequisiteMissing)
 
 _log = logging.getLogger(__name__)
+
+_ELSEWHERE = "%s: the rest of a piece, from %s up to %s, comes from %s, since reading it from %s failed: %s"
 
 
 def piece_entries(
@@ -54,51 +60,88 @@ def piece_entries(
     Raises the errors of `BrokerEntries`, `DataLossError` for a ledger that was deleted meanwhile; with another
     `readFrom` than `auto` also the errors of the direct read. Close it when not all of it is wanted.
     """
-    rest = piece
+    rest, fault = piece, None
     if not by_broker and not isinstance(piece.location, FromBroker):
-        run = audit.begin(piece)
-        try:
-            with closing(_direct(options, partition, piece)) as source:
-                for entries in source:
-                    # Compaction reads through the broker, which has left out what aborted transactions wrote.
-                    entries.unfiltered = not isinstance(piece.location, FromCompactedLedger)
-                    run.receive(entries)
-                    entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
-                    if entries.last is not None:
-                        run.take(entries)
-                        rest = replace(rest, start=after_entry(*entries.last))
-                        yield entries
-            run.end()
-        except _DIRECT_FAULTS as fault:
-            if options.read_from != "auto":
-                raise
-            _log.warning(
-                "%s: the rest of a piece, from %s up to %s, comes from the broker, since reading it from %s failed: %s",
-                partition, rest.start, rest.end, piece.location.name, fault,
-            )  # fmt: skip
-            audit.give_way(rest.start, f"{type(fault).__name__}: {fault}")
-        else:
+        rest, fault = yield from _directly(options, partition, piece, audit)
+        if fault is None:
             return
-    yield from _by_broker(client, options, partition, rest, audit)
+        if options.read_from != "auto":
+            check_lost(options, partition, rest, fault)
+            audit.lose(rest)
+            return
+        bookies = on_bookies(options, partition, rest)
+        if bookies is not None:
+            _log.warning(_ELSEWHERE, partition, rest.start, rest.end, "bookies", piece.location.name, fault)
+            found = replace(rest, location=bookies)
+            found, second = yield from _directly(options, partition, found, audit)
+            if second is None:
+                return
+            rest = replace(found, location=piece.location)
+            _log.warning(_ELSEWHERE, partition, rest.start, rest.end, "the broker", "bookies", second)
+        else:
+            _log.warning(
+                _ELSEWHERE, partition, rest.start, rest.end, "the broker", piece.location.name, fault
+            )
+    yield from _by_broker(client, options, partition, rest, audit, fault)
+
+
+def _directly(
+    options: ReadOptions, partition: TopicPartition, piece: Piece, audit: SplitAudit
+) -> Generator[EntryBatch, None, tuple[Piece, PulsarError | None]]:
+    """From where the piece says. Returns what is left of it, and why."""
+    rest = piece
+    run = audit.begin(piece)
+    try:
+        with closing(_direct(options, partition, piece)) as source:
+            for entries in source:
+                # Compaction reads through the broker, which has left out what aborted transactions wrote.
+                entries.unfiltered = not isinstance(piece.location, FromCompactedLedger)
+                run.receive(entries)
+                entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
+                if entries.last is not None:
+                    run.take(entries)
+                    rest = replace(rest, start=after_entry(*entries.last))
+                    yield entries
+        run.end()
+    except _DIRECT_FAULTS as fault:
+        audit.give_way(rest.start, f"{type(fault).__name__}: {fault}")
+        return rest, fault
+    return rest, None
 
 
 def _by_broker(
-    client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: Piece, audit: SplitAudit
+    client: BrokerClient,
+    options: ReadOptions,
+    partition: TopicPartition,
+    piece: Piece,
+    audit: SplitAudit,
+    fault: PulsarError | None,
 ) -> Generator[EntryBatch, None, None]:
-    """All that the broker has of the piece, whose location says where it was planned to be read."""
-    rest, first = piece, None
+    """All that the broker has of the piece, whose location says where it was planned to be read; `fault`: why it is not
+    read there."""
+    rest, first, given = piece, None, Given(piece)
     run = audit.begin(replace(piece, location=FromBroker()))
-    with closing(_broker_entries(client, options, partition, piece)) as source:
-        for entries in source:
-            first = first or entries.first
-            run.receive(entries)
-            entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
-            if entries.last is not None:
-                run.take(entries)
-                rest = replace(rest, start=after_entry(*entries.last))
-                yield entries
+    try:
+        with closing(_broker_entries(client, options, partition, piece)) as source:
+            for entries in source:
+                first = first or entries.first
+                run.receive(entries)
+                entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
+                if entries.last is not None:
+                    run.take(entries)
+                    given.take(entries)
+                    rest = replace(rest, start=after_entry(*entries.last))
+                    yield entries
+    except DeadlineExceeded as late:
+        if fault is None:
+            raise
+        raise DeadlineExceeded(
+            f"{late}. The broker was asked since reading it from {piece.location.name} failed: {fault}"
+        ) from None
     run.end()
     check_still_there(options, partition, piece, rest, first, run.entries)
+    if isinstance(fault, DamagedCopy):
+        given.check(partition)
 
 
 def _direct(

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.client.admin import AdminClient
-from pyspark_pulsar.errors import ConnectionFailed, DataLossError, PermissionDenied, ProtocolError
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    DataLossError,
+    PermissionDenied,
+    ProtocolError,
+    PulsarError,
+)
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.locations.contiguous import entry_range
 from pyspark_pulsar.read.split import FromBroker, FromCompactedLedger, Piece
@@ -61,6 +67,29 @@ def check_still_there(
             fault,
         )
         return
+    _lose(options, partition, lost)
+
+
+def check_lost(options: ReadOptions, partition: TopicPartition, rest: Piece, fault: PulsarError) -> None:
+    """Call where nobody stands in for a direct read that has failed: `fault`; `rest` is what did not come.
+
+    Raises `DataLossError` if the ledger is gone (logged instead where `failOnDataLoss` is false), and else `fault`:
+    also where the admin REST API does not tell.
+    """
+    lost = _of_ledger(rest)
+    if lost is None or options.admin_url is None:
+        raise fault
+    try:
+        present = _ledgers(options, partition)
+    except (PermissionDenied, ConnectionFailed, ProtocolError):
+        raise fault from None
+    if lost.ledger in present:
+        raise fault
+    _lose(options, partition, lost)
+
+
+def _lose(options: ReadOptions, partition: TopicPartition, lost: _Missed) -> None:
+    """Raises `DataLossError`, or logs it."""
     text = (
         f"{partition}: expected {lost.text}, but retention or truncation has removed the ledger since the read was "
         f"planned"
