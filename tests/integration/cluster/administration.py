@@ -10,6 +10,8 @@ from fixtures.cluster.pulsar_cluster import PulsarCluster
 from integration.official import Admin, await_true
 
 BLOCK_BYTES = 5 * 1024 * 1024  # the least that the offloader takes
+BOOKKEEPER_FIRST = "BOOKKEEPER_FIRST"
+TIERED_FIRST = "TIERED_STORAGE_FIRST"  # Pulsar's default
 _NEVER = 7 * 24 * 3600 * 1000
 
 
@@ -51,13 +53,17 @@ class ClusterAdmin(Admin):
         policy = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": mebibytes}
         self._must("POST", f"namespaces/{namespace}/retention", policy)
 
-    def offload_to_bucket(self, namespace: str, *, keep_on_bookies: bool = False) -> None:
-        """From now on `offload` moves ledgers of this namespace to S3."""
+    def offload_to_bucket(
+        self, namespace: str, *, keep_on_bookies: bool = False, read_first: str = BOOKKEEPER_FIRST
+    ) -> None:
+        """From now on `offload` moves ledgers of this namespace to S3, and brokers read from `read_first` what is in both
+        places."""
         place = {
             "managedLedgerOffloadDriver": "S3",
             "managedLedgerOffloadBucket": BUCKET,
             "managedLedgerOffloadServiceEndpoint": self._cluster.s3_endpoint,
             "managedLedgerOffloadRegion": "us-east-1",
+            "managedLedgerOffloadedReadPriority": read_first,
         }
         self._set_offload_policy(namespace, place, keep_on_bookies=keep_on_bookies)
 
@@ -77,7 +83,7 @@ class ClusterAdmin(Admin):
             "managedLedgerOffloadDeletionLagInMillis": _NEVER if keep_on_bookies else 0,
             "managedLedgerOffloadThresholdInBytes": -1,
             "managedLedgerOffloadMaxBlockSizeInBytes": BLOCK_BYTES,
-            "managedLedgerOffloadedReadPriority": "BOOKKEEPER_FIRST",
+            "managedLedgerOffloadedReadPriority": BOOKKEEPER_FIRST,
             **place,
         }
         self._must("POST", f"namespaces/{namespace}/offloadPolicies", policy)

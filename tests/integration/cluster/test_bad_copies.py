@@ -1,0 +1,141 @@
+"""Copies in tiered storage that are not whole, read with `readFrom=auto`: from the bookies, as long as they hold the ledger;
+else the broker is asked, which may have no more than the same copy.
+
+Brokers read tiered storage first here, as is Pulsar's default.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import obstore
+import pulsar as official_client
+import pytest
+from fixtures.cluster.pulsar_cluster import PulsarCluster
+from integration.cluster.administration import TIERED_FIRST, ClusterAdmin
+from integration.cluster.offloaded import DAMAGES, Offloaded, send
+from integration.cluster.ranges import Row, cluster_options, planned, rows_by_partition
+
+from pyspark_pulsar.errors import DamagedCopy, PulsarError
+from pyspark_pulsar.read.split import Split
+
+PATIENCE_SECONDS = 6
+
+
+class Damaged:
+    """A topic with one closed ledger of 10 entries in the bucket, maybe on bookies as well, and a message in the open one;
+    `rows` are those that it has."""
+
+    def __init__(
+        self, cluster: PulsarCluster, admin: ClusterAdmin, client: official_client.Client, topic: str
+    ) -> None:
+        send(client, topic, [b"value %d " % number * 20 for number in range(10)])
+        admin.roll(topic)
+        send(client, topic, [b"in the open ledger"])
+        self.options = cluster_options(
+            cluster, topic, readFrom="auto", pollTimeoutMs=str(PATIENCE_SECONDS * 1000)
+        )
+        self.rows = rows_by_partition(self.options)[topic]
+        self.stored = Offloaded(cluster, admin, topic)
+        ((self.ledger, self.key),) = self.stored.objects.items()
+        self._admin = admin
+
+    def damage(self, kind: str) -> None:
+        """And let the broker forget what it has seen of the copy."""
+        DAMAGES[kind][0](self.stored, self.key)
+        self._admin.unload(self.stored.topic)
+
+    def read(self, splits: list[Split] | None = None) -> list[Row]:
+        return rows_by_partition(self.options, splits)[self.stored.topic]
+
+
+def places(splits: list[Split]) -> list[str]:
+    return [piece.location.name for split in splits for piece in split.parts()]
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_bookies_that_still_hold_the_ledger_are_read(
+    kind: str,
+    namespace: str,
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    cluster_client: official_client.Client,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Also if the damage shows in the task only, or comes when the read is planned already."""
+    cluster_admin.offload_to_bucket(namespace, keep_on_bookies=True, read_first=TIERED_FIRST)
+    topic = Damaged(cluster, cluster_admin, cluster_client, f"persistent://{namespace}/t")
+    splits = planned(topic.options)
+    assert places(splits) == ["tiered", "broker"]
+    topic.damage(kind)
+    with caplog.at_level(logging.WARNING):
+        assert topic.read(splits) == topic.rows
+        assert topic.read() == topic.rows
+    assert "comes from bookies" in caplog.text
+    assert "comes from the broker" not in caplog.text
+    seen_by_index = kind in {"no index", "no data", "short data", "a flipped bit in the index"}
+    assert places(planned(topic.options)) == ["bookie" if seen_by_index else "tiered", "broker"]
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_what_nobody_has_any_more_is_an_error_in_time(
+    kind: str,
+    namespace: str,
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    cluster_client: official_client.Client,
+) -> None:
+    cluster_admin.offload_to_bucket(namespace, read_first=TIERED_FIRST)
+    topic = Damaged(cluster, cluster_admin, cluster_client, f"persistent://{namespace}/t")
+    cluster.await_deleted(topic.ledger)
+    splits = planned(topic.options)
+    topic.damage(kind)
+    for given in (splits, planned(topic.options)):
+        began = time.monotonic()
+        with pytest.raises(PulsarError) as failed:
+            topic.read(given)
+        assert time.monotonic() - began < 3 * PATIENCE_SECONDS
+        assert topic.stored.topic in str(failed.value)
+        assert str(topic.ledger) in str(failed.value)
+        if places(given)[0] == "tiered":
+            assert DAMAGES[kind][1] in str(failed.value)
+    if kind == "a flipped bit in the metadata of an entry":
+        # The broker passes over such an entry without a word.
+        assert isinstance(failed.value, DamagedCopy)
+
+
+def test_bookies_that_have_deleted_the_ledger_meanwhile(
+    namespace: str,
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    cluster_client: official_client.Client,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The broker reads a copy that the query cannot: its credentials are wrong."""
+    cluster_admin.offload_to_bucket(namespace, read_first=TIERED_FIRST)
+    topic = Damaged(cluster, cluster_admin, cluster_client, f"persistent://{namespace}/t")
+    cluster.await_deleted(topic.ledger)
+    options = {**topic.options, "tieredStorageUrl": "s3://nobodys"}
+    with caplog.at_level(logging.WARNING):
+        splits = planned(options)
+        assert places(splits) == ["broker"]
+        assert rows_by_partition(options, splits)[topic.stored.topic] == topic.rows
+    assert "not read from tiered storage" in caplog.text
+
+
+def test_a_copy_that_is_gone_and_offloaded_again(
+    namespace: str,
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    cluster_client: official_client.Client,
+) -> None:
+    """What was damaged and is whole again is read from tiered storage again."""
+    cluster_admin.offload_to_bucket(namespace, keep_on_bookies=True, read_first=TIERED_FIRST)
+    topic = Damaged(cluster, cluster_admin, cluster_client, f"persistent://{namespace}/t")
+    whole = obstore.get(topic.stored.bucket, topic.key).bytes().to_bytes()
+    topic.damage("no data")
+    assert places(planned(topic.options)) == ["bookie", "broker"]
+    obstore.put(topic.stored.bucket, topic.key, whole)
+    assert places(planned(topic.options)) == ["tiered", "broker"]
+    assert topic.read() == topic.rows
