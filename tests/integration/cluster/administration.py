@@ -56,7 +56,7 @@ class ClusterAdmin(Admin):
     def offload_to_bucket(
         self, namespace: str, *, keep_on_bookies: bool = False, read_first: str = BOOKKEEPER_FIRST
     ) -> None:
-        """From now on `offload` moves ledgers of this namespace to S3, and brokers read from `read_first` what is in both
+        """From now on `offload` moves ledgers of this namespace to S3; `read_first`: where brokers read what is in both
         places."""
         place = {
             "managedLedgerOffloadDriver": "S3",

@@ -97,9 +97,9 @@ def flip(data: bytes, at: int) -> bytes:
 
 
 def flip_metadata(data: bytes) -> bytes:
-    """The first byte of the last entry's metadata, behind its checksum (Pulsar's magic number 0e01): no broker can parse
-    them then."""
-    return flip(data, data.rindex(b"\x0e\x01") + 2 + 4 + 4)
+    """The first byte of an entry's metadata, behind its checksum (Pulsar's magic number 0e01): no broker can
+    parse them then."""
+    return flip(data, data.rindex(b"\x0e\x01", 0, data.index(b"value 4")) + 2 + 4 + 4)
 
 
 DAMAGES: dict[str, tuple[Callable[[Offloaded, str], None], str]] = {
