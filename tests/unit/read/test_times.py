@@ -102,3 +102,36 @@ def test_ledgers_outside_are_left_out(
 ) -> None:
     assert span_of_window(LEDGERS, window, slack) == span
     assert span_of_window((), window, slack) == (None, None)
+
+
+def closed_at(*times: int | None) -> tuple[Ledger, ...]:
+    """Ledgers 0, 1, 2 ..., each opened when the one before it was closed, as far as its time goes."""
+    return tuple(
+        Ledger(number, 10, 100, opened_ms=times[number - 1] if number else None, closed_ms=time)
+        for number, time in enumerate(times)
+    )
+
+
+@pytest.mark.parametrize(
+    ("times", "window", "span"),
+    [
+        # Of one that nobody says when it was closed.
+        ((0, 2000, None), Window(5000), (None, None)),
+        ((1000, 0, 3000, None), Window(5000), (Position(1, 0), None)),
+        ((0, 2000, 3000, None), Window(None, 2500), (None, Position(3, 0))),
+        ((0, 2000, 3000, None), Window(None, 1500), (None, Position(2, 0))),
+        # The broker says "now" for a time that was never written down.
+        ((9000, 2000, 3000, None), Window(None, 1500), (None, Position(2, 0))),
+        ((1000, 9000, 3000, 4000, None), Window(None, 2000), (None, Position(3, 0))),
+        ((1000, 9000, 3000, 4000, None), Window(None, 1000), (None, Position(1, 0))),
+        ((9000, None), Window(None, 1500), (None, Position(1, 0))),
+        # The clock of the broker that closed the second was behind.
+        ((3000, 2000, 5000, None), Window(2500), (None, None)),
+        ((3000, 2000, 5000, None), Window(None, 2500), (None, Position(3, 0))),
+        ((3000, 2000, 5000, None), Window(3001), (Position(2, 0), None)),
+    ],
+)
+def test_times_that_contradict_each_other_leave_nothing_out(
+    times: tuple[int | None, ...], window: Window, span: tuple[Position | None, Position | None]
+) -> None:
+    assert span_of_window(closed_at(*times), window, 0) == span
