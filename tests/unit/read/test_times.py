@@ -25,6 +25,19 @@ def test_one_time_for_all() -> None:
     assert resolve_windows(options(), [A0]) == {A0: Window()}
 
 
+def test_a_time_between_two_milliseconds_is_the_later_one() -> None:
+    given = options(startingTimestamp="1970-01-01T00:00:00.0005Z", endingTime="1970-01-01T00:00:00.001001Z")
+    assert resolve_windows(given, [B]) == {B: Window(1, 2)}
+    before = options(startingTimestamp="1969-12-31T23:59:59.9985Z", endingTime="-1")
+    assert resolve_windows(before, [B]) == {B: Window(-1, -1)}
+
+
+@pytest.mark.parametrize("text", ["9" * 19, "-" + "9" * 19, "9" * 5000, "--5", "-"])
+def test_times_that_no_message_can_have(text: str) -> None:
+    with pytest.raises(OptionError, match="expected Unix milliseconds"):
+        options(startingTimestamp=text)
+
+
 def test_a_partition_wins_over_its_topic() -> None:
     text = '{"a": 5, "a-partition-1": "7", "persistent://public/default/b": "1970-01-01T00:00:00.009Z"}'
     windows = resolve_windows(options(startingOffsetsByTimestamp=text), [A0, A1, B])
