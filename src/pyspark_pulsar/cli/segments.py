@@ -43,7 +43,10 @@ def segments(
     if page is not None:
         from pyspark_pulsar.cli.page import segments_page
 
-        page.write_text(segments_page(found), encoding="utf-8")
+        try:
+            page.write_text(segments_page(found), encoding="utf-8")
+        except OSError as fault:
+            raise click.BadParameter(str(fault), param_hint="--html") from None
         click.echo(f"Wrote {page}", err=True)
     if as_json:
         for line in json_lines(found):
