@@ -97,6 +97,22 @@ def test_a_direct_piece_lies_in_its_ledger(
 
 
 @given(made=ranges(), limits=limits)
+def test_a_piece_from_the_broker_knows_its_entries(
+    made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
+) -> None:
+    ledgers, asked = made
+    for split in cut([asked], limits):
+        for piece in split.pieces:
+            if not isinstance(piece.location, FromBroker):
+                continue
+            part = Split(A, piece.start, piece.end)
+            if within(ledgers, asked):
+                assert piece.location.entries == held(ledgers, part)[0]
+            elif piece.end.ledger > ledgers[-1].ledger:
+                assert piece.location.entries is None
+
+
+@given(made=ranges(), limits=limits)
 def test_limits_are_met_as_far_as_entries_allow(
     made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
 ) -> None:

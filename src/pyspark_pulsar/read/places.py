@@ -153,7 +153,9 @@ def _find_tiered(
     except ConnectionFailed as fault:
         if options.read_from != AUTO:
             raise
-        _log.warning("offloaded ledgers are read from the broker, since nobody says where they lie: %s", fault)
+        _log.warning(
+            "offloaded ledgers are read from the broker, since nobody says where they lie: %s", fault
+        )
         return {}
 
 
