@@ -39,12 +39,8 @@ def check_still_there(
     """
     if options.admin_url is None or options.read_compacted:
         return
-    location = piece.location
-    of_broker = isinstance(location, FromBroker)
-    if isinstance(location, FromBroker):
-        lost = _of_broker(piece, location.entries, first, entries)
-    else:
-        lost = _of_ledger(rest)
+    of_broker = isinstance(piece.location, FromBroker)
+    lost = _of_broker(piece, first, entries) if of_broker else _of_ledger(rest)
     if lost is None:
         return
     try:
@@ -97,12 +93,11 @@ def _of_ledger(rest: Piece) -> _Missed | None:
     return _Missed(number, f"entries {first} to {last} of ledger {number} ({last - first + 1} entries)")
 
 
-def _of_broker(
-    piece: Piece, expected: int | None, first: tuple[int, int] | None, entries: int
-) -> _Missed | None:
+def _of_broker(piece: Piece, first: tuple[int, int] | None, entries: int) -> _Missed | None:
     """What consumers do not see lacks too; but retention removes from the front, so that nothing is lost of a piece
     while the ledger is there in which it begins: it had entries of it when it was planned."""
     start = piece.start
+    expected = piece.location.entries if isinstance(piece.location, FromBroker) else None
     if start.is_earliest or (expected is not None and entries >= expected):
         return None
     if first is None or first[0] > start.ledger:
