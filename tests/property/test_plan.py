@@ -172,6 +172,30 @@ def test_a_window_leaves_out_no_ledger_that_was_open_in_it(
             assert end is None or end > Position(ledger.ledger, ledger.entries)
 
 
+@given(data=st.data())
+def test_a_window_leaves_out_no_message_whatever_brokers_say_of_times(data: st.DataObject) -> None:
+    """Ledgers that truly follow each other in time, closed by brokers whose clocks are wrong by less than the slack; of
+    some nobody says when."""
+    slack = data.draw(st.integers(0, 300))
+    borders = sorted(data.draw(st.lists(st.integers(1_000, 9_000), min_size=1, max_size=7)))
+    told = [
+        data.draw(st.one_of(st.integers(-slack, slack).map(true.__add__), st.just(0))) for true in borders
+    ]
+    ledgers = [
+        Ledger(number, 5, 50, opened_ms=(told[number - 1] or None) if number else None, closed_ms=closed)
+        for number, closed in enumerate([*told, None])
+    ]
+    times = st.one_of(st.none(), st.integers(0, 10_000))
+    window = Window(data.draw(times), data.draw(times))
+    start, end = span_of_window(ledgers, window, slack)
+    for ledger, opened, closed in zip(ledgers, [0, *borders], [*borders, 10_000], strict=True):
+        after = window.from_ms is None or closed >= window.from_ms
+        before = window.before_ms is None or opened < window.before_ms
+        if after and before:
+            assert start is None or start <= Position(ledger.ledger, 0)
+            assert end is None or end > Position(ledger.ledger, ledger.entries)
+
+
 @given(reached=bounds, starts=bounds, time=st.one_of(st.none(), st.integers(-5, 1 << 60)))
 def test_offsets_round_trip(reached: dict, starts: dict, time: int | None) -> None:
     bound = (
