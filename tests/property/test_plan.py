@@ -3,7 +3,7 @@
 import json
 import math
 
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from property.ledger_strategies import positions, topic_ledgers
 
 from pyspark_pulsar.client.ledger import Ledger
@@ -37,6 +37,8 @@ PLACES = (
 )
 
 Message = tuple[int, int, int]
+# As many comparisons as messages times splits, on a machine that may be busy.
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def messages(ledgers: tuple[Ledger, ...]) -> list[Position]:
@@ -62,7 +64,7 @@ def ranges(draw: st.DrawFn) -> tuple[tuple[Ledger, ...], PartitionRange]:
     return ledgers, PartitionRange(A, start, end, tuple(located), records)
 
 
-@settings(deadline=None)  # as many comparisons as messages times splits
+@unhurried
 @given(made=ranges(), limits=limits)
 def test_pieces_are_the_range_once_in_order(
     made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
@@ -83,6 +85,7 @@ def test_pieces_are_the_range_once_in_order(
         assert splits[-1].end == asked.end
 
 
+@unhurried
 @given(made=ranges(), limits=limits)
 def test_a_direct_piece_lies_in_its_ledger(
     made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
@@ -96,6 +99,7 @@ def test_a_direct_piece_lies_in_its_ledger(
                 assert piece.end <= Position(ledger.ledger, ledger.entries)
 
 
+@unhurried
 @given(made=ranges(), limits=limits)
 def test_a_piece_from_the_broker_knows_its_entries(
     made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
@@ -112,6 +116,7 @@ def test_a_piece_from_the_broker_knows_its_entries(
                 assert piece.location.entries is None
 
 
+@unhurried
 @given(made=ranges(), limits=limits)
 def test_limits_are_met_as_far_as_entries_allow(
     made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
@@ -147,6 +152,7 @@ def held(ledgers: tuple[Ledger, ...], split: Split) -> tuple[int, float]:
     return entries, size
 
 
+@unhurried
 @given(made=ranges(), least=st.integers(1, 60))
 def test_least_splits_are_not_many_more(made: tuple[tuple[Ledger, ...], PartitionRange], least: int) -> None:
     asked = made[1]
