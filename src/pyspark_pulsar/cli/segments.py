@@ -97,7 +97,7 @@ def _table(partition: TopicPartition, ledgers: list[Segment]) -> Table:
             human_count(ledger.entries),
             human_bytes(ledger.size),
             human_time(moment(ledger.opened_ms)) if of_topic else "",
-            human_time(moment(ledger.closed_ms)) if of_topic else "",
+            human_time(moment(ledger.closed_ms or None)) if of_topic else "",
             Text(place_of(each), style=_STYLES.get(each.lies_in, "")),
             each.reader or Text(each.skipped or "?", style="dim"),
         )
