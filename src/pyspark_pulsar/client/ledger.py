@@ -25,7 +25,7 @@ class Striping:
 
     write_quorum: int
     digest: str
-    """CRC32C, CRC32, DUMMY, or MAC, which needs the ledger's password."""
+    """CRC32C, CRC32, DUMMY, or HMAC, which needs the ledger's password."""
     ensembles: tuple[Ensemble, ...]
     """In the order of their first entries; the first begins with 0."""
 

@@ -16,7 +16,15 @@ import pytest
 
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, PermissionDenied
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    CorruptEntryError,
+    DataLossError,
+    LedgerUnavailable,
+    OptionError,
+    PermissionDenied,
+    PrerequisiteMissing,
+)
 from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.audit import SplitAudit
@@ -62,7 +70,7 @@ class Reads:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:
@@ -123,6 +131,14 @@ def test_the_broker_goes_on_behind_the_last_entry(make: Make) -> None:
     # Markers, which brokers do not send, are no loss while the ledger is there.
     assert reads.read(BOOKIES, [(7, 0, 3), GONE], [(7, 4, 8), (8, 0, 0)]) == ALL[:9]
     assert reads.asked == 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [ConnectionFailed("x"), CorruptEntryError("x"), OptionError("x"), PrerequisiteMissing("no obstore")],
+)
+def test_whatever_a_direct_read_lacks_the_broker_has(make: Make, fault: Exception) -> None:
+    assert make([7, 8]).read(BOOKIES, [(7, 0, 3), fault], [(7, 4, 9)]) == ALL
 
 
 @pytest.mark.parametrize("by_broker", [False, True], ids=["the reader failed", "transactions are not known"])

@@ -20,6 +20,7 @@ from pyspark_pulsar.errors import (
     DataLossError,
     LedgerUnavailable,
     OptionError,
+    PrerequisiteMissing,
 )
 from pyspark_pulsar.message_id import after_entry
 from pyspark_pulsar.options import ReadOptions
@@ -32,7 +33,8 @@ from pyspark_pulsar.read.locations.trimmed import check_still_there
 from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, FromTieredStorage, Piece
 from pyspark_pulsar.topic import TopicPartition
 
-_DIRECT_FAULTS = (LedgerUnavailable, ConnectionFailed, CorruptEntryError, OptionError)
+# The last is about this executor, which may lack what the driver has.
+_DIRECT_FAULTS = (LedgerUnavailable, ConnectionFailed, CorruptEntryError, OptionError, PrerequisiteMissing)
 
 _log = logging.getLogger(__name__)
 
