@@ -41,8 +41,8 @@ class Bookie:
     faults: float
     """How likely an answer is not the right one."""
     random: random.Random
-    patience: int = 3
-    """How often it says that it has too much to do."""
+    busy: int = 0
+    """How often it says that it has too much to do, which is no fault."""
     connection: int = 0
     incoming: bytes = b""
     outgoing: deque[bytes] = field(default_factory=deque)
@@ -88,12 +88,12 @@ class Bookie:
         return struct.pack(">I", len(answer)) + answer
 
     def _fault(self) -> tuple[int, bool]:
+        if self.busy > 0 and self.random.random() < 0.5:
+            self.busy -= 1
+            return bookie_answers.TOO_MANY_REQUESTS, False
         if self.random.random() >= self.faults:
             return bookie_answers.OK, False
-        kind = self.random.choice(("damage", "lack", "disk", "busy", "hang up", "silence"))
-        if kind == "busy" and self.patience > 0:
-            self.patience -= 1
-            return bookie_answers.TOO_MANY_REQUESTS, False
+        kind = self.random.choice(("damage", "lack", "disk", "hang up", "silence"))
         if kind == "hang up":
             self.lost, self.hung_up = "closed the connection", True
         if kind == "silence":
@@ -189,10 +189,10 @@ def clusters(draw: st.DrawFn) -> tuple[Cluster, random.Random]:
     long = draw(st.booleans())
     entries = [b"%d:" % number + b"x" * (chance.randrange(5_000) if long else 3) for number in range(count)]
     faulty = set(draw(st.lists(st.sampled_from(names), max_size=len(names), unique=True)))
-    knows = draw(st.booleans())
+    knows, busy = draw(st.booleans()), draw(st.sampled_from((0, 3, 20)))
     faults = draw(st.sampled_from((0.02, 0.3, 1.0)))
     bookies = {
-        name: Bookie({}, knows, faults if name in faulty else 0.0, random.Random(chance.random()))
+        name: Bookie({}, knows, faults if name in faulty else 0.0, random.Random(chance.random()), busy)
         for name in names
     }
     known = KnownLayouts(striping)
