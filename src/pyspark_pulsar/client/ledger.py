@@ -40,9 +40,9 @@ class Ledger:
     size: int
     """Bytes of its entries, without what bookies add."""
     opened_ms: int | None
-    """When the ledger before it was closed; None when that one is gone."""
+    """When the ledger before it was closed; None when that one is gone, or nobody says it."""
     closed_ms: int | None
-    """None while it is open."""
+    """None while it is open; 0 where nobody says when it was closed."""
     offload_id: str | None = None
     """The UUID of its complete copy in tiered storage."""
     striping: Striping | None = None

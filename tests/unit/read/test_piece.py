@@ -174,6 +174,26 @@ def test_a_ledger_of_the_brokers_that_is_gone_before_anything_of_it_came(make: M
     assert reads.asked == 0
 
 
+def test_ledgers_of_the_brokers_that_go_while_they_are_read(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    came: list[Run | Exception] = [(7, 0, 3), (9, 0, 0)]
+    with pytest.raises(
+        DataLossError, match=r"expected 10 entries from 7:0:0 up to 7:10:0, got 4, but retention"
+    ):
+        make([9]).read(FromBroker(10), [], came)
+    assert make([9]).read(FromBroker(10), [], came, fail_on_data_loss=False) == ALL[:4]
+    # What consumers do not see lacks as well; then the ledger is there.
+    assert make([7, 9]).read(FromBroker(10), [], came) == ALL[:4]
+    whole = make([9])
+    assert whole.read(FromBroker(10), [], [(7, 0, 9)]) == ALL
+    assert whole.asked == 0
+    with caplog.at_level(logging.WARNING):
+        found = make([9], status=500).read(FromBroker(10), [], came, operation_timeout_ms=1)
+    assert found == ALL[:4]
+    assert "got 4; whether its ledgers are still there is not known" in caplog.text
+
+
 def test_a_topic_that_was_truncated_is_a_loss_that_can_be_allowed(
     make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:

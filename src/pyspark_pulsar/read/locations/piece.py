@@ -98,7 +98,7 @@ def _by_broker(
                 rest = replace(rest, start=after_entry(*entries.last))
                 yield entries
     run.end()
-    check_still_there(options, partition, piece, rest, first)
+    check_still_there(options, partition, piece, rest, first, run.entries)
 
 
 def _direct(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.client.admin import AdminClient
-from pyspark_pulsar.errors import DataLossError, PermissionDenied, ProtocolError
+from pyspark_pulsar.errors import ConnectionFailed, DataLossError, PermissionDenied, ProtocolError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.locations.contiguous import entry_range
 from pyspark_pulsar.read.split import FromBroker, FromCompactedLedger, Piece
@@ -19,21 +19,28 @@ from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 
+_PATIENCE_MS: Final = 5_000
+
 
 def check_still_there(
-    options: ReadOptions, partition: TopicPartition, piece: Piece, rest: Piece, first: tuple[int, int] | None
+    options: ReadOptions,
+    partition: TopicPartition,
+    piece: Piece,
+    rest: Piece,
+    first: tuple[int, int] | None,
+    entries: int,
 ) -> None:
-    """Call after the broker gave all that it has of a piece; `rest` is what did not come, `first` the first entry that
-    came, maybe from behind the piece.
+    """Call after the broker gave all that it has of a piece: `entries`; `rest` is what did not come behind them,
+    `first` the first entry that came, maybe from behind the piece.
 
     Raises `DataLossError` if the ledger of a direct read that did not come to its end is gone, or the one in which a
-    piece of the broker's begins, if nothing of it came (logged instead where `failOnDataLoss` is false); and the
-    errors of `AdminClient`.
+    piece of the broker's begins, if not all of the piece came (logged instead where `failOnDataLoss` is false); and
+    the errors of `AdminClient`.
     """
     if options.admin_url is None or options.read_compacted:
         return
     of_broker = isinstance(piece.location, FromBroker)
-    lost = _at_start(piece, first) if of_broker else _of_ledger(rest)
+    lost = _of_broker(piece, first, entries) if of_broker else _of_ledger(rest)
     if lost is None:
         return
     try:
@@ -44,6 +51,16 @@ def check_still_there(
             # So nothing was known of ledgers when the read was planned either.
             return
         raise
+    except ConnectionFailed as fault:
+        if not lost.is_common:
+            raise
+        _log.warning(
+            "%s: expected %s; whether its ledgers are still there is not known: %s",
+            partition,
+            lost.text,
+            fault,
+        )
+        return
     text = (
         f"{partition}: expected {lost.text}, but retention or truncation has removed the ledger since the read was "
         f"planned"
@@ -61,6 +78,8 @@ class _Missed:
 
     ledger: int
     text: str
+    is_common: bool = False
+    """Whether it mostly is none: topics with transactions have entries that consumers do not see."""
 
 
 def _of_ledger(rest: Piece) -> _Missed | None:
@@ -74,16 +93,23 @@ def _of_ledger(rest: Piece) -> _Missed | None:
     return _Missed(number, f"entries {first} to {last} of ledger {number} ({last - first + 1} entries)")
 
 
-def _at_start(piece: Piece, first: tuple[int, int] | None) -> _Missed | None:
-    """The ledger in which a piece begins that was planned for the broker: it had entries of it then."""
+def _of_broker(piece: Piece, first: tuple[int, int] | None, entries: int) -> _Missed | None:
+    """What consumers do not see lacks too; but retention removes from the front, so that nothing is lost of a piece
+    while the ledger is there in which it begins: it had entries of it when it was planned."""
     start = piece.start
-    if start.is_earliest or (first is not None and first[0] <= start.ledger):
+    expected = piece.location.entries if isinstance(piece.location, FromBroker) else None
+    if start.is_earliest or (expected is not None and entries >= expected):
         return None
-    return _Missed(start.ledger, f"messages from {start} on in ledger {start.ledger}")
+    if first is None or first[0] > start.ledger:
+        return _Missed(start.ledger, f"messages from {start} on in ledger {start.ledger}")
+    if expected is None:
+        return None
+    text = f"{expected} entries from {start} up to {piece.end}, got {entries}"
+    return _Missed(start.ledger, text, is_common=True)
 
 
 def _ledgers(options: ReadOptions, partition: TopicPartition) -> set[int]:
-    with AdminClient(options) as admin:
+    with AdminClient(options, patience_ms=min(options.operation_timeout_ms, _PATIENCE_MS)) as admin:
         info = admin.internal_info(partition)
     try:
         return {int(each["ledgerId"]) for each in info["ledgers"]}
