@@ -167,6 +167,7 @@ def small(patch: pytest.MonkeyPatch, size: int) -> None:
     """Pauses are short, and memory is for so many bytes only."""
     for name, value in (
         ("_FIRST_PAUSE_SECONDS", 1e-4),
+        ("_LONGEST_PAUSE_SECONDS", 1e-3),
         ("_AHEAD_BYTES", size),
         ("_HOLD_BYTES", size * 3 // 2),
     ):
