@@ -180,22 +180,6 @@ def _find_tiered(
         return {}
 
 
-def _find_tiered(
-    options: ReadOptions, admin: AdminClient, chosen: Mapping[TopicPartition, Iterable[Ledger]]
-) -> dict[tuple[TopicPartition, int], TieredLedger]:
-    if options.read_from == BOOKIE:
-        return {}
-    try:
-        return tiered_ledgers(options, admin, chosen)
-    except ConnectionFailed as fault:
-        if options.read_from != AUTO:
-            raise
-        _log.warning(
-            "offloaded ledgers are read from the broker, since nobody says where they lie: %s", fault
-        )
-        return {}
-
-
 def _find_bookies(
     options: ReadOptions,
     admin: AdminClient,

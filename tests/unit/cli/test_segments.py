@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 from xml.etree import ElementTree as ET
 
@@ -86,6 +87,7 @@ def test_json() -> None:
         "copy": None,
         "reader": "bookie",
         "skipped": None,
+        "fault": None,
     }
     assert [(row["ledger"], row["location"], row["opened"]) for row in rows if row["partition"] == 0] == [
         (3, "tiered", None),
@@ -191,6 +193,14 @@ def test_ranges() -> None:
     assert ranges([3, 4, 5, 8, 10, 11]) == "3-5, 8, 10-11"
     assert ranges(list(range(0, 40, 2))) == "0, 2, 4, 6, 8, ..., 38"
     assert ranges([]) == ""
+
+
+def test_why_a_read_would_fail_is_in_every_row() -> None:
+    failing = Survey(
+        tuple(replace(each, reader=None) for each in SURVEY.segments), "ledger 7 is not offloaded"
+    )
+    faults = [json.loads(line)["fault"] for line in json_lines(failing)]
+    assert faults == ["ledger 7 is not offloaded"] * len(SURVEY.segments)
 
 
 def test_a_closing_time_that_nobody_says() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -269,3 +270,14 @@ def test_a_ledger_of_which_a_split_never_came_is_short(tmp_path: Path) -> None:
         raise LedgerUnavailable("no")
     (row,) = ledgers_table(audit_files(str(tmp_path))).to_pylist()
     assert (row["expected"], row["entries"], row["short"], row["splits"]) == (8, 4, True, 2)
+
+
+def test_what_is_lost_and_allowed_is_shown_and_no_fault(tmp_path: Path) -> None:
+    with audited(options(tmp_path), Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)), None) as audit:
+        run = audit.begin(FIRST)
+        give(run, entries(7, 2, 4))
+        audit.give_way(Position(7, 5), "LedgerUnavailable: x")
+        audit.lose(replace(FIRST, start=Position(7, 5)))
+    (row,) = ledgers_table(audit_files(str(tmp_path))).to_pylist()
+    assert (row["expected"], row["entries"], row["short"]) == (8, 3, True)
+    assert row["fallbacks"] == ["LedgerUnavailable: x"]

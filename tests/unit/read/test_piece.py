@@ -13,13 +13,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from hypothesis import given as given_values, strategies as st
 
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.client.tiered_store import TieredStore
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     CorruptEntryError,
+    DamagedCopy,
     DataLossError,
+    DeadlineExceeded,
     LedgerUnavailable,
     OptionError,
     PermissionDenied,
@@ -28,8 +32,16 @@ from pyspark_pulsar.errors import (
 from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.audit import SplitAudit
-from pyspark_pulsar.read.locations import piece as module
-from pyspark_pulsar.read.split import FromBookies, FromBroker, Location, Piece, Split
+from pyspark_pulsar.read.locations import other_copies, piece as module
+from pyspark_pulsar.read.split import (
+    FromBookies,
+    FromBroker,
+    FromCompactedLedger,
+    FromTieredStorage,
+    Location,
+    Piece,
+    Split,
+)
 from pyspark_pulsar.topic import TopicPartition
 
 PARTITION = TopicPartition.parse("persistent://public/default/t")
@@ -55,12 +67,18 @@ class Reads:
     def __init__(self, patch: pytest.MonkeyPatch, listed: list[int], status: int = 200) -> None:
         self._patch = patch
         self.asked = 0
+        self.bookies = ["127.0.0.1:1"]
         reads = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 reads.asked += 1
-                body = json.dumps({"ledgers": [{"ledgerId": each} for each in listed]}).encode()
+                body = json.dumps(
+                    {
+                        "ledgers": [{"ledgerId": each} for each in listed],
+                        "bookies": [{"bookieId": each} for each in reads.bookies],
+                    }
+                ).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -84,9 +102,15 @@ class Reads:
         broker: list[Run | Exception],
         *,
         by_broker: bool = False,
+        bookies: list[Run | Exception] | None = None,
         **options: Any,
     ) -> list[tuple[int, int]]:
-        self._patch.setattr(module, "_direct", lambda *_: given(direct))
+        """`bookies`: what they give where `location` is another place."""
+
+        def directly(_: ReadOptions, __: TopicPartition, piece: Piece) -> Generator[EntryBatch, None, None]:
+            return given(direct if bookies is None or piece.location is location else bookies)
+
+        self._patch.setattr(module, "_direct", directly)
         self._patch.setattr(module, "BrokerEntries", lambda *_, **__: given(broker))
         piece = Piece(Position(7, 0), Position(7, 10), location)
         audit = SplitAudit(Split(PARTITION, piece.start, piece.end, (piece,)))
@@ -121,7 +145,9 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
 
 ALL = [(7, entry) for entry in range(10)]
 GONE = LedgerUnavailable("no bookie has it")
+DAMAGED = DamagedCopy("bytes are damaged")
 BOOKIES = FromBookies(SEVEN)
+TIERED = FromTieredStorage(SEVEN, TieredStore("s3://b"))
 
 
 def test_the_broker_goes_on_behind_the_last_entry(make: Make) -> None:
@@ -206,6 +232,113 @@ def test_a_topic_that_was_truncated_is_a_loss_that_can_be_allowed(
 
 
 @pytest.mark.parametrize("read_from", ["bookie", "tiered"])
-def test_who_names_a_place_gets_its_errors(make: Make, read_from: str) -> None:
+@pytest.mark.parametrize(("status", "fail"), [(200, True), (200, False), (403, True), (500, True)])
+def test_who_names_a_place_gets_its_errors(make: Make, read_from: str, status: int, fail: bool) -> None:
+    reads = make([7], status=status)
     with pytest.raises(LedgerUnavailable, match="no bookie has it"):
-        make([7]).read(BOOKIES, [(7, 0, 3), GONE], [(7, 4, 9)], read_from=read_from)
+        reads.read(
+            BOOKIES,
+            [(7, 0, 3), GONE],
+            [(7, 4, 9)],
+            read_from=read_from,
+            fail_on_data_loss=fail,
+            operation_timeout_ms=1,
+        )
+
+
+@pytest.mark.parametrize(("read_from", "location"), [("bookie", BOOKIES), ("tiered", TIERED)])
+def test_a_named_place_whose_ledger_was_deleted_is_a_loss(
+    make: Make, read_from: str, location: Location, caplog: pytest.LogCaptureFixture
+) -> None:
+    direct = [(7, 0, 3), GONE]
+    with pytest.raises(DataLossError, match=r"entries 4 to 9 of ledger 7 \(6 entries\).*retention"):
+        make([8]).read(location, direct, [(7, 4, 9)], read_from=read_from)
+    with caplog.at_level(logging.WARNING):
+        found = make([8]).read(location, direct, [], read_from=read_from, fail_on_data_loss=False)
+    assert found == ALL[:4]
+    assert "(6 entries)" in caplog.text
+
+
+def test_a_compacted_view_that_is_gone_is_no_loss(make: Make) -> None:
+    """A new one has taken its place."""
+    with pytest.raises(LedgerUnavailable, match="no bookie has it"):
+        make([8]).read(FromCompactedLedger(SEVEN), [GONE], [], read_from="bookie", read_compacted=True)
+
+
+def test_bookies_are_asked_for_an_offloaded_ledger_before_the_broker(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert make([7]).read(TIERED, [(7, 0, 3), DAMAGED], [GONE], bookies=[(7, 4, 9)]) == ALL
+    assert "from 7:4:0 up to 7:10:0, comes from bookies, since reading it from tiered failed" in caplog.text
+    assert "the broker" not in caplog.text
+    with caplog.at_level(logging.WARNING):
+        found = make([7]).read(TIERED, [(7, 0, 3), DAMAGED], [(7, 7, 9)], bookies=[(7, 4, 6), GONE])
+    assert found == ALL
+    assert (
+        "from 7:7:0 up to 7:10:0, comes from the broker, since reading it from bookies failed" in caplog.text
+    )
+
+
+def test_without_bookies_to_ask_the_broker_is(make: Make) -> None:
+    reads = make([7])
+    reads.bookies = []
+    assert reads.read(TIERED, [(7, 0, 3), DAMAGED], [(7, 4, 9)], bookies=[(7, 4, 9)]) == ALL
+    assert make([7], status=403).read(TIERED, [DAMAGED], [(7, 0, 9)], bookies=[(7, 0, 9)]) == ALL
+    assert make([7]).read(BOOKIES, [(7, 0, 3), GONE], [(7, 4, 9)], bookies=[GONE]) == ALL
+
+
+def test_a_broker_that_is_late_does_not_hide_what_came_before(make: Make) -> None:
+    late = DeadlineExceeded("nothing within 6 s")
+    with pytest.raises(DeadlineExceeded, match=r"nothing within 6 s.*from tiered failed: bytes are damaged"):
+        make([7]).read(TIERED, [(7, 0, 3), DAMAGED], [late], bookies=[GONE])
+    with pytest.raises(DeadlineExceeded, match=r"^nothing within 6 s$"):
+        make([7]).read(FromBroker(), [], [late])
+
+
+def test_what_the_broker_passes_over_must_be_whole_in_the_copy(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def copy(bad: int | None) -> None:
+        def entries(
+            _: TopicPartition, part: Piece, __: FromTieredStorage
+        ) -> Generator[EntryBatch, None, None]:
+            asked.append((str(part.start), str(part.end)))
+            yield from given([(7, part.start.entry, part.end.entry - 1)])
+            if bad is not None and part.start.entry <= bad < part.end.entry:
+                raise DAMAGED
+
+        monkeypatch.setattr(other_copies, "tiered_entries", entries)
+
+    copy(bad=4)
+    with pytest.raises(DamagedCopy, match=r"bytes are damaged\. The broker .* has passed over it"):
+        make([7]).read(TIERED, [(7, 0, 3), DAMAGED], [(7, 5, 9)], bookies=[GONE])
+    assert asked == [("7:4:0", "7:5:0")]
+    # It has the damaged one from elsewhere; what it passes over are markers.
+    asked.clear()
+    given_by_broker = [(7, 4, 4), (7, 6, 7)]
+    assert make([7]).read(TIERED, [(7, 0, 3), DAMAGED], given_by_broker, bookies=[GONE]) == [
+        *ALL[:5], *ALL[6:8],
+    ]  # fmt: skip
+    assert asked == [("7:5:0", "7:6:0"), ("7:8:0", "7:10:0")]
+    # A copy that is not there says nothing of its bytes.
+    asked.clear()
+    assert make([7]).read(TIERED, [GONE], [(7, 5, 9)], bookies=[GONE]) == ALL[5:]
+    assert asked == []
+
+
+@given_values(st.sets(st.integers(0, 12)), st.data())
+def test_what_is_passed_over(came: set[int], data: st.DataObject) -> None:
+    """Each entry that did not come is in what is passed over; one that came is only if it came with gaps around it."""
+    rest, runs, loose = sorted(came), [], set[int]()
+    while rest:
+        size = data.draw(st.integers(1, len(rest)))
+        run, rest = rest[:size], rest[size:]
+        whole = run[-1] - run[0] + 1 == len(run)
+        runs.append((run[0], run[-1], whole))
+        loose |= set() if whole else set(run)
+    parts = list(other_copies.passed_over((0, 12), runs))
+    found = [entry for first, last in parts for entry in range(first, last + 1)]
+    assert found == sorted(set(range(13)) - came | loose)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pyspark_pulsar.client.admin import AdminClient
@@ -9,8 +11,10 @@ from pyspark_pulsar.client.ledger import Ensemble, Ledger, Striping
 from pyspark_pulsar.errors import ConnectionFailed, LedgerUnavailable
 from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.kept import kept_by_bookies
 from pyspark_pulsar.read.ledgers import TopicLedgers
 from pyspark_pulsar.read.places import Places, find_places
+from pyspark_pulsar.read.split import FromBookies
 from pyspark_pulsar.read.stretch import Stretch, compacted_stretches
 from pyspark_pulsar.topic import TopicPartition
 
@@ -44,6 +48,31 @@ def test_what_is_named_is_the_only_place() -> None:
 )
 def test_auto_asks_bookies_that_hold_a_replica_of_each_entry(up: tuple[str, ...], found: str) -> None:
     assert place("auto", CLOSED, *up) == found
+
+
+@pytest.mark.parametrize(
+    ("read_from", "kept", "found"),
+    [("auto", {6}, "bookie"), ("auto", {7}, "broker"), ("bookie", (), "bookie")],
+)
+def test_an_offloaded_ledger_whose_copy_cannot_be_read(read_from: str, kept: set[int], found: str) -> None:
+    """Its layout alone says nothing: bookies that take connections may have deleted it."""
+    striped = replace(OFFLOADED, striping=STRIPED)
+    for ledger in (OFFLOADED, striped):
+        location = Places(read_from, BOOKIES, frozenset(BOOKIES), kept=frozenset(kept)).of(A, ledger)
+        assert location.name == found
+    if kept == {6}:
+        assert isinstance(location, FromBookies)
+        assert location.bookies == ()
+        assert Places("auto", BOOKIES, kept=frozenset(kept)).of(A, OFFLOADED) == FromBookies(
+            OFFLOADED, BOOKIES
+        )
+
+
+def test_nobody_keeps_what_no_bookie_answers_for() -> None:
+    options = ReadOptions(service_url="pulsar://h:1", topic="a", bookie_timeout_ms=1000)
+    assert kept_by_bookies(options, [(A, OFFLOADED)], ["127.0.0.1:1"]) == frozenset()
+    assert kept_by_bookies(options, [(A, OFFLOADED)], ["a name that is no address"]) == frozenset()
+    assert kept_by_bookies(options, [(A, OFFLOADED)], []) == frozenset()
 
 
 def test_every_ensemble_counts() -> None:
