@@ -82,6 +82,10 @@ class Run:
             )
         self.is_whole = True
 
+    def lose(self) -> None:
+        """What did not come is gone, and the query goes on without it."""
+        self.is_whole, self.is_lost = False, True
+
     def stop(self) -> None:
         self.seconds = time.monotonic() - self.began
 
@@ -148,7 +152,7 @@ class SplitAudit:
         what is missing."""
         run = self.begin(rest)
         run.stop()
-        run.is_lost = True
+        run.lose()
 
     def check(self) -> None:
         """Raises `LedgerUnavailable` unless the runs are the pieces of the split, in order, each read to its end or

@@ -10,11 +10,15 @@ from pathlib import Path
 
 import pulsar as official_client
 import pytest
+from fixtures.cluster import object_store
 from fixtures.cluster.pulsar_cluster import PulsarCluster
 from integration.cluster.administration import ClusterAdmin
 from integration.cluster.ranges import Row, cluster_options, planned, rows_by_partition, rows_while
+from integration.official import await_true
 
 from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError, PulsarError
+from pyspark_pulsar.read.audit_files import audit_files
+from pyspark_pulsar.read.audit_table import ledgers_table
 from pyspark_pulsar.read.split import Split
 
 NAMED = "a-bookie-with-a-name"
@@ -64,9 +68,9 @@ class Prepared:
         return rows_by_partition(options)[self.topic]
 
     def read_while(self, options: Mapping[str, str], event: Callable[[], None]) -> list[Row]:
-        """`event` happens after the first record batch; ledgers are planned to be read from bookies."""
+        """`event` happens after the first record batch; closed ledgers are planned to be read directly."""
         splits = planned(options)
-        assert "bookie" in locations(splits)
+        assert locations(splits) in ({"bookie", "broker"}, {"tiered", "broker"})
         return rows_while(options, splits, event)[self.topic]
 
 
@@ -199,39 +203,69 @@ def test_ledgers_are_offloaded_meanwhile(
     assert prepared.read(auto) == prepared.rows
 
 
-@pytest.mark.parametrize("read_from", ["bookie", "auto"])
+@pytest.fixture
+def make_for(make: Make, cluster: PulsarCluster, cluster_admin: ClusterAdmin, namespace: str) -> Make:
+    """A topic whose closed ledgers lie where this `readFrom` reads them."""
+
+    def make_topic(read_from: str) -> Prepared:
+        if read_from == "tiered":
+            cluster_admin.offload_to_bucket(namespace)
+        prepared = make()
+        if read_from == "tiered":
+            for ledger in cluster_admin.offload(prepared.topic):
+                cluster.await_deleted(ledger)
+        return prepared
+
+    return make_topic
+
+
+@pytest.mark.parametrize("read_from", ["bookie", "tiered", "auto"])
 def test_retention_removes_ledgers_meanwhile(
-    read_from: str, make: Make, cluster: PulsarCluster, cluster_admin: ClusterAdmin, namespace: str
+    read_from: str, make_for: Make, cluster: PulsarCluster, cluster_admin: ClusterAdmin, namespace: str
 ) -> None:
-    prepared = make()
-    with pytest.raises(DataLossError if read_from == "auto" else LedgerUnavailable) as lost:
+    prepared = make_for(read_from)
+    with pytest.raises(DataLossError) as lost:
         prepared.read_while(
             prepared.options(read_from), lambda: trim(cluster, cluster_admin, namespace, prepared)
         )
-    assert prepared.topic in str(lost.value)
-    assert str(prepared.ledgers[1]) in str(lost.value)
+    said = f"{prepared.topic}: expected entries 0 to 39 of ledger {prepared.ledgers[1]} (40 entries), but retention"
+    assert said in str(lost.value)
 
 
+@pytest.mark.parametrize("read_from", ["bookie", "tiered", "auto"])
 def test_retention_removes_ledgers_meanwhile_and_that_is_allowed(
-    make: Make,
+    read_from: str,
+    make_for: Make,
     cluster: PulsarCluster,
     cluster_admin: ClusterAdmin,
     namespace: str,
     caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
 ) -> None:
-    prepared = make()
-    options = prepared.options("auto", failOnDataLoss="false")
+    prepared = make_for(read_from)
+    options = prepared.options(read_from, failOnDataLoss="false", auditPath=str(tmp_path))
     with caplog.at_level(logging.WARNING):
         found = prepared.read_while(options, lambda: trim(cluster, cluster_admin, namespace, prepared))
-    kept = [row for row in prepared.rows if row[0].ledger not in prepared.ledgers[1:]]
-    assert found == kept
-    assert str(prepared.ledgers[1]) in caplog.text
+    gone = prepared.ledgers[1:]
+    assert found == [row for row in prepared.rows if row[0].ledger not in gone]
+    audit = ledgers_table(audit_files(str(tmp_path))).to_pylist()
+    short = {row["ledger"]: row["entries"] for row in audit if row["short"]}
+    assert short == dict.fromkeys(gone, 0)
+    for ledger in gone:
+        assert f"entries 0 to 39 of ledger {ledger} (40 entries), but retention" in caplog.text
 
 
 def trim(cluster: PulsarCluster, admin: ClusterAdmin, namespace: str, prepared: Prepared) -> None:
+    """And wait until the closed ledgers are gone from bookies and bucket."""
+    copies = admin.offload_ids(prepared.topic)
     admin.remove_closed(namespace, prepared.topic)
     for ledger in prepared.ledgers:
         cluster.await_deleted(ledger)
+    for ledger, copy in copies.items():
+        name = f"{copy}-ledger-{ledger}"
+        await_true(
+            f"deletion of {name}", lambda name=name: not object_store.is_stored(cluster.s3_endpoint, name)
+        )
 
 
 def test_a_bookie_with_an_id_that_is_no_address(

@@ -139,7 +139,8 @@ def _by_broker(
             f"{late}. The broker was asked since reading it from {piece.location.name} failed: {fault}"
         ) from None
     run.end()
-    check_still_there(options, partition, piece, rest, first, run.entries)
+    if check_still_there(options, partition, piece, rest, first, run.entries):
+        run.lose()
     if isinstance(fault, DamagedCopy):
         given.check(partition)
 

@@ -35,27 +35,27 @@ def check_still_there(
     rest: Piece,
     first: tuple[int, int] | None,
     entries: int,
-) -> None:
+) -> bool:
     """Call after the broker gave all that it has of a piece: `entries`; `rest` is what did not come behind them,
-    `first` the first entry that came, maybe from behind the piece.
+    `first` the first entry that came, maybe from behind the piece. Returns whether something is lost.
 
     Raises `DataLossError` if the ledger of a direct read that did not come to its end is gone, or the one in which a
     piece of the broker's begins, if not all of the piece came (logged instead where `failOnDataLoss` is false); and
     the errors of `AdminClient`.
     """
     if options.admin_url is None or options.read_compacted:
-        return
+        return False
     of_broker = isinstance(piece.location, FromBroker)
     lost = _of_broker(piece, first, entries) if of_broker else _of_ledger(rest)
     if lost is None:
-        return
+        return False
     try:
         if lost.ledger in _ledgers(options, partition):
-            return
+            return False
     except PermissionDenied:
         if of_broker:
             # So nothing was known of ledgers when the read was planned either.
-            return
+            return False
         raise
     except ConnectionFailed as fault:
         if not lost.is_common:
@@ -66,8 +66,9 @@ def check_still_there(
             lost.text,
             fault,
         )
-        return
+        return False
     _lose(options, partition, lost)
+    return True
 
 
 def check_lost(options: ReadOptions, partition: TopicPartition, rest: Piece, fault: PulsarError) -> None:
