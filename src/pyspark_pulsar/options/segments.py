@@ -69,8 +69,9 @@ class SegmentOptions(ConnectionOptions):
         "readFrom",
         choice("auto", "broker", "bookie", "tiered"),
         "Where closed ledgers are read from. `auto`: an offloaded ledger from tiered storage, another one from the "
-        "bookies, and what cannot be read there from the broker. What is named is the only place; the open ledger "
-        "always comes from the broker. `bookie` and `tiered` need `admin.url`; without it, `auto` is the broker.",
+        "bookies, and what cannot be read there from the bookies or the broker. What is named is the only place; the "
+        "open ledger always comes from the broker. `bookie` and `tiered` need `admin.url`; without it, `auto` is the "
+        "broker.",
         default="auto",
     )
     fail_on_data_loss: bool = option(
