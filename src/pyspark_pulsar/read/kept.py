@@ -20,19 +20,32 @@ from pyspark_pulsar.read.split import FromBookies, Piece
 from pyspark_pulsar.topic import TopicPartition
 
 _AT_ONCE: Final = 16
+_IN_A_ROW: Final = 256
 
 
 def kept_by_bookies(
     options: ReadOptions, ledgers: Sequence[tuple[TopicPartition, Ledger]], bookies: Collection[str]
 ) -> frozenset[int]:
     """The ids of those `ledgers`, none of them empty, whose first entry one of these bookies gives. That they hold the
-    others shows when they are read."""
-    if not ledgers or not bookies:
-        return frozenset()
+    others shows when they are read.
+
+    The newest are asked for first; after many of which none is kept the older ones count as deleted, since ledgers are
+    offloaded in their order.
+    """
     asked = tuple(sorted(bookies))
+    if not asked:
+        return frozenset()
+    newest = sorted(ledgers, key=lambda each: each[1].ledger, reverse=True)
+    found: set[int] = set()
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-bookies") as pool:
-        answers = pool.map(lambda each: _is_kept(options, each[0], each[1], asked), ledgers)
-        return frozenset(ledger.ledger for (_, ledger), kept in zip(ledgers, answers, strict=True) if kept)
+        for start in range(0, len(newest), _IN_A_ROW):
+            some = newest[start : start + _IN_A_ROW]
+            answers = pool.map(lambda each: _is_kept(options, each[0], each[1], asked), some)
+            kept = {ledger.ledger for (_, ledger), is_kept in zip(some, answers, strict=True) if is_kept}
+            if not kept:
+                break
+            found |= kept
+    return frozenset(found)
 
 
 def _is_kept(

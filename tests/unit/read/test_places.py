@@ -11,7 +11,7 @@ from pyspark_pulsar.client.ledger import Ensemble, Ledger, Striping
 from pyspark_pulsar.errors import ConnectionFailed, LedgerUnavailable
 from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.kept import kept_by_bookies
+from pyspark_pulsar.read import kept
 from pyspark_pulsar.read.ledgers import TopicLedgers
 from pyspark_pulsar.read.places import Places, find_places
 from pyspark_pulsar.read.split import FromBookies
@@ -51,28 +51,43 @@ def test_auto_asks_bookies_that_hold_a_replica_of_each_entry(up: tuple[str, ...]
 
 
 @pytest.mark.parametrize(
-    ("read_from", "kept", "found"),
+    ("read_from", "held", "found"),
     [("auto", {6}, "bookie"), ("auto", {7}, "broker"), ("bookie", (), "bookie")],
 )
-def test_an_offloaded_ledger_whose_copy_cannot_be_read(read_from: str, kept: set[int], found: str) -> None:
+def test_an_offloaded_ledger_whose_copy_cannot_be_read(read_from: str, held: set[int], found: str) -> None:
     """Its layout alone says nothing: bookies that take connections may have deleted it."""
     striped = replace(OFFLOADED, striping=STRIPED)
     for ledger in (OFFLOADED, striped):
-        location = Places(read_from, BOOKIES, frozenset(BOOKIES), kept=frozenset(kept)).of(A, ledger)
+        location = Places(read_from, BOOKIES, frozenset(BOOKIES), kept=frozenset(held)).of(A, ledger)
         assert location.name == found
-    if kept == {6}:
+    if held == {6}:
         assert isinstance(location, FromBookies)
         assert location.bookies == ()
-        assert Places("auto", BOOKIES, kept=frozenset(kept)).of(A, OFFLOADED) == FromBookies(
+        assert Places("auto", BOOKIES, kept=frozenset(held)).of(A, OFFLOADED) == FromBookies(
             OFFLOADED, BOOKIES
         )
 
 
 def test_nobody_keeps_what_no_bookie_answers_for() -> None:
     options = ReadOptions(service_url="pulsar://h:1", topic="a", bookie_timeout_ms=1000)
-    assert kept_by_bookies(options, [(A, OFFLOADED)], ["127.0.0.1:1"]) == frozenset()
-    assert kept_by_bookies(options, [(A, OFFLOADED)], ["a name that is no address"]) == frozenset()
-    assert kept_by_bookies(options, [(A, OFFLOADED)], []) == frozenset()
+    assert kept.kept_by_bookies(options, [(A, OFFLOADED)], ["127.0.0.1:1"]) == frozenset()
+    assert kept.kept_by_bookies(options, [(A, OFFLOADED)], ["a name that is no address"]) == frozenset()
+    assert kept.kept_by_bookies(options, [(A, OFFLOADED)], []) == frozenset()
+
+
+def test_what_is_kept_is_looked_for_from_the_newest_ledger_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one by one through all that were deleted long ago."""
+    asked: list[int] = []
+
+    def is_kept(_: ReadOptions, __: TopicPartition, ledger: Ledger, ___: tuple[str, ...]) -> bool:
+        asked.append(ledger.ledger)
+        return ledger.ledger >= 700
+
+    monkeypatch.setattr(kept, "_is_kept", is_kept)
+    options = ReadOptions(service_url="pulsar://h:1", topic="a")
+    many = [(A, replace(OFFLOADED, ledger=number)) for number in range(1000)]
+    assert kept.kept_by_bookies(options, many, BOOKIES) == frozenset(range(700, 1000))
+    assert min(asked) == 1000 - 3 * 256
 
 
 def test_every_ensemble_counts() -> None:
