@@ -20,7 +20,7 @@ from integration.cluster import everywhere as places
 from integration.cluster.administration import ClusterAdmin
 from integration.cluster.everywhere import PARTED, PARTITIONS, PLAIN, Everywhere
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 import pyspark_pulsar
@@ -240,7 +240,7 @@ def test_an_audit_of_a_batch(
     assert all(row.counts for row in parts)
 
 
-def short_source(what: str) -> type[PulsarDataSource]:
+def short_source(what: str) -> type[DataSource]:
     """A source `short-pulsar` whose tasks do not read all: `what` names the part of this package that is short. A class
     within a function travels to Spark's workers whole."""
 
@@ -277,13 +277,16 @@ def short_source(what: str) -> type[PulsarDataSource]:
             finally:
                 setattr(module, what, original)
 
-    class ShortSource(PulsarDataSource):
+    class ShortSource(DataSource):
         @classmethod
         def name(cls) -> str:
             return "short-pulsar"
 
-        def reader(self, schema: StructType) -> Any:
-            return ShortReader(PulsarDataSource.reader(self, schema))
+        def schema(self) -> StructType:
+            return PulsarDataSource(self.options).schema()
+
+        def reader(self, schema: StructType) -> DataSourceReader:
+            return ShortReader(PulsarDataSource(self.options).reader(schema))
 
     return ShortSource
 
