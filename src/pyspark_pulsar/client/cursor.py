@@ -44,7 +44,9 @@ class Cursor:
 
     def on_command(self, command: wire.BaseCommand) -> None:
         if command.type == CLOSE_CONSUMER:
-            self.on_closed(ConnectionFailed(f"{self._where}: the broker closed the consumer; the topic moves"))
+            self.on_closed(
+                ConnectionFailed(f"{self._where}: the broker closed the consumer; the topic moves")
+            )
 
     def on_entries(self) -> None:
         """None come: no permits are given."""

@@ -48,8 +48,7 @@ _ERRORS: dict[int, tuple[type[PulsarError], str]] = {
     4: (PermissionDenied, "ask for the right that the message names"),
     5: (
         SubscriptionBusy,
-        "another consumer uses the subscription: give each query one of its own (option subscriptionName), and "
-        "stop what else consumes from it",
+        "another consumer uses the subscription: stop it, or give the query one of its own (option subscriptionName)",
     ),
     7: (SendError, "the topic's backlog quota is used up: consume it or raise the quota"),
     8: (SendError, "the topic's backlog quota is used up: consume it or raise the quota"),

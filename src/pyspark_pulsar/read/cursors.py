@@ -133,6 +133,5 @@ class SubscriptionCursors:
         )  # fmt: skip
 
 
-
 def _tell_behind(partition: TopicPartition, fault: ConnectionFailed) -> None:
     _log.warning("%s: the cursor stays behind until the next micro-batch: %s", partition, fault)

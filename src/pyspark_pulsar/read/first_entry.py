@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from dataclasses import dataclass
 from typing import Final
 
@@ -63,11 +64,11 @@ def _published(entries: EntryBatch, partition: TopicPartition, position: Positio
             partition=partition.partition,
             fetch_schema=lambda _: None,
             start=position.as_tuple(),
-            intake=Intake(crypto_failure_action="CONSUME"),
+            intake=Intake(crypto_failure_action="CONSUME", trimmed_is_loss=True),
         )
-        for batch in (*decoder.decode(entries), *decoder.finish()):
+        for batch in itertools.chain(decoder.decode(entries), decoder.finish()):
             time = batch.column(_PUBLISH_TIME)[0].as_py()
-            return (time - _EPOCH) // dt.timedelta(milliseconds=1)
+            return int((time - _EPOCH) / dt.timedelta(milliseconds=1))
     except PulsarError:
         # Whoever reads the entry will say what is wrong with it.
         return None
