@@ -50,6 +50,7 @@ class PulsarDataSource(Shipped, DataSource):
 
     def reader(self, schema: StructType) -> PulsarBatchReader:
         from pyspark_pulsar.codec.data_keys import check_key_options
+        from pyspark_pulsar.errors import OptionError
         from pyspark_pulsar.read.batch import FilteringBatchReader, PulsarBatchReader
         from pyspark_pulsar.read.batch_plan import check_places
         from pyspark_pulsar.read.bounds import check_bound
@@ -62,6 +63,11 @@ class PulsarDataSource(Shipped, DataSource):
         check_times(options)
         check_bound("startingOffsets", options.starting_offsets or "earliest")
         check_bound("endingOffsets", options.ending_offsets or "latest", ("latest",))
+        if options.subscription_name is not None:
+            raise OptionError(
+                "option 'subscriptionName': expected only in a stream, which moves it on with each micro-batch, got it in "
+                "a batch read; leave it out, or use spark.readStream"
+            )
         reader = FilteringBatchReader if filters_may_come() else PulsarBatchReader
         return reader(options, self._read_schema(options, schema))
 

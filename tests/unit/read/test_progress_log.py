@@ -11,6 +11,10 @@ from pyspark_pulsar.topic import TopicPartition
 
 A, B = TopicPartition.parse("a"), TopicPartition.parse("b")
 BEHIND = LagReport(0, {A: Lag(3, 300, 1.25), B: Lag(4, None, 61.0)})
+TEXT = (
+    "the query is behind in 2 topic partitions: about 7 messages, an unknown number of bytes; the oldest is 61 s old, "
+    "in persistent://public/default/b"
+)
 
 
 def test_a_line_a_minute_and_one_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
@@ -26,10 +30,6 @@ def test_a_line_a_minute_and_one_at_the_end(caplog: pytest.LogCaptureFixture) ->
         log.tell(LagReport(0, {}))
     assert LOG_SECONDS == 60
     assert [record.getMessage() for record in caplog.records] == [
-        *[
-            "the query is behind in 2 topic partitions: about 7 messages, an unknown number of bytes; the oldest is "
-            "61 s old, in persistent://public/default/b"
-        ]
-        * 3,
+        *[TEXT] * 3,
         "the query has read all that its topics hold",
     ]
