@@ -65,8 +65,8 @@ class PulsarDataSource(Shipped, DataSource):
         check_bound("endingOffsets", options.ending_offsets or "latest", ("latest",))
         if options.subscription_name is not None:
             raise OptionError(
-                "option 'subscriptionName': expected only in a stream, which moves it on with each micro-batch, got it in "
-                "a batch read; leave it out, or use spark.readStream"
+                "option 'subscriptionName': expected only in a stream, which moves it on with each micro-batch, got it "
+                "in a batch read; leave it out, or use spark.readStream"
             )
         reader = FilteringBatchReader if filters_may_come() else PulsarBatchReader
         return reader(options, self._read_schema(options, schema))
