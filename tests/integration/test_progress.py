@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from pyspark_pulsar import PulsarProgressListener
-from pyspark_pulsar.errors import SubscriptionBusy
+from pyspark_pulsar.errors import OptionError, SubscriptionBusy
 from pyspark_pulsar.listener import Behind
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.source_schema import resolve_source_schema
@@ -214,6 +214,19 @@ def test_a_subscription_that_others_use_is_refused(
     official.subscribe(filled, NAME, consumer_type=kind)
     with pytest.raises(SubscriptionBusy, match=f"'{NAME}' of {filled}.*option subscriptionName"):
         plan(reader(topic=filled, subscription_name=NAME))
+
+
+def test_a_namespace_without_automatic_subscriptions_says_what_to_do(
+    admin: Admin, reader: Callable[..., PulsarStreamReader]
+) -> None:
+    namespace = f"public/{uuid.uuid4().hex[:8]}"
+    admin.make_namespace(namespace)
+    topic = f"persistent://{namespace}/t"
+    admin.create(topic)
+    policy = {"allowAutoSubscriptionCreation": False}
+    assert admin.request("POST", f"namespaces/{namespace}/autoSubscriptionCreation", policy).status < 300
+    with pytest.raises(OptionError, match=f"'{NAME}' of {topic}.*allowAutoSubscriptionCreation"):
+        plan(reader(topic=topic, subscription_name=NAME))
 
 
 def test_a_batch_has_no_subscription(

@@ -199,14 +199,14 @@ def test_a_broker_that_falls_silent_is_left(
 
 # Time limits
 
-POLL_SECONDS = 2.0
+POLL_SECONDS, SLACK_SECONDS = 2.0, 4.0
 
 
 def test_poll_timeout_bounds_a_connect_that_hangs(topic: str) -> None:
     """Something listens and takes the connection, but never says a word."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         elapsed, text = seconds_to_fail(f"pulsar://127.0.0.1:{silent.getsockname()[1]}", topic)
-    assert POLL_SECONDS - 0.5 < elapsed < POLL_SECONDS + 1
+    assert POLL_SECONDS - 0.5 < elapsed < POLL_SECONDS + SLACK_SECONDS
     assert "no answer to CONNECT" in text
 
 
@@ -223,7 +223,7 @@ def test_poll_timeout_bounds_a_subscribe_that_hangs(server: LocalPulsar, topic: 
             elapsed, text = seconds_to_fail(forwarder.service_url, topic)
         finally:
             over.set()
-    assert POLL_SECONDS - 0.5 < elapsed < POLL_SECONDS + 1
+    assert POLL_SECONDS - 0.5 < elapsed < POLL_SECONDS + SLACK_SECONDS
     assert f"subscribing to {topic}" in text
 
 

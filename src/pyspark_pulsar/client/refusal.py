@@ -53,6 +53,10 @@ _ERRORS: dict[int, tuple[type[PulsarError], str]] = {
     7: (SendError, "the topic's backlog quota is used up: consume it or raise the quota"),
     8: (SendError, "the topic's backlog quota is used up: consume it or raise the quota"),
     11: (TopicNotFoundError, "create the topic, or correct its name"),
+    12: (
+        OptionError,
+        "make the subscription, let consumers make it (allowAutoSubscriptionCreation), or leave subscriptionName out",
+    ),
     15: (SendError, "the topic is terminated and takes no more messages"),
     17: (TopicNameError, "correct the topic's name"),
     18: (SchemaError, "change the data or the topic's schema compatibility strategy"),
