@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -106,11 +107,12 @@ class PulsarProgressListener(StreamingQueryListener):
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """Spark found nothing new at a trigger: the query is not behind."""
+        now_ms = int(time.time() * 1000)
         with self._lock:
             for key, lag in self._lags.items():
                 if key[0] == str(event.id):
                     idle = dict.fromkeys(lag.partitions, Behind())
-                    self._lags[key] = replace(lag, total=Behind(), partitions=idle)
+                    self._lags[key] = replace(lag, measured_ms=now_ms, total=Behind(), partitions=idle)
             self._write()
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802

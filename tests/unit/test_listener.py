@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 import uuid
 from pathlib import Path
 from types import SimpleNamespace
@@ -53,6 +54,7 @@ def test_an_idle_query_is_not_behind_and_one_that_ended_is_gone() -> None:
     listener.onQueryProgress(progress(latest(a=(7, None, 2.5)), query=OTHER))
     listener.onQueryIdle(SimpleNamespace(id=QUERY))
     idle, busy = listener.lags
+    assert abs(idle.measured_ms - time.time() * 1000) < 60_000
     assert (idle.total, idle.partitions) == (Behind(), {A: Behind(), B: Behind()})
     assert busy.total.messages == 7
     listener.onQueryTerminated(SimpleNamespace(id=OTHER))
