@@ -46,7 +46,7 @@ class BrokerClient:
         self._hosts = parse_service_url(options.service_url)
         self._connect_seconds = options.connection_timeout_ms / 1000
         self.request_seconds = options.operation_timeout_ms / 1000
-        self._patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
+        self.patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
         self._connections: dict[BrokerAddress, Connection] = {}
         self._owners: dict[str, BrokerAddress] = {}
         self._lock = threading.Lock()
@@ -78,7 +78,7 @@ class BrokerClient:
         """Call `attempt` until it does not fail for a passing reason, with pauses of up to 2 s."""
         retry = Retrying(
             retry=retry_if_exception_type(ConnectionFailed),
-            stop=stop_before_delay(patience_seconds or self._patience_seconds),
+            stop=stop_before_delay(patience_seconds or self.patience_seconds),
             wait=wait_random_exponential(multiplier=0.1, max=2.0),
             reraise=True,
         )

@@ -84,7 +84,8 @@ class ReadOptions(ProtobufOptions, SegmentOptions):
     poll_timeout_ms: int = option(
         "pollTimeoutMs",
         whole(1, 86_400_000),
-        "How long a task waits for the next message of its range before it fails, in milliseconds.",
+        "How long a task waits for the next message of its range before it fails, connecting included, in "
+        "milliseconds; and how long brokers may be away before a stream fails.",
         default=120_000,
     )
     subscription_name: str | None = option(

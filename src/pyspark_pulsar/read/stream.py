@@ -138,8 +138,10 @@ class _Open:
     """What the driver keeps while the query runs: connections, and what they have told."""
 
     def __init__(self, options: ReadOptions, schema: ReadSchema) -> None:
-        self.client = BrokerClient(options)
-        self._admin = AdminClient(options) if options.admin_url is not None else None
+        # A query outlives a broker that is away for as long as a task would wait.
+        patience_ms = max(options.operation_timeout_ms, options.poll_timeout_ms)
+        self.client = BrokerClient(options, patience_ms)
+        self._admin = AdminClient(options, patience_ms) if options.admin_url is not None else None
         self.tails = Tails(self.client, read_compacted=options.read_compacted)
         self.watch = SchemaWatch(schema, self.client.schema)
         self.planner = SplitPlanner(options, self.client, self._admin)
