@@ -6,6 +6,7 @@ only, and so nobody else can use the subscription at the same time.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from concurrent.futures import Future
 from typing import Any
@@ -19,7 +20,6 @@ from pyspark_pulsar.errors import ConnectionFailed, ProtocolError, PulsarError
 from pyspark_pulsar.message_id import EARLIEST, Position
 
 _EXCLUSIVE, _FROM_EARLIEST, _CUMULATIVE = 0, 1, 1
-_CLOSE_SECONDS = 5.0
 
 
 class Cursor:
@@ -105,16 +105,14 @@ class Cursor:
             raise refusal(found.error, found.message, f"acknowledging in {self._where}")
 
     def close(self) -> None:
-        """Let others use the subscription. Never raises."""
+        """Let others use the subscription, without waiting for it. Never raises."""
         self._connection.remove_consumer(self._consumer_id)
         if not self.is_open:
             return
         request = wire.CommandCloseConsumer(consumer_id=self._consumer_id, request_id=0)
         command = wire.BaseCommand(type=CLOSE_CONSUMER, close_consumer=request)
-        try:
-            self._connection.request(command, f"closing {self._where}", _CLOSE_SECONDS)
-        except PulsarError:
-            return
+        with contextlib.suppress(PulsarError):
+            self._connection.submit(command, f"closing {self._where}")
 
     def _request(self, command: wire.BaseCommand) -> Any:
         return self._connection.request(command, f"opening {self._where}", self._request_seconds)
