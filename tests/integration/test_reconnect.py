@@ -11,6 +11,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pulsar as official_client
 import pytest
@@ -25,6 +26,7 @@ from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.connection import Connection
 from pyspark_pulsar.client.consumer import subscribe
 from pyspark_pulsar.codec.decode import EntryDecoder
+from pyspark_pulsar.client.reach import reachable
 from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
@@ -68,11 +70,15 @@ def large(client: official_client.Client, topic: str) -> str:
 
 def kill_and_restart(server: LocalPulsar) -> None:
     """kill -9 of broker, bookie and metadata store in one; the same data and ports afterwards."""
+    before = server.service_url
     pid = server.status().pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     await_true("the end of the server", lambda: server.status().pid is None)
+    # The first thread of a process that is killed can be gone before the others, and before its sockets.
+    await_true("free ports", lambda: not reachable([urlsplit(before).netloc], 1.0))
     server.start(with_caller=True)
+    assert server.service_url == before
 
 
 def read(service_url: str, topic: str, interrupt: Callable[[BrokerClient, int], None]) -> list[int]:
