@@ -25,8 +25,8 @@ from pyspark_pulsar.client.address import BrokerAddress
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.connection import Connection
 from pyspark_pulsar.client.consumer import subscribe
-from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.client.reach import reachable
+from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
