@@ -85,8 +85,8 @@ def check_batch(options: ReadOptions) -> None:
     check_bound("endingOffsets", options.ending_offsets or LATEST_TEXT, (LATEST_TEXT,))
     if options.subscription_name is not None:
         raise OptionError(
-            "option 'subscriptionName': expected only in a stream, which moves it on with each micro-batch, got it in a "
-            "batch read; leave it out, or use spark.readStream"
+            "option 'subscriptionName': expected only in a stream, which moves it on with each micro-batch, got it in "
+            "a batch read; leave it out, or use spark.readStream"
         )
 
 
