@@ -17,7 +17,7 @@ from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
 from pyspark_pulsar.topic import TopicPartition
 
-_TAKE_SECONDS: Final = 0.5
+_TAKE_SECONDS: Final = 1.0
 _PUBLISH_TIME: Final = "__publishTime"
 _EPOCH: Final = dt.datetime.fromtimestamp(0, dt.UTC)
 
@@ -36,7 +36,7 @@ class FirstEntry:
 
 
 def first_entry(client: BrokerClient, partition: TopicPartition, position: Position) -> FirstEntry | None:
-    """One attempt; None when none comes within half a second. Raises `ConnectionFailed`, `PermissionDenied`."""
+    """One attempt; None when none comes within a second. Raises `ConnectionFailed`, `PermissionDenied`."""
     consumer = subscribe(client, partition.name, position)
     try:
         consumer.allow(1)
