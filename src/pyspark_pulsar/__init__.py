@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     )
     from pyspark_pulsar.errors import PulsarError as PulsarError
     from pyspark_pulsar.interpreter import check_workers as check_workers
+    from pyspark_pulsar.listener import PulsarProgressListener as PulsarProgressListener
     from pyspark_pulsar.tables import audit as audit, plan as plan, segments as segments
 
 __all__ = [
     "DefaultSource",
     "PulsarDataSource",
     "PulsarError",
+    "PulsarProgressListener",
     "audit",
     "check_workers",
     "plan",
@@ -34,6 +36,7 @@ _HOMES = {
     "PulsarDataSource": ("datasource", "PulsarDataSource"),
     "register": ("datasource", "register"),
     "PulsarError": ("errors", "PulsarError"),
+    "PulsarProgressListener": ("listener", "PulsarProgressListener"),
     "audit": ("tables", "audit"),
     "check_workers": ("interpreter", "check_workers"),
     "plan": ("tables", "plan"),

@@ -72,12 +72,18 @@ class Admin:
         """With the server's default policies."""
         self._must("PUT", f"namespaces/{namespace}")
 
-    def trim(self, topic: str, *, to_ledgers: int) -> None:
-        """Let the retention of the topic's namespace keep nothing; wait until only so many ledgers are left."""
+    def retain_nothing(self, topic: str) -> None:
+        """Let the topic's namespace keep only what subscriptions have not acknowledged; remove the rest."""
         path = _path("persistent", topic)
         namespace = "/".join(path.split("/")[1:3])
         nothing = {"retentionTimeInMinutes": 0, "retentionSizeInMB": 0}
         self._must("POST", f"namespaces/{namespace}/retention", nothing)
+        self._must("POST", path + "/trim")
+
+    def trim(self, topic: str, *, to_ledgers: int) -> None:
+        """Let the retention of the topic's namespace keep nothing; wait until only so many ledgers are left."""
+        path = _path("persistent", topic)
+        self.retain_nothing(topic)
 
         def trimmed() -> bool:
             self._must("POST", path + "/trim")
@@ -104,6 +110,10 @@ class Admin:
         """Entries ever added to one topic partition."""
         stats = self._must("GET", _path("persistent", topic) + "/internalStats")
         return int(stats["numberOfEntries"])
+
+    def stats(self, topic: str) -> dict[str, Any]:
+        """Of one topic partition, with the exact backlog of each subscription in entries."""
+        return dict(self._must("GET", _path("persistent", topic) + "/stats?getPreciseBacklog=true"))
 
     def subscriptions(self, topic: str) -> list[str]:
         return list(self._must("GET", _path("persistent", topic) + "/subscriptions"))

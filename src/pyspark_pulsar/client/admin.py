@@ -95,6 +95,14 @@ class AdminClient:
             empty_is={},
         )
 
+    def policy(self, partition: TopicPartition, name: str) -> Any:
+        """What applies to a topic, of its own, its namespace's or the brokers' policies; None where nothing does.
+
+        `name`: as the resources of topics are called, such as `retention` or `messageTTL`.
+        """
+        whole = _path(TopicPartition(partition.topic, -1))
+        return self.get(f"{whole}/{name}?applied=true", f"reading the policy {name} of {partition.topic}")
+
     def broker_configuration(self) -> dict[str, Any]:
         """The settings of a broker. For superusers only. May hold secrets: never log it."""
         return self._object("brokers/configuration/runtime", "reading the settings of a broker")

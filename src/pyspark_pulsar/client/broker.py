@@ -7,21 +7,24 @@ repeated with growing pauses until `patience_ms` is over.
 
 from __future__ import annotations
 
+import math
 import random
 import threading
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_random_exponential
 
 from pyspark_pulsar.client.address import BrokerAddress, parse_broker_url, parse_service_url
 from pyspark_pulsar.client.commands import GET_SCHEMA, GET_TOPICS_OF_NAMESPACE, LOOKUP, PARTITIONED_METADATA
 from pyspark_pulsar.client.connection import Connection, await_answer, open_connection
 from pyspark_pulsar.client.refusal import refusal
 from pyspark_pulsar.client.wire import commands_pb2 as wire
-from pyspark_pulsar.errors import ConnectionFailed, ProtocolError, TopicNotFoundError
+from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, ProtocolError, TopicNotFoundError
 from pyspark_pulsar.options import ConnectionOptions
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.topic import Namespace, TopicName
@@ -43,10 +46,11 @@ class BrokerClient:
         self._hosts = parse_service_url(options.service_url)
         self._connect_seconds = options.connection_timeout_ms / 1000
         self.request_seconds = options.operation_timeout_ms / 1000
-        self._patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
+        self.patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
         self._connections: dict[BrokerAddress, Connection] = {}
         self._owners: dict[str, BrokerAddress] = {}
         self._lock = threading.Lock()
+        self._deadline = math.inf
 
     @classmethod
     def for_planning(cls, options: ConnectionOptions) -> Self:
@@ -74,11 +78,28 @@ class BrokerClient:
         """Call `attempt` until it does not fail for a passing reason, with pauses of up to 2 s."""
         retry = Retrying(
             retry=retry_if_exception_type(ConnectionFailed),
-            stop=stop_after_delay(patience_seconds or self._patience_seconds),
+            stop=stop_before_delay(patience_seconds or self.patience_seconds),
             wait=wait_random_exponential(multiplier=0.1, max=2.0),
             reraise=True,
         )
         return retry(attempt)
+
+    @contextmanager
+    def until(self, deadline: float) -> Iterator[None]:
+        """Let whatever this client waits for in the block end at `deadline` (of `time.monotonic`). For a client that
+        one thread uses; blocks are not nested."""
+        self._deadline = deadline
+        try:
+            yield
+        finally:
+            self._deadline = math.inf
+
+    def left(self, seconds: float) -> float:
+        """How long a wait of `seconds` may take. Raises `DeadlineExceeded` when the time of `until` is over."""
+        left = min(seconds, self._deadline - time.monotonic())
+        if left <= 0:
+            raise DeadlineExceeded("the time for it is over")
+        return left
 
     # Connections
 
@@ -98,7 +119,7 @@ class BrokerClient:
             known = self._connections.get(address)
             if known is not None and known.is_open:
                 return known
-            opened = open_connection(address, self._connect_seconds)
+            opened = open_connection(address, self.left(self._connect_seconds))
             self._connections[address] = opened
             return opened
 
@@ -126,7 +147,7 @@ class BrokerClient:
                 type=LOOKUP,
                 lookupTopic=wire.CommandLookupTopic(topic=topic, request_id=0, authoritative=authoritative),
             )
-            answer = connection.request(command, where, self.request_seconds)
+            answer = connection.request(command, where, self.left(self.request_seconds))
             if answer.response == _FAILED:
                 raise refusal(answer.error, answer.message, where)
             target = parse_broker_url(answer.brokerServiceUrl, where)

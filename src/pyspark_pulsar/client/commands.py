@@ -10,12 +10,13 @@ import struct
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 
 CONNECT, CONNECTED, PRODUCER, SEND_RECEIPT, SEND_ERROR = 2, 3, 5, 7, 8
-SUBSCRIBE, FLOW, SUCCESS, ERROR, CLOSE_PRODUCER, CLOSE_CONSUMER = 4, 11, 13, 14, 15, 16
+SUBSCRIBE, ACK, FLOW, SUCCESS, ERROR, CLOSE_PRODUCER, CLOSE_CONSUMER = 4, 10, 11, 13, 14, 15, 16
 PRODUCER_SUCCESS, PING, PONG = 17, 18, 19
 PARTITIONED_METADATA, LOOKUP, GET_LAST_MESSAGE_ID, GET_TOPICS_OF_NAMESPACE, GET_SCHEMA = 21, 23, 29, 32, 34
 
 REQUESTS = {
     SUBSCRIBE: "subscribe",
+    ACK: "ack",
     PRODUCER: "producer",
     CLOSE_PRODUCER: "close_producer",
     CLOSE_CONSUMER: "close_consumer",
@@ -33,6 +34,7 @@ ANSWERS = {
     30: "getLastMessageIdResponse",
     33: "getTopicsOfNamespaceResponse",
     35: "getSchemaResponse",
+    38: "ackResponse",
 }
 
 

@@ -39,6 +39,10 @@ from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded
 
 KEEP_ALIVE_SECONDS = 30.0
+# A broker ends a connection that says nothing for two of its keep-alive intervals (of 30 s, unless configured): also
+# one that does not answer pings because nobody reads them.
+PAUSED_PING_SECONDS = 1.0
+_LEAST_HANDSHAKE_SECONDS = 0.05
 
 
 class Listener(Protocol):
@@ -150,11 +154,22 @@ class Connection:
                 data = self._next_bytes()
                 if data:
                     self._dispatch_all(self._transport.commands(data))
-                self._transport.pause_while_full()
+                self._pause_while_full()
         except ConnectionFailed as failure:
             self.close(failure)
         except Exception as fault:  # noqa: BLE001 -- a thread that dies must tell its waiters why
             self.close(ConnectionFailed(f"{self.address}: receiving failed: {fault!r}"))
+
+    def _pause_while_full(self) -> None:
+        """While consumers are slow, nothing is received, and TCP slows the broker down. It must hear of us then."""
+        if self._transport.has_room():
+            return
+        while not self._transport.has_room(PAUSED_PING_SECONDS):
+            self._ping()
+        self._last_received = time.monotonic()
+
+    def _ping(self) -> None:
+        self.send_bytes(frame(wire.BaseCommand(type=PING, ping=wire.CommandPing())))
 
     def _next_bytes(self) -> bytes:
         try:
@@ -164,7 +179,7 @@ class Connection:
                 raise ConnectionFailed(
                     f"{self.address}: the broker was silent for {2 * KEEP_ALIVE_SECONDS:.0f} s"
                 ) from None
-            self.send_bytes(frame(wire.BaseCommand(type=PING, ping=wire.CommandPing())))
+            self._ping()
             return b""
         except OSError as fault:
             raise ConnectionFailed(f"{self.address}: the connection broke: {fault}") from fault
@@ -241,11 +256,13 @@ def await_answer(answer: Future[Any], where: str, seconds: float) -> Any:
 
 
 def open_connection(address: BrokerAddress, connect_seconds: float) -> Connection:
-    """Connect, introduce us, and start receiving. Raises `ConnectionFailed` saying where and why, and what the
-    broker refuses with."""
+    """Connect, introduce us, and start receiving, all within `connect_seconds`. Raises `ConnectionFailed` saying where
+    and why, and what the broker refuses with."""
+    deadline = time.monotonic() + connect_seconds
     transport = open_transport(address, connect_seconds)
     try:
-        connection = Connection(transport, shake_hands(transport, connect_seconds))
+        left = max(_LEAST_HANDSHAKE_SECONDS, deadline - time.monotonic())
+        connection = Connection(transport, shake_hands(transport, left))
         connection.start()
     except BaseException:
         transport.close()

@@ -20,7 +20,6 @@ from pyspark_pulsar.message_id import Position, after_entry
 
 _EXCLUSIVE = 0
 _EARLIEST, _LATEST = 1, 0
-_CLOSE_SECONDS = 5.0
 _LOOK_SECONDS = 0.5
 
 
@@ -110,14 +109,14 @@ class EntryConsumer:
                     raise
 
     def close(self) -> None:
-        """Tell the broker and forget; never raises for a connection that is already gone."""
+        """Tell the broker and forget, without waiting for it; never raises for a connection that is already gone."""
         self._connection.remove_consumer(self.consumer_id)
         if not self._connection.is_open or self._failure is not None:
             return
         request = wire.CommandCloseConsumer(consumer_id=self.consumer_id, request_id=0)
         command = wire.BaseCommand(type=CLOSE_CONSUMER, close_consumer=request)
         try:
-            self._connection.request(command, f"closing the consumer of {self._topic}", _CLOSE_SECONDS)
+            self._connection.submit(command, f"closing the consumer of {self._topic}")
         except ConnectionFailed:
             return
 
@@ -149,7 +148,7 @@ def subscribe(
     )
     command = wire.BaseCommand(type=SUBSCRIBE, subscribe=request)
     try:
-        connection.request(command, f"subscribing to {topic}", client.request_seconds)
+        connection.request(command, f"subscribing to {topic}", client.left(client.request_seconds))
     except BaseException:
         connection.remove_consumer(consumer.consumer_id)
         client.forget_owner(topic)

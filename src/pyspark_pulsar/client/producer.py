@@ -87,9 +87,8 @@ class Producer:
         with self._changed:
             self._lost = None
         try:
-            answer = connection.request(
-                command, f"opening a producer on {self.topic}", self._client.request_seconds
-            )
+            seconds = self._client.left(self._client.request_seconds)
+            answer = connection.request(command, f"opening a producer on {self.topic}", seconds)
         except BaseException:
             connection.remove_producer(self.producer_id)
             self._client.forget_owner(self.topic)
@@ -192,7 +191,8 @@ class Producer:
         # The broker may still hold the producer, on a connection that is otherwise sound.
         self.close()
         try:
-            self._client.retrying(self._reopen_and_resend, patience)
+            with self._client.until(time.monotonic() + patience):
+                self._client.retrying(self._reopen_and_resend, patience)
         except ConnectionFailed as failure:
             raise SendError(
                 f"{self.topic}: expected all messages to be confirmed within {self._timeout_seconds:.0f} s, got no "

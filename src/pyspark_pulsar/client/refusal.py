@@ -13,6 +13,7 @@ from pyspark_pulsar.errors import (
     PulsarError,
     SchemaError,
     SendError,
+    SubscriptionBusy,
     TopicNameError,
     TopicNotFoundError,
 )
@@ -45,9 +46,17 @@ _NAMES = {
 _ERRORS: dict[int, tuple[type[PulsarError], str]] = {
     3: (PermissionDenied, "check the authentication options"),
     4: (PermissionDenied, "ask for the right that the message names"),
+    5: (
+        SubscriptionBusy,
+        "another consumer uses the subscription: stop it, or give the query one of its own (option subscriptionName)",
+    ),
     7: (SendError, "the topic's backlog quota is used up: consume it or raise the quota"),
     8: (SendError, "the topic's backlog quota is used up: consume it or raise the quota"),
     11: (TopicNotFoundError, "create the topic, or correct its name"),
+    12: (
+        OptionError,
+        "make the subscription, let consumers make it (allowAutoSubscriptionCreation), or leave subscriptionName out",
+    ),
     15: (SendError, "the topic is terminated and takes no more messages"),
     17: (TopicNameError, "correct the topic's name"),
     18: (SchemaError, "change the data or the topic's schema compatibility strategy"),

@@ -24,7 +24,6 @@ from pyspark_pulsar.errors import ConnectionFailed
 MAX_BUFFERED_BYTES = 32 * 1024 * 1024
 DEFAULT_MAX_MESSAGE_BYTES = 5 * 1024 * 1024
 _RECEIVE_BYTES = 512 * 1024
-_LONGEST_PAUSE_SECONDS = 30.0
 # The broker's largest frame is its largest message plus 10 KiB for commands and metadata; headers of a
 # message (properties) count as metadata and can exceed that.
 _FRAME_ALLOWANCE = 16 * 1024 * 1024
@@ -85,11 +84,14 @@ class Transport:
             self._decoder.drop_consumer(consumer_id)
             self._drained.notify_all()
 
-    def pause_while_full(self) -> None:
-        """Returns when no more than `MAX_BUFFERED_BYTES` wait for consumers, or when closed."""
+    def has_room(self, wait_seconds: float = 0.0) -> bool:
+        """Whether no more than `MAX_BUFFERED_BYTES` wait for consumers, or come to within so many seconds. True when
+        closed."""
         with self._drained:
-            while not self._closed and self._decoder.buffered_bytes() > MAX_BUFFERED_BYTES:
-                self._drained.wait(_LONGEST_PAUSE_SECONDS)
+            return self._drained.wait_for(self._has_room, wait_seconds)
+
+    def _has_room(self) -> bool:
+        return self._closed or self._decoder.buffered_bytes() <= MAX_BUFFERED_BYTES
 
     def close(self) -> None:
         """Wakes whoever sends, receives or pauses."""

@@ -84,8 +84,24 @@ class ReadOptions(ProtobufOptions, SegmentOptions):
     poll_timeout_ms: int = option(
         "pollTimeoutMs",
         whole(1, 86_400_000),
-        "How long a task waits for the next message of its range before it fails, in milliseconds.",
+        "How long a task waits for the next message of its range before it fails, connecting included, in "
+        "milliseconds; and how long brokers may be away before a stream fails.",
         default=120_000,
+    )
+    subscription_name: str | None = option(
+        "subscriptionName",
+        text,
+        "Stream only: a durable subscription, made where there is none, whose cursor follows the query: what Spark "
+        "has committed is acknowledged, and what is not yet read is kept. It is never read from. Default: none, and "
+        "nothing is left behind in Pulsar.",
+        default=None,
+        aliases=("predefinedSubscription",),
+    )
+    lag_interval_ms: int = option(
+        "lagIntervalMs",
+        whole(0, 86_400_000),
+        "Stream only: how often at most a query measures how far it is behind, in milliseconds; 0 is at each trigger.",
+        default=10_000,
     )
     read_compacted: bool = option(
         "readCompacted",

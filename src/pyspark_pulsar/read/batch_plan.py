@@ -83,6 +83,11 @@ def check_batch(options: ReadOptions) -> None:
     check_times(options)
     check_bound("startingOffsets", options.starting_offsets or EARLIEST_TEXT)
     check_bound("endingOffsets", options.ending_offsets or LATEST_TEXT, (LATEST_TEXT,))
+    if options.subscription_name is not None:
+        raise OptionError(
+            "option 'subscriptionName': expected only in a stream, which moves it on with each micro-batch, got it in "
+            "a batch read; leave it out, or use spark.readStream"
+        )
 
 
 def check_places(options: ReadOptions) -> None:

@@ -25,6 +25,7 @@ from pyspark_pulsar.read.discovery import discover_partitions, discover_topics
 from pyspark_pulsar.read.loss import advanced
 from pyspark_pulsar.read.offset import StreamOffset
 from pyspark_pulsar.read.plan import Asked, SplitPlanner, splits_of
+from pyspark_pulsar.read.progress import QueryProgress
 from pyspark_pulsar.read.schema_watch import SchemaWatch
 from pyspark_pulsar.read.tails import Tails
 from pyspark_pulsar.read.task import read_split
@@ -62,25 +63,34 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         """
         former = StreamOffset.from_json(start)
         ends = self._frozen if self._frozen is not None else self._ends()
+        reached = self._reached(former, ends)
+        # Where this micro-batch begins is committed; what holds the messages from there on is there before they are
+        # planned.
+        begin = {partition: reached.start_of(partition, former) for partition in ends}
+        lag = self._opened().progress.begin(begin, ends)
+        self._latest = StreamOffset(ends, published_from=former.published_from).to_json() | {"lag": lag}
+        return reached.to_json()
+
+    def _reached(self, former: StreamOffset, ends: dict[TopicPartition, Position]) -> StreamOffset:
         time = former.published_from
-        self._latest = StreamOffset(ends, published_from=time).to_json()
         if former.start is not None:
             partitions = sorted(ends)
             check_names("startingOffsetsByTimestamp", time, partitions)
             starts = resolve_bound("startingOffsets", former.start, partitions, ends)
             check_reachable("startingOffsets", starts, self._opened().tails.reachable(ends))
-            return StreamOffset(ends, starts, published_from=time).to_json()
+            return StreamOffset(ends, starts, published_from=time)
         if self._options.read_compacted:
             # Compaction may have removed the last messages that the query has read.
             ends = ends | {p: max(end, ends[p]) for p, end in former.positions.items() if p in ends}
         self._opened().planner.keep_up(ends)
         positions, starts = advanced(former.positions, ends, fail=self._options.fail_on_data_loss)
-        return StreamOffset(positions, starts, published_from=time).to_json()
+        return StreamOffset(positions, starts, published_from=time)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._frozen = self._ends()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """The ends that were just seen, and under `"lag"` how far the query is behind them (`read.lag`)."""
         return self._latest
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
@@ -105,7 +115,9 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         return read_split(self._options, self._schema, partition.value, present_attempt(self._run))
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing to do: this read leaves no cursor in Pulsar."""
+        """Spark calls it when it plans the next micro-batch, after `latestOffset`, and so never for the last one: all
+        has been done there."""
+        self._opened().progress.commit(StreamOffset.from_json(end).positions)
 
     def stop(self) -> None:
         if self._open is not None:
@@ -127,13 +139,17 @@ class _Open:
     """What the driver keeps while the query runs: connections, and what they have told."""
 
     def __init__(self, options: ReadOptions, schema: ReadSchema) -> None:
-        self.client = BrokerClient(options)
-        self._admin = AdminClient(options) if options.admin_url is not None else None
+        # A query outlives a broker that is away for as long as a task would wait.
+        patience_ms = max(options.operation_timeout_ms, options.poll_timeout_ms)
+        self.client = BrokerClient(options, patience_ms)
+        self._admin = AdminClient(options, patience_ms) if options.admin_url is not None else None
         self.tails = Tails(self.client, read_compacted=options.read_compacted)
         self.watch = SchemaWatch(schema, self.client.schema)
         self.planner = SplitPlanner(options, self.client, self._admin)
+        self.progress = QueryProgress(options, self.client)
 
     def close(self) -> None:
+        self.progress.close()
         self.client.close()
         if self._admin is not None:
             self._admin.close()

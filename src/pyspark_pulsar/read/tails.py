@@ -33,7 +33,7 @@ class Tails:
             self._consumers.pop(partition).close()
         # Brokers (seen on 4.0.8) that have just loaded a topic can wait 30 s for its transaction buffer and
         # then close the topic, before they answer the next time; so one request's time is not enough.
-        patience = 2 * self._client.request_seconds
+        patience = max(self._client.patience_seconds, 2 * self._client.request_seconds)
         return {
             partition: self._client.retrying(partial(self._end, partition), patience) for partition in wanted
         }

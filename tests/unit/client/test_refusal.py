@@ -5,10 +5,12 @@ import pytest
 from pyspark_pulsar.client.refusal import NotReady, refusal
 from pyspark_pulsar.errors import (
     ConnectionFailed,
+    OptionError,
     PermissionDenied,
     ProtocolError,
     PulsarError,
     SchemaError,
+    SubscriptionBusy,
     TopicNotFoundError,
 )
 
@@ -17,8 +19,10 @@ from pyspark_pulsar.errors import (
     ("code", "kind"),
     [
         (4, PermissionDenied),
+        (5, SubscriptionBusy),
         (6, NotReady),
         (11, TopicNotFoundError),
+        (12, OptionError),
         (14, NotReady),
         (18, SchemaError),
         (0, ProtocolError),

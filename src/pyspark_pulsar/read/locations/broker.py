@@ -79,7 +79,9 @@ class BrokerEntries:
             consumer = self._subscribed(deadline)
             entries = consumer.take(_LOOK_AGAIN_SECONDS)
         except ConnectionFailed as fault:
-            self._fault = fault
+            # What fails because the time is over says nothing of the cause.
+            if self._fault is None or time.monotonic() < deadline:
+                self._fault = fault
             self._drop_consumer()
             self._client.forget_owner(self._partition.name)
             return None
@@ -98,15 +100,16 @@ class BrokerEntries:
     def _subscribed(self, deadline: float) -> EntryConsumer:
         if self._consumer is None:
             patience = max(0.1, deadline - time.monotonic())
-            self._consumer = self._client.retrying(
-                lambda: subscribe(
-                    self._client,
-                    self._partition.name,
-                    self._next,
-                    read_compacted=self._read_compacted,
-                ),
-                patience,
-            )
+            with self._client.until(deadline):
+                self._consumer = self._client.retrying(
+                    lambda: subscribe(
+                        self._client,
+                        self._partition.name,
+                        self._next,
+                        read_compacted=self._read_compacted,
+                    ),
+                    patience,
+                )
             self._granted = 0
             self._idle_since = time.monotonic()
             self._grant(self._consumer)

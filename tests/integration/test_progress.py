@@ -1,0 +1,347 @@
+"""A stream's subscription follows what Spark has committed, and the stream tells how far it is behind."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pulsar as official_client
+import pytest
+from integration.official import Admin, Refused, await_true
+from integration.streams import Stream, begun, finish, send_numbers, to_files, values_in
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from pyspark_pulsar import PulsarProgressListener
+from pyspark_pulsar.errors import OptionError, SubscriptionBusy
+from pyspark_pulsar.listener import Behind
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.source_schema import resolve_source_schema
+from pyspark_pulsar.read.stream import PulsarStreamReader
+from pyspark_pulsar.standalone import LocalPulsar
+
+PROGRAM = Path(__file__).parent.parent / "programs" / "stream_to_files.py"
+NAME = "the-query"
+
+
+def backlog(admin: Admin, topic: str, partitions: int = 0, name: str = NAME) -> int:
+    """Entries that the subscription has not acknowledged, as Pulsar counts them."""
+    total = 0
+    for each in [topic] if not partitions else [f"{topic}-partition-{n}" for n in range(partitions)]:
+        stats = admin.stats(each)
+        total += int(stats["subscriptions"][name]["msgBacklog"])
+    return total
+
+
+@pytest.fixture
+def reader(pulsar: LocalPulsar) -> Callable[..., PulsarStreamReader]:
+    """What Spark makes in a query's driver process, here in that of the test."""
+    made: list[PulsarStreamReader] = []
+
+    def make(**options: Any) -> PulsarStreamReader:
+        given = ReadOptions(service_url=pulsar.service_url, **options)
+        made.append(PulsarStreamReader(given, resolve_source_schema(given)))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.stop()
+
+
+def plan(reader: PulsarStreamReader, start: dict[str, Any] | None = None) -> dict[str, Any]:
+    return reader.latestOffset(start or reader.initialOffset(), ReadAllAvailable())
+
+
+# The subscription
+
+
+def test_pulsars_own_backlog_falls_to_0_on_all_partitions(
+    topic: str,
+    tmp_path: Path,
+    spark: SparkSession,
+    stream: Stream,
+    official: official_client.Client,
+    admin: Admin,
+) -> None:
+    """Spark never calls `commit` for the last micro-batch of Trigger.AvailableNow."""
+    admin.create_partitioned(topic, 3)
+    send_numbers(official, topic, range(500))
+    options = {"topic": topic, "startingOffsets": "earliest", "subscriptionName": NAME}
+    finish(to_files(stream(**options), tmp_path).trigger(availableNow=True).start(), 120)
+    await_true("no backlog", lambda: backlog(admin, topic, 3) == 0)
+    send_numbers(official, topic, range(500, 700))
+    assert backlog(admin, topic, 3) > 0
+    query = to_files(stream(**options), tmp_path).start()
+    try:
+        await_true("no backlog", lambda: backlog(admin, topic, 3) == 0)
+        send_numbers(official, topic, range(700, 800))
+        query.processAllAvailable()
+        await_true("no backlog", lambda: backlog(admin, topic, 3) == 0)
+    finally:
+        query.stop()
+    assert query.exception() is None
+    assert values_in(spark, tmp_path) == Counter(range(800))
+    assert {each for n in range(3) for each in admin.subscriptions(f"{topic}-partition-{n}")} == {NAME}
+
+
+def test_a_micro_batch_that_fails_is_not_acknowledged_and_kept(
+    topic: str,
+    tmp_path: Path,
+    spark: SparkSession,
+    stream: Stream,
+    official: official_client.Client,
+    admin: Admin,
+) -> None:
+    """With a retention that keeps nothing, the subscription alone keeps what Spark has not committed."""
+    namespace = f"public/{uuid.uuid4().hex[:8]}"
+    admin.make_namespace(namespace)
+    topic = f"persistent://{namespace}/t"
+    admin.create(topic)
+    send_numbers(official, topic, range(100))
+    frame = stream(topic=topic, startingOffsets="earliest", subscriptionName=NAME)
+
+    def fail(batch: DataFrame, _: int) -> None:
+        raise RuntimeError(f"{batch.count()} rows are not stored")
+
+    query = (
+        frame.writeStream.foreachBatch(fail)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    with pytest.raises(Exception, match="100 rows are not stored"):
+        query.awaitTermination(120)
+    unread = backlog(admin, topic)
+    assert unread == admin.entries(topic)
+    admin.unload(topic)
+    send_numbers(official, topic, range(100, 150))
+    admin.retain_nothing(topic)
+    assert backlog(admin, topic) > unread
+    finish(to_files(frame, tmp_path).trigger(availableNow=True).start(), 120)
+    assert values_in(spark, tmp_path) == Counter(range(150))
+    await_true("no backlog", lambda: backlog(admin, topic) == 0)
+    admin.unload(topic)
+    send_numbers(official, topic, range(1))
+    admin.trim(topic, to_ledgers=1)
+
+
+def test_an_entry_that_is_read_in_part_stays_unacknowledged(
+    topic: str, official: official_client.Client, admin: Admin, reader: Callable[..., PulsarStreamReader]
+) -> None:
+    producer = official.create_producer(topic, batching_enabled=True, batching_max_messages=10)
+    ids: list[official_client.MessageId] = []
+    for number in range(30):
+        producer.send_async(str(number).encode(), callback=lambda _, sent: ids.append(sent))
+    producer.flush()
+    stream = reader(topic=topic, starting_offsets="earliest", subscription_name=NAME)
+    end = plan(stream)
+    assert backlog(admin, topic) == 3
+    inside = f"{ids[10].ledger_id()}:{ids[10].entry_id()}:4"
+    stream.commit({"version": 1, "positions": {topic: inside}})
+    assert backlog(admin, topic) == 2
+    stream.commit(end)
+    assert backlog(admin, topic) == 0
+    stream.commit({"version": 1, "positions": {topic: inside}})
+    assert backlog(admin, topic) == 0, "a cursor never goes back"
+
+
+def test_the_subscription_is_made_where_the_query_starts(
+    filled: str, official: official_client.Client, admin: Admin, reader: Callable[..., PulsarStreamReader]
+) -> None:
+    plan(reader(topic=filled, starting_offsets="latest", subscription_name=NAME))
+    plan(reader(topic=filled, starting_offsets="earliest", subscription_name="other"))
+    assert (backlog(admin, filled), backlog(admin, filled, name="other")) == (0, 10)
+
+
+def test_a_cursor_survives_that_the_topic_moves(
+    filled: str, admin: Admin, reader: Callable[..., PulsarStreamReader]
+) -> None:
+    stream = reader(topic=filled, starting_offsets="earliest", subscription_name=NAME)
+    start = plan(stream)
+    admin.unload(filled)
+    end = plan(stream, start)
+    assert end["positions"] == start["positions"]
+    await_true("no backlog", lambda: backlog(admin, filled) == 0)
+
+
+def test_a_cursor_ahead_of_the_checkpoint_is_told_and_stays(
+    filled: str,
+    official: official_client.Client,
+    admin: Admin,
+    reader: Callable[..., PulsarStreamReader],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ahead = reader(topic=filled, starting_offsets="latest", subscription_name=NAME)
+    end = plan(ahead)
+    ahead.stop()
+    caplog.clear()
+    behind = reader(topic=filled, starting_offsets="earliest", subscription_name=NAME)
+    planned = plan(behind)
+    assert planned["from"] == {filled: "earliest"}
+    (text,) = [each.getMessage() for each in caplog.records if "subscription" in each.getMessage()]
+    assert f"stands at {end['positions'][filled]}, but the query goes on at earliest" in text
+    assert backlog(admin, filled) == 0
+    behind.stop()
+    caplog.clear()
+    # A ledger that is full, and the next, are the same place.
+    admin.unload(filled)
+    plan(reader(topic=filled, subscription_name=NAME), end)
+    assert not [each for each in caplog.records if "subscription" in each.getMessage()]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [official_client.ConsumerType.Shared, official_client.ConsumerType.Exclusive],
+    ids=["shared", "exclusive"],
+)
+def test_a_subscription_that_others_use_is_refused(
+    kind: official_client.ConsumerType,
+    filled: str,
+    official: official_client.Client,
+    reader: Callable[..., PulsarStreamReader],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pyspark_pulsar.read.cursors._BUSY_SECONDS", 0.5)
+    official.subscribe(filled, NAME, consumer_type=kind)
+    with pytest.raises(SubscriptionBusy, match=f"'{NAME}' of {filled}.*option subscriptionName"):
+        plan(reader(topic=filled, subscription_name=NAME))
+
+
+def test_a_namespace_without_automatic_subscriptions_says_what_to_do(
+    admin: Admin, reader: Callable[..., PulsarStreamReader]
+) -> None:
+    namespace = f"public/{uuid.uuid4().hex[:8]}"
+    admin.make_namespace(namespace)
+    topic = f"persistent://{namespace}/t"
+    admin.create(topic)
+    policy = {"allowAutoSubscriptionCreation": False}
+    assert admin.request("POST", f"namespaces/{namespace}/autoSubscriptionCreation", policy).status < 300
+    with pytest.raises(OptionError, match=f"'{NAME}' of {topic}.*allowAutoSubscriptionCreation"):
+        plan(reader(topic=topic, subscription_name=NAME))
+
+
+def test_a_batch_has_no_subscription(
+    filled: str, spark: SparkSession, pulsar: LocalPulsar, refused: Refused
+) -> None:
+    frame = spark.read.format("pulsar").option("service.url", pulsar.service_url).option("topic", filled)
+    refused(lambda: frame.option("subscriptionName", NAME).load().count(), "OptionError")
+
+
+def test_without_a_name_nothing_is_left_behind(
+    topic: str,
+    tmp_path: Path,
+    pulsar: LocalPulsar,
+    stream: Stream,
+    official: official_client.Client,
+    admin: Admin,
+) -> None:
+    send_numbers(official, topic, range(100))
+    query = to_files(stream(topic=topic, startingOffsets="earliest"), tmp_path / "stopped").start()
+    await_true("the first micro-batch", begun(tmp_path / "stopped" / "checkpoint"), 120)
+    query.stop()
+    killed = subprocess.Popen(
+        [sys.executable, PROGRAM, pulsar.service_url, topic, tmp_path / "checkpoint", tmp_path / "rows"],
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        start_new_session=True,
+    )
+    try:
+        await_true("the first micro-batch", begun(tmp_path / "checkpoint"), 120)
+        await_true("an idle consumer for the ends", lambda: bool(admin.subscriptions(topic)))
+    finally:
+        os.killpg(killed.pid, signal.SIGKILL)
+        killed.wait(30)
+    await_true("no subscription", lambda: not admin.subscriptions(topic), seconds=15)
+
+
+# What it tells
+
+
+def test_progress_and_listener_tell_the_lag(
+    topic: str, tmp_path: Path, spark: SparkSession, pulsar: LocalPulsar, stream: Stream,
+    official: official_client.Client, admin: Admin,
+) -> None:  # fmt: skip
+    admin.create_partitioned(topic, 2)
+    producer = official.create_producer(f"{topic}-partition-1")
+    for number in range(60):
+        producer.send(str(number).encode())
+    metrics = tmp_path / "pulsar.prom"
+    listener = PulsarProgressListener(metrics)
+    spark.streams.addListener(listener)
+    spark.conf.set("spark.sql.streaming.noDataProgressEventInterval", "500")
+    options = {"topic": topic, "startingOffsets": "earliest", "admin.url": pulsar.admin_url}
+    query = to_files(stream(**options), tmp_path).queryName("lagging").start()
+    try:
+        query.processAllAvailable()
+        found = next(each for each in query.recentProgress if each.numInputRows == 60)
+        lag = json.loads(found.sources[0].latestOffset)["lag"]
+        busy, idle = f"{topic}-partition-1", f"{topic}-partition-0"
+        assert lag["partitions"].keys() == {busy}
+        assert lag["messages"] == lag["partitions"][busy]["messages"] == 60
+        assert 60 * 20 < lag["bytes"] < 60 * 200
+        assert 0 < lag["seconds"] < 60
+        await_true("an idle query", lambda: [each.total for each in listener.lags] == [Behind()])
+        (told,) = listener.lags
+        assert (told.query_name, told.query_id, told.rows) == ("lagging", str(query.id), 60)
+        assert told.partitions == {idle: Behind(), busy: Behind()}
+        labels = f'query="lagging",query_id="{query.id}",source="0",topic_partition="{busy}"'
+        sample = f"pyspark_pulsar_lag_messages{{{labels}}} 0"
+        await_true("metrics", lambda: sample in metrics.read_text().splitlines())
+        query.stop()
+        await_true("the end", lambda: listener.lags == [])
+    finally:
+        query.stop()
+        spark.conf.unset("spark.sql.streaming.noDataProgressEventInterval")
+        spark.streams.removeListener(listener)
+
+
+def test_lag_without_the_admin_rest_api(
+    topic: str, official: official_client.Client, reader: Callable[..., PulsarStreamReader]
+) -> None:
+    send_numbers(official, topic, range(70))  # 7 a batch
+    stream = reader(topic=topic, starting_offsets="earliest", lag_interval_ms=0)
+    end = plan(stream)
+
+    def lag() -> dict[str, Any]:
+        plan(stream)
+        return dict((stream.reportLatestOffset() or {})["lag"])
+
+    await_true("a measurement", lambda: lag()["messages"] == 70)
+    assert 0 <= lag()["seconds"] < 60
+    plan(stream, end)
+    assert stream.reportLatestOffset()["lag"]["messages"] == 0
+    assert stream.reportLatestOffset()["lag"]["partitions"] == {}
+
+
+def test_a_namespace_that_retains_nothing_is_told_of(
+    official: official_client.Client, admin: Admin, pulsar: LocalPulsar,
+    reader: Callable[..., PulsarStreamReader], caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    namespace = f"public/{uuid.uuid4().hex[:8]}"
+    admin.make_namespace(namespace)
+    topic = f"persistent://{namespace}/t"
+    admin.create(topic)
+
+    def warnings(**options: Any) -> list[str]:
+        caplog.clear()
+        plan(reader(topic=topic, admin_url=pulsar.admin_url, **options))
+        return [
+            each.getMessage()
+            for each in caplog.records
+            if each.levelno == logging.WARNING and namespace in each.getMessage()
+        ]
+
+    assert not warnings(), "the server keeps all"
+    admin.retain_nothing(topic)
+    await_true("the policy is known", lambda: bool(warnings()))
+    (text,) = warnings()
+    assert "retains no messages" in text
+    assert not warnings(subscription_name=NAME)

@@ -1,0 +1,254 @@
+"""Connections that break, fall silent or are not read from: nothing is lost, nothing comes twice, nothing hangs."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import socket
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pulsar as official_client
+import pytest
+from fixtures.forwarder import MESSAGE, Forwarder, Seen
+from integration.official import Admin, await_true
+from integration.streams import send_numbers, to_files, values_in
+from pyspark.sql import SparkSession
+
+from pyspark_pulsar.client import connection as connection_module
+from pyspark_pulsar.client.address import BrokerAddress
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.connection import Connection
+from pyspark_pulsar.client.consumer import subscribe
+from pyspark_pulsar.client.reach import reachable
+from pyspark_pulsar.codec.decode import EntryDecoder
+from pyspark_pulsar.errors import DeadlineExceeded
+from pyspark_pulsar.message_id import EARLIEST, Position
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.locations.broker import BrokerEntries
+from pyspark_pulsar.read.tails import Tails
+from pyspark_pulsar.schema.read_schema import resolve_read_schema
+from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.topic import TopicPartition
+
+KEEP_ALIVE_SECONDS = 2
+SUBSCRIBE = 4
+LARGE, LARGE_BYTES = 600, 100_000
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
+    """A server of its own, to be killed, that ends a connection after 4 s of silence."""
+    config = {"keepAliveIntervalSeconds": str(KEEP_ALIVE_SECONDS)}
+    with LocalPulsar(data=tmp_path_factory.mktemp("pulsar"), config=config) as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: LocalPulsar) -> Iterator[official_client.Client]:
+    logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
+    client = official_client.Client(server.service_url, logger=logger)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def large(client: official_client.Client, topic: str) -> str:
+    """A topic with twice as many bytes as a connection keeps for slow readers."""
+    producer = client.create_producer(topic, batching_enabled=False)
+    for number in range(LARGE):
+        producer.send_async(str(number).encode().ljust(LARGE_BYTES), callback=lambda *_: None)
+    producer.flush()
+    producer.close()
+    return topic
+
+
+def kill_and_restart(server: LocalPulsar) -> None:
+    """kill -9 of broker, bookie and metadata store in one; the same data and ports afterwards."""
+    before = server.service_url
+    pid = server.status().pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    await_true("the end of the server", lambda: server.status().pid is None)
+    # The first thread of a process that is killed can be gone before the others, and before its sockets.
+    await_true("free ports", lambda: not reachable([urlsplit(before).netloc], 1.0))
+    server.start(with_caller=True)
+    assert server.service_url == before
+
+
+def read(service_url: str, topic: str, interrupt: Callable[[BrokerClient, int], None]) -> list[int]:
+    """Read the topic as a task does, with `interrupt` between the deliveries."""
+    options = ReadOptions(service_url=service_url, topic=topic)
+    partition = TopicPartition.parse(topic)
+    values: list[int] = []
+    with BrokerClient(options) as client:
+        end = Tails(client).ends([partition])[partition]
+        decoder = EntryDecoder(
+            resolve_read_schema(None, topic=topic, columns=["value"]),
+            topic=topic, partition=-1, fetch_schema=lambda _: None, batch_rows=100,
+        )  # fmt: skip
+        location = BrokerEntries(client, partition, EARLIEST, end, permits=20_000, poll_seconds=240.0)
+        for index, entries in enumerate(location):
+            values += itertools.chain.from_iterable(
+                map(int, batch.column("value").to_pylist()) for batch in decoder.decode(entries)
+            )
+            interrupt(client, index)
+        for batch in decoder.finish():
+            values += map(int, batch.column("value").to_pylist())
+    return values
+
+
+# The broker dies
+
+
+def test_a_task_outlives_its_broker(server: LocalPulsar, large: str) -> None:
+    killed: list[int] = []
+
+    def kill(_: BrokerClient, index: int) -> None:
+        if not killed:
+            killed.append(index)
+            kill_and_restart(server)
+
+    assert read(server.service_url, large, kill) == list(range(LARGE))
+    assert killed == [0]
+
+
+def test_a_stream_and_its_subscription_outlive_their_broker(
+    server: LocalPulsar, topic: str, tmp_path: Path, spark: SparkSession
+) -> None:
+    def send(numbers: range) -> None:
+        client = official_client.Client(server.service_url)
+        send_numbers(client, topic, numbers)
+        client.close()
+
+    send(range(200))
+    frame = (
+        spark.readStream.format("pulsar")
+        .option("service.url", server.service_url)
+        .option("topic", topic)
+        .option("startingOffsets", "earliest")
+        .option("subscriptionName", "kept")
+        .option("pollTimeoutMs", 300_000)
+        .load()
+    )
+    query = to_files(frame, tmp_path).start()
+    try:
+        query.processAllAvailable()
+        kill_and_restart(server)
+        send(range(200, 300))
+        query.processAllAvailable()
+        admin = Admin(server.admin_url)
+        await_true("no backlog", lambda: admin.stats(topic)["subscriptions"]["kept"]["msgBacklog"] == 0)
+    finally:
+        query.stop()
+    assert query.exception() is None
+    assert values_in(spark, tmp_path) == Counter(range(300))
+
+
+# Silence
+
+
+@pytest.mark.parametrize("pings", [True, False], ids=["pings", "control"])
+def test_a_reader_that_is_slow_keeps_its_connection(
+    server: LocalPulsar, large: str, pings: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control shows that a broker ends a connection from which nobody reads its pings, and that a task then
+    goes on where it was."""
+    if not pings:
+        monkeypatch.setattr(connection_module, "PAUSED_PING_SECONDS", 3600.0)
+    # Kept alive here, so that no id comes twice.
+    opened: dict[BrokerAddress, list[Connection]] = defaultdict(list)
+
+    def slow(client: BrokerClient, index: int) -> None:
+        for address, connection in client._connections.items():
+            if connection not in opened[address]:
+                opened[address].append(connection)
+        if index == 0:
+            time.sleep(5 * KEEP_ALIVE_SECONDS)
+
+    assert read(server.service_url, large, slow) == list(range(LARGE))
+    assert max(len(each) for each in opened.values()) == (1 if pings else 2)
+
+
+def test_a_consumer_that_only_waits_keeps_its_connection(server: LocalPulsar, topic: str) -> None:
+    Admin(server.admin_url).create(topic)
+    with BrokerClient(ReadOptions(service_url=server.service_url, topic=topic)) as client:
+        consumer = subscribe(client, topic, EARLIEST)
+        consumer.allow(10)
+        assert consumer.take(4 * KEEP_ALIVE_SECONDS) is None
+        assert consumer.end() == EARLIEST
+        assert consumer._connection.is_open
+
+
+def test_a_broker_that_falls_silent_is_left(
+    server: LocalPulsar, large: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_module, "KEEP_ALIVE_SECONDS", 1.0)
+    over = threading.Event()
+    connections: list[int] = []
+
+    def fall_silent(seen: Seen) -> None:
+        if seen.command != MESSAGE:
+            return
+        if seen.connection not in connections:
+            connections.append(seen.connection)
+        if seen.connection == connections[0] and seen.nth == 100:
+            over.wait(60)
+
+    with Forwarder(server.service_url, fall_silent) as forwarder:
+        try:
+            assert read(forwarder.service_url, large, lambda *_: None) == list(range(LARGE))
+        finally:
+            over.set()
+    assert len(connections) == 2
+
+
+# Time limits
+
+POLL_SECONDS, SLACK_SECONDS = 2.0, 4.0
+
+
+def test_poll_timeout_bounds_a_connect_that_hangs(topic: str) -> None:
+    """Something listens and takes the connection, but never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        elapsed, text = seconds_to_fail(f"pulsar://127.0.0.1:{silent.getsockname()[1]}", topic)
+    assert POLL_SECONDS - 0.5 < elapsed < POLL_SECONDS + SLACK_SECONDS
+    assert "no answer to CONNECT" in text
+
+
+def test_poll_timeout_bounds_a_subscribe_that_hangs(server: LocalPulsar, topic: str) -> None:
+    Admin(server.admin_url).create(topic)
+    over = threading.Event()
+
+    def hang(seen: Seen) -> None:
+        if seen.command == SUBSCRIBE:
+            over.wait(60)
+
+    with Forwarder(server.service_url, hang) as forwarder:
+        try:
+            elapsed, text = seconds_to_fail(forwarder.service_url, topic)
+        finally:
+            over.set()
+    assert POLL_SECONDS - 0.5 < elapsed < POLL_SECONDS + SLACK_SECONDS
+    assert f"subscribing to {topic}" in text
+
+
+def seconds_to_fail(service_url: str, topic: str) -> tuple[float, str]:
+    began = time.monotonic()
+    with BrokerClient(ReadOptions(service_url=service_url, topic=topic)) as client:
+        location = BrokerEntries(
+            client,
+            TopicPartition.parse(topic),
+            EARLIEST,
+            Position(1, 1),
+            permits=10,
+            poll_seconds=POLL_SECONDS,
+        )
+        with pytest.raises(DeadlineExceeded, match="pollTimeoutMs") as caught:
+            next(iter(location))
+    return time.monotonic() - began, str(caught.value)
