@@ -50,7 +50,7 @@ fn keys(wanted: &[&str]) -> RowFilter {
 }
 
 fn time(from: i64, before: i64) -> RowFilter {
-    RowFilter { published_from: Some(from), published_before: Some(before), keys: None }
+    RowFilter { published_from: Some(from), published_before: Some(before), ..RowFilter::default() }
 }
 
 fn filtered(filter: RowFilter) -> DecoderOptions {

@@ -8,10 +8,11 @@ from pyspark_pulsar.options.fields import at_most_one, exactly_one, option
 from pyspark_pulsar.options.parsers import choice, names, paths_by_name, text, whole, yes_or_no
 from pyspark_pulsar.options.protobuf import ProtobufOptions
 from pyspark_pulsar.options.segments import SegmentOptions
+from pyspark_pulsar.options.triggers import TriggerOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadOptions(ProtobufOptions, SegmentOptions):
+class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
     """`spark.read` and `spark.readStream`."""
 
     topic: str | None = option(
