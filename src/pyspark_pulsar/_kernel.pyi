@@ -115,7 +115,7 @@ class EntryBatch:
         before the first. Raises KernelError "corrupt" for one that is not wrapped so, or out of order."""
 
 class Backlog:
-    """Where how many messages lie in a topic partition: counts entries and forgets them, so that 24 bytes of each stay."""
+    """How many messages lie where in a topic partition: entries are counted and forgotten, 24 bytes of each stay."""
 
     def __init__(self, *, published_from: int | None = None) -> None:
         """`published_from`: messages published before this time, Unix milliseconds, count for nothing."""

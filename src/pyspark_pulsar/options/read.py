@@ -132,4 +132,5 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         exactly_one(self, ("topic", "topics", "topics_pattern"))
         super().__post_init__()
         at_most_one(self, ("starting_offsets", "starting_timestamp", "starting_offsets_by_timestamp"))
+        self.check_order()
         at_most_one(self, ("ending_offsets", "ending_timestamp", "ending_offsets_by_timestamp"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.connection import ConnectionOptions
 from pyspark_pulsar.options.fields import option
 from pyspark_pulsar.options.parsers import duration, whole
@@ -43,3 +44,11 @@ class TriggerOptions(ConnectionOptions):
         "`ms`, `s`, `m`, `h` or `d`.",
         default=15 * 60_000,
     )
+
+    def check_order(self) -> None:
+        """Raises `OptionError` for a least that is above the most."""
+        least, most = self.min_offsets_per_trigger, self.max_records_per_trigger
+        if least is not None and most is not None and least > most:
+            raise OptionError(
+                f"option 'minOffsetsPerTrigger': expected no more than maxRecordsPerTrigger ({most}), got {least}"
+            )
