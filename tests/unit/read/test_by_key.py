@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from pyspark_pulsar.client.ledger import Ledger
@@ -54,7 +56,7 @@ def test_the_slots_of_a_partition_are_all_once(least: int) -> None:
     borders = [split.slots for split in splits if split.slots]
     assert borders[0][0] == 0
     assert borders[-1][1] == SLOTS
-    assert all(one[1] == other[0] for one, other in zip(borders, borders[1:], strict=False))
+    assert all(one[1] == other[0] for one, other in pairwise(borders))
 
 
 def test_each_split_has_the_pieces_of_all_ledgers() -> None:

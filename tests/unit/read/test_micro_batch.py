@@ -72,8 +72,8 @@ def test_without_limits_all_is_taken() -> None:
 def test_a_limit_is_shared_by_backlog_and_kept() -> None:
     batches, _ = micro_batches(options(maxRecordsPerTrigger=22))
     former = offset(a=Position(7, 0), b=Position(7, 0))
-    reached = offset(a=Position(7, 30), b=Position(7, 90))
-    assert batches.admitted(former, reached, waits=True) == offset(a=Position(7, 6), b=Position(7, 16))
+    reached = offset(a=Position(7, 25), b=Position(7, 100))
+    assert batches.admitted(former, reached, waits=True) == offset(a=Position(7, 5), b=Position(7, 17))
 
 
 def test_what_one_partition_does_not_need_goes_to_the_others() -> None:
