@@ -71,7 +71,8 @@ impl Backlog {
 
     /// Forget entries before that of the position.
     pub fn drop_before(&mut self, position: Position) {
-        while self.counts.front().is_some_and(|first| (first.ledger, first.entry) < (position.0, position.1)) {
+        while self.counts.front().is_some_and(|first| (first.ledger, first.entry) < (position.0, position.1))
+        {
             self.counts.pop_front();
         }
     }
@@ -143,7 +144,8 @@ impl Part {
         let by_bytes = if fits {
             by_messages
         } else if is_first {
-            let part = left.1.saturating_mul(u64::from(self.whole.messages)) / u64::from(self.whole.bytes.max(1));
+            let part =
+                left.1.saturating_mul(u64::from(self.whole.messages)) / u64::from(self.whole.bytes.max(1));
             u32::try_from(part).unwrap_or(u32::MAX).min(by_messages)
         } else {
             0

@@ -47,7 +47,12 @@ impl RowFilter {
     }
 
     /// Whether a message with these keys is wanted; `keyless` is its slot if it has none.
-    pub fn wants_keys(&self, key: Option<Key<'_>>, ordering_key: Option<&[u8]>, keyless: u32) -> Result<bool> {
+    pub fn wants_keys(
+        &self,
+        key: Option<Key<'_>>,
+        ordering_key: Option<&[u8]>,
+        keyless: u32,
+    ) -> Result<bool> {
         if !self.wants_key(key)? {
             return Ok(false);
         }
