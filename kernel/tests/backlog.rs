@@ -109,7 +109,7 @@ fn the_limit_of_bytes_ends_between_entries_but_for_the_first() {
     let whole = batched_entry(4).len() as u64;
     let upto = |most| backlog.take(EARLIEST, (7, 2, 0), (u64::MAX, most), false);
     assert_eq!(upto(0), Taken { end: EARLIEST, messages: 0, bytes: 0 });
-    assert_eq!(end(upto(whole / 2)), ((7, 0, 2), 2));
+    assert_eq!(end(upto(whole.div_ceil(2))), ((7, 0, 2), 2));
     assert_eq!(end(upto(whole)), ((7, 1, 0), 4));
     assert_eq!(end(upto(whole + whole / 2)), ((7, 1, 0), 4));
     assert_eq!(end(upto(2 * whole)), ((7, 2, 0), 8));
