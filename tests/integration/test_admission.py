@@ -27,6 +27,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.functions import spark_partition_id
 from pyspark.sql.streaming import StreamingQuery
 
+from pyspark_pulsar.standalone import LocalPulsar
+
 Start = Callable[..., StreamingQuery]
 
 
@@ -77,6 +79,10 @@ AVAILABLE: dict[str, Any] = {"availableNow": True}
 ALWAYS: dict[str, Any] = {"processingTime": "0 seconds"}
 
 
+def end(query: StreamingQuery) -> None:
+    finish(query, seconds=180)
+
+
 def place(row: Row) -> tuple[int, int, int]:
     found = row["__messageId"]
     return found["ledger"], found["entry"], found["batchIndex"]
@@ -98,7 +104,7 @@ def ends_in(checkpoint: Path) -> list[str]:
     return [position for document in documents for position in document["positions"].values()]
 
 
-@pytest.mark.parametrize("partitions", [0, 3], ids=["plain", "partitioned"])
+@pytest.mark.parametrize("partitions", [0, 3], ids=["one", "three"])
 def test_available_now_takes_batches_in_exact_portions(
     partitions: int,
     topic: str,
@@ -113,7 +119,7 @@ def test_available_now_takes_batches_in_exact_portions(
     send_numbers(official, topic, range(260))
     query = start(AVAILABLE, topic=topic, startingOffsets="earliest", maxRecordsPerTrigger=40)
     send_numbers(official, topic, range(1_000, 1_030))
-    finish(query)
+    end(query)
     late = sum(number >= 1_000 for number in seen.numbers)
     assert seen.sizes[:6] == [40] * 6
     assert sum(seen.sizes) == 260 + late
@@ -123,7 +129,7 @@ def test_available_now_takes_batches_in_exact_portions(
     assert any(not position.endswith(":0") for position in ends_in(tmp_path / "c"))
     # What AvailableNow found was there when it began: the next one finds the rest, and then there is nothing.
     for _ in range(2):
-        finish(start(AVAILABLE, topic=topic, startingOffsets="latest", maxRecordsPerTrigger=40))
+        end(start(AVAILABLE, topic=topic, startingOffsets="latest", maxRecordsPerTrigger=40))
     assert seen.numbers == Counter([*range(260), *range(1_000, 1_030)])
     assert max(seen.sizes) == 40
 
@@ -150,7 +156,7 @@ def test_restarts_with_other_limits_neither_lose_nor_repeat(
             query.stop()
             assert query.exception() is None
             assert all(each.numInputRows <= int(limit) for each in query.recentProgress)
-    finish(to_files(stream(topic=topic, maxRecordsPerTrigger="5000"), tmp_path).trigger(**AVAILABLE).start())
+    end(to_files(stream(topic=topic, maxRecordsPerTrigger="5000"), tmp_path).trigger(**AVAILABLE).start())
     assert values_in(spark, tmp_path) == Counter(range(sending.count))
 
 
@@ -159,7 +165,7 @@ def test_a_limit_below_the_number_of_partitions_serves_each_in_turn(
 ) -> None:
     admin.create_partitioned(topic, 4)
     send_numbers(official, topic, range(28))
-    finish(start(AVAILABLE, topic=topic, startingOffsets="earliest", maxRecordsPerTrigger=3))
+    end(start(AVAILABLE, topic=topic, startingOffsets="earliest", maxRecordsPerTrigger=3))
     assert seen.numbers == Counter(range(28))
     assert seen.sizes == [3] * 9 + [1]
     early = {row["__messageId"]["partition"] for batch in seen.batches[:3] for row in batch}
@@ -173,10 +179,10 @@ def test_bytes_are_limited_but_one_message_always_comes(
     for number in range(6):
         producer.send(b"%d" % number)
     producer.close()
-    finish(start(AVAILABLE, topic=topic, startingOffsets="earliest", maxBytesPerTrigger=1))
+    end(start(AVAILABLE, topic=topic, startingOffsets="earliest", maxBytesPerTrigger=1))
     assert seen.sizes == [1] * 6
     send_numbers(official, topic, range(6, 706))
-    finish(start(AVAILABLE, topic=topic, maxBytesPerTrigger=2_000))
+    end(start(AVAILABLE, topic=topic, maxBytesPerTrigger=2_000))
     assert seen.numbers == Counter(range(706))
     # Seven messages of a batch take more than 7 * 10 bytes, and less than 7 * 80.
     later = seen.sizes[6:]
@@ -194,10 +200,8 @@ def test_a_micro_batch_waits_for_enough_but_not_for_ever(
     query = start(ALWAYS, **options, maxTriggerDelay="1h", maxRecordsPerTrigger=60)
     await_true("the first micro-batch", lambda: seen.sizes == [10])
     send_numbers(official, topic, range(10, 40))
-    before = query.lastProgress.batchId
-    await_true("triggers that wait", lambda: "latestOffset" in str(query.lastProgress) or not query.isActive)
-    query.awaitTermination(3)
-    assert (seen.sizes, query.lastProgress.batchId - before in (0, 1)) == ([10], True)
+    assert not query.awaitTermination(5)
+    assert seen.sizes == [10]
     send_numbers(official, topic, range(40, 100))
     await_true("enough", lambda: len(seen.batches) > 1)
     assert seen.sizes[:2] == [10, 60]
@@ -225,7 +229,7 @@ def test_limits_count_from_the_starting_time_on(
         for row in read_topic(topic).collect()
         if int(row["__publishTime"].timestamp() * 1000) >= moment
     }
-    finish(start(AVAILABLE, topic=topic, startingTimestamp=moment, maxRecordsPerTrigger=20))
+    end(start(AVAILABLE, topic=topic, startingTimestamp=moment, maxRecordsPerTrigger=20))
     assert seen.numbers == Counter(wanted)
     assert seen.sizes[0] == 20
 
@@ -234,7 +238,7 @@ def test_trigger_once_knows_no_limit(
     topic: str, start: Start, seen: Seen, official: official_client.Client
 ) -> None:
     send_numbers(official, topic, range(50))
-    finish(start({"once": True}, topic=topic, startingOffsets="earliest", maxRecordsPerTrigger=7))
+    end(start({"once": True}, topic=topic, startingOffsets="earliest", maxRecordsPerTrigger=7))
     assert seen.sizes == [50]
 
 
@@ -290,7 +294,7 @@ def test_five_partitions_and_ten_tasks_keep_each_key_in_one_task_in_order(
     admin.create_partitioned(topic, 5)
     sent = send_keys(official, topic, rng)
     options = {"splitBy": "key", "minPartitions": "10"}
-    finish(start(AVAILABLE, topic=topic, startingOffsets="earliest", **options))
+    end(start(AVAILABLE, topic=topic, startingOffsets="earliest", **options))
     assert len(seen.batches) == 1
     assert_split_by_key(seen.rows, sent)
     assert {row["task"] for row in seen.rows} == set(range(10))
@@ -310,7 +314,7 @@ def test_splits_by_key_and_limits_go_together(
     admin.create_partitioned(topic, 2)
     sent = send_keys(official, topic, rng)
     options = {"splitBy": "key", "minPartitions": 6, "maxRecordsPerTrigger": 250}
-    finish(start(AVAILABLE, topic=topic, startingOffsets="earliest", **options))
+    end(start(AVAILABLE, topic=topic, startingOffsets="earliest", **options))
     assert seen.sizes == [250, 250, 100]
     numbers: dict[Any, list[int]] = defaultdict(list)
     for batch in seen.batches:
@@ -370,12 +374,17 @@ def numbers_until_silence(consumer: official_client.Consumer) -> Iterator[int]:
 
 
 def test_splits_by_position_are_more_than_partitions_and_hold_each_row_once(
-    topic: str, start: Start, seen: Seen, official: official_client.Client, admin: Admin
+    topic: str,
+    start: Start,
+    seen: Seen,
+    pulsar: LocalPulsar,
+    official: official_client.Client,
+    admin: Admin,
 ) -> None:
     admin.create_partitioned(topic, 2)
     send_numbers(official, topic, range(400))
-    options = {"minPartitions": 6, "maxRecordsPerTrigger": 300}
-    finish(start(AVAILABLE, topic=topic, startingOffsets="earliest", **options))
+    options = {"minPartitions": 6, "maxRecordsPerTrigger": 300, "admin.url": pulsar.admin_url}
+    end(start(AVAILABLE, topic=topic, startingOffsets="earliest", **options))
     assert seen.sizes == [300, 100]
     assert {row["task"] for row in seen.batches[0]} == set(range(6))
     assert seen.numbers == Counter(range(400))

@@ -83,7 +83,7 @@ def admit(demands: Sequence[Demand], allowance: Allowance, measure: Measure, tur
     records = size = 0
     asks = _first_of_all(hungry, allowance)
     while hungry and not left.is_used_up:
-        asks = asks or _shared(hungry, ends, left)
+        asks = asks or share_out(hungry, ends, left)
         moved = False
         for ask, part in zip(asks, measure(asks), strict=True):
             moved = moved or part.end != ask.start
@@ -113,7 +113,10 @@ def shares(total: int, weights: Sequence[float]) -> list[int]:
     return [1 + part + (1 if index < lacking else 0) for index, part in enumerate(given)]
 
 
-def _shared(hungry: Sequence[Demand], ends: Mapping[TopicPartition, Position], left: Allowance) -> list[Ask]:
+def share_out(
+    hungry: Sequence[Demand], ends: Mapping[TopicPartition, Position], left: Allowance
+) -> list[Ask]:
+    """What each of them may take of `left`, from `ends` on; those that may take nothing are not asked."""
     weights = [each.weight for each in hungry]
     records = _shares_of(left.records, weights)
     sizes = _shares_of(left.size, weights)

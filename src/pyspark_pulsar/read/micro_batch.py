@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, Protocol
 
 from pyspark_pulsar.codec.backlog import UNLIMITED
 from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.admission import Allowance, Demand, admit
+from pyspark_pulsar.read.admission import Allowance, Demand, admit, share_out
 from pyspark_pulsar.read.ledgers import TopicLedgers
 from pyspark_pulsar.read.offset import StreamOffset
+from pyspark_pulsar.read.plan import Asked
 from pyspark_pulsar.read.scout import PublishedFrom, Scout
 from pyspark_pulsar.read.stretch import stretches
-from pyspark_pulsar.read.times import TimeBound
+from pyspark_pulsar.read.times import TimeBound, Window
 from pyspark_pulsar.topic import TopicPartition
 
-KnownLedgers = Callable[[TopicPartition], TopicLedgers | None]
-"""The ledgers as they were last seen; they need not be those of now."""
+
+class Ledgers(Protocol):
+    """What `read.plan.SplitPlanner` knows of ledgers."""
+
+    def known_ledgers(self, partition: TopicPartition) -> TopicLedgers | None:
+        """As they were last seen; they need not be those of now."""
+
+    def first_in_time(self, asked: Iterable[Asked]) -> dict[TopicPartition, Position]:
+        """Where what is asked for begins at the earliest, by its window."""
+
 
 _UNKNOWN: Final = -1.0
 
@@ -30,13 +39,13 @@ class MicroBatches:
     def __init__(
         self,
         options: ReadOptions,
-        known_ledgers: KnownLedgers,
+        ledgers: Ledgers,
         clock: Callable[[], float] = time.monotonic,
         make_scout: Callable[[ReadOptions, PublishedFrom], Scout] = Scout,
     ) -> None:
         """`clock`: seconds."""
         self._options = options
-        self._known_ledgers = known_ledgers
+        self._ledgers = ledgers
         self._clock = clock
         self._make_scout = make_scout
         self._scout: Scout | None = None
@@ -52,7 +61,8 @@ class MicroBatches:
         scout = self._scout_of(former.published_from)
         starts = {partition: reached.start_of(partition, former) for partition in reached.positions}
         scout.forget_before(starts)
-        demands = self._demands(starts, reached.positions, scout)
+        begins = starts | self._begins_in_time(starts, reached)
+        demands = self._demands(begins, reached.positions, scout)
         if not demands:
             return reached
         now = self._clock()
@@ -67,6 +77,8 @@ class MicroBatches:
         if allowance == Allowance():
             return reached
         taken = admit(demands, allowance, scout.measure, self._turn)
+        hungry = [each for each in demands if taken.ends[each.partition] < each.end]
+        scout.look_ahead(share_out(hungry, taken.ends, allowance))
         return replace(reached, positions={**reached.positions, **taken.ends})
 
     def close(self) -> None:
@@ -80,6 +92,20 @@ class MicroBatches:
                 self._options, lambda partition: published_from.of(partition) if published_from else None
             )
         return self._scout
+
+    def _begins_in_time(
+        self, starts: Mapping[TopicPartition, Position], reached: StreamOffset
+    ) -> dict[TopicPartition, Position]:
+        """Of topic partitions that are read from their first message on: what lies before the query's time is not
+        counted, which would take as long as to read it."""
+        time = reached.published_from
+        if time is None:
+            return {}
+        return self._ledgers.first_in_time(
+            Asked(partition, starts[partition], end, Window(from_ms=time.of(partition)))
+            for partition, end in reached.positions.items()
+            if starts[partition].is_earliest
+        )
 
     def _is_too_early(self, now: float) -> bool:
         return self._last is not None and now - self._last < self._options.max_trigger_delay_ms / 1000
@@ -112,7 +138,7 @@ class MicroBatches:
         """About how many; `_UNKNOWN` where nothing tells."""
         if start.ledger == end.ledger:
             return float(max(1, end.entry - start.entry))
-        known = self._known_ledgers(partition)
+        known = self._ledgers.known_ledgers(partition)
         if known is None:
             return _UNKNOWN
         return float(max(1, sum(each.entries for each in stretches(known.ledgers, start, end))))

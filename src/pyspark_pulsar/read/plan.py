@@ -94,6 +94,20 @@ class SplitPlanner:
         """As they were when they were last asked for."""
         return self._known.get(partition)
 
+    def first_in_time(self, asked: Iterable[Asked]) -> dict[TopicPartition, Position]:
+        """Where messages of each window begin at the earliest, as ledgers tell; its start where they are not known.
+
+        Raises the errors of `AdminClient`, as `plan` does.
+        """
+        wanted = [each for each in asked if not each.is_empty]
+        known = self._ledgers(wanted)
+        return {
+            each.partition: self._span(each, known[each.partition]).start
+            if each.partition in known
+            else each.start
+            for each in wanted
+        }
+
     def plan(self, asked: Iterable[Asked]) -> list[PartitionPlan]:
         """Sorted by topic partition. The caller has shown that its role may consume them: direct reads ask nobody.
 
@@ -202,6 +216,10 @@ class SplitPlanner:
                 fail=self._options.fail_on_data_loss,
                 former=self._seen.get(asked.partition, {}),
             )
+        return self._span(asked, ledgers)
+
+    def _span(self, asked: Asked, ledgers: TopicLedgers) -> Asked:
+        """Without the ledgers that lie outside its window."""
         start, end = span_of_window(ledgers.ledgers, asked.window, self._options.clock_slack_ms)
         return replace(
             asked,

@@ -8,7 +8,7 @@ once is not fetched again while the stream goes on.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from typing import Final
 
@@ -38,19 +38,33 @@ class Scout:
         self._client = BrokerClient(options)
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-scout")
         self._backlogs: dict[TopicPartition, Backlog] = {}
+        self._ahead: list[Future[Counted]] = []
+        self._is_closed = False
 
     def measure(self, asks: Sequence[Ask]) -> list[Counted]:
         """How far each share reaches, counted exactly (`read.admission.Measure`). Raises the errors of
         `BrokerEntries`."""
+        self._settle()
         if len(asks) == 1:
             return [self._measured(asks[0])]
         return list(self._pool.map(self._measured, asks))
 
     def forget_before(self, positions: Mapping[TopicPartition, Position]) -> None:
         """The stream has read up to there; nothing is asked of other topic partitions again."""
+        self._settle()
         self._backlogs = {each: known for each, known in self._backlogs.items() if each in positions}
         for partition, backlog in self._backlogs.items():
             backlog.drop_before(positions[partition])
+
+    def look_ahead(self, asks: Sequence[Ask]) -> None:
+        """Count what will be asked for next, while the stream works on what it has."""
+        self._settle()
+        self._ahead = [self._pool.submit(self._measured, ask) for ask in asks]
+
+    def _settle(self) -> None:
+        """What fails while nobody waits for it is met again by whoever asks."""
+        wait(self._ahead)
+        self._ahead = []
 
     def entry_records(self, partition: TopicPartition) -> float:
         """Messages per entry of what was counted, 1 where nothing was."""
@@ -58,6 +72,7 @@ class Scout:
         return max(1.0, known.records / known.entries) if known is not None and known.entries else 1.0
 
     def close(self) -> None:
+        self._is_closed = True
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._client.close()
 
@@ -93,7 +108,7 @@ class Scout:
             for entries in batches:
                 counted, counted_size = backlog.add(entries)
                 records, size = _less(records, counted), _less(size, counted_size)
-                if records <= 0 or size <= 0:
+                if records <= 0 or size <= 0 or self._is_closed:
                     return
         # Of a compacted view, its last messages may be gone.
         backlog.until = max(backlog.until, ask.end)

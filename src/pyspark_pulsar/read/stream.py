@@ -167,7 +167,7 @@ class _Open:
         self.tails = Tails(self.client, read_compacted=options.read_compacted)
         self.watch = SchemaWatch(schema, self.client.schema)
         self.planner = SplitPlanner(options, self.client, self._admin)
-        self.micro_batches = MicroBatches(options, self.planner.known_ledgers)
+        self.micro_batches = MicroBatches(options, self.planner)
 
     def close(self) -> None:
         self.micro_batches.close()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from pyspark_pulsar.read.admission import Ask
 from pyspark_pulsar.read.ledgers import TopicLedgers
 from pyspark_pulsar.read.micro_batch import MicroBatches
 from pyspark_pulsar.read.offset import StreamOffset
+from pyspark_pulsar.read.plan import Asked
 from pyspark_pulsar.read.scout import PublishedFrom, Scout
 from pyspark_pulsar.read.times import TimeBound
 from pyspark_pulsar.topic import TopicPartition
@@ -48,6 +50,22 @@ class Unbatched(Scout):
             found.append(Counted(Position(7, first + number) if number else ask.start, number, 10 * number))
         return found
 
+    def look_ahead(self, asks: Sequence[Ask]) -> None:
+        """All is known."""
+
+
+class Known:
+    """Ledgers of A; with a time, messages of it begin at entry 4."""
+
+    def __init__(self, ledgers: TopicLedgers | None = None) -> None:
+        self.ledgers = ledgers
+
+    def known_ledgers(self, partition: TopicPartition) -> TopicLedgers | None:
+        return self.ledgers if partition == A else None
+
+    def first_in_time(self, asked: Iterable[Asked]) -> dict[TopicPartition, Position]:
+        return {each.partition: Position(7, 4) for each in asked if each.window.from_ms == 77}
+
 
 class Clock:
     now = 100.0
@@ -56,11 +74,9 @@ class Clock:
         return self.now
 
 
-def micro_batches(
-    given: ReadOptions, ledgers: Mapping[TopicPartition, TopicLedgers] | None = None
-) -> tuple[MicroBatches, Clock]:
+def micro_batches(given: ReadOptions, ledgers: TopicLedgers | None = None) -> tuple[MicroBatches, Clock]:
     clock = Clock()
-    return MicroBatches(given, (ledgers or {}).get, clock, Unbatched), clock
+    return MicroBatches(given, Known(ledgers), clock, Unbatched), clock
 
 
 def test_without_limits_all_is_taken() -> None:
@@ -77,7 +93,7 @@ def test_a_limit_is_shared_by_backlog_and_kept() -> None:
 
 
 def test_what_one_partition_does_not_need_goes_to_the_others() -> None:
-    known = {A: TopicLedgers((Ledger(5, 900, 900, None, 1), Ledger(7, 2, 2, 1, None)))}
+    known = TopicLedgers((Ledger(5, 900, 900, None, 1), Ledger(7, 2, 2, 1, None)))
     batches, _ = micro_batches(options(maxRecordsPerTrigger=20), known)
     # By the ledgers much waits in A; it is gone by now.
     former = offset(a=Position(5, 0), b=Position(7, 0))
@@ -136,9 +152,15 @@ def test_a_time_reaches_whoever_counts() -> None:
         made.append(Unbatched(given, published_from))
         return made[-1]
 
-    batches = MicroBatches(options(maxRecordsPerTrigger=5), lambda _: None, Clock(), make)
-    former = StreamOffset({A: Position(7, 0)}, published_from=TimeBound(all=77))
-    batches.admitted(former, StreamOffset({A: Position(7, 1)}, published_from=TimeBound(all=77)), waits=True)
+    batches = MicroBatches(options(maxRecordsPerTrigger=5), Known(), Clock(), make)
+    time = TimeBound(all=77)
+    former = StreamOffset(start="earliest", published_from=time)
+    reached = StreamOffset({A: Position(7, 20)}, {A: EARLIEST}, published_from=time)
+    found = batches.admitted(former, reached, waits=True)
+    # What lies in ledgers before the time was not even counted.
+    assert found == StreamOffset({A: Position(7, 9)}, {A: EARLIEST}, published_from=time)
+    further = replace(reached, starts={})
+    assert batches.admitted(found, further, waits=True).positions == {A: Position(7, 14)}
     assert made[0].since(A) == 77
     assert len(made) == 1
 
