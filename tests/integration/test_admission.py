@@ -27,7 +27,14 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.functions import spark_partition_id
 from pyspark.sql.streaming import StreamingQuery
 
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.message_id import EARLIEST
+from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.read.admission import Allowance, Ask
+from pyspark_pulsar.read.scout import Scout
+from pyspark_pulsar.read.tails import Tails
 from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.topic import TopicPartition
 
 Start = Callable[..., StreamingQuery]
 
@@ -390,3 +397,25 @@ def test_splits_by_position_are_more_than_partitions_and_hold_each_row_once(
     assert seen.numbers == Counter(range(400))
     for batch in seen.batches:
         assert_in_order(batch)
+
+
+def test_what_was_counted_is_not_fetched_again(
+    topic: str, pulsar: LocalPulsar, official: official_client.Client
+) -> None:
+    send_numbers(official, topic, range(70))
+    options = parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": topic})
+    partition = TopicPartition.parse(topic)
+    with BrokerClient(options) as client:
+        last = Tails(client).ends([partition])[partition]
+    scout = Scout(options, lambda _: None)
+    position, portions = EARLIEST, []
+    while position < last:
+        scout.forget_before({partition: position})
+        (part,) = scout.measure([Ask(partition, position, last, Allowance(10))])
+        scout.look_ahead([Ask(partition, part.end, last, Allowance(10))])
+        position = part.end
+        portions.append(part.records)
+    scout.close()
+    assert portions == [10] * 7
+    # Seven messages in each entry, none of which was looked at twice.
+    assert scout.entry_records(partition) == 7.0
