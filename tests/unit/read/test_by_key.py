@@ -66,7 +66,7 @@ def test_each_split_has_the_pieces_of_all_ledgers() -> None:
     asked = PartitionRange(partition(0), far.start, near.end, (far, near))
     splits = split_by_key([asked], 2)
     assert [split.pieces for split in splits] == [
-        (Piece(far.start, far.end, FromBookies(closed)), Piece(near.start, near.end, FromBroker()))
+        (Piece(far.start, far.end, FromBookies(closed)), Piece(near.start, near.end, FromBroker(2)))
     ] * 2
 
 
