@@ -7,6 +7,7 @@ once is not fetched again while the stream goes on.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
@@ -30,12 +31,13 @@ PublishedFrom = Callable[[TopicPartition], int | None]
 
 
 class Scout:
-    """Used by one thread, which several help. Connects at first use, by connections of its own."""
+    """Used by one thread, which several help, each by connections of its own. Connects at first use."""
 
     def __init__(self, options: ReadOptions, published_from: PublishedFrom) -> None:
         self._options = options
         self._published_from = published_from
-        self._client = BrokerClient(options)
+        self._clients: list[BrokerClient] = []
+        self._own = threading.local()
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-scout")
         self._backlogs: dict[TopicPartition, Backlog] = {}
         self._ahead: list[Future[Counted]] = []
@@ -74,7 +76,8 @@ class Scout:
     def close(self) -> None:
         self._is_closed = True
         self._pool.shutdown(wait=False, cancel_futures=True)
-        self._client.close()
+        for client in self._clients:
+            client.close()
 
     def _measured(self, ask: Ask) -> Counted:
         backlog = self._backlog(ask)
@@ -96,7 +99,7 @@ class Scout:
         """Until there are so many more messages, or bytes, or all."""
         options = self._options
         source = BrokerEntries(
-            self._client,
+            self._client(),
             ask.partition,
             backlog.until,
             ask.end,
@@ -112,6 +115,14 @@ class Scout:
                     return
         # Of a compacted view, its last messages may be gone.
         backlog.until = max(backlog.until, ask.end)
+
+    def _client(self) -> BrokerClient:
+        """That of this thread: a client is for one."""
+        client: BrokerClient | None = getattr(self._own, "client", None)
+        if client is None:
+            client = self._own.client = BrokerClient(self._options)
+            self._clients.append(client)
+        return client
 
     def _permits(self, records: int, size: int) -> int:
         wanted = min(records, size // _USUAL_BYTES if size < UNLIMITED else UNLIMITED)
