@@ -9,6 +9,7 @@
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod backlog;
 pub mod bookie;
 pub mod compression;
 pub mod conform;
@@ -21,6 +22,7 @@ pub mod entry;
 pub mod error;
 pub mod frame;
 mod json_union;
+pub mod key_slot;
 pub mod metadata;
 pub mod payload_schema;
 pub mod protobuf;

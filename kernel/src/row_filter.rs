@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::error::Result;
+use crate::key_slot::{slot_of_key, slot_without_key};
 use crate::metadata::{Key, MessageMetadata};
 
 /// The default wants all messages.
@@ -14,12 +15,17 @@ pub struct RowFilter {
     pub published_before: Option<i64>,
     /// Those with one of these keys, as the producer gave them.
     pub keys: Option<HashSet<Vec<u8>>>,
+    /// Those whose key lies in these hash slots, the second exclusive.
+    pub slots: Option<(u32, u32)>,
 }
 
 impl RowFilter {
     /// Whether nothing is filtered.
     pub fn wants_all(&self) -> bool {
-        self.published_from.is_none() && self.published_before.is_none() && self.keys.is_none()
+        self.published_from.is_none()
+            && self.published_before.is_none()
+            && self.keys.is_none()
+            && self.slots.is_none()
     }
 
     /// Whether the entry with this metadata can hold a wanted message. The publish time is that of all its
@@ -28,11 +34,39 @@ impl RowFilter {
         let published = i64::try_from(metadata.publish_time).unwrap_or(i64::MAX);
         let in_time = self.published_from.is_none_or(|from| published >= from)
             && self.published_before.is_none_or(|before| published < before);
-        Ok(in_time && (metadata.num_messages_in_batch.is_some() || self.wants_key(metadata.key())?))
+        if !in_time || metadata.num_messages_in_batch.is_some() {
+            // A batch has the keys of its first message, also where the others have different ones.
+            return Ok(in_time);
+        }
+        self.wants_keys(metadata.key(), metadata.ordering_key, self.keyless_slot(metadata))
+    }
+
+    /// The slot of the messages without a key in the entry with this metadata; 0 where nobody asks.
+    pub fn keyless_slot(&self, metadata: &MessageMetadata<'_>) -> u32 {
+        self.slots.map_or(0, |_| slot_without_key(metadata.producer_name, metadata.sequence_id))
+    }
+
+    /// Whether a message with these keys is wanted; `keyless` is its slot if it has none.
+    pub fn wants_keys(
+        &self,
+        key: Option<Key<'_>>,
+        ordering_key: Option<&[u8]>,
+        keyless: u32,
+    ) -> Result<bool> {
+        if !self.wants_key(key)? {
+            return Ok(false);
+        }
+        let Some((first, behind)) = self.slots else { return Ok(true) };
+        let slot = match (ordering_key, key) {
+            (Some(ordering_key), _) => slot_of_key(ordering_key),
+            (None, Some(key)) => slot_of_key(key.decoded()?.as_ref()),
+            (None, None) => keyless,
+        };
+        Ok(first <= slot && slot < behind)
     }
 
     /// Whether messages with this key are wanted. An error for a key whose bytes are not known.
-    pub fn wants_key(&self, key: Option<Key<'_>>) -> Result<bool> {
+    fn wants_key(&self, key: Option<Key<'_>>) -> Result<bool> {
         match (&self.keys, key) {
             (None, _) => Ok(true),
             (Some(_), None) => Ok(false),

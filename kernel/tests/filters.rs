@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use _kernel::decode::{Decoder, DecoderOptions, IntakeOptions};
 use _kernel::encryption::OnFailure;
 use _kernel::error::ErrorKind;
+use _kernel::key_slot::slot_of_key;
 use _kernel::metadata::SingleMetadata;
 use _kernel::row_filter::RowFilter;
 use _kernel::select::{Range, Selection};
@@ -50,7 +51,7 @@ fn keys(wanted: &[&str]) -> RowFilter {
 }
 
 fn time(from: i64, before: i64) -> RowFilter {
-    RowFilter { published_from: Some(from), published_before: Some(before), keys: None }
+    RowFilter { published_from: Some(from), published_before: Some(before), ..RowFilter::default() }
 }
 
 fn filtered(filter: RowFilter) -> DecoderOptions {
@@ -283,4 +284,48 @@ fn the_next_range_brings_its_own_filter() {
     assert_eq!(read(&mut decoder), ["B"]);
     decoder.rewind(3, Range::default()).unwrap();
     assert_eq!(read(&mut decoder), ["A", "B"]);
+}
+
+#[test]
+fn slots_are_those_of_the_ordering_key_the_key_or_the_entry() {
+    let mut ordered = published(1);
+    put_bytes(&mut ordered, 6, b"a");
+    put_bytes(&mut ordered, 18, b"c");
+    let data = [
+        keyed(1, "a", b"A"),
+        entry(&ordered, b"C"),
+        entry(&published(1), b"keyless"),
+        batch(1, &["a", "", "c", "b"]),
+    ];
+    let only = |key: &[u8]| {
+        let slot = slot_of_key(key);
+        values(RowFilter { slots: Some((slot, slot + 1)), ..RowFilter::default() }, &data)
+    };
+    assert_eq!(only(b"a"), ["A", "a"]);
+    assert_eq!(only(b"c"), ["C", "c"]);
+    assert_eq!(only(b"b"), ["b"]);
+    assert_eq!(only(b"producer-41"), ["keyless", ""]);
+    let both = RowFilter { slots: Some((slot_of_key(b"a"), slot_of_key(b"a") + 1)), ..keys(&["a"]) };
+    assert_eq!(values(both, &data), ["A", "a"]);
+}
+
+#[test]
+fn an_entry_of_another_slot_is_not_opened_but_a_batch_is() {
+    let slot = slot_of_key(b"a");
+    let wanted = || RowFilter { slots: Some((slot, slot + 1)), ..RowFilter::default() };
+    let mut other = published(1);
+    put_bytes(&mut other, 6, b"b");
+    assert_eq!(values(wanted(), &[unreadable(other.clone()), keyed(1, "a", b"A")]), ["A"]);
+    // A batch carries the key of its first message, whatever the keys of the others.
+    put_number(&mut other, 11, 2);
+    let mut payload = Vec::new();
+    for key in ["b", "a"] {
+        let single = SingleMetadata {
+            payload_size: 1,
+            partition_key: Some(key.as_bytes()),
+            ..SingleMetadata::default()
+        };
+        put_message(&mut payload, &single, key.as_bytes());
+    }
+    assert_eq!(values(wanted(), &[entry(&other, &payload)]), ["a"]);
 }

@@ -114,6 +114,34 @@ class EntryBatch:
         """Turn entries of a compacted ledger into those that they hold, with the ids that these had. `after`: the id
         before the first. Raises KernelError "corrupt" for one that is not wrapped so, or out of order."""
 
+class Backlog:
+    """How many messages lie where in a topic partition: entries are counted and forgotten, 24 bytes of each stay."""
+
+    def __init__(self, *, published_from: int | None = None) -> None:
+        """`published_from`: messages published before this time, Unix milliseconds, count for nothing."""
+
+    def add(self, entries: EntryBatch) -> tuple[int, int]:
+        """Count the entries that lie behind those counted before; `entries` is empty afterwards. Returns how many
+        messages they have, and how many bytes they take: markers and all but the last chunk of a message have no
+        message. An entry that is damaged counts as one."""
+
+    def drop_before(self, position: Position) -> None:
+        """Forget the entries before that of the position."""
+
+    def take(
+        self,
+        start: Position,
+        end: Position,
+        *,
+        messages: int = ...,
+        nbytes: int = ...,
+        at_least_one: bool = False,
+    ) -> tuple[Position, int, int]:
+        """The longest part of `start` (inclusive) to `end` (exclusive), as far as it was counted, with no more than so
+        many messages and bytes: its end, its messages and its bytes. It ends between entries, but for the limit of
+        messages, and that of bytes in its first entry: messages of a batch have even shares of its bytes.
+        `at_least_one`: the first message, or the first entry if that has none, belongs to it whatever `nbytes` says."""
+
 class LedgerFrames:
     """Entries `first` to `last` (inclusive) of one ledger, put in order from what any number of bookies send.
 
@@ -270,6 +298,7 @@ class Decoder:
         published_from: int | None = None,
         published_before: int | None = None,
         keys: AbstractSet[bytes] | None = None,
+        slots: tuple[int, int] | None = None,
     ) -> None:
         """`output_schema`: value and metadata columns in any order, exactly as they come out; metadata columns
         are known by name (`__key`, `__topic`, `__partition`, `__messageId`, `__publishTime`, `__eventTime`,
@@ -283,7 +312,9 @@ class Decoder:
         `start` inclusive, `end` exclusive; None is unbounded. Messages outside are dropped row by row. A
         chunked message lies where its last chunk lies.
         `published_from` (inclusive), `published_before` (exclusive): only messages published in this time, Unix
-        milliseconds. `keys`: only messages with one of these keys, as `__key` shows them. What is filtered is not
+        milliseconds. `keys`: only messages with one of these keys, as `__key` shows them. `slots`: only messages whose
+        ordering key, else key, lies in these hash slots of Key_Shared subscriptions (the second exclusive, of 65536);
+        of a message without either it is that of its entry's producer name and sequence id. What is filtered is not
         decompressed where the entry's metadata tell, never decoded, and needs no schema version; a chunked
         message is taken by the metadata of its last chunk. Checksums are verified all the same.
         `max_open_chunked`: chunked messages to keep chunks of at the same time (0: no limit); chunks of the
@@ -376,6 +407,7 @@ class Decoder:
         published_from: int | None = None,
         published_before: int | None = None,
         keys: AbstractSet[bytes] | None = None,
+        slots: tuple[int, int] | None = None,
     ) -> None:
         """Decode another range next, of this or another partition of the same topic; known versions stay
         known. Raises KernelError "schema" unless every row of the present range was handed out."""

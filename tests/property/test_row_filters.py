@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import struct
 from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given, settings, strategies as st
@@ -152,3 +153,20 @@ def test_a_filtered_read_is_a_full_read_filtered(
         )
 
     assert read(topic, wanted, batch_rows, pushes, aborted) == [row for row in full if keeps(row)]
+
+
+@settings(deadline=None, print_blob=True)
+@given(topic=topics, wanted=filters, parts=st.integers(1, 6), batch_rows=st.integers(1, 5))
+def test_parts_of_the_slots_are_the_rows_once_and_a_key_stays_together(
+    topic: list[Stored], wanted: RowFilter, parts: int, batch_rows: int
+) -> None:
+    borders = [65_536 * index // parts for index in range(parts + 1)]
+    slots = list(pairwise(borders))
+    found = [read(topic, replace(wanted, slots=part), batch_rows, 3, set()) for part in slots]
+    whole = read(topic, wanted, batch_rows, 3, set())
+    for rows in found:
+        assert rows == [row for row in whole if row in rows]
+    assert sum(len(rows) for rows in found) == len(whole)
+    assert all(row in rows or row in whole for rows in found for row in rows)
+    for key in KEYS[1:]:
+        assert sum(any(row["__key"] == key for row in rows) for rows in found) <= 1

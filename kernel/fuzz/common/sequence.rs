@@ -98,7 +98,7 @@ impl Reading {
             filter: RowFilter {
                 published_from: self.published.map(|(from, _)| from),
                 published_before: self.published.map(|(_, before)| before),
-                keys: None,
+                ..RowFilter::default()
             },
             intake: IntakeOptions {
                 max_open_chunked: self.max_open_chunked,

@@ -42,11 +42,12 @@ impl OpenEntry {
         mut take: impl FnMut(&Row<'_>) -> Result<bool>,
     ) -> Result<bool> {
         let mut parts = self.entry.parts()?;
+        let keyless = wanted.filter.keyless_slot(&parts.metadata);
         if let Some(context) = &self.sealed {
             parts.metadata.properties.push((CONTEXT_PROPERTY, context.as_bytes()));
             parts.metadata.null_value = false;
             let row = unbatched_row(&self.entry, &parts.metadata, &self.payload);
-            if wanted.filter.wants_key(row.key).map_err(|e| e.at(row.at))? {
+            if wanted.filter.wants_keys(row.key, row.ordering_key, keyless).map_err(|e| e.at(row.at))? {
                 take(&Row { sealed: true, ..row })?;
             }
             return Ok(true);
@@ -63,10 +64,11 @@ impl OpenEntry {
             self.offset = self.payload.len() - rest.len();
             self.index += 1;
             let inside = wanted.range.contains(at.ledger, at.entry, at.batch_index);
-            if single.compacted_out
-                || !inside
-                || !wanted.filter.wants_key(single.key()).map_err(|e| e.at(at))?
-            {
+            if single.compacted_out || !inside {
+                continue;
+            }
+            let keys = wanted.filter.wants_keys(single.key(), single.ordering_key, keyless);
+            if !keys.map_err(|e| e.at(at))? {
                 continue;
             }
             if !take(&batched_row(at, &parts.metadata, &single, body))? {

@@ -70,7 +70,7 @@ impl Decoder {
     #[pyo3(signature = (output_schema, *, topic, partition, value, batch_rows=16384, start=None, end=None,
                         bad_rows="fail", corrupt_column=None, max_open_chunked=10,
                         crypto_failure_action="FAIL", published_from=None, published_before=None,
-                        keys=None))]
+                        keys=None, slots=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         output_schema: &Bound<'_, PyAny>,
@@ -87,6 +87,7 @@ impl Decoder {
         published_from: Option<i64>,
         published_before: Option<i64>,
         keys: Option<HashSet<Vec<u8>>>,
+        slots: Option<(u32, u32)>,
     ) -> PyResult<Self> {
         let options = decode::DecoderOptions {
             output_schema: import_schema(output_schema)?,
@@ -95,7 +96,7 @@ impl Decoder {
             value: value.into(),
             batch_rows,
             range: Range { start, end },
-            filter: RowFilter { published_from, published_before, keys },
+            filter: RowFilter { published_from, published_before, keys, slots },
             bad_rows: decode::BadRows::from_name(bad_rows)?,
             corrupt_column,
             intake: decode::IntakeOptions {
@@ -121,7 +122,9 @@ impl Decoder {
         (count.rows, count.first.clone().map(PyErr::from))
     }
 
-    #[pyo3(signature = (partition, start, end, *, published_from=None, published_before=None, keys=None))]
+    #[pyo3(signature = (partition, start, end, *, published_from=None, published_before=None, keys=None,
+                        slots=None))]
+    #[allow(clippy::too_many_arguments)]
     fn rewind(
         &mut self,
         partition: i32,
@@ -130,8 +133,9 @@ impl Decoder {
         published_from: Option<i64>,
         published_before: Option<i64>,
         keys: Option<HashSet<Vec<u8>>>,
+        slots: Option<(u32, u32)>,
     ) -> PyResult<()> {
-        let filter = RowFilter { published_from, published_before, keys };
+        let filter = RowFilter { published_from, published_before, keys, slots };
         Ok(self.inner().rewind(partition, Selection { range: Range { start, end }, filter })?)
     }
 

@@ -3,6 +3,7 @@
 //! `_kernel.pyi` is the contract. Everything that does work lets the interpreter lock go; arguments are
 //! copied or taken over before.
 
+mod backlog;
 mod bookie;
 mod capsule;
 mod classes;
@@ -46,6 +47,7 @@ fn _kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("KernelError", error)?;
     module.add_class::<classes::EntryBatch>()?;
     module.add_class::<classes::FrameDecoder>()?;
+    module.add_class::<backlog::Backlog>()?;
     module.add_class::<bookie::LedgerFrames>()?;
     module.add_class::<codecs::Decoder>()?;
     module.add_class::<codecs::Encoder>()?;

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar.read.batch_plan import BatchPlan
     from pyspark_pulsar.read.planned import PlannedPiece, PlannedSplit
     from pyspark_pulsar.read.segments import Segment
+    from pyspark_pulsar.read.split import Split
 
 
 @click.command()
@@ -132,7 +133,7 @@ def _table(splits: list[PlannedSplit]) -> Table:
             parts = piece.parts or ()
             table.add_row(
                 str(split.number) if index == 0 else "",
-                str(split.split.partition) if index == 0 else "",
+                _name(split.split) if index == 0 else "",
                 str(piece.piece.start),
                 str(piece.piece.end),
                 piece.piece.location.name,
@@ -141,6 +142,14 @@ def _table(splits: list[PlannedSplit]) -> Table:
                 human_bytes(piece.size),
             )
     return table
+
+
+def _name(split: Split) -> str:
+    """Of its topic partition; and of its part of the keys, by hash slots."""
+    if split.slots is None:
+        return str(split.partition)
+    first, behind = split.slots
+    return f"{split.partition}, slots {first} to {behind - 1}"
 
 
 def _is_one(splits: list[PlannedSplit]) -> bool:

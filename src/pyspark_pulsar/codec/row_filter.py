@@ -10,6 +10,7 @@ class _Arguments(TypedDict):
     published_from: int | None
     published_before: int | None
     keys: frozenset[bytes] | None
+    slots: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,9 @@ class RowFilter:
     """... and before this."""
     keys: frozenset[bytes] | None = None
     """Those whose `__key` is one of these; none has a key that is null."""
+    slots: tuple[int, int] | None = None
+    """Those whose ordering key, else key, lies in these hash slots of Pulsar's Key_Shared subscriptions, the second
+    exclusive; messages without either go by their entry's producer name and sequence id."""
 
     @property
     def wants_all(self) -> bool:
@@ -34,4 +38,5 @@ class RowFilter:
             "published_from": self.published_from,
             "published_before": self.published_before,
             "keys": self.keys,
+            "slots": self.slots,
         }

@@ -7,10 +7,13 @@ docs/options.md shows it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 FOLDER_SCHEMES = ("file", "s3", "s3a", "gs", "hdfs", "viewfs")
+_DURATION = re.compile(r"^(?P<number>\d{1,15})\s*(?P<unit>ms|s|m|min|h|d)?$")
+_MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # What Pulsar keeps in 64 bits.
 _MOST_DIGITS = 18
@@ -51,6 +54,14 @@ def whole(least: int, most: int) -> Callable[[str], int]:
         return number
 
     return parse
+
+
+def duration(value: str) -> int:
+    """Milliseconds."""
+    match = _DURATION.match(value.strip().lower())
+    if match is None:
+        raise ValueError("a duration such as 500ms, 30s, 15m, 1h or 1d")
+    return int(match["number"]) * _MILLISECONDS[match["unit"] or "ms"]
 
 
 def choice(*choices: str) -> Callable[[str], str]:

@@ -8,10 +8,11 @@ from pyspark_pulsar.options.fields import at_most_one, exactly_one, option
 from pyspark_pulsar.options.parsers import choice, names, paths_by_name, text, whole, yes_or_no
 from pyspark_pulsar.options.protobuf import ProtobufOptions
 from pyspark_pulsar.options.segments import SegmentOptions
+from pyspark_pulsar.options.triggers import TriggerOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadOptions(ProtobufOptions, SegmentOptions):
+class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
     """`spark.read` and `spark.readStream`."""
 
     topic: str | None = option(
@@ -147,4 +148,5 @@ class ReadOptions(ProtobufOptions, SegmentOptions):
         exactly_one(self, ("topic", "topics", "topics_pattern"))
         super().__post_init__()
         at_most_one(self, ("starting_offsets", "starting_timestamp", "starting_offsets_by_timestamp"))
+        self.check_order()
         at_most_one(self, ("ending_offsets", "ending_timestamp", "ending_offsets_by_timestamp"))

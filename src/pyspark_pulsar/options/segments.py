@@ -53,6 +53,14 @@ class SegmentOptions(ConnectionOptions):
         "Cut what is read into at least so many splits (as far as there are messages).",
         default=None,
     )
+    split_by: str = option(
+        "splitBy",
+        choice("position", "key"),
+        "How `minPartitions` cuts a topic partition. `position`: into parts one behind the other, each read once. "
+        "`key`: by Pulsar's hash of the key, so that all messages of a key come to one task in order; each part "
+        "fetches the whole range, and `maxBytesPerPartition` and `maxRecordsPerPartition` do not apply.",
+        default="position",
+    )
     max_records_per_partition: int | None = option(
         "maxRecordsPerPartition",
         whole(1, 1_000_000_000),

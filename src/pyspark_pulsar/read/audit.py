@@ -194,6 +194,7 @@ class SplitAudit:
             finished_ms=time.time_ns() // 1_000_000,
             seconds=round(time.monotonic() - self._began, 3),
             parts=tuple(_part(run) for run in self.runs),
+            slots=split.slots,
         )
 
 

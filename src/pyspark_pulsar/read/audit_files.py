@@ -73,6 +73,8 @@ class AuditFile:
     finished_ms: int
     seconds: float
     parts: tuple[AuditPart, ...]
+    slots: tuple[int, int] | None = None
+    """Of a split by key, which hash slots, the second exclusive. Each such split of a range reads all its entries."""
 
 
 def write_audit(path: str, document: AuditFile) -> None:
@@ -143,7 +145,8 @@ def _parse(store: fs.FileSystem, name: str) -> AuditFile:
                 f"pyspark-pulsar that wrote it"
             )
         parts = tuple(AuditPart(**part) for part in found.pop("parts"))
-        return AuditFile(**found, parts=parts)
+        slots = found.pop("slots", None)
+        return AuditFile(**found, parts=parts, slots=tuple(slots) if slots else None)
     except (ValueError, KeyError, TypeError, AttributeError) as fault:
         if isinstance(fault, OptionError):
             raise

@@ -103,7 +103,12 @@ def _rows(files: Sequence[AuditFile]) -> list[_Row]:
 
 
 def _split(file: AuditFile) -> tuple[str, ...]:
-    return (file.run, file.topic, str(file.partition), file.start, file.end)
+    return (file.run, file.topic, str(file.partition), file.start, file.end, str(file.slots))
+
+
+def _stands_for_all(file: AuditFile) -> bool:
+    """Whether its entries count: of the splits by key of one range, which all read the same, those of the first."""
+    return file.slots is None or file.slots[0] == 0
 
 
 def _begun(files: Iterable[AuditFile], run: str) -> int:
@@ -146,7 +151,7 @@ def _attempt(row: _Row) -> dict[str, Any]:
 
 
 def _ledger(rows: Sequence[_Row]) -> dict[str, Any]:
-    counted = [row.part for row in rows if row.counts]
+    counted = [row.part for row in rows if row.counts and _stands_for_all(row.file)]
     parts = counted or [row.part for row in rows]
     known = [part.expected for part in parts if part.expected is not None]
     return {

@@ -53,6 +53,13 @@ def cut(ranges: Sequence[PartitionRange], limits: Limits) -> list[Split]:
     return [split for each in ranges for split in _splits(each, _groups(each, limits, capacity))]
 
 
+def uncut(ranges: Sequence[PartitionRange]) -> list[Split]:
+    """A split for each range that has stretches."""
+    return [
+        split for each in ranges if each.stretches for split in _splits(each, [_Group([*each.stretches], 1)])
+    ]
+
+
 @dataclass(slots=True)
 class _Group:
     """Stretches of one split; or one stretch of `parts` splits."""

@@ -73,6 +73,10 @@ class StreamOffset:
             return self.starts[partition]
         return former.positions.get(partition, EARLIEST)
 
+    def goes_no_further_than(self, former: StreamOffset) -> bool:
+        """Whether a micro-batch from `former` up to here reads nothing, and need not be."""
+        return former.start is None and not self.starts and self.positions == former.positions
+
 
 def _texts(positions: Mapping[TopicPartition, Position]) -> dict[str, str]:
     return {partition.name: str(position) for partition, position in sorted(positions.items())}

@@ -21,6 +21,7 @@ from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import PermissionDenied, PulsarError
 from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.by_key import BY_KEY, split_by_key
 from pyspark_pulsar.read.cut import Limits, PartitionRange, cut
 from pyspark_pulsar.read.ledgers import TopicLedgers, fetch_ledgers
 from pyspark_pulsar.read.loss import check_loss, remember
@@ -89,6 +90,24 @@ class SplitPlanner:
         """Whether some of a plan may be read past the broker."""
         return self._admin is not None and self._options.read_from != BROKER
 
+    def known_ledgers(self, partition: TopicPartition) -> TopicLedgers | None:
+        """As they were when they were last asked for."""
+        return self._known.get(partition)
+
+    def first_in_time(self, asked: Iterable[Asked]) -> dict[TopicPartition, Position]:
+        """Where messages of each window begin at the earliest, as ledgers tell; its start where they are not known.
+
+        Raises the errors of `AdminClient`, as `plan` does.
+        """
+        wanted = [each for each in asked if not each.is_empty]
+        known = self._ledgers(wanted)
+        return {
+            each.partition: self._span(each, known[each.partition]).start
+            if each.partition in known
+            else each.start
+            for each in wanted
+        }
+
     def plan(self, asked: Iterable[Asked]) -> list[PartitionPlan]:
         """Sorted by topic partition. The caller has shown that its role may consume them: direct reads ask nobody.
 
@@ -115,7 +134,7 @@ class SplitPlanner:
             for each in wanted
         ]  # fmt: skip
         splits: dict[TopicPartition, list[Split]] = defaultdict(list)
-        for split in cut(ranges, self._limits()):
+        for split in self._cut(ranges):
             splits[split.partition].append(split)
         return [
             PartitionPlan(
@@ -140,11 +159,11 @@ class SplitPlanner:
         except PulsarError as fault:
             _log.info("the ledgers of %d topic partitions were not looked at: %s", len(stale), fault)
 
-    def _limits(self) -> Limits:
-        options = self._options
-        return Limits(
-            options.max_bytes_per_partition, options.min_partitions or 1, options.max_records_per_partition
-        )
+    def _cut(self, ranges: list[PartitionRange]) -> list[Split]:
+        options, least = self._options, self._options.min_partitions or 1
+        if options.split_by == BY_KEY:
+            return split_by_key(ranges, least)
+        return cut(ranges, Limits(options.max_bytes_per_partition, least, options.max_records_per_partition))
 
     # What is there
 
@@ -197,6 +216,10 @@ class SplitPlanner:
                 fail=self._options.fail_on_data_loss,
                 former=self._seen.get(asked.partition, {}),
             )
+        return self._span(asked, ledgers)
+
+    def _span(self, asked: Asked, ledgers: TopicLedgers) -> Asked:
+        """Without the ledgers that lie outside its window."""
         start, end = span_of_window(ledgers.ledgers, asked.window, self._options.clock_slack_ms)
         return replace(
             asked,
@@ -234,7 +257,7 @@ class SplitPlanner:
         return known, located
 
     def _entry_records(self, found: Mapping[TopicPartition, list[Stretch]]) -> Mapping[TopicPartition, float]:
-        if self._options.max_records_per_partition is None:
+        if self._options.max_records_per_partition is None or self._options.split_by == BY_KEY:
             return {}
         return entry_records(self._client, found)
 
@@ -246,6 +269,8 @@ class SplitPlanner:
             return
         if any(each.window != WHOLE for each in asked):
             self._tell("with option admin.url, ledgers outside the asked times would not be read at all")
+        if options.split_by == BY_KEY:
+            return
         if options.min_partitions is not None or options.max_records_per_partition is not None:
             self._tell("without option admin.url, only a range inside one ledger can be cut into splits")
 

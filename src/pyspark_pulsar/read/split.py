@@ -87,6 +87,8 @@ class Split:
     removed the first chunks is then no loss."""
     keys: frozenset[bytes] | None = None
     """Of these messages, only those whose `__key` is one of these."""
+    slots: tuple[int, int] | None = None
+    """Of these messages, only those whose key lies in these hash slots (`codec.row_filter`)."""
 
     def parts(self) -> tuple[Piece, ...]:
         """The pieces, at least one."""

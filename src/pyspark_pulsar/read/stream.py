@@ -11,7 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
 
 from pyspark_pulsar.client.admin import AdminClient
 from pyspark_pulsar.client.broker import BrokerClient
@@ -23,9 +30,11 @@ from pyspark_pulsar.read.attempt import new_run, present_attempt
 from pyspark_pulsar.read.bounds import EARLIEST_TEXT, LATEST_TEXT, check_reachable, resolve_bound
 from pyspark_pulsar.read.discovery import discover_partitions, discover_topics
 from pyspark_pulsar.read.loss import advanced
+from pyspark_pulsar.read.micro_batch import MicroBatches
 from pyspark_pulsar.read.offset import StreamOffset
 from pyspark_pulsar.read.plan import Asked, SplitPlanner, splits_of
 from pyspark_pulsar.read.progress import QueryProgress
+from pyspark_pulsar.read.readers import Readers
 from pyspark_pulsar.read.schema_watch import SchemaWatch
 from pyspark_pulsar.read.tails import Tails
 from pyspark_pulsar.read.task import read_split
@@ -45,6 +54,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._open: _Open | None = None
         self._frozen: dict[TopicPartition, Position] | None = None
         self._latest: dict[str, Any] | None = None
+        self._readers = Readers()
 
     def shipped_state(self) -> dict[str, Any]:
         """A task needs neither the driver's connections nor its view of the ends."""
@@ -56,8 +66,21 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         start = self._options.starting_offsets or (LATEST_TEXT if time is None else EARLIEST_TEXT)
         return StreamOffset(start=start, published_from=time).to_json()
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002, N802
-        """The ends now, or those seen when Trigger.AvailableNow began. Limits: all that is available.
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """Spark knows one limit at a time, and gives it back to `latestOffset`, where any but "all" stands for all
+        options of limits."""
+        options = self._options
+        if options.max_records_per_trigger is not None:
+            return ReadMaxRows(options.max_records_per_trigger)
+        if options.max_bytes_per_trigger is not None:
+            return ReadMaxBytes(options.max_bytes_per_trigger)
+        if options.min_offsets_per_trigger is not None:
+            return ReadMinRows(options.min_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """The ends now, or those seen when Trigger.AvailableNow began, as far as the options allow unless `limit` is
+        "all"; `start` itself when there is nothing to read, or not enough.
 
         Raises `DataLossError` when a topic ends before the position that the query has reached.
         """
@@ -69,9 +92,13 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         begin = {partition: reached.start_of(partition, former) for partition in ends}
         lag = self._opened().progress.begin(begin, ends)
         self._latest = StreamOffset(ends, published_from=former.published_from).to_json() | {"lag": lag}
-        return reached.to_json()
+        if not isinstance(limit, ReadAllAvailable):
+            waits = self._frozen is None and former.start is None
+            reached = self._opened().micro_batches.admitted(former, reached, waits=waits)
+        return start if reached.goes_no_further_than(former) else reached.to_json()
 
     def _reached(self, former: StreamOffset, ends: dict[TopicPartition, Position]) -> StreamOffset:
+        """The offset at `ends`."""
         time = former.published_from
         if former.start is not None:
             partitions = sorted(ends)
@@ -90,8 +117,9 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._frozen = self._ends()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """The ends that were just seen, and under `"lag"` how far the query is behind them (`read.lag`)."""
-        return self._latest
+        """The ends that were just seen; under `"lag"`, how far the query is behind them (`read.lag`); under `"readers"`,
+        how many splits of the last micro-batch that was planned are read from where."""
+        return None if self._latest is None else self._latest | {"readers": self._readers.present}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Splits between two offsets; also called for the last planned micro-batch after a restart."""
@@ -109,7 +137,9 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         opened = self._opened()
         if opened.planner.may_read_directly:
             opened.tails.show_rights(each.partition for each in asked if not each.is_empty)
-        return [InputPartition(split) for split in splits_of(opened.planner.plan(asked))]
+        splits = splits_of(opened.planner.plan(asked))
+        self._readers.see(splits)
+        return [InputPartition(split) for split in splits]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_split(self._options, self._schema, partition.value, present_attempt(self._run))
@@ -147,8 +177,10 @@ class _Open:
         self.watch = SchemaWatch(schema, self.client.schema)
         self.planner = SplitPlanner(options, self.client, self._admin)
         self.progress = QueryProgress(options, self.client)
+        self.micro_batches = MicroBatches(options, self.planner)
 
     def close(self) -> None:
+        self.micro_batches.close()
         self.progress.close()
         self.client.close()
         if self._admin is not None:

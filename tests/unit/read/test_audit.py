@@ -251,6 +251,20 @@ def test_attempts_of_a_task_count_once(tmp_path: Path) -> None:
     ]
 
 
+def test_splits_by_key_read_the_same_entries_which_count_once(tmp_path: Path) -> None:
+    for number, slots in enumerate([(0, 32_768), (32_768, 65_536)]):
+        with audited(options(tmp_path), replace(SPLIT, slots=slots), Attempt("r", 0, number)) as audit:
+            read_all(audit)
+    found = ledgers_table(audit_files(str(tmp_path))).to_pylist()
+    assert [
+        (row["ledger"], row["expected"], row["entries"], row["splits"], row["repeated"]) for row in found
+    ] == [
+        (7, 8, 8, 2, 0),
+        (9, 4, 4, 2, 0),
+        (10, None, 3, 2, 0),
+    ]
+
+
 def test_a_ledger_of_which_a_split_never_came_is_short(tmp_path: Path) -> None:
     half = Piece(FIRST.start, Position(7, 6), FromBookies(SEVEN))
     other = Piece(Position(7, 6), FIRST.end, FromBookies(SEVEN))

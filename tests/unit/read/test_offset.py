@@ -61,3 +61,13 @@ def test_a_time_is_kept_by_every_offset_and_seen_by_older_versions() -> None:
         assert StreamOffset.from_json(first.to_json()) == first
         assert StreamOffset.from_json(later.to_json()) == later
         assert first.to_json()["version"] == later.to_json()["version"] == 2
+
+
+def test_an_offset_that_reads_nothing_more_is_known() -> None:
+    former = StreamOffset({A: Position(1, 2)}, {A: EARLIEST})
+    assert StreamOffset({A: Position(1, 2)}).goes_no_further_than(former)
+    assert not StreamOffset({A: Position(1, 3)}).goes_no_further_than(former)
+    # Partitions that are read anew, or that appear, and the start of a query are news.
+    assert not StreamOffset({A: Position(1, 2)}, {A: EARLIEST}).goes_no_further_than(former)
+    assert not StreamOffset({A: Position(1, 2), B: EARLIEST}).goes_no_further_than(former)
+    assert not StreamOffset().goes_no_further_than(StreamOffset(start="latest"))

@@ -1,0 +1,156 @@
+//! How many messages lie where: numbers of entries, without the entries.
+
+use std::collections::VecDeque;
+
+use crate::entry::{Entry, EntryBatch};
+use crate::row_filter::RowFilter;
+use crate::select::Position;
+
+/// What is left of one entry.
+#[derive(Debug, Clone, Copy)]
+struct Count {
+    ledger: i64,
+    entry: i64,
+    messages: u32,
+    bytes: u32,
+}
+
+/// A part of a range, from its start on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// Behind it.
+    pub end: Position,
+    /// Messages in it.
+    pub messages: u64,
+    /// Stored bytes: of an entry that is cut, its messages' share.
+    pub bytes: u64,
+}
+
+/// Entries of one topic partition, in order: of each, how many messages a reader may get and how large it is.
+#[derive(Debug, Default)]
+pub struct Backlog {
+    counts: VecDeque<Count>,
+    filter: RowFilter,
+}
+
+impl Backlog {
+    /// Messages that `filter` does not want by their entry's metadata do not count.
+    pub fn new(filter: RowFilter) -> Self {
+        Self { counts: VecDeque::new(), filter }
+    }
+
+    /// Count entries behind those counted before; the others came twice. Returns their messages and bytes.
+    pub fn add(&mut self, entries: &mut EntryBatch) -> (u64, u64) {
+        let (mut messages, mut bytes) = (0, 0);
+        for entry in entries.take() {
+            let place = (entry.ledger, entry.entry);
+            if self.counts.back().is_some_and(|last| (last.ledger, last.entry) >= place) {
+                continue;
+            }
+            let count = self.count(&entry);
+            messages += u64::from(count.messages);
+            bytes += u64::from(count.bytes);
+            self.counts.push_back(count);
+        }
+        (messages, bytes)
+    }
+
+    /// An entry that cannot be read counts as one message, which fails the task that reads it.
+    fn count(&self, entry: &Entry) -> Count {
+        let messages = entry.parts().map_or(1, |parts| {
+            let metadata = &parts.metadata;
+            let is_part = metadata.chunk_id + 1 < metadata.num_chunks;
+            if metadata.marker_type.is_some() || is_part || !self.filter.may_want(metadata).unwrap_or(true) {
+                return 0;
+            }
+            u32::try_from(metadata.num_messages_in_batch.unwrap_or(1)).unwrap_or(1).max(1)
+        });
+        let bytes = u32::try_from(entry.data.len()).unwrap_or(u32::MAX);
+        Count { ledger: entry.ledger, entry: entry.entry, messages, bytes }
+    }
+
+    /// Forget entries before that of the position.
+    pub fn drop_before(&mut self, position: Position) {
+        while self.counts.front().is_some_and(|first| (first.ledger, first.entry) < (position.0, position.1))
+        {
+            self.counts.pop_front();
+        }
+    }
+
+    /// As much of what was counted from `start` to `end` as neither limit forbids; what is taken ends between
+    /// entries unless the limit of messages, or bytes in the first entry, ends inside one. With `at_least_one` the
+    /// first message, or the first entry if it has none, is taken whatever its size.
+    pub fn take(&self, start: Position, end: Position, most: (u64, u64), at_least_one: bool) -> Taken {
+        let mut taken = Taken { end: start, messages: 0, bytes: 0 };
+        let mut must = at_least_one;
+        let from = self.counts.partition_point(|count| (count.ledger, count.entry) < (start.0, start.1));
+        for count in self.counts.range(from..) {
+            let Some(part) = Part::of(count, start, end) else { break };
+            let left = (most.0.saturating_sub(taken.messages), most.1.saturating_sub(taken.bytes));
+            let fitting = part.fitting(left, taken.messages == 0, must);
+            must = false;
+            let Some(fitting) = fitting else { break };
+            taken.messages += u64::from(fitting);
+            taken.bytes += part.bytes_of(fitting);
+            if fitting < part.messages {
+                let index = part.first + fitting;
+                taken.end = (count.ledger, count.entry, i32::try_from(index).unwrap_or(i32::MAX));
+                break;
+            }
+            taken.end = end.min((count.ledger, count.entry + 1, 0));
+        }
+        taken
+    }
+}
+
+/// The messages of an entry that lie in a range.
+struct Part {
+    first: u32,
+    messages: u32,
+    whole: Count,
+}
+
+impl Part {
+    /// None for an entry behind the range.
+    fn of(count: &Count, start: Position, end: Position) -> Option<Self> {
+        let place = (count.ledger, count.entry);
+        if (count.ledger, count.entry, 0) >= end {
+            return None;
+        }
+        let index = |position: Position| u32::try_from(position.2).unwrap_or(0).min(count.messages);
+        let first = if place == (start.0, start.1) { index(start) } else { 0 };
+        let behind = if place == (end.0, end.1) { index(end) } else { count.messages };
+        Some(Self { first, messages: behind.saturating_sub(first), whole: *count })
+    }
+
+    /// The share of so many messages in the entry's bytes; an entry without messages is taken whole.
+    fn bytes_of(&self, messages: u32) -> u64 {
+        let bytes = u64::from(self.whole.bytes);
+        match u64::from(self.whole.messages) {
+            0 => bytes,
+            all => (bytes * u64::from(messages)).div_ceil(all),
+        }
+    }
+
+    /// How many of the messages may be taken when so many messages and bytes are left; None: the entry not at all.
+    fn fitting(&self, left: (u64, u64), is_first: bool, must: bool) -> Option<u32> {
+        if self.messages == 0 {
+            // Nothing of it is in the range, or it holds no message: only its bytes count.
+            let fits = self.bytes_of(0) <= left.1 && left.0 > 0;
+            return (must || fits || self.whole.messages > 0).then_some(0);
+        }
+        let by_messages = u32::try_from(left.0).unwrap_or(u32::MAX).min(self.messages);
+        let fits = self.bytes_of(by_messages) <= left.1;
+        let by_bytes = if fits {
+            by_messages
+        } else if is_first {
+            let part =
+                left.1.saturating_mul(u64::from(self.whole.messages)) / u64::from(self.whole.bytes.max(1));
+            u32::try_from(part).unwrap_or(u32::MAX).min(by_messages)
+        } else {
+            0
+        };
+        let fitting = if must { by_bytes.max(1) } else { by_bytes };
+        (fitting > 0).then_some(fitting)
+    }
+}

@@ -1,0 +1,61 @@
+//! Pulsar's own hash of a key, by which Key_Shared subscriptions share keys among consumers.
+//!
+//! `(murmur3_32(key) & 0x7fffffff) % 65536`, and 1 where that is 0 (`StickyKeyConsumerSelector`). The key is the
+//! ordering key, else the partition key, else the text `producer name-sequence id` (`Commands.resolveStickyKey`).
+
+/// Hash slots are 0 to 65535; 0 stays empty.
+pub const SLOTS: u32 = 65_536;
+
+/// The slot of a key.
+pub fn slot_of_key(key: &[u8]) -> u32 {
+    ((murmur3_32(key) & 0x7fff_ffff) % SLOTS).max(1)
+}
+
+/// The slot of messages without a key in an entry.
+pub fn slot_without_key(producer_name: &[u8], sequence_id: u64) -> u32 {
+    let mut text = producer_name.to_vec();
+    text.push(b'-');
+    text.extend_from_slice(sequence_id.to_string().as_bytes());
+    slot_of_key(&text)
+}
+
+/// MurmurHash3, x86 32 bits, seed 0 (public domain, Austin Appleby).
+fn murmur3_32(data: &[u8]) -> u32 {
+    let (blocks, tail) = data.as_chunks::<4>();
+    let mut hash = 0u32;
+    for block in blocks {
+        hash ^= mix(u32::from_le_bytes(*block));
+        hash = hash.rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64);
+    }
+    let rest = tail.iter().rev().fold(0u32, |rest, byte| rest << 8 | u32::from(*byte));
+    if !tail.is_empty() {
+        hash ^= mix(rest);
+    }
+    hash ^= data.len() as u32;
+    hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
+    hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
+    hash ^ (hash >> 16)
+}
+
+fn mix(block: u32) -> u32 {
+    block.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_murmur3() {
+        // Reference values of the algorithm's author's SMHasher and of Guava's murmur3_32(0).
+        assert_eq!(murmur3_32(b""), 0);
+        assert_eq!(murmur3_32(b"test"), 0xba6b_d213);
+        assert_eq!(murmur3_32(b"Hello, world!"), 0xc036_3e43);
+        assert_eq!(murmur3_32(b"The quick brown fox jumps over the lazy dog"), 0x2e4f_f723);
+    }
+
+    #[test]
+    fn slot_0_stays_empty() {
+        assert_eq!(slot_of_key(b""), 1);
+    }
+}
