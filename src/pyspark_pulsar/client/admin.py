@@ -178,7 +178,9 @@ class AdminClient:
                     f"{where}: the admin REST API sends us from https to another protocol; not followed"
                 )
             url = target
-        raise ProtocolError(f"{where}: expected an answer within {_REDIRECTS} redirects, got more redirects")
+        raise ConnectionFailed(
+            f"{where}: expected an answer within {_REDIRECTS} redirects, got more redirects"
+        )
 
     def _pool(self, url: str) -> urllib3.PoolManager:
         """Another when the files of TLS have changed."""
