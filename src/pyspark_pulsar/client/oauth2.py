@@ -31,6 +31,7 @@ _FRESH_PART: Final = 0.9
 """Of a token's life; the Java client renews there too."""
 _UNKNOWN_LIFE_SECONDS: Final = 60.0
 _JUST_NOW_SECONDS: Final = 5.0
+_ACCEPT: Final = {"Accept": "application/json"}
 _OK: Final = 200
 _REFUSED: Final = (400, 401, 403)
 _PASSING: Final = 500
@@ -121,9 +122,12 @@ def _ask(flow: OAuth2Flow) -> tuple[str, float]:
 def _answer(http: urllib3.PoolManager, method: str, url: str, form: dict[str, str] | None) -> dict[str, Any]:
     where = f"asking {url} for a token"
     try:
-        answer = http.request(
-            method, url, fields=form, encode_multipart=False, headers={"Accept": "application/json"}
-        )
+        if form is None:
+            answer = http.request(method, url, headers=_ACCEPT)
+        else:
+            answer = http.request_encode_body(
+                method, url, fields=form, encode_multipart=False, headers=_ACCEPT
+            )
     except MaxRetryError as fault:
         raise _unreachable(where, fault.reason or fault) from None
     except HTTPError as fault:
