@@ -1,0 +1,176 @@
+"""What is wrong with who we say we are, or with whom we meet, is told at once, on the driver, and shows no secret."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from fixtures.certificates import Authority
+from fixtures.identity_provider import TokenKey
+from fixtures.secured_pulsar import PASSWORD, WORKER, SecuredPulsar
+from integration.official import Refused
+from pyspark.sql import SparkSession
+
+from pyspark_pulsar.client.admin import AdminClient
+from pyspark_pulsar.errors import PermissionDenied, PulsarError, TlsFailed
+from pyspark_pulsar.options import ConnectionOptions, parse_options
+
+# More than one attempt of a client that goes on trying, less than such a client's patience.
+_SOON_SECONDS = 4.0
+
+Fault = tuple[dict[str, str], str, str, str]
+"""Options that are wrong; the kind of error; what it says; a secret that it must not show."""
+
+
+def _faults(secured: SecuredPulsar, folder: Path) -> dict[str, Fault]:
+    token = secured.options(WORKER)
+    tls = secured.options(WORKER, tls=True)
+    by_certificate = tls | {"pulsar.client.authPluginClassName": "tls"}
+    other = Authority(folder, "other")
+    foreign = other.client(WORKER)
+    forged = TokenKey(folder).token(WORKER)
+    expired = secured.token(WORKER, seconds=-60)
+    params = "pulsar.client.authParams"
+    return {
+        "nobody": (
+            {"service.url": secured.service_url},
+            "PermissionDenied",
+            "check the authentication options",
+            "",
+        ),
+        "a token of another key": (
+            token | {params: forged},
+            "PermissionDenied",
+            "AuthenticationError",
+            forged,
+        ),
+        "a token that has ended": (token | {params: expired}, "PermissionDenied", "expired", expired),
+        "no token at all": (token | {params: "sesame"}, "PermissionDenied", "AuthenticationError", "sesame"),
+        "a wrong password": (
+            token | {"pulsar.client.authPluginClassName": "basic", params: f"{WORKER}:sesame"},
+            "PermissionDenied",
+            "AuthenticationError",
+            "sesame",
+        ),
+        "an unknown authority": (
+            tls | {"pulsar.client.tlsTrustCertsFilePath": other.trust},
+            "TlsFailed",
+            "tlsTrustCertsFilePath",
+            tls[params],
+        ),
+        "another host name": (
+            tls | {"service.url": tls["service.url"].replace("127.0.0.1", "localhost")},
+            "TlsFailed",
+            "tlsHostnameVerificationEnable",
+            tls[params],
+        ),
+        "a certificate of another authority": (
+            by_certificate | {params: f"tlsCertFile:{foreign.certificate},tlsKeyFile:{foreign.key}"},
+            "TlsFailed",
+            "tlsCertificateFilePath",
+            "",
+        ),
+        "the plugin tls without TLS": (
+            by_certificate
+            | {
+                "service.url": secured.service_url,
+                params: f"tlsCertFile:{foreign.certificate},tlsKeyFile:{foreign.key}",
+            },
+            "OptionError",
+            "pulsar+ssl://",
+            "",
+        ),
+        "TLS at the port without": (
+            tls | {"service.url": secured.service_url.replace("pulsar:", "pulsar+ssl:")},
+            "TlsFailed",
+            "port is that of TLS",
+            tls[params],
+        ),
+        "a file that is not there": (
+            token | {params: f"file://{folder}/nowhere"},
+            "OptionError",
+            "nowhere on each machine that connects",
+            "",
+        ),
+        "an unknown plugin": (
+            token | {"pulsar.client.authPluginClassName": "org.example.AuthenticationMagic"},
+            "OptionError",
+            "AuthenticationOAuth2 (oauth2)",
+            token[params],
+        ),
+        "an unknown listener": (
+            token | {"pulsar.client.listenerName": "elsewhere"},
+            "PulsarError",
+            "elsewhere",
+            "",
+        ),
+    }
+
+
+_NAMES = [
+    "nobody", "a token of another key", "a token that has ended", "no token at all", "a wrong password",
+    "an unknown authority", "another host name", "a certificate of another authority", "the plugin tls without TLS",
+    "TLS at the port without", "a file that is not there", "an unknown plugin",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_the_fault_is_told_at_once(
+    spark: SparkSession, secured: SecuredPulsar, topic: str, refused: Refused, tmp_path: Path, name: str
+) -> None:
+    options, kind, said, secret = _faults(secured, tmp_path)[name]
+    started = time.monotonic()
+    told = refused(spark.read.format("pulsar").options(**options).option("topic", topic).load, kind)
+    assert time.monotonic() - started < _SOON_SECONDS, told
+    assert said in told
+    assert not secret or secret.removeprefix("token:") not in told
+
+
+def test_tls_missed_out(spark: SparkSession, secured: SecuredPulsar, topic: str, refused: Refused) -> None:
+    """What a server of TLS does then looks like a server that goes away, so it is tried again for a while."""
+    options = secured.options(WORKER) | {"service.url": secured.tls_url.replace("+ssl", "")}
+    told = refused(
+        spark.read.format("pulsar").options(**options).option("topic", topic).load, "ConnectionFailed"
+    )
+    assert "pulsar+ssl:// (6651) for TLS" in told
+
+
+def _admin_fault(options: dict[str, str]) -> PulsarError:
+    with AdminClient(parse_options(ConnectionOptions, options)) as admin:
+        started = time.monotonic()
+        with pytest.raises(PulsarError) as caught:
+            admin.get("clusters", "asking")
+    assert time.monotonic() - started < _SOON_SECONDS
+    return caught.value
+
+
+def test_faults_at_the_admin_rest_api(secured: SecuredPulsar, tmp_path: Path) -> None:
+    good = secured.options(WORKER, tls=True, admin=True)
+    other = Authority(tmp_path, "other").trust
+    cases: list[tuple[dict[str, str], type[PulsarError], str]] = [
+        ({"pulsar.client.authParams": secured.token(WORKER, seconds=-60)}, PermissionDenied, "authParams"),
+        (
+            {"pulsar.client.authPluginClassName": "basic", "pulsar.client.authParams": f"{WORKER}:no"},
+            PermissionDenied,
+            "401",
+        ),
+        ({"pulsar.client.tlsTrustCertsFilePath": other}, TlsFailed, "tlsTrustCertsFilePath"),
+        (
+            {"admin.url": good["admin.url"].replace("127.0.0.1", "localhost")},
+            TlsFailed,
+            "HostnameVerification",
+        ),
+        ({"admin.url": secured.admin_url.replace("http:", "https:")}, TlsFailed, "port is that of TLS"),
+    ]
+    for wrong, kind, said in cases:
+        fault = _admin_fault(good | wrong)
+        assert isinstance(fault, kind), fault
+        assert said in str(fault)
+        assert PASSWORD not in str(fault)
+    loose = good | {
+        "admin.url": good["admin.url"].replace("127.0.0.1", "localhost"),
+        "pulsar.client.tlsHostnameVerificationEnable": "false",
+    }
+    with AdminClient(parse_options(ConnectionOptions, loose)) as admin:
+        assert admin.get("namespaces/public/default/permissions", "asking") is None or True

@@ -1,0 +1,65 @@
+"""Started by a test with options as JSON: reads, streams and fails, and prints all that a user may print of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from pyspark.sql import SparkSession
+
+
+def main(options: dict[str, str], topic: str, folder: str) -> None:
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.eventLog.enabled", "true")
+        .config("spark.eventLog.dir", f"file://{folder}/events")
+        .config("spark.eventLog.compress", "false")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.warehouse.dir", f"{folder}/warehouse")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("INFO")
+    spark.range(3).selectExpr("cast(id as string) value").write.format("pulsar").options(**options).option(
+        "topic", topic
+    ).mode("append").save()
+    frame = spark.read.format("pulsar").options(**options).option("topic", topic).load()
+    frame.explain(extended=True)
+    print(frame, frame.count())
+    quoted = ", ".join(f"`{key}` '{text}'" for key, text in {**options, "topic": topic}.items())
+    spark.sql(f"CREATE TEMPORARY VIEW v USING pulsar OPTIONS ({quoted})")
+    spark.sql("EXPLAIN EXTENDED SELECT * FROM v").show(truncate=False)
+    print(spark.sql("SELECT count(*) FROM v").collect())
+    stream = spark.readStream.format("pulsar").options(**options).option("topic", topic)
+    query = (
+        stream.option("startingOffsets", "earliest")
+        .load()
+        .writeStream.format("pulsar")
+        .options(**options)
+        .option("topic", f"{topic}-2")
+        .option("checkpointLocation", f"{folder}/checkpoint")
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    query.explain(extended=True)
+    print(query.lastProgress, query.status, query)
+    for wrong in (
+        {"pulsar.client.operationTimeoutMs": "soon"},
+        {"mode": "no"},
+        {"pulsar.client.authParam": "x"},
+    ):
+        try:
+            spark.read.format("pulsar").options(**{**options, **wrong}).option("topic", topic).load().count()
+        except Exception as fault:  # noqa: BLE001 -- printed, which is the point
+            print(fault)
+    failing = frame.selectExpr("raise_error('on purpose') failed")
+    try:
+        failing.collect()
+    except Exception as fault:  # noqa: BLE001
+        print(fault)
+    spark.stop()
+    print("done")
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]), sys.argv[2], sys.argv[3])
