@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from fixtures.secured_pulsar import WORKER, SecuredPulsar
 
 _PROGRAM = Path(__file__).parent.parent / "programs" / "secret_queries.py"

@@ -1,5 +1,7 @@
 """Started by a test with options as JSON: reads, streams and fails, and prints all that a user may print of it."""
 
+# ruff: noqa: T201
+
 from __future__ import annotations
 
 import json

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.fields import option
 from pyspark_pulsar.options.parsers import url, whole
-from pyspark_pulsar.options.security import SecurityOptions
+from pyspark_pulsar.options.security import TLS, SecurityOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +47,12 @@ class ConnectionOptions(SecurityOptions):
             raise OptionError(
                 "option 'pulsar.client.proxyServiceUrl': expected a service.url with pulsar+ssl:// beside it, got "
                 "pulsar://; such a proxy knows the broker by the name in TLS"
+            )
+
+        if self.auth_plugin == TLS and not self.uses_tls:
+            raise OptionError(
+                "option 'pulsar.client.authPluginClassName': expected a service.url with pulsar+ssl:// beside "
+                "AuthenticationTls, got pulsar://, where no certificate is shown"
             )
 
     @property

@@ -19,7 +19,7 @@ JAVA = "org.apache.pulsar.client.impl.auth."
 
 
 def options(plugin: str, params: str | None = None, **more: str) -> ConnectionOptions:
-    given = {"service.url": "pulsar://a:1", "pulsar.client.authPluginClassName": plugin}
+    given = {"service.url": "pulsar+ssl://a:1", "pulsar.client.authPluginClassName": plugin}
     if params is not None:
         given["pulsar.client.authParams"] = params
     return parse_options(
