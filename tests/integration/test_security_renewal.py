@@ -52,5 +52,5 @@ def test_tokens_that_end_are_renewed_on_the_same_connection(secured: SecuredPuls
             assert client.service_connection() is connection
         assert len(provider.asked) >= 2
         assert not lost.is_open
-        with pytest.raises(PermissionDenied, match="expired"):
+        with pytest.raises(PermissionDenied, match="the token ended at"):
             forgotten.schema(_TOPIC)

@@ -25,6 +25,7 @@ from urllib3.exceptions import (
 from pyspark_pulsar.client.credentials import credentials_of
 from pyspark_pulsar.client.security import tls_of
 from pyspark_pulsar.client.tls import connection_fault
+from pyspark_pulsar.client.token_claims import why_refused
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     DeadlineExceeded,
@@ -150,7 +151,8 @@ class AdminClient:
         if answer.status == _NO_CONTENT or (answer.status == _OK and not answer.data.strip()):
             return None
         if answer.status != _OK:
-            raise _refusal(answer.status, answer.data, where)
+            doubt = why_refused(self._credentials.data()) if answer.status == _UNKNOWN else ""
+            raise _refusal(answer.status, answer.data, where, doubt)
         try:
             return json.loads(answer.data)
         except (ValueError, RecursionError):
@@ -217,8 +219,8 @@ def _unreachable(where: str, fault: BaseException) -> PulsarError:
     return kind(f"{where}: the admin REST API (admin.url) cannot be reached: {fault}")
 
 
-def _refusal(status: int, body: bytes, where: str) -> PulsarError:
-    text = f"{where}: the admin REST API answered {status}{_reason(body)}"
+def _refusal(status: int, body: bytes, where: str, doubt: str) -> PulsarError:
+    text = f"{where}: the admin REST API answered {status}{_reason(body)}{doubt}"
     if status == _UNKNOWN:
         return PermissionDenied(
             f"{text}; check pulsar.client.authPluginClassName and pulsar.client.authParams"

@@ -9,8 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 from pyspark_pulsar.client.commands import AUTH_CHALLENGE, AUTH_RESPONSE, CONNECT, CONNECTED, ERROR, frame
 from pyspark_pulsar.client.credentials import Credentials
-from pyspark_pulsar.client.refusal import refusal
+from pyspark_pulsar.client.refusal import AUTHENTICATION_ERROR, refusal
 from pyspark_pulsar.client.tls import connection_fault
+from pyspark_pulsar.client.token_claims import why_refused
 from pyspark_pulsar.client.transport import DEFAULT_MAX_MESSAGE_BYTES, Transport
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, ProtocolError
@@ -35,7 +36,10 @@ def shake_hands(transport: Transport, seconds: float, credentials: Credentials, 
         _send(transport, auth_response(credentials))
         answer = _first_command(transport)
     if answer.type == ERROR:
-        raise refusal(answer.error.error, answer.error.message, f"connecting to {transport.address}")
+        said = answer.error.message.strip()
+        if answer.error.error == AUTHENTICATION_ERROR:
+            said += why_refused(data)
+        raise refusal(answer.error.error, said, f"connecting to {transport.address}")
     if answer.type != CONNECTED:
         raise ProtocolError(f"{transport.address}: expected CONNECTED, got command type {answer.type}")
     limit = answer.connected.max_message_size

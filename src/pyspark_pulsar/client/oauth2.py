@@ -30,7 +30,8 @@ _CONNECT_SECONDS, _READ_SECONDS = 10.0, 30.0
 _FRESH_PART: Final = 0.9
 """Of a token's life; the Java client renews there too."""
 _UNKNOWN_LIFE_SECONDS: Final = 60.0
-_JUST_NOW_SECONDS: Final = 5.0
+_JUST_NOW_SECONDS: Final = 1.0
+"""Connections that are asked again at the same time share a new token."""
 _ACCEPT: Final = {"Accept": "application/json"}
 _OK: Final = 200
 _REFUSED: Final = (400, 401, 403)
@@ -54,12 +55,18 @@ class OAuth2Flow:
 class _Kept:
     lock: threading.Lock = field(default_factory=threading.Lock)
     token: str | None = field(default=None, repr=False)
-    obtained: float = 0.0
+    asked: float = 0.0
+    came: float = 0.0
     life: float = 0.0
 
     @property
     def age(self) -> float:
-        return time.monotonic() - self.obtained
+        return time.monotonic() - self.asked
+
+    def serves(self, *, renew: bool) -> bool:
+        if renew:
+            return time.monotonic() - self.came < _JUST_NOW_SECONDS
+        return self.age < _FRESH_PART * self.life
 
 
 _kept: Final[dict[OAuth2Flow, _Kept]] = {}
@@ -76,9 +83,7 @@ def access_token(flow: OAuth2Flow, *, renew: bool = False) -> str:
     with _kept_lock:
         kept = _kept.setdefault(flow, _Kept())
     with kept.lock:
-        if kept.token is not None and (
-            kept.age < _JUST_NOW_SECONDS if renew else kept.age < _FRESH_PART * kept.life
-        ):
+        if kept.token is not None and kept.serves(renew=renew):
             return kept.token
         asked = time.monotonic()
         try:
@@ -88,7 +93,7 @@ def access_token(flow: OAuth2Flow, *, renew: bool = False) -> str:
                 raise
             _log.warning("a token of %s was not renewed and is used until it ends: %s", flow.issuer, fault)
             return kept.token
-        kept.token, kept.life, kept.obtained = token, life, asked
+        kept.token, kept.life, kept.asked, kept.came = token, life, asked, time.monotonic()
         return token
 
 

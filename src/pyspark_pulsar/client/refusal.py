@@ -17,11 +17,13 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
 )
 
+AUTHENTICATION_ERROR = 3
+
 _NAMES = {
     0: "UnknownError",
     1: "MetadataError",
     2: "PersistenceError",
-    3: "AuthenticationError",
+    AUTHENTICATION_ERROR: "AuthenticationError",
     4: "AuthorizationError",
     5: "ConsumerBusy",
     6: "ServiceNotReady",
@@ -43,7 +45,10 @@ _NAMES = {
 }
 
 _ERRORS: dict[int, tuple[type[PulsarError], str]] = {
-    3: (PermissionDenied, "check the authentication options"),
+    AUTHENTICATION_ERROR: (
+        PermissionDenied,
+        "check pulsar.client.authPluginClassName and pulsar.client.authParams",
+    ),
     4: (PermissionDenied, "ask for the right that the message names"),
     7: (SendError, "the topic's backlog quota is used up: consume it or raise the quota"),
     8: (SendError, "the topic's backlog quota is used up: consume it or raise the quota"),
