@@ -20,6 +20,7 @@ _RECEIVE_BYTES: Final = 256 * 1024
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_MESSAGE", "RECORD_LAYER_FAILURE")
 _WANTS_CERTIFICATE: Final = (
     "CERTIFICATE_REQUIRED",
+    "ALERT_INTERNAL_ERROR",  # what brokers say of a certificate that they do not believe
     "BAD_CERTIFICATE",
     "HANDSHAKE_FAILURE",
     "UNKNOWN_CA",
@@ -108,7 +109,8 @@ class TlsStream:
                 data = self._stream.recv(_RECEIVE_BYTES)
                 if not data:
                     raise ConnectionResetError(
-                        "the server closed the connection during the handshake of TLS"
+                        "the server closed the connection during the handshake of TLS; check that its port is that of "
+                        "TLS (6651 by default, 8443 of admin.url)"
                     ) from None
                 self._received.write(data)
             except ssl.SSLError:
@@ -211,8 +213,9 @@ def certificate_fault(where: str, fault: ssl.SSLError, trust_option: str) -> Tls
         )
     if any(word in said for word in _WANTS_CERTIFICATE):
         return TlsFailed(
-            f"{where}: the server refused TLS ({said}); it may ask for a certificate: give "
-            f"pulsar.client.tlsCertificateFilePath and tlsKeyFilePath, signed by an authority that it believes"
+            f"{where}: the server refused TLS ({said}); it may ask for a certificate, or not "
+            f"believe the one shown: give pulsar.client.tlsCertificateFilePath and tlsKeyFilePath, signed by an "
+            f"authority that it believes"
         )
     return TlsFailed(f"{where}: TLS failed: {said}")
 
