@@ -219,7 +219,9 @@ def test_the_admin_rest_api_over_tls(
         own = secured.client_certificates[ADMIN]
         options["pulsar.client.authPluginClassName"] = way
         options["pulsar.client.authParams"] = (
-            f"{ADMIN}:{PASSWORD}" if way == "basic" else f"tlsCertFile:{own.certificate},tlsKeyFile:{own.key}"
+            json.dumps({"userId": ADMIN, "password": PASSWORD})
+            if way == "basic"
+            else f"tlsCertFile:{own.certificate},tlsKeyFile:{own.key}"
         )
     found = segments(spark, topic=topic, **options).collect()
     assert sum(row.entries for row in found) > 0

@@ -5,6 +5,7 @@ What Spark calls there is called here without Spark, which would take most of th
 
 from __future__ import annotations
 
+import json
 import time
 import traceback
 from pathlib import Path
@@ -47,20 +48,29 @@ def _faults(secured: SecuredPulsar, folder: Path) -> dict[str, Fault]:
             "",
         ),
         "a token of another key": (
-            token | {params: forged},
+            token | {params: f"token:{forged}"},
             "PermissionDenied",
             "AuthenticationError",
             forged,
         ),
         "a token that has ended": (
-            token | {params: expired},
+            token | {params: f"token:{expired}"},
             "PermissionDenied",
             "the token ended at",
             expired,
         ),
-        "no token at all": (token | {params: "sesame"}, "PermissionDenied", "AuthenticationError", "sesame"),
+        "no token at all": (
+            token | {params: "token:sesame"},
+            "PermissionDenied",
+            "AuthenticationError",
+            "sesame",
+        ),
         "a wrong password": (
-            token | {"pulsar.client.authPluginClassName": "basic", params: f"{WORKER}:sesame"},
+            token
+            | {
+                "pulsar.client.authPluginClassName": "basic",
+                params: json.dumps({"userId": WORKER, "password": "sesame"}),
+            },
             "PermissionDenied",
             "AuthenticationError",
             "sesame",
@@ -132,12 +142,14 @@ def test_the_fault_is_told_at_once(secured: SecuredPulsar, topic: str, tmp_path:
 def test_the_fault_in_a_job_of_spark(
     spark: SparkSession, secured: SecuredPulsar, topic: str, refused: Refused
 ) -> None:
-    options = secured.options(WORKER) | {"pulsar.client.authParams": secured.token(WORKER, seconds=-60)}
+    options = secured.options(WORKER) | {
+        "pulsar.client.authParams": f"token:{secured.token(WORKER, seconds=-60)}"
+    }
     told = refused(
         spark.read.format("pulsar").options(**options).option("topic", topic).load, "PermissionDenied"
     )
     assert "the token ended at" in told
-    assert options["pulsar.client.authParams"] not in told
+    assert options["pulsar.client.authParams"].removeprefix("token:") not in told
 
 
 def test_the_other_kind_of_port(secured: SecuredPulsar, topic: str) -> None:
@@ -180,12 +192,15 @@ def test_faults_at_the_admin_rest_api(secured: SecuredPulsar, tmp_path: Path) ->
     other = Authority(tmp_path, "other").trust
     cases: list[tuple[dict[str, str], type[PulsarError], str]] = [
         (
-            {"pulsar.client.authParams": secured.token(WORKER, seconds=-60)},
+            {"pulsar.client.authParams": f"token:{secured.token(WORKER, seconds=-60)}"},
             PermissionDenied,
             "the token ended at",
         ),
         (
-            {"pulsar.client.authPluginClassName": "basic", "pulsar.client.authParams": f"{WORKER}:no"},
+            {
+                "pulsar.client.authPluginClassName": "basic",
+                "pulsar.client.authParams": json.dumps({"userId": WORKER, "password": "no"}),
+            },
             PermissionDenied,
             "401",
         ),

@@ -1,4 +1,6 @@
-"""Started by a test with options as JSON: reads, streams and fails, and prints all that a user may print of it."""
+"""Started by a test with options and further secrets as JSON: reads, streams and fails, and prints all that a user may
+print of it.
+"""
 
 # ruff: noqa: T201
 
@@ -10,7 +12,7 @@ import sys
 from pyspark.sql import SparkSession
 
 
-def main(options: dict[str, str], topic: str, folder: str) -> None:
+def main(options: dict[str, str], others: list[dict[str, str]], topic: str, folder: str) -> None:
     spark = (
         SparkSession.builder.master("local[2]")
         .config("spark.eventLog.enabled", "true")
@@ -27,8 +29,12 @@ def main(options: dict[str, str], topic: str, folder: str) -> None:
     frame = spark.read.format("pulsar").options(**options).option("topic", topic).load()
     frame.explain(extended=True)
     print(frame, frame.count())
-    quoted = ", ".join(f"`{key}` '{text}'" for key, text in {**options, "topic": topic}.items())
-    spark.sql(f"CREATE TEMPORARY VIEW v USING pulsar OPTIONS ({quoted})")
+    create_view(spark, "v", {**options, "topic": topic})
+    for number, other in enumerate(others):
+        try:
+            create_view(spark, f"v{number}", {**options, **other, "topic": topic})
+        except Exception as fault:  # noqa: BLE001 -- printed, which is the point
+            print(fault)
     spark.sql("EXPLAIN EXTENDED SELECT * FROM v").show(truncate=False)
     print(spark.sql("SELECT count(*) FROM v").collect())
     stream = spark.readStream.format("pulsar").options(**options).option("topic", topic)
@@ -52,7 +58,7 @@ def main(options: dict[str, str], topic: str, folder: str) -> None:
     ):
         try:
             spark.read.format("pulsar").options(**{**options, **wrong}).option("topic", topic).load().count()
-        except Exception as fault:  # noqa: BLE001 -- printed, which is the point
+        except Exception as fault:  # noqa: BLE001
             print(fault)
     failing = frame.selectExpr("raise_error('on purpose') failed")
     try:
@@ -63,5 +69,10 @@ def main(options: dict[str, str], topic: str, folder: str) -> None:
     print("done")
 
 
+def create_view(spark: SparkSession, name: str, options: dict[str, str]) -> None:
+    quoted = ", ".join(f"`{key}` '{text}'" for key, text in options.items())
+    spark.sql(f"CREATE TEMPORARY VIEW {name} USING pulsar OPTIONS ({quoted})")
+
+
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]), sys.argv[2], sys.argv[3])
+    main(json.loads(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3], sys.argv[4])

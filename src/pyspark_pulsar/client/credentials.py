@@ -24,6 +24,10 @@ from pyspark_pulsar.options.security import BASIC, NO_PLUGIN, OAUTH2, TLS, TOKEN
 
 _METHOD_HEADER: Final = "X-Pulsar-Auth-Method-Name"
 _PARAMS: Final = "option 'pulsar.client.authParams'"
+_BASIC: Final = (
+    f'{_PARAMS}: expected {{"userId": "...", "password": "..."}}, file:///path or env:NAME with AuthenticationBasic, got '
+    f"something else (not shown)"
+)
 
 
 class Credentials(Protocol):
@@ -54,11 +58,22 @@ def credentials_of(options: ConnectionOptions) -> Credentials:
         raise OptionError(f"{_PARAMS}: expected it beside authPluginClassName, got none")
     if options.auth_plugin == TOKEN:
         document = _document(given)
-        return ByToken(_Secret(given) if document is None else _Secret(f"token:{_text(document, 'token')}"))
+        if document is not None:
+            return ByToken(_Secret(f"token:{_text(document, 'token')}"))
+        if not given.startswith(("token:", "file:", "env:")):
+            # Java's client takes the bare token. Spark shows that in plans of SQL, and redacts texts with `token` in it.
+            raise OptionError(
+                f"{_PARAMS}: expected file:///path, env:NAME or token:... with AuthenticationToken, got a text without "
+                f"any of these at its beginning (not shown)"
+            )
+        return ByToken(_Secret(given))
     if options.auth_plugin == BASIC:
         secret = _Secret(given)
+        if secret.is_here and _document(given) is None:
+            # Spark redacts a text with `password` in it, and no bare `user:password`.
+            raise OptionError(_BASIC)
         if secret.is_here:
-            _user_and_password(secret.read())
+            _user_and_password(given)
         return ByPassword(secret)
     assert options.auth_plugin == OAUTH2  # noqa: S101 -- options know no other
     return ByOAuth2(_oauth2_flow(_document(given)))
@@ -202,10 +217,7 @@ def _user_and_password(text: str) -> tuple[str, str]:
         return _text(document, names[0]), _text(document, names[1])
     user, separator, password = text.partition(":")
     if not separator or not user:
-        raise OptionError(
-            f'{_PARAMS}: expected {{"userId": "...", "password": "..."}} with AuthenticationBasic (not shown), got '
-            f"something else"
-        )
+        raise OptionError(_BASIC)
     return user, password
 
 

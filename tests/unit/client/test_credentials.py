@@ -28,7 +28,7 @@ def options(plugin: str, params: str | None = None, **more: str) -> ConnectionOp
 
 
 @pytest.mark.parametrize("plugin", ["token", f"{JAVA}AuthenticationToken"])
-@pytest.mark.parametrize("params", [SECRET, f"token:{SECRET}", json.dumps({"token": SECRET}), f" {SECRET}\n"])
+@pytest.mark.parametrize("params", [f"token:{SECRET}", json.dumps({"token": SECRET}), f" token: {SECRET}\n"])
 def test_a_token_in_the_option(plugin: str, params: str) -> None:
     credentials = credentials_of(options(plugin, params))
     assert (credentials.method, credentials.data()) == ("token", SECRET.encode())
@@ -70,7 +70,7 @@ def test_what_cannot_be_a_token_is_refused_and_not_shown(token: str) -> None:
 
 @pytest.mark.parametrize(
     "params",
-    ['{"userId": "amy", "password": "p:w"}', '{"username": "amy", "password": "p:w"}', "amy:p:w"],
+    ['{"userId": "amy", "password": "p:w"}', '{"username": "amy", "password": "p:w"}'],
 )
 def test_user_and_password(params: str) -> None:
     credentials = credentials_of(options(f"{JAVA}AuthenticationBasic", params))
@@ -92,7 +92,9 @@ def test_user_and_password_in_a_file(tmp_path: Path) -> None:
     [
         ("token", None, "beside authPluginClassName"),
         ("basic", None, "beside authPluginClassName"),
+        ("token", "sesame", "at its beginning"),
         ("basic", "sesame", "userId"),
+        ("basic", "amy:sesame", "userId"),
         ("basic", '{"userId": "amy", "passwort": "sesame"}', "a text under password"),
         ("token", '{"tokens": "sesame"}', "a text under token"),
         ("oauth2", "sesame", "issuerUrl"),
@@ -139,8 +141,8 @@ def test_certificate_of_the_plugin(params: str) -> None:
 def test_certificate_of_the_tls_options() -> None:
     files = {"tlsCertificateFilePath": "/c.pem", "tlsKeyFilePath": "/k.pem"}
     assert certificate_files(options("tls", **files)) == ("/c.pem", "/k.pem")
-    assert certificate_files(options("token", SECRET, **files)) == ("/c.pem", "/k.pem")
-    assert certificate_files(options("token", SECRET)) is None
+    assert certificate_files(options("token", f"token:{SECRET}", **files)) == ("/c.pem", "/k.pem")
+    assert certificate_files(options("token", f"token:{SECRET}")) is None
     with pytest.raises(OptionError, match="tlsCertificateFilePath"):
         certificate_files(options("tls"))
     with pytest.raises(OptionError, match="tlsKeyFilePath beside"):
@@ -150,8 +152,8 @@ def test_certificate_of_the_tls_options() -> None:
 @pytest.mark.parametrize(
     ("plugin", "params"),
     [
-        ("token", SECRET),
-        ("basic", f"amy:{SECRET}"),
+        ("token", f"token:{SECRET}"),
+        ("basic", json.dumps({"userId": "amy", "password": SECRET})),
         ("oauth2", json.dumps({"issuerUrl": "https://a", "privateKey": f"data:,{SECRET}"})),
     ],
 )
