@@ -25,8 +25,8 @@ from pyspark_pulsar.options.security import BASIC, NO_PLUGIN, OAUTH2, TLS, TOKEN
 _METHOD_HEADER: Final = "X-Pulsar-Auth-Method-Name"
 _PARAMS: Final = "option 'pulsar.client.authParams'"
 _BASIC: Final = (
-    f'{_PARAMS}: expected {{"userId": "...", "password": "..."}}, file:///path or env:NAME with AuthenticationBasic, got '
-    f"something else (not shown)"
+    f'{_PARAMS}: expected {{"userId": "...", "password": "..."}}, file:///path or env:NAME with AuthenticationBasic, '
+    f"got something else (not shown)"
 )
 
 
@@ -61,7 +61,7 @@ def credentials_of(options: ConnectionOptions) -> Credentials:
         if document is not None:
             return ByToken(_Secret(f"token:{_text(document, 'token')}"))
         if not given.startswith(("token:", "file:", "env:")):
-            # Java's client takes the bare token. Spark shows that in plans of SQL, and redacts texts with `token` in it.
+            # Java's client takes the bare token. Spark shows that in plans of SQL; it redacts texts with `token` in them.
             raise OptionError(
                 f"{_PARAMS}: expected file:///path, env:NAME or token:... with AuthenticationToken, got a text without "
                 f"any of these at its beginning (not shown)"
