@@ -61,7 +61,7 @@ def credentials_of(options: ConnectionOptions) -> Credentials:
         if document is not None:
             return ByToken(_Secret(f"token:{_text(document, 'token')}"))
         if not given.startswith(("token:", "file:", "env:")):
-            # Java's client takes the bare token. Spark shows that in plans of SQL; it redacts texts with `token` in them.
+            # Java's client takes the bare token. Spark shows that in plans of SQL, but hides what has `token` in it.
             raise OptionError(
                 f"{_PARAMS}: expected file:///path, env:NAME or token:... with AuthenticationToken, got a text without "
                 f"any of these at its beginning (not shown)"
