@@ -20,6 +20,7 @@ from pyspark_pulsar.options import (
     OptionField,
     ProtobufOptions,
     ReadOptions,
+    SecurityOptions,
     WriteOptions,
     option_fields,
 )
@@ -55,10 +56,12 @@ def pages() -> dict[Path, str]:
 
 
 def options_page() -> str:
+    security = set(option_fields(SecurityOptions))
     connection = set(option_fields(ConnectionOptions))
     shared = set(option_fields(ProtobufOptions))
     sections = [
-        ("Connection: reading and writing", ConnectionOptions, connection),
+        ("Connection: reading and writing", ConnectionOptions, connection - security),
+        ("Security: reading and writing", SecurityOptions, security),
         ("Protobuf descriptors: reading and writing", ProtobufOptions, shared - connection),
         ("Reading", ReadOptions, set(option_fields(ReadOptions)) - shared),
         ("Writing", WriteOptions, set(option_fields(WriteOptions)) - shared),

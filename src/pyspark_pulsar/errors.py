@@ -66,8 +66,12 @@ class DeadlineExceeded(ConnectionFailed):
     """An answer did not come in time. Names what was waited for and for how long."""
 
 
+class TlsFailed(PulsarError):
+    """TLS was not agreed upon: a certificate is not believed or is missing, or the other side speaks no TLS."""
+
+
 class PermissionDenied(PulsarError):
-    """The server refused this role. Names the missing right where the server says it."""
+    """The server refused this role, or did not believe who it is. Names the missing right where the server says it."""
 
 
 class SubscriptionBusy(PulsarError):

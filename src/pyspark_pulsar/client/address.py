@@ -1,4 +1,4 @@
-"""Broker addresses: `pulsar://host:port`, and the several hosts of a service URL."""
+"""Broker addresses: `pulsar://host:port`, `pulsar+ssl://host:port`, and the several hosts of a service URL."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from pyspark_pulsar.errors import OptionError, ProtocolError
 
-_SCHEME = "pulsar://"
-_DEFAULT_PORT = 6650
+PLAIN, TLS = "pulsar://", "pulsar+ssl://"
+_DEFAULT_PORTS = {PLAIN: 6650, TLS: 6651}
 _MAX_PORT = 65535
 
 
@@ -24,11 +24,15 @@ class BrokerAddress:
         return f"{direct} (proxy to {self.proxy_to})" if self.proxy_to else direct
 
 
-def parse_service_url(url: str) -> tuple[BrokerAddress, ...]:
+def parse_service_url(url: str, option: str = "service.url") -> tuple[BrokerAddress, ...]:
     """All hosts of a service URL. Raises `OptionError`."""
-    if not url.startswith(_SCHEME):
-        raise OptionError(f"option 'service.url': expected {_SCHEME}host:port, got {url!r}")
-    return tuple(_host_and_port(part, url) for part in url.removeprefix(_SCHEME).split(","))
+    for scheme, port in _DEFAULT_PORTS.items():
+        if url.startswith(scheme):
+            parts = url.removeprefix(scheme).split(",")
+            found = [_host_and_port(part, port) for part in parts]
+            if None not in found:
+                return tuple(each for each in found if each is not None)
+    raise OptionError(f"option {option!r}: expected {PLAIN}host:port or {TLS}host:port, got {url!r}")
 
 
 def parse_broker_url(url: str, where: str) -> BrokerAddress:
@@ -36,14 +40,14 @@ def parse_broker_url(url: str, where: str) -> BrokerAddress:
     try:
         return parse_service_url(url)[0]
     except OptionError:
-        raise ProtocolError(f"{where}: expected an address {_SCHEME}host:port, got {url!r}") from None
+        raise ProtocolError(f"{where}: expected an address {PLAIN}host:port, got {url!r}") from None
 
 
-def _host_and_port(text: str, url: str) -> BrokerAddress:
+def _host_and_port(text: str, default_port: int) -> BrokerAddress | None:
     host, separator, port = text.strip().rpartition(":")
     if not separator or "]" in port:
-        host, port = text.strip(), str(_DEFAULT_PORT)
+        host, port = text.strip(), str(default_port)
     host = host.removeprefix("[").removesuffix("]")
     if not host or not port.isdigit() or not 0 < int(port) <= _MAX_PORT:
-        raise OptionError(f"option 'service.url': expected {_SCHEME}host:port, got {url!r}")
+        return None
     return BrokerAddress(host, int(port))

@@ -7,14 +7,25 @@ logged: those about offloading hold secrets.
 from __future__ import annotations
 
 import json
+import ssl
+import threading
 from types import TracebackType
 from typing import Any, Final, Self
-from urllib.parse import quote
+from urllib.parse import quote, urljoin
 
 import urllib3
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
-from urllib3.exceptions import HTTPError, MaxRetryError, TimeoutError as Urllib3Timeout
+from urllib3.exceptions import (
+    HTTPError,
+    MaxRetryError,
+    SSLError as Urllib3SslError,
+    TimeoutError as Urllib3Timeout,
+)
 
+from pyspark_pulsar.client.credentials import credentials_of
+from pyspark_pulsar.client.security import tls_of
+from pyspark_pulsar.client.tls import connection_fault
+from pyspark_pulsar.client.token_claims import why_refused
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     DeadlineExceeded,
@@ -29,7 +40,8 @@ from pyspark_pulsar.topic import Namespace, TopicPartition
 
 _REDIRECTS: Final = 20
 _OK, _NO_CONTENT = 200, 204
-_REFUSED: Final = (401, 403)
+_UNKNOWN, _FORBIDDEN = 401, 403
+_MOVED: Final = (301, 302, 303, 307, 308)
 _NOT_FOUND: Final = 404
 # Throttled, or a broker that starts, unloads the topic, or waits for its metadata store.
 _PASSING: Final = frozenset({409, 429, 500, 502, 503, 504})
@@ -48,11 +60,15 @@ class AdminClient:
             )
         self._hosts = _hosts(options.admin_url)
         self._patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
-        timeout = urllib3.Timeout(
+        self._timeout = urllib3.Timeout(
             connect=options.connection_timeout_ms / 1000, read=options.operation_timeout_ms / 1000
         )
-        retries = urllib3.Retry(total=None, connect=0, read=0, status=0, other=0, redirect=_REDIRECTS)
-        self._http = urllib3.PoolManager(timeout=timeout, retries=retries, maxsize=threads)
+        self._threads = threads
+        self._credentials = credentials_of(options)
+        self._tls = tls_of(options)
+        self._lock = threading.Lock()
+        self._http: urllib3.PoolManager | None = None
+        self._context: ssl.SSLContext | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -63,7 +79,9 @@ class AdminClient:
         self.close()
 
     def close(self) -> None:
-        self._http.clear()
+        with self._lock:
+            if self._http is not None:
+                self._http.clear()
 
     def internal_info(self, partition: TopicPartition) -> dict[str, Any]:
         """What the metadata store says of the ledgers, in no order. Raises `TopicNotFoundError`."""
@@ -120,8 +138,8 @@ class AdminClient:
     def get(self, path: str, where: str, version: str = "v2") -> Any:
         """The JSON under `/admin/<version>/<path>`; None for an empty answer. `where` begins error messages.
 
-        Raises `PermissionDenied`, `TopicNotFoundError` (whatever is not found), `ConnectionFailed`,
-        `ProtocolError`.
+        Raises `PermissionDenied`, `TopicNotFoundError` (whatever is not found), `ConnectionFailed`, `TlsFailed`,
+        `ProtocolError`, and the errors of `Credentials.headers`.
         """
         attempts = iter(range(1_000_000))
         retry = Retrying(
@@ -137,16 +155,12 @@ class AdminClient:
         )
 
     def _once(self, url: str, where: str) -> Any:
-        try:
-            answer = self._http.request("GET", url, headers={"Accept": "application/json"})
-        except MaxRetryError as fault:
-            raise _unreachable(where, fault.reason or fault) from None
-        except HTTPError as fault:
-            raise _unreachable(where, fault) from None
+        answer = self._answer(url, where)
         if answer.status == _NO_CONTENT or (answer.status == _OK and not answer.data.strip()):
             return None
         if answer.status != _OK:
-            raise _refusal(answer.status, answer.data, where)
+            doubt = why_refused(self._credentials.data()) if answer.status == _UNKNOWN else ""
+            raise _refusal(answer.status, answer.data, where, doubt)
         try:
             return json.loads(answer.data)
         except (ValueError, RecursionError):
@@ -154,6 +168,41 @@ class AdminClient:
                 f"{where}: expected JSON, got something else; check that admin.url names the admin REST API of "
                 f"Pulsar (port 8080 by default)"
             ) from None
+
+    def _answer(self, url: str, where: str) -> urllib3.BaseHTTPResponse:
+        """Goes where brokers send us, to the one that owns the topic, and says there as well who we are."""
+        headers = {"Accept": "application/json", **self._credentials.headers()}
+        for _ in range(_REDIRECTS):
+            try:
+                answer = self._pool(url).request("GET", url, headers=headers, redirect=False, retries=False)
+            except MaxRetryError as fault:
+                raise _unreachable(where, fault.reason or fault) from None
+            except HTTPError as fault:
+                raise _unreachable(where, fault) from None
+            target = answer.headers.get("Location")
+            if answer.status not in _MOVED or not target:
+                return answer
+            target = urljoin(url, target)
+            if not target.startswith(("https:", url.partition(":")[0] + ":")):
+                raise ProtocolError(
+                    f"{where}: the admin REST API sends us from https to another protocol; not followed"
+                )
+            url = target
+        raise ConnectionFailed(
+            f"{where}: expected an answer within {_REDIRECTS} redirects, got more redirects"
+        )
+
+    def _pool(self, url: str) -> urllib3.PoolManager:
+        """Another when the files of TLS have changed."""
+        with self._lock:
+            context = self._tls.context() if url.startswith("https:") else self._context
+            if self._http is None or context is not self._context:
+                checked: dict[str, Any] = {} if self._tls.verifies_hostname else {"assert_hostname": False}
+                self._http = urllib3.PoolManager(
+                    timeout=self._timeout, maxsize=self._threads, ssl_context=context, **checked
+                )
+                self._context = context
+            return self._http
 
 
 def _path(partition: TopicPartition) -> str:
@@ -170,14 +219,21 @@ def _hosts(url: str) -> tuple[str, ...]:
     return tuple(f"{scheme}://{host.strip()}{slash}{path}" for host in hosts.split(","))
 
 
-def _unreachable(where: str, fault: BaseException) -> ConnectionFailed:
+def _unreachable(where: str, fault: BaseException) -> PulsarError:
+    cause = fault.args[0] if isinstance(fault, Urllib3SslError) and fault.args else None
+    if isinstance(cause, ssl.SSLError):
+        return connection_fault(f"{where}: connecting to the admin REST API (admin.url)", cause)
     kind = DeadlineExceeded if isinstance(fault, Urllib3Timeout) else ConnectionFailed
     return kind(f"{where}: the admin REST API (admin.url) cannot be reached: {fault}")
 
 
-def _refusal(status: int, body: bytes, where: str) -> PulsarError:
-    text = f"{where}: the admin REST API answered {status}{_reason(body)}"
-    if status in _REFUSED:
+def _refusal(status: int, body: bytes, where: str, doubt: str) -> PulsarError:
+    text = f"{where}: the admin REST API answered {status}{_reason(body)}{doubt}"
+    if status == _UNKNOWN:
+        return PermissionDenied(
+            f"{text}; check pulsar.client.authPluginClassName and pulsar.client.authParams"
+        )
+    if status == _FORBIDDEN:
         return PermissionDenied(f"{text}; ask for the right to see the topic's stats, or leave admin.url out")
     if status == _NOT_FOUND:
         return TopicNotFoundError(

@@ -23,8 +23,15 @@ from pyspark_pulsar.client.address import BrokerAddress, parse_broker_url, parse
 from pyspark_pulsar.client.commands import GET_SCHEMA, GET_TOPICS_OF_NAMESPACE, LOOKUP, PARTITIONED_METADATA
 from pyspark_pulsar.client.connection import Connection, await_answer, open_connection
 from pyspark_pulsar.client.refusal import refusal
+from pyspark_pulsar.client.security import security_of
 from pyspark_pulsar.client.wire import commands_pb2 as wire
-from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, ProtocolError, TopicNotFoundError
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    DeadlineExceeded,
+    OptionError,
+    ProtocolError,
+    TopicNotFoundError,
+)
 from pyspark_pulsar.options import ConnectionOptions
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.topic import Namespace, TopicName
@@ -42,8 +49,11 @@ class BrokerClient:
 
     def __init__(self, options: ConnectionOptions, patience_ms: int | None = None) -> None:
         """Connects lazily. `patience_ms`: how long passing failures are retried; by default
-        `pulsar.client.operationTimeoutMs`. Raises `OptionError` for a malformed service URL."""
+        `pulsar.client.operationTimeoutMs`. Raises `OptionError` for a malformed service URL, and for parameters of
+        authentication that are not understood."""
         self._hosts = parse_service_url(options.service_url)
+        self._security = security_of(options)
+        self._listener_name = options.listener_name
         self._connect_seconds = options.connection_timeout_ms / 1000
         self.request_seconds = options.operation_timeout_ms / 1000
         self.patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
@@ -105,7 +115,7 @@ class BrokerClient:
 
     def service_connection(self) -> Connection:
         """A connection to any host of the service URL. Raises `ConnectionFailed` when none answers."""
-        hosts = random.sample(self._hosts, len(self._hosts))
+        hosts = sorted(random.sample(self._hosts, len(self._hosts)), key=lambda host: not self._knows(host))
         for index, host in enumerate(hosts):
             try:
                 return self._connection(host)
@@ -114,12 +124,18 @@ class BrokerClient:
                     raise
         raise ConnectionFailed("service.url names no host")
 
+    def _knows(self, address: BrokerAddress) -> bool:
+        """Whether there is a connection: a host that answers is better than one that may not."""
+        with self._lock:
+            known = self._connections.get(address)
+        return known is not None and known.is_open
+
     def _connection(self, address: BrokerAddress) -> Connection:
         with self._lock:
             known = self._connections.get(address)
             if known is not None and known.is_open:
                 return known
-            opened = open_connection(address, self.left(self._connect_seconds))
+            opened = open_connection(address, self.left(self._connect_seconds), self._security)
             self._connections[address] = opened
             return opened
 
@@ -143,14 +159,14 @@ class BrokerClient:
         where = f"looking up {topic}"
         connection, authoritative = self.service_connection(), False
         for _ in range(_MAX_REDIRECTS):
-            command = wire.BaseCommand(
-                type=LOOKUP,
-                lookupTopic=wire.CommandLookupTopic(topic=topic, request_id=0, authoritative=authoritative),
-            )
+            question = wire.CommandLookupTopic(topic=topic, request_id=0, authoritative=authoritative)
+            if self._listener_name is not None:
+                question.advertised_listener_name = self._listener_name
+            command = wire.BaseCommand(type=LOOKUP, lookupTopic=question)
             answer = connection.request(command, where, self.left(self.request_seconds))
             if answer.response == _FAILED:
                 raise refusal(answer.error, answer.message, where)
-            target = parse_broker_url(answer.brokerServiceUrl, where)
+            target = self._target(answer, where)
             if answer.proxy_through_service_url:
                 host = connection.address
                 target = BrokerAddress(host.host, host.port, f"{target.host}:{target.port}")
@@ -160,6 +176,16 @@ class BrokerClient:
         raise ProtocolError(
             f"{where}: expected an owner within {_MAX_REDIRECTS} redirects, got more redirects"
         )
+
+    def _target(self, answer: wire.CommandLookupTopicResponse, where: str) -> BrokerAddress:
+        tls = self._security.tls is not None
+        url = answer.brokerServiceUrlTls if tls else answer.brokerServiceUrl
+        if not url and (answer.brokerServiceUrl or answer.brokerServiceUrlTls):
+            has, lacks, wanted = ("no ", "", "pulsar://") if tls else ("only ", "no ", "pulsar+ssl://")
+            raise OptionError(
+                f"{where}: the broker has {has}an address with TLS and {lacks}one without; use {wanted} in service.url"
+            )
+        return parse_broker_url(url, where)
 
     # Requests
 

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from pyspark_pulsar.client.address import BrokerAddress
 from pyspark_pulsar.client.commands import (
     ANSWERS,
+    AUTH_CHALLENGE,
     CLOSE_CONSUMER,
     CLOSE_PRODUCER,
     ERROR,
@@ -28,15 +29,16 @@ from pyspark_pulsar.client.commands import (
     SEND_RECEIPT,
     frame,
 )
-from pyspark_pulsar.client.handshake import shake_hands
+from pyspark_pulsar.client.handshake import auth_response, shake_hands
 from pyspark_pulsar.client.refusal import refusal
+from pyspark_pulsar.client.security import Security
 from pyspark_pulsar.client.transport import (
     EntryBatch as EntryBatch,  # noqa: PLC0414 -- what `take_entries` gives, named beside it
     Transport,
     open_transport,
 )
 from pyspark_pulsar.client.wire import commands_pb2 as wire
-from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded
+from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, PulsarError
 
 KEEP_ALIVE_SECONDS = 30.0
 # A broker ends a connection that says nothing for two of its keep-alive intervals (of 30 s, unless configured): also
@@ -61,8 +63,9 @@ class Listener(Protocol):
 class Connection:
     """Open with `open_connection`. Safe to use from several threads."""
 
-    def __init__(self, transport: Transport, max_message_bytes: int) -> None:
+    def __init__(self, transport: Transport, max_message_bytes: int, security: Security) -> None:
         self.address = transport.address
+        self._security = security
         self.max_message_bytes = max_message_bytes
         self._transport = transport
         self._lock = threading.Lock()
@@ -208,10 +211,22 @@ class Connection:
             )
         elif command.type == PING:
             self.send_bytes(frame(wire.BaseCommand(type=PONG, pong=wire.CommandPong())))
+        elif command.type == AUTH_CHALLENGE:
+            # Not here, since a new token may take a while.
+            threading.Thread(
+                target=self._say_again_who, name=f"{self._thread.name}-auth", daemon=True
+            ).start()
         else:
             listener = self._addressee(command)
             if listener is not None:
                 listener.on_command(command)
+
+    def _say_again_who(self) -> None:
+        """What we were let in with has ended, or is about to."""
+        try:
+            self.send_bytes(frame(auth_response(self._security.credentials)))
+        except PulsarError as fault:
+            self.close(ConnectionFailed(f"{self.address}: the broker asked again who we are: {fault}"))
 
     def _addressee(self, command: wire.BaseCommand) -> Listener | None:
         with self._lock:
@@ -255,14 +270,17 @@ def await_answer(answer: Future[Any], where: str, seconds: float) -> Any:
         raise DeadlineExceeded(f"{where}: no answer from the broker within {seconds:.1f} s") from None
 
 
-def open_connection(address: BrokerAddress, connect_seconds: float) -> Connection:
+def open_connection(address: BrokerAddress, connect_seconds: float, security: Security) -> Connection:
     """Connect, introduce us, and start receiving, all within `connect_seconds`. Raises `ConnectionFailed` saying where
-    and why, and what the broker refuses with."""
+    and why, `TlsFailed`, what the broker refuses with, and the errors of `Credentials.data`."""
+    # Before there is a connection, since the broker does not wait for long.
+    data = security.credentials.data()
     deadline = time.monotonic() + connect_seconds
-    transport = open_transport(address, connect_seconds)
+    transport = open_transport(address, connect_seconds, security)
     try:
         left = max(_LEAST_HANDSHAKE_SECONDS, deadline - time.monotonic())
-        connection = Connection(transport, shake_hands(transport, left))
+        limit = shake_hands(transport, left, security.credentials, data)
+        connection = Connection(transport, limit, security)
         connection.start()
     except BaseException:
         transport.close()

@@ -1,4 +1,4 @@
-"""The first words on a connection: CONNECT and the broker's answer.
+"""The first words on a connection: CONNECT and the broker's answer; and who we are, when the broker asks again.
 
 Protocol: the binary protocol specification, section "Connection establishment".
 """
@@ -7,26 +7,39 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
-from pyspark_pulsar.client.commands import CONNECT, CONNECTED, ERROR, frame
-from pyspark_pulsar.client.refusal import refusal
+from pyspark_pulsar.client.commands import AUTH_CHALLENGE, AUTH_RESPONSE, CONNECT, CONNECTED, ERROR, frame
+from pyspark_pulsar.client.credentials import Credentials
+from pyspark_pulsar.client.refusal import AUTHENTICATION_ERROR, refusal
+from pyspark_pulsar.client.tls import connection_fault
+from pyspark_pulsar.client.token_claims import why_refused
 from pyspark_pulsar.client.transport import DEFAULT_MAX_MESSAGE_BYTES, Transport
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, ProtocolError
 
 PROTOCOL_VERSION = 21
+_MAX_CHALLENGES = 5
 
 
-def shake_hands(transport: Transport, seconds: float) -> int:
+def shake_hands(transport: Transport, seconds: float, credentials: Credentials, data: bytes) -> int:
     """Introduce us, and settle with the transport how large a message may be: the result, in bytes.
 
-    `seconds` bounds each wait for the broker. Raises `ConnectionFailed`, `PermissionDenied`, `ProtocolError`;
-    the transport is then of no use.
+    `seconds` bounds each wait for the broker; `data` is what `credentials` gave. Raises `ConnectionFailed`,
+    `TlsFailed`, `PermissionDenied`, `ProtocolError`; the transport is then of no use.
     """
     transport.wait_at_most(seconds)
-    _send(transport, wire.BaseCommand(type=CONNECT, connect=_introduction(transport)))
+    introduction = _introduction(transport, credentials, data)
+    _send(transport, wire.BaseCommand(type=CONNECT, connect=introduction))
     answer = _first_command(transport)
+    for _ in range(_MAX_CHALLENGES):
+        if answer.type != AUTH_CHALLENGE:
+            break
+        _send(transport, auth_response(credentials))
+        answer = _first_command(transport)
     if answer.type == ERROR:
-        raise refusal(answer.error.error, answer.error.message, f"connecting to {transport.address}")
+        said = answer.error.message.strip()
+        if answer.error.error == AUTHENTICATION_ERROR:
+            said += why_refused(data)
+        raise refusal(answer.error.error, said, f"connecting to {transport.address}")
     if answer.type != CONNECTED:
         raise ProtocolError(f"{transport.address}: expected CONNECTED, got command type {answer.type}")
     limit = answer.connected.max_message_size
@@ -36,15 +49,30 @@ def shake_hands(transport: Transport, seconds: float) -> int:
     return limit
 
 
-def _introduction(transport: Transport) -> wire.CommandConnect:
+def auth_response(credentials: Credentials) -> wire.BaseCommand:
+    """The answer to AUTH_CHALLENGE, with which brokers ask for a token that has not ended. Raises the errors of
+    `Credentials.data`; may take as long as an identity provider takes."""
+    response = wire.CommandAuthResponse(
+        client_version=_client_version(),
+        protocol_version=PROTOCOL_VERSION,
+        response=wire.AuthData(auth_method_name=credentials.method, auth_data=credentials.data(renew=True)),
+    )
+    return wire.BaseCommand(type=AUTH_RESPONSE, authResponse=response)
+
+
+def _introduction(transport: Transport, credentials: Credentials, data: bytes) -> wire.CommandConnect:
     connect = wire.CommandConnect(
         client_version=_client_version(),
         protocol_version=PROTOCOL_VERSION,
-        auth_method_name="none",
+        auth_method_name=credentials.method,
         feature_flags=wire.FeatureFlags(
-            supports_partial_producer=True, supports_get_partitioned_metadata_without_auto_creation=True
+            supports_auth_refresh=True,
+            supports_partial_producer=True,
+            supports_get_partitioned_metadata_without_auto_creation=True,
         ),
     )
+    if data:
+        connect.auth_data = data
     if transport.address.proxy_to:
         connect.proxy_to_broker_url = transport.address.proxy_to
     return connect
@@ -54,7 +82,7 @@ def _send(transport: Transport, command: wire.BaseCommand) -> None:
     try:
         transport.send(frame(command))
     except OSError as fault:
-        raise ConnectionFailed(f"{transport.address}: the connection broke while sending: {fault}") from fault
+        raise connection_fault(f"{transport.address}: the connection broke while sending", fault) from fault
 
 
 def _first_command(transport: Transport) -> wire.BaseCommand:
@@ -62,10 +90,11 @@ def _first_command(transport: Transport) -> wire.BaseCommand:
         try:
             data = transport.receive()
         except OSError as fault:
-            raise ConnectionFailed(f"{transport.address}: no answer to CONNECT: {fault}") from fault
+            raise connection_fault(f"{transport.address}: no answer to CONNECT", fault) from fault
         if not data:
             raise ConnectionFailed(
-                f"{transport.address}: the server closed the connection during the handshake"
+                f"{transport.address}: the server closed the connection during the handshake; check that service.url "
+                f"names a port of its kind: pulsar:// (6650 by default), or pulsar+ssl:// (6651) for TLS"
             )
         commands = transport.commands(data)
         if commands:

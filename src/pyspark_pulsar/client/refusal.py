@@ -18,11 +18,13 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
 )
 
+AUTHENTICATION_ERROR = 3
+
 _NAMES = {
     0: "UnknownError",
     1: "MetadataError",
     2: "PersistenceError",
-    3: "AuthenticationError",
+    AUTHENTICATION_ERROR: "AuthenticationError",
     4: "AuthorizationError",
     5: "ConsumerBusy",
     6: "ServiceNotReady",
@@ -44,7 +46,10 @@ _NAMES = {
 }
 
 _ERRORS: dict[int, tuple[type[PulsarError], str]] = {
-    3: (PermissionDenied, "check the authentication options"),
+    AUTHENTICATION_ERROR: (
+        PermissionDenied,
+        "check pulsar.client.authPluginClassName and pulsar.client.authParams",
+    ),
     4: (PermissionDenied, "ask for the right that the message names"),
     5: (
         SubscriptionBusy,

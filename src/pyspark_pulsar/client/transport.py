@@ -19,6 +19,8 @@ from pyspark_pulsar._kernel import (
     SendFrames as SendFrames,  # noqa: PLC0414 -- likewise
 )
 from pyspark_pulsar.client.address import BrokerAddress
+from pyspark_pulsar.client.security import Security
+from pyspark_pulsar.client.tls import TlsStream, connection_fault
 from pyspark_pulsar.errors import ConnectionFailed
 
 MAX_BUFFERED_BYTES = 32 * 1024 * 1024
@@ -32,7 +34,7 @@ _FRAME_ALLOWANCE = 16 * 1024 * 1024
 class Transport:
     """Open with `open_transport`. One thread receives; any thread may send, take entries or close."""
 
-    def __init__(self, address: BrokerAddress, stream: socket.socket) -> None:
+    def __init__(self, address: BrokerAddress, stream: socket.socket | TlsStream) -> None:
         self.address = address
         self._stream = stream
         self._decoder = FrameDecoder(DEFAULT_MAX_MESSAGE_BYTES + _FRAME_ALLOWANCE)
@@ -103,14 +105,24 @@ class Transport:
         self._stream.close()
 
 
-def open_transport(address: BrokerAddress, connect_seconds: float) -> Transport:
-    """Connect. Raises `ConnectionFailed` saying where and why."""
+def open_transport(address: BrokerAddress, connect_seconds: float, security: Security) -> Transport:
+    """Connect. Raises `ConnectionFailed` saying where and why, `TlsFailed` where another attempt would not help,
+    `OptionError` for the files of TLS."""
+    door = security.proxy or address
+    context = None if security.tls is None else security.tls.context()
     try:
-        stream = socket.create_connection((address.host, address.port), timeout=connect_seconds)
+        stream = socket.create_connection((door.host, door.port), timeout=connect_seconds)
     except OSError as fault:
+        option = "service.url" if security.proxy is None else "pulsar.client.proxyServiceUrl"
         raise ConnectionFailed(
-            f"cannot connect to {address}: {fault}; check that Pulsar runs there and that service.url names "
-            f"its binary port (6650 by default)"
+            f"cannot connect to {door}: {fault}; check that Pulsar runs there and that {option} names "
+            f"its binary port (6650 by default, 6651 with TLS)"
         ) from fault
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return Transport(address, stream)
+    if context is None:
+        return Transport(address, stream)
+    try:
+        return Transport(address, TlsStream(stream, context, address.host))
+    except OSError as fault:
+        stream.close()
+        raise connection_fault(f"connecting to {address}", fault) from fault

@@ -10,6 +10,7 @@ from pyspark_pulsar.options.fields import OptionField, option_fields
 from pyspark_pulsar.options.parse import parse_options
 from pyspark_pulsar.options.protobuf import ProtobufOptions
 from pyspark_pulsar.options.read import ReadOptions
+from pyspark_pulsar.options.security import SecurityOptions
 from pyspark_pulsar.options.write import WriteOptions
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "OptionField",
     "ProtobufOptions",
     "ReadOptions",
+    "SecurityOptions",
     "WriteOptions",
     "option_fields",
     "parse_options",

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.fields import option
 from pyspark_pulsar.options.parsers import url, whole
+from pyspark_pulsar.options.security import TLS, SecurityOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConnectionOptions:
+class ConnectionOptions(SecurityOptions):
     """How to reach Pulsar; the same for reading and writing."""
 
     service_url: str = option(
         "service.url",
-        url("pulsar"),
-        "Address of the brokers or the proxy; several hosts as `pulsar://host1:6650,host2:6650`.",
+        url("pulsar", "pulsar+ssl"),
+        "Address of the brokers or the Pulsar proxy, `pulsar+ssl://` for TLS; several hosts as "
+        "`pulsar://host1:6650,host2:6650`.",
         aliases=("serviceUrl",),
     )
     admin_url: str | None = option(
@@ -38,3 +41,22 @@ class ConnectionOptions:
         "How long one request to a broker may take, retries included, in milliseconds.",
         default=30_000,
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.proxy_service_url is not None and not self.uses_tls:
+            raise OptionError(
+                "option 'pulsar.client.proxyServiceUrl': expected a service.url with pulsar+ssl:// beside it, got "
+                "pulsar://; such a proxy knows the broker by the name in TLS"
+            )
+
+        if self.auth_plugin == TLS and not self.uses_tls:
+            raise OptionError(
+                "option 'pulsar.client.authPluginClassName': expected a service.url with pulsar+ssl:// beside "
+                "AuthenticationTls, got pulsar://, where no certificate is shown"
+            )
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether connections to brokers are TLS."""
+        return self.service_url.startswith("pulsar+ssl://")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
@@ -15,6 +16,9 @@ T = TypeVar("T", bound=ConnectionOptions)
 
 # Spark hands its own options of a streaming query over with ours.
 _OPTIONS_OF_SPARK = frozenset({"checkpointlocation", "queryname"})
+
+# A URL with a user, and so perhaps a password.
+_USER_OF_URL = re.compile(r"://[^/]*@")
 
 
 def parse_options(scope: type[T], given: Mapping[str, str]) -> T:
@@ -38,7 +42,8 @@ def parse_options(scope: type[T], given: Mapping[str, str]) -> T:
         try:
             values[field_name] = option.parse(str(text))
         except ValueError as fault:
-            got = "something else (not shown, as it may hold secrets)" if option.secret else repr(text)
+            hidden = option.secret or _USER_OF_URL.search(str(text))
+            got = "something else (not shown, as it may hold secrets)" if hidden else repr(text)
             raise OptionError(f"option {option.key!r}: expected {fault}, got {got}") from None
     for each in fields(scope):
         if each.name not in values and each.default is MISSING:

@@ -29,7 +29,7 @@ def url(*schemes: str) -> Callable[[str], str]:
     def parse(value: str) -> str:
         address = value.strip().rstrip("/")
         scheme, separator, rest = address.partition("://")
-        if not separator or scheme not in schemes or not rest:
+        if not separator or scheme not in schemes or not rest or "@" in rest:
             raise ValueError(" or ".join(f"{scheme}://host:port" for scheme in schemes))
         return address
 

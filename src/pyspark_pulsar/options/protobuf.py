@@ -29,4 +29,5 @@ class ProtobufOptions(ConnectionOptions):
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         both_or_none(self, ("protobuf_descriptor_file", "protobuf_message"))
