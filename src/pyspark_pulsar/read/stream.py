@@ -73,6 +73,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         if self._options.read_compacted:
             # Compaction may have removed the last messages that the query has read.
             ends = ends | {p: max(end, ends[p]) for p, end in former.positions.items() if p in ends}
+        self._opened().planner.keep_up(ends)
         positions, starts = advanced(former.positions, ends, fail=self._options.fail_on_data_loss)
         return StreamOffset(positions, starts, published_from=time).to_json()
 
