@@ -35,7 +35,6 @@ def main(options: dict[str, str], others: list[dict[str, str]], topic: str, fold
         except Exception as fault:  # noqa: BLE001 -- printed, which is the point
             print(fault)
     spark.sql("EXPLAIN EXTENDED SELECT * FROM v").show(truncate=False)
-    print(spark.sql("SELECT count(*) FROM v").collect())
     stream = spark.readStream.format("pulsar").options(**options).option("topic", topic)
     query = (
         stream.option("startingOffsets", "earliest")
