@@ -66,6 +66,10 @@ class PermissionDenied(PulsarError):
     """The server refused this role. Names the missing right where the server says it."""
 
 
+class SubscriptionBusy(PulsarError):
+    """Another consumer uses the subscription that option `subscriptionName` names."""
+
+
 class ProtocolError(PulsarError):
     """The server answered something that the protocol does not allow at this point."""
 

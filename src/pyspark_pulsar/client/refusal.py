@@ -13,6 +13,7 @@ from pyspark_pulsar.errors import (
     PulsarError,
     SchemaError,
     SendError,
+    SubscriptionBusy,
     TopicNameError,
     TopicNotFoundError,
 )
@@ -45,6 +46,10 @@ _NAMES = {
 _ERRORS: dict[int, tuple[type[PulsarError], str]] = {
     3: (PermissionDenied, "check the authentication options"),
     4: (PermissionDenied, "ask for the right that the message names"),
+    5: (
+        SubscriptionBusy,
+        "another consumer uses the subscription: stop it, or give the query one of its own (option subscriptionName)",
+    ),
     7: (SendError, "the topic's backlog quota is used up: consume it or raise the quota"),
     8: (SendError, "the topic's backlog quota is used up: consume it or raise the quota"),
     11: (TopicNotFoundError, "create the topic, or correct its name"),
