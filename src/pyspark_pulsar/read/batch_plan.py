@@ -15,6 +15,7 @@ from pyspark_pulsar.read.discovery import discover_partitions, discover_topics
 from pyspark_pulsar.read.places import AUTO, BROKER
 from pyspark_pulsar.read.plan import Asked, PartitionPlan, SplitPlanner, splits_of
 from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.subscription_start import subscription_positions
 from pyspark_pulsar.read.tails import Tails
 from pyspark_pulsar.read.times import resolve_windows
 
@@ -42,19 +43,23 @@ def plan_batch(options: ReadOptions, narrow: Narrow | None = None) -> BatchPlan:
     """
     check_places(options)
     with BrokerClient(options) as client, admin_client(options) as admin:
-        asked: Sequence[Asked] = _asked(options, client)
+        asked: Sequence[Asked] = _asked(options, client, admin)
         if narrow is not None:
             asked = narrow(asked)
         return BatchPlan(tuple(SplitPlanner(options, client, admin).plan(asked)))
 
 
-def _asked(options: ReadOptions, client: BrokerClient) -> list[Asked]:
+def _asked(options: ReadOptions, client: BrokerClient, admin: AdminClient | None) -> list[Asked]:
     partitions = discover_partitions(client, discover_topics(client, options))
     windows = resolve_windows(options, partitions)
     with closing(Tails(client, read_compacted=options.read_compacted)) as tails:
         present = tails.ends(partitions)
         reachable = tails.reachable(present)
-    starts = resolve_bound("startingOffsets", options.starting_offsets or EARLIEST_TEXT, partitions, present)
+    if options.starting_subscription is not None:
+        starts = subscription_positions(client, admin, options.starting_subscription, partitions, present)
+    else:
+        first = options.starting_offsets or EARLIEST_TEXT
+        starts = resolve_bound("startingOffsets", first, partitions, present)
     ends = resolve_bound("endingOffsets", options.ending_offsets or LATEST_TEXT, partitions, present)
     check_reachable("startingOffsets", starts, reachable)
     check_reachable("endingOffsets", ends, reachable)

@@ -107,3 +107,36 @@ def advanced(
             _log.warning("%s failOnDataLoss=false: it is read from its first message on.", text)
             starts[partition] = EARLIEST
     return positions, starts
+
+
+def check_removed(
+    partition: TopicPartition,
+    start: Position,
+    first_left: Position | None,
+    entries: int | None,
+    *,
+    fail: bool,
+) -> None:
+    """A range began at `start`, and the broker holds nothing before `first_left` (None: no such topic).
+
+    Raises `DataLossError`; with `fail` false it is logged. `entries`: how many at least are gone, None where nobody
+    knows whether any is.
+    """
+    if first_left is None:
+        what = "but the topic was deleted"
+    elif entries is not None:
+        what = f"but the first that are left are at {first_left}: at least {entries} entries behind {start} are gone"
+    else:
+        what = (
+            f"but the first that are left are at {first_left}: the ledger of {start} is gone, and with it whatever it "
+            f"held behind that"
+        )
+    text = f"{partition}: expected messages from {start}, {what}"
+    if first_left is not None:
+        text += ", by retention or truncation, or since the topic was deleted and made again"
+    if fail:
+        raise DataLossError(
+            f"{text}. Set retention longer than queries stand still. To go on with what is left, set "
+            f"failOnDataLoss=false"
+        )
+    _log.warning("%s. failOnDataLoss=false: the query goes on with what is left.", text)

@@ -44,6 +44,8 @@ class Asked:
     """Of these, only messages whose `__key` is one of these."""
     skips_from_earliest: bool = False
     """A filter has moved `start` from earliest: what retention has removed in between is not missed."""
+    is_whole: bool = False
+    """The caller has seen that nothing behind `start` is gone, or has told of it."""
 
     @property
     def from_earliest(self) -> bool:
@@ -162,7 +164,8 @@ class SplitPlanner:
             return asked
         until = ledgers.compacted_until if self._options.read_compacted else None
         # What compaction has seen is in its view, whatever became of the ledgers.
-        if not self._options.read_compacted or (until is not None and asked.start > until):
+        is_in_doubt = not self._options.read_compacted or (until is not None and asked.start > until)
+        if is_in_doubt and not asked.is_whole:
             check_loss(
                 asked.partition,
                 ledgers,

@@ -145,24 +145,22 @@ def _join(
         for each in partitions
     }
     joined: dict[TopicPartition, EntryConsumer] = {}
-    try:
-        for partition, subscribing in begun.items():
+    faults: list[PulsarError] = []
+    for partition, subscribing in begun.items():
+        try:
             joined[partition] = subscribing.consumer()
-    except SubscriptionBusy as fault:
-        _leave(joined)
-        raise SubscriptionBusy(
-            f"{_OPTION}: expected subscription {name!r} without consumers, since a broker tells its position only to "
-            f"one of them; stop the others, or give admin.url, which tells it in any case: {fault}"
-        ) from None
-    except BaseException:
-        _leave(joined)
-        raise
-    return joined
-
-
-def _leave(joined: Mapping[TopicPartition, EntryConsumer]) -> None:
+        except PulsarError as fault:
+            faults.append(fault)
+    if not faults:
+        return joined
     for consumer in joined.values():
         consumer.close()
+    if isinstance(faults[0], SubscriptionBusy):
+        raise SubscriptionBusy(
+            f"{_OPTION}: expected subscription {name!r} without consumers, since a broker tells its position only to "
+            f"one of them; stop the others, or give admin.url, which tells it in any case: {faults[0]}"
+        )
+    raise faults[0]
 
 
 def _connections(client: BrokerClient, partitions: list[TopicPartition]) -> dict[TopicPartition, Any]:

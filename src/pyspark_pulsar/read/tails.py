@@ -41,7 +41,8 @@ class _Look:
 class Removed:
     """What is no longer there of a range, seen from its start."""
 
-    first_left: Position
+    first_left: Position | None
+    """None where the topic is gone."""
     entries: int | None
     """How many entries at least were removed behind the start; None where nobody knows whether any was."""
 
@@ -74,23 +75,25 @@ class Tails:
         return {partition: tail.end for partition, tail in look.tails.items()}
 
     def removed(self, starts: Positions) -> dict[TopicPartition, Removed]:
-        """What was removed behind the starts of ranges, as of the last look; nothing where `readCompacted`.
+        """What was removed behind the starts of ranges, as of the last look; of `readCompacted` only whole topics.
 
         A cursor that has been moved on may have been moved by somebody who removed nothing (an expiry, a cleared
         backlog). So a new consumer is put at such a start: the broker puts it behind what is not there.
         """
-        if self._read_compacted:
-            return {}
-        asked = {each: start for each, start in starts.items() if not start.is_earliest}
-        self._ask_all([each for each in asked if each not in self._consumers], asked)
-        doubtful = {each: self._tails[each] for each, start in asked.items() if self._is_passed(each, start)}
-        self._drop_all(doubtful)
-        self._ask_all(list(doubtful), asked)
-        return {
-            each: Removed(self._tails[each].cleared, _removed_entries(asked[each], former.cleared))
-            for each, former in doubtful.items()
-            if self._is_passed(each, asked[each])
+        gone = self._ask_all([each for each in starts if each not in self._consumers], starts).gone
+        doubtful = {
+            each: self._tails[each]
+            for each, start in starts.items()
+            if each not in gone and self._is_passed(each, start)
         }
+        self._drop_all(doubtful)
+        gone |= self._ask_all(list(doubtful), starts).gone
+        removed = {
+            each: Removed(self._tails[each].cleared, _removed_entries(starts[each], former.cleared))
+            for each, former in doubtful.items()
+            if each not in gone and self._is_passed(each, starts[each])
+        }
+        return removed | dict.fromkeys(gone, Removed(None, None))
 
     def show_rights(self, partitions: Iterable[TopicPartition]) -> None:
         """That this role may consume them, which direct reads need to have been shown. Raises `PermissionDenied`."""
@@ -196,8 +199,9 @@ class Tails:
                 self._passed[partition] = start
 
     def _is_passed(self, partition: TopicPartition, start: Position) -> bool:
-        tail = self._tails.get(partition)
-        return tail is not None and tail.cleared > Position(start.ledger, start.entry)
+        if start.is_earliest or self._read_compacted:
+            return False
+        return self._tails[partition].cleared > Position(start.ledger, start.entry)
 
     def _drop_all(self, partitions: Iterable[TopicPartition]) -> None:
         dropped = [self._consumers.pop(each) for each in partitions if each in self._consumers]
