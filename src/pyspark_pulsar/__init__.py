@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     )
     from pyspark_pulsar.errors import PulsarError as PulsarError
     from pyspark_pulsar.interpreter import check_workers as check_workers
-    from pyspark_pulsar.stop_at_end import stop_at_end as stop_at_end
+    from pyspark_pulsar.query_end import stop_at_end as stop_at_end
     from pyspark_pulsar.tables import audit as audit, plan as plan, segments as segments
 
 __all__ = [
@@ -40,7 +40,7 @@ _HOMES = {
     "check_workers": ("interpreter", "check_workers"),
     "plan": ("tables", "plan"),
     "segments": ("tables", "segments"),
-    "stop_at_end": ("stop_at_end", "stop_at_end"),
+    "stop_at_end": ("query_end", "stop_at_end"),
 }
 
 

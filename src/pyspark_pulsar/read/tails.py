@@ -47,6 +47,15 @@ class Removed:
     """How many entries at least were removed behind the start; None where nobody knows whether any was."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Proof:
+    """That nothing was removed unread between two positions: seen by a cursor that stood at the first."""
+
+    stand: Position
+    upto: Position
+    consumer: EntryConsumer
+
+
 class Tails:
     """Used by one thread. `close` takes the consumers away at once; else they go with the client."""
 
@@ -57,6 +66,7 @@ class Tails:
         self._consumers: dict[TopicPartition, EntryConsumer] = {}
         self._tails: dict[TopicPartition, Tail] = {}
         self._passed: dict[TopicPartition, Position] = {}
+        self._proofs: dict[TopicPartition, _Proof] = {}
 
     def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Position]:
         """Behind the last visible message of each; partitions no longer asked for are let go.
@@ -116,7 +126,10 @@ class Tails:
         self._drop_all(self._consumers.keys() - set(wanted))
         look = self._ask_all(wanted, starts)
         if not self._read_compacted:
-            self._pass_by(starts)
+            standing = {each: start for each, start in starts.items() if each in look.tails}
+            for partition, start in standing.items():
+                self._prove(partition, start)
+            self._pass_by(standing)
         return look
 
     def _ask_all(self, wanted: list[TopicPartition], starts: Positions) -> _Look:
@@ -198,10 +211,25 @@ class Tails:
                     continue  # The next look finds the consumer gone.
                 self._passed[partition] = start
 
+    # What was removed
+
+    def _prove(self, partition: TopicPartition, start: Position) -> None:
+        """A cursor that has not passed `start` proves that all behind it is there. When the ledger before it ends there
+        and is removed, the broker puts the cursor at the beginning of the next one; where entries were left in it, it
+        puts it behind them instead."""
+        stand, cleared = _whole_entries(start), self._tails[partition].cleared
+        consumer, proof = self._consumers[partition], self._proofs.get(partition)
+        if cleared <= stand:
+            self._proofs[partition] = _Proof(stand, stand, consumer)
+        elif proof is not None and proof.stand == stand and proof.consumer is consumer and cleared.entry == 0:
+            self._proofs[partition] = _Proof(stand, max(cleared, proof.upto), consumer)
+
     def _is_passed(self, partition: TopicPartition, start: Position) -> bool:
         if start.is_earliest or self._read_compacted:
             return False
-        return self._tails[partition].cleared > Position(start.ledger, start.entry)
+        stand, proof = _whole_entries(start), self._proofs.get(partition)
+        upto = proof.upto if proof is not None and proof.stand == stand else stand
+        return self._tails[partition].cleared > upto
 
     def _drop_all(self, partitions: Iterable[TopicPartition]) -> None:
         dropped = [self._consumers.pop(each) for each in partitions if each in self._consumers]
@@ -214,3 +242,8 @@ class Tails:
 
 def _removed_entries(start: Position, cleared: Position) -> int | None:
     return cleared.entry - start.entry if cleared.ledger == start.ledger else None
+
+
+def _whole_entries(position: Position) -> Position:
+    """Cursors know no messages inside an entry."""
+    return Position(position.ledger, position.entry)

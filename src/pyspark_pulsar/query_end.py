@@ -45,7 +45,8 @@ class StopAtEnd(StreamingQueryListener):
         sources = event.progress.sources
         if sources and all(has_ended(source.endOffset) for source in sources):
             # In a thread: stopping waits for the query, which may be waiting for its listeners.
-            threading.Thread(target=self._stop, args=(str(event.progress.id),), daemon=True).start()
+            names = (str(event.progress.id), str(event.progress.runId))
+            threading.Thread(target=self._stop, args=names, daemon=True).start()
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
         """Nothing to do."""
@@ -53,8 +54,8 @@ class StopAtEnd(StreamingQueryListener):
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         """Nothing to do."""
 
-    def _stop(self, query_id: str) -> None:
+    def _stop(self, query_id: str, run_id: str) -> None:
         query = self._spark.streams.get(query_id)
-        if query is not None and query.isActive:
+        if query is not None and query.isActive and str(query.runId) == run_id:
             _log.info("query %s has reached the ends that it was given, and is stopped", query_id)
             query.stop()
