@@ -161,7 +161,9 @@ class BrokerClient:
         faults: dict[str, PulsarError] = {}
         for window in in_windows(topics):
             connection = self.service_connection()
-            answers = [connection.submit(_lookup_command(topic), _looking_up(topic)) for topic in window]
+            answers = connection.submit_all(
+                [(_lookup_command(topic), _looking_up(topic)) for topic in window]
+            )
             for topic, answer in zip(window, answers, strict=True):
                 try:
                     first = await_answer(answer, _looking_up(topic), self.request_seconds)
@@ -226,7 +228,9 @@ class BrokerClient:
 
     def _ask_partitions(self, topics: list[TopicName], create: bool) -> dict[TopicName, int | None]:
         connection = self.service_connection()
-        answers = [connection.submit(_partitions_command(topic, create), _where(topic)) for topic in topics]
+        answers = connection.submit_all(
+            [(_partitions_command(topic, create), _where(topic)) for topic in topics]
+        )
         return {topic: self._partitions(answer, topic) for topic, answer in zip(topics, answers, strict=True)}
 
     def _partitions(self, answer: Future[Any], topic: TopicName) -> int | None:
@@ -256,10 +260,9 @@ class BrokerClient:
         self, namespaces: list[Namespace], known: Mapping[Namespace, TopicListing | None]
     ) -> dict[Namespace, TopicListing]:
         connection = self.service_connection()
-        answers = [
-            connection.submit(_listing_command(namespace, known[namespace]), _listing(namespace))
-            for namespace in namespaces
-        ]
+        answers = connection.submit_all(
+            [(_listing_command(each, known[each]), _listing(each)) for each in namespaces]
+        )
         found: dict[Namespace, TopicListing] = {}
         for namespace, pending in zip(namespaces, answers, strict=True):
             answer = await_answer(pending, _listing(namespace), self.request_seconds)

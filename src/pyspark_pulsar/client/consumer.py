@@ -10,6 +10,7 @@ import contextlib
 import threading
 import time
 import uuid
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -43,13 +44,18 @@ class EntryConsumer:
     """Open with `subscribe`. One thread takes; the connection's thread delivers."""
 
     def __init__(self, connection: Connection, consumer_id: int, topic: str, request_seconds: float) -> None:
-        self._connection = connection
+        self.connection = connection
         self.consumer_id = consumer_id
         self._topic = topic
         self._request_seconds = request_seconds
         self._changed = threading.Condition()
         self._arrivals = 0
         self._failure: ConnectionFailed | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """False when the broker has closed it, or the connection is gone."""
+        return self._failure is None
 
     # Listener; the connection's receiving thread calls these
 
@@ -74,7 +80,7 @@ class EntryConsumer:
     def allow(self, messages: int) -> None:
         """Let the broker send this many more messages."""
         flow = wire.CommandFlow(consumer_id=self.consumer_id, messagePermits=messages)
-        self._connection.send_bytes(frame(wire.BaseCommand(type=FLOW, flow=flow)))
+        self.connection.send_bytes(frame(wire.BaseCommand(type=FLOW, flow=flow)))
 
     def take(self, wait_seconds: float) -> EntryBatch | None:
         """Entries received so far, or the first to come within `wait_seconds`; None when none do.
@@ -85,7 +91,7 @@ class EntryConsumer:
         while True:
             with self._changed:
                 seen, failure = self._arrivals, self._failure
-            entries = self._connection.take_entries(self.consumer_id)
+            entries = self.connection.take_entries(self.consumer_id)
             if entries is not None:
                 return entries
             if failure is not None:
@@ -103,12 +109,8 @@ class EntryConsumer:
         return self.tail(self.ask_tail(), time.monotonic() + max(_LOOK_SECONDS, seconds)).end
 
     def ask_tail(self) -> Future[Any]:
-        """Send the question that `tail` waits for; several consumers' may be under way. Raises `ConnectionFailed`."""
-        if self._failure is not None:
-            raise self._failure
-        request = wire.CommandGetLastMessageId(consumer_id=self.consumer_id, request_id=0)
-        command = wire.BaseCommand(type=GET_LAST_MESSAGE_ID, getLastMessageId=request)
-        return self._connection.submit(command, self._asking)
+        """Send the question that `tail` waits for. Raises `ConnectionFailed`."""
+        return ask_tails([self])[0]
 
     def tail(self, answer: Future[Any], deadline: float) -> Tail:
         """The answer to `ask_tail`, given up as soon as the broker closes the consumer, or at `deadline` (monotonic).
@@ -121,6 +123,11 @@ class EntryConsumer:
         if found.HasField("consumer_mark_delete_position") and _signed(passed.ledgerId) >= 0:
             cleared = Position(passed.ledgerId, _signed(passed.entryId) + 1)
         return Tail(after_entry(_signed(last.ledgerId), _signed(last.entryId)), cleared)
+
+    def tail_question(self) -> tuple[wire.BaseCommand, str]:
+        """What `ask_tail` sends."""
+        request = wire.CommandGetLastMessageId(consumer_id=self.consumer_id, request_id=0)
+        return wire.BaseCommand(type=GET_LAST_MESSAGE_ID, getLastMessageId=request), self._asking
 
     @property
     def _asking(self) -> str:
@@ -144,7 +151,7 @@ class EntryConsumer:
             return
         passed = wire.MessageIdData(ledgerId=position.ledger, entryId=position.entry - 1)
         ack = wire.CommandAck(consumer_id=self.consumer_id, ack_type=_CUMULATIVE, message_id=[passed])
-        self._connection.send_bytes(frame(wire.BaseCommand(type=ACK, ack=ack)))
+        self.connection.send_bytes(frame(wire.BaseCommand(type=ACK, ack=ack)))
 
     def close(self) -> None:
         """Tell the broker and forget; never raises for a connection that is already gone."""
@@ -152,12 +159,12 @@ class EntryConsumer:
 
     def begin_close(self) -> Future[Any] | None:
         """`close` without waiting for the answer, for `await_closed`."""
-        self._connection.remove_consumer(self.consumer_id)
-        if not self._connection.is_open or self._failure is not None:
+        self.connection.remove_consumer(self.consumer_id)
+        if not self.connection.is_open or self._failure is not None:
             return None
         request = wire.CommandCloseConsumer(consumer_id=self.consumer_id, request_id=0)
         try:
-            return self._connection.submit(
+            return self.connection.submit(
                 wire.BaseCommand(type=CLOSE_CONSUMER, close_consumer=request), self._closing
             )
         except ConnectionFailed:
@@ -172,6 +179,22 @@ class EntryConsumer:
     @property
     def _closing(self) -> str:
         return f"closing the consumer of {self._topic}"
+
+
+def ask_tails(consumers: Sequence[EntryConsumer]) -> list[Future[Any]]:
+    """Send the questions that their `tail` waits for, in one piece for each connection.
+
+    Raises `ConnectionFailed` when a connection breaks; one that is gone already shows in the answers.
+    """
+    answers: dict[int, Future[Any]] = {}
+    by_connection: dict[Connection, list[EntryConsumer]] = {}
+    for consumer in consumers:
+        by_connection.setdefault(consumer.connection, []).append(consumer)
+    for connection, asking in by_connection.items():
+        questions = [each.tail_question() for each in asking]
+        for consumer, answer in zip(asking, connection.submit_all(questions), strict=True):
+            answers[id(consumer)] = answer
+    return [answers[id(consumer)] for consumer in consumers]
 
 
 def subscribe(

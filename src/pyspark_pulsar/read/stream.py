@@ -128,11 +128,12 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             )
             for partition, position in reached.positions.items()
         ]
-        gone = self._check_removed([each for each in asked if not each.is_empty])
+        asked = [each for each in asked if not each.is_empty]
+        gone = self._check_removed(asked)
         asked = [each for each in asked if each.partition not in gone]
         opened = self._opened()
         if opened.planner.may_read_directly:
-            opened.tails.show_rights(each.partition for each in asked if not each.is_empty)
+            opened.tails.show_rights(each.partition for each in asked)
         return [InputPartition(split) for split in splits_of(opened.planner.plan(asked))]
 
     def _check_removed(self, asked: Sequence[Asked]) -> set[TopicPartition]:

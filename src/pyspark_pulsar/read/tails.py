@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from pyspark_pulsar.client.broker import BrokerClient, in_windows
-from pyspark_pulsar.client.consumer import EntryConsumer, Subscribing, Tail, begin_subscribe
+from pyspark_pulsar.client.consumer import EntryConsumer, Subscribing, Tail, ask_tails, begin_subscribe
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError, TopicNotFoundError
 from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.topic import TopicPartition
@@ -136,7 +134,9 @@ class Tails:
         look = _Look(starts, {}, {}, [])
         # Brokers (seen on 4.0.8) that have just loaded a topic can wait 30 s for its transaction buffer and
         # then close the topic, before they answer the next time; so one request's time is not enough.
-        self._client.retrying(partial(self._ask_rest, wanted, look), 2 * self._client.request_seconds)
+        patience = 2 * self._client.request_seconds
+        for window in in_windows(wanted):
+            self._client.retrying(partial(self._ask_rest, window, look), patience)
         self._tails.update(look.tails)
         return look
 
@@ -144,9 +144,12 @@ class Tails:
         """Raises `ConnectionFailed` when some are left to be asked again."""
         look.passing.clear()
         rest = [each for each in wanted if each not in look.tails and each not in look.gone]
-        for window in in_windows(rest):
-            self._subscribe([each for each in window if each not in self._consumers], look)
-            self._ask([each for each in window if each in self._consumers], look)
+        closed = [each for each in rest if each in self._consumers and not self._consumers[each].is_open]
+        self._drop_all(closed)
+        for partition in closed:
+            self._client.forget_owner(partition.name)
+        self._subscribe([each for each in rest if each not in self._consumers], look)
+        self._ask([each for each in rest if each in self._consumers], look)
         if look.passing:
             raise look.passing[0]
 
@@ -178,14 +181,9 @@ class Tails:
         return None if start is None or start.is_earliest or self._read_compacted else start
 
     def _ask(self, partitions: list[TopicPartition], look: _Look) -> None:
-        asked: dict[TopicPartition, Future[Any]] = {}
-        for partition in partitions:
-            try:
-                asked[partition] = self._consumers[partition].ask_tail()
-            except ConnectionFailed as fault:
-                self._note(partition, fault, look)
+        answers = ask_tails([self._consumers[each] for each in partitions])
         deadline = time.monotonic() + self._client.request_seconds
-        for partition, answer in asked.items():
+        for partition, answer in zip(partitions, answers, strict=True):
             try:
                 look.tails[partition] = self._consumers[partition].tail(answer, deadline)
             except ConnectionFailed as fault:
