@@ -276,26 +276,52 @@ class BrokerClient:
 
     def schema(self, topic: TopicName, schema_version: bytes | None = None) -> SchemaInfo | None:
         """The registry's schema of a topic, the latest or one version; None when it has none."""
-        where = f"reading the schema of {topic}"
-        request = wire.CommandGetSchema(request_id=0, topic=str(topic))
-        if schema_version is not None:
-            request.schema_version = schema_version
-        command = wire.BaseCommand(type=GET_SCHEMA, getSchema=request)
-        answer = self.retrying(
-            lambda: self.service_connection().request(command, where, self.request_seconds)
+        return self.retrying(partial(self._ask_schemas, [topic], schema_version))[topic]
+
+    def schemas(self, topics: Iterable[TopicName]) -> dict[TopicName, SchemaInfo | None]:
+        """The latest `schema` of many topics, with the requests pipelined."""
+        found: dict[TopicName, SchemaInfo | None] = {}
+        for window in in_windows(topics):
+            found.update(self.retrying(partial(self._ask_schemas, window, None)))
+        return found
+
+    def _ask_schemas(
+        self, topics: list[TopicName], version: bytes | None
+    ) -> dict[TopicName, SchemaInfo | None]:
+        answers = self.service_connection().submit_all(
+            [(_schema_command(topic, version), _reading_schema(topic)) for topic in topics]
         )
-        if answer.HasField("error_code"):
-            fault = refusal(answer.error_code, answer.error_message, where)
-            if isinstance(fault, TopicNotFoundError):
-                return None
-            raise fault
-        return SchemaInfo.from_wire(
-            name=answer.schema.name,
-            type_number=answer.schema.type,
-            schema_data=answer.schema.schema_data,
-            properties=[(each.key, each.value) for each in answer.schema.properties],
-            version=answer.schema_version or None,
-        )
+        found: dict[TopicName, SchemaInfo | None] = {}
+        for topic, pending in zip(topics, answers, strict=True):
+            answer = await_answer(pending, _reading_schema(topic), self.request_seconds)
+            found[topic] = _schema(answer, _reading_schema(topic))
+        return found
+
+
+def _schema_command(topic: TopicName, version: bytes | None) -> wire.BaseCommand:
+    request = wire.CommandGetSchema(request_id=0, topic=str(topic))
+    if version is not None:
+        request.schema_version = version
+    return wire.BaseCommand(type=GET_SCHEMA, getSchema=request)
+
+
+def _reading_schema(topic: TopicName) -> str:
+    return f"reading the schema of {topic}"
+
+
+def _schema(answer: Any, where: str) -> SchemaInfo | None:
+    if answer.HasField("error_code"):
+        fault = refusal(answer.error_code, answer.error_message, where)
+        if isinstance(fault, TopicNotFoundError):
+            return None
+        raise fault
+    return SchemaInfo.from_wire(
+        name=answer.schema.name,
+        type_number=answer.schema.type,
+        schema_data=answer.schema.schema_data,
+        properties=[(each.key, each.value) for each in answer.schema.properties],
+        version=answer.schema_version or None,
+    )
 
 
 def _where(topic: TopicName) -> str:
