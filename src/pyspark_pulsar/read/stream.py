@@ -129,27 +129,14 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             for partition, position in reached.positions.items()
         ]
         asked = [each for each in asked if not each.is_empty]
-        gone = self._check_removed(asked)
-        asked = [each for each in asked if each.partition not in gone]
         opened = self._opened()
+        starts = {each.partition: each.start for each in asked}
+        removed = opened.tails.removed(starts)
+        gone = check_removed(starts, removed, fail=self._options.fail_on_data_loss)
+        asked = [each for each in asked if each.partition not in gone]
         if opened.planner.may_read_directly:
             opened.tails.show_rights(each.partition for each in asked)
         return [InputPartition(split) for split in splits_of(opened.planner.plan(asked))]
-
-    def _check_removed(self, asked: Sequence[Asked]) -> set[TopicPartition]:
-        """The brokers know what was removed before it was read. Raises `DataLossError`; with `failOnDataLoss=false`
-        it is logged, and topics that are gone altogether are returned."""
-        starts = {each.partition: each.start for each in asked}
-        removed = self._opened().tails.removed(starts)
-        for partition, each in sorted(removed.items()):
-            check_removed(
-                partition,
-                starts[partition],
-                each.first_left,
-                each.entries,
-                fail=self._options.fail_on_data_loss,
-            )
-        return {partition for partition, each in removed.items() if each.first_left is None}
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Spark asks for one split with the value None when `partitions` is empty.
