@@ -94,6 +94,7 @@ def require_topics(topics: list[TopicName], options: ReadOptions) -> list[TopicN
     if not topics:
         raise TopicNotFoundError(
             f"option 'topicsPattern': expected at least one topic that matches {options.topics_pattern!r}, got "
-            f"none; the whole name is matched, for example 'persistent://public/default/orders-.*'"
+            f"none; the whole name is matched, for example 'persistent://public/default/orders-.*', and a namespace of "
+            f"letters, digits and - = : . _ alone is taken as it stands"
         )
     return topics
