@@ -51,17 +51,12 @@ class PulsarDataSource(Shipped, DataSource):
     def reader(self, schema: StructType) -> PulsarBatchReader:
         from pyspark_pulsar.codec.data_keys import check_key_options
         from pyspark_pulsar.read.batch import FilteringBatchReader, PulsarBatchReader
-        from pyspark_pulsar.read.batch_plan import check_places
-        from pyspark_pulsar.read.bounds import check_bound
+        from pyspark_pulsar.read.batch_plan import check_batch
         from pyspark_pulsar.read.pushdown import filters_may_come
-        from pyspark_pulsar.read.times import check_times
 
         options = self._read_options()
         check_key_options(options)
-        check_places(options)
-        check_times(options)
-        check_bound("startingOffsets", options.starting_offsets or "earliest")
-        check_bound("endingOffsets", options.ending_offsets or "latest", ("latest",))
+        check_batch(options)
         reader = FilteringBatchReader if filters_may_come() else PulsarBatchReader
         return reader(options, self._read_schema(options, schema))
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from pyspark_pulsar.errors import OptionError
 
-_TEXT = re.compile(r"^(?P<ledger>\d+):(?P<entry>\d+)(?::(?P<batch_index>\d+))?$")
+# Ledger and entry have 64 bits in Pulsar, the batch index 32.
+_TEXT = re.compile(r"(?P<ledger>\d{1,18}):(?P<entry>\d{1,18})(?::(?P<batch_index>\d{1,9}))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -29,7 +30,7 @@ class Position:
         """`earliest` or `ledger:entry[:batchIndex]`. Raises `OptionError`."""
         if text == "earliest":
             return EARLIEST
-        match = _TEXT.match(text)
+        match = _TEXT.fullmatch(text)
         if not match:
             raise OptionError(
                 f"expected a position 'ledger:entry' or 'ledger:entry:batchIndex' (the next message to read, "

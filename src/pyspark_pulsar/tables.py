@@ -150,7 +150,7 @@ def _segment(each: Segment) -> dict[str, Any]:
         "entries": ledger.entries,
         "bytes": ledger.size,
         "opened": moment(ledger.opened_ms) if of_topic else None,
-        "closed": moment(ledger.closed_ms) if of_topic else None,
+        "closed": moment(ledger.closed_ms or None) if of_topic else None,
         "location": each.lies_in,
         "bookies": list(each.bookies),
         "copy": each.copy,

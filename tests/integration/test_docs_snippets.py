@@ -10,8 +10,10 @@ from pyspark.sql import SparkSession
 from pyspark_pulsar.standalone import LocalPulsar
 
 DOCUMENTED_URL = "pulsar://localhost:6650"
+DOCUMENTED_ADMIN_URL = "http://localhost:8080"
 # Relative to the folder in which Spark's JVM was started, which a test cannot change.
-DOCUMENTED_CHECKPOINTS = '"checkpoints/'
+DOCUMENTED_FOLDERS = ('"checkpoints/', '"audits/')
+FILTER_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 RUNNABLE = [page for page in PAGES if any(snippet.runs for snippet in snippets(page))]
 
 
@@ -20,8 +22,14 @@ def test_the_snippets_of_a_page_run(
     page: Path, pulsar: LocalPulsar, spark: SparkSession, tmp_path: Path
 ) -> None:
     names: dict[str, Any] = {"spark": spark}
-    for snippet in snippets(page):
-        if snippet.runs:
-            code = snippet.code.replace(DOCUMENTED_URL, pulsar.service_url)
-            code = code.replace(DOCUMENTED_CHECKPOINTS, f'"{tmp_path}/')
-            exec(compile(code, str(snippet), "exec"), names)
+    try:
+        for snippet in snippets(page):
+            if snippet.runs:
+                code = snippet.code.replace(DOCUMENTED_URL, pulsar.service_url)
+                code = code.replace(DOCUMENTED_ADMIN_URL, pulsar.admin_url)
+                for folder in DOCUMENTED_FOLDERS:
+                    code = code.replace(folder, f'"{tmp_path}/')
+                exec(compile(code, str(snippet), "exec"), names)
+    finally:
+        # `register` in a page turns it on, and the session is that of all tests.
+        spark.conf.unset(FILTER_PUSHDOWN)

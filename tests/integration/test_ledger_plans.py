@@ -220,6 +220,32 @@ def test_what_retention_removed_is_an_error_or_a_log_line(
     assert rows_of(options(failOnDataLoss="false", **gone)) == []
 
 
+@pytest.mark.parametrize("kept", ["true", "false"])
+def test_what_retention_removes_while_the_broker_is_read(
+    topic: str, fill: Fill, options: Options, admin: Admin, caplog: pytest.LogCaptureFixture, kept: str
+) -> None:
+    ids = fill(2)
+    few = {"batchRows": "5", "pulsar.consumer.receiverQueueSize": "5"}
+    given = options(readFrom="broker", failOnDataLoss=kept, **few)
+    reader = PulsarBatchReader(given, resolve_source_schema(given))
+    (split,) = reader.partitions()
+    batches = iter(reader.read(split))
+    found = next(batches).column("__messageId").to_pylist()
+    admin.truncate(topic)
+    if kept == "true":
+        with pytest.raises(
+            DataLossError, match=rf"expected \d+ entries from {ids[0][0]}:0:0 up to .* got \d+"
+        ):
+            list(batches)
+        return
+    found += [row for batch in batches for row in batch.column("__messageId").to_pylist()]
+    rows = [as_id(row) for row in found]
+    assert ids[:5] == rows[:5]
+    assert len(rows) < len(ids)
+    assert [row for row in rows if row[0] == ids[-1][0]] == [each for each in ids if each[0] == ids[-1][0]]
+    assert "the query goes on with what is left" in caplog.text
+
+
 def test_a_stream_notices_too_but_counts_what_it_had_seen(
     topic: str, fill: Fill, options: Options, admin: Admin
 ) -> None:

@@ -3,7 +3,7 @@
 import json
 import math
 
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from property.ledger_strategies import positions, topic_ledgers
 
 from pyspark_pulsar.client.ledger import Ledger
@@ -37,6 +37,8 @@ PLACES = (
 )
 
 Message = tuple[int, int, int]
+# As many comparisons as messages times splits, on a machine that may be busy.
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def messages(ledgers: tuple[Ledger, ...]) -> list[Position]:
@@ -62,7 +64,7 @@ def ranges(draw: st.DrawFn) -> tuple[tuple[Ledger, ...], PartitionRange]:
     return ledgers, PartitionRange(A, start, end, tuple(located), records)
 
 
-@settings(deadline=None)  # as many comparisons as messages times splits
+@unhurried
 @given(made=ranges(), limits=limits)
 def test_pieces_are_the_range_once_in_order(
     made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
@@ -83,6 +85,7 @@ def test_pieces_are_the_range_once_in_order(
         assert splits[-1].end == asked.end
 
 
+@unhurried
 @given(made=ranges(), limits=limits)
 def test_a_direct_piece_lies_in_its_ledger(
     made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
@@ -96,6 +99,24 @@ def test_a_direct_piece_lies_in_its_ledger(
                 assert piece.end <= Position(ledger.ledger, ledger.entries)
 
 
+@unhurried
+@given(made=ranges(), limits=limits)
+def test_a_piece_from_the_broker_knows_its_entries(
+    made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
+) -> None:
+    ledgers, asked = made
+    for split in cut([asked], limits):
+        for piece in split.pieces:
+            if not isinstance(piece.location, FromBroker):
+                continue
+            part = Split(A, piece.start, piece.end)
+            if within(ledgers, asked):
+                assert piece.location.entries == held(ledgers, part)[0]
+            elif piece.end.ledger > ledgers[-1].ledger:
+                assert piece.location.entries is None
+
+
+@unhurried
 @given(made=ranges(), limits=limits)
 def test_limits_are_met_as_far_as_entries_allow(
     made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
@@ -131,6 +152,7 @@ def held(ledgers: tuple[Ledger, ...], split: Split) -> tuple[int, float]:
     return entries, size
 
 
+@unhurried
 @given(made=ranges(), least=st.integers(1, 60))
 def test_least_splits_are_not_many_more(made: tuple[tuple[Ledger, ...], PartitionRange], least: int) -> None:
     asked = made[1]
@@ -151,6 +173,30 @@ def test_a_window_leaves_out_no_ledger_that_was_open_in_it(
         last = math.inf if ledger.closed_ms is None else ledger.closed_ms + slack
         after = window.from_ms is None or last >= window.from_ms
         before = window.before_ms is None or first < window.before_ms
+        if after and before:
+            assert start is None or start <= Position(ledger.ledger, 0)
+            assert end is None or end > Position(ledger.ledger, ledger.entries)
+
+
+@given(data=st.data())
+def test_a_window_leaves_out_no_message_whatever_brokers_say_of_times(data: st.DataObject) -> None:
+    """Ledgers that truly follow each other in time, closed by brokers whose clocks are wrong by less than the slack; of
+    some nobody says when."""
+    slack = data.draw(st.integers(0, 300))
+    borders = sorted(data.draw(st.lists(st.integers(1_000, 9_000), min_size=1, max_size=7)))
+    told = [
+        data.draw(st.one_of(st.integers(-slack, slack).map(true.__add__), st.just(0))) for true in borders
+    ]
+    ledgers = [
+        Ledger(number, 5, 50, opened_ms=(told[number - 1] or None) if number else None, closed_ms=closed)
+        for number, closed in enumerate([*told, None])
+    ]
+    times = st.one_of(st.none(), st.integers(0, 10_000))
+    window = Window(data.draw(times), data.draw(times))
+    start, end = span_of_window(ledgers, window, slack)
+    for ledger, opened, closed in zip(ledgers, [0, *borders], [*borders, 10_000], strict=True):
+        after = window.from_ms is None or closed >= window.from_ms
+        before = window.before_ms is None or opened < window.before_ms
         if after and before:
             assert start is None or start <= Position(ledger.ledger, 0)
             assert end is None or end > Position(ledger.ledger, ledger.entries)

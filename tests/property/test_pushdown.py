@@ -161,6 +161,9 @@ def holds(one: Filter, row: Row) -> bool | None:
 
 
 def comparable(value: Any) -> Any:
+    if isinstance(value, dt.datetime):
+        # Python takes times of two zones for unequal while one of them sets its clocks back, whatever they are in UTC.
+        return value.astimezone(dt.UTC)
     return tuple(value[name] for name in ID_FIELDS) if isinstance(value, Mapping) else value
 
 

@@ -27,7 +27,14 @@ def test_parse(text: str, position: Position) -> None:
     assert Position.parse(str(position)) == position
 
 
-@pytest.mark.parametrize("text", ["", "12", "12:", "-1:0", "12:7:30:1", "a:b", "latest", "12:7:-1", "1.5:2"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "12", "12:", "-1:0", "12:7:30:1", "a:b", "latest", "12:7:-1", "1.5:2", "12:7\n", "\u0661:0"),
+        # More than Pulsar has bits for.
+        *("12:7:3000000000", "12:10000000000000000000", "10000000000000000000:0"),
+    ],
+)
 def test_parse_refuses(text: str) -> None:
     with pytest.raises(OptionError, match="expected a position"):
         Position.parse(text)

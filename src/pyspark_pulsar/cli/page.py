@@ -166,7 +166,7 @@ def _row(each: Segment) -> str:
         f"{ledger.entries:,}",
         human_bytes(ledger.size),
         human_time(moment(ledger.opened_ms)) if of_topic else "",
-        human_time(moment(ledger.closed_ms)) if of_topic else "",
+        human_time(moment(ledger.closed_ms or None)) if of_topic else "",
         place_of(each),
         each.reader or f"not read: {each.skipped or 'unknown'}",
     )

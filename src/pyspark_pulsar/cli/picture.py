@@ -58,9 +58,9 @@ def tip(segment: Segment) -> str:
     ]
     lines.append(f"{ledger.entries:,} entries, {human_bytes(ledger.size)}")
     if segment.state != COMPACTED:
-        opened, closed = human_time(moment(ledger.opened_ms)), human_time(moment(ledger.closed_ms))
+        opened, closed = human_time(moment(ledger.opened_ms)), human_time(moment(ledger.closed_ms or None))
         lines.append(f"opened {opened or 'before, nobody says when'}")
-        lines.append(f"closed {closed}" if closed else "written to now")
+        lines.append("written to now" if ledger.is_open else f"closed {closed or 'nobody says when'}")
     lines.append(f"lies in {place_of(segment)}")
     lines.append(
         f"read from {segment.reader}" if segment.reader else f"not read: {segment.skipped or 'unknown'}"
@@ -70,7 +70,7 @@ def tip(segment: Segment) -> str:
 
 def _canvas(segments: Sequence[Segment], longest: int, now_ms: int | None) -> _Canvas:
     own = [each.ledger for each in segments if each.state != COMPACTED]
-    known = [each for ledger in own for each in (ledger.opened_ms, ledger.closed_ms) if each is not None]
+    known = [each for ledger in own for each in (ledger.opened_ms, ledger.closed_ms) if each]
     now = max([now_ms if now_ms is not None else time.time_ns() // 1_000_000, *known])
     first = min([now, *known])
     # What was opened nobody knows when gets a visible length.
@@ -116,7 +116,7 @@ def _lane(canvas: _Canvas, index: int, lane: list[Segment]) -> str:
 def _bar(canvas: _Canvas, segment: Segment, top: int) -> str:
     ledger = segment.ledger
     start = canvas.line.place(canvas.before if ledger.opened_ms is None else ledger.opened_ms)
-    end = canvas.line.place(canvas.now if ledger.closed_ms is None else ledger.closed_ms)
+    end = canvas.line.place(ledger.closed_ms or canvas.now)
     width = max(_LEAST_BAR, end - start - _GAP)
     x = _LEFT + min(start, canvas.width - width)
     shapes = _box(x, top, width, _BAR, segment.lies_in)
@@ -139,7 +139,7 @@ def _bar(canvas: _Canvas, segment: Segment, top: int) -> str:
 
 def _view(canvas: _Canvas, segment: Segment, own: list[Segment], top: int) -> str:
     """The compacted view, below the ledgers that it stands for; how far it reaches is not told by time."""
-    closed = [each.ledger.closed_ms for each in own if each.ledger.closed_ms is not None]
+    closed = [each.ledger.closed_ms for each in own if each.ledger.closed_ms]
     end = canvas.line.place(max(closed, default=canvas.now))
     return _group(segment, _box(_LEFT, top, max(_LEAST_BAR, end - _GAP), 8, segment.lies_in))
 

@@ -43,7 +43,10 @@ def segments(
     if page is not None:
         from pyspark_pulsar.cli.page import segments_page
 
-        page.write_text(segments_page(found), encoding="utf-8")
+        try:
+            page.write_text(segments_page(found), encoding="utf-8")
+        except OSError as fault:
+            raise click.BadParameter(str(fault), param_hint="--html") from None
         click.echo(f"Wrote {page}", err=True)
     if as_json:
         for line in json_lines(found):
@@ -94,7 +97,7 @@ def _table(partition: TopicPartition, ledgers: list[Segment]) -> Table:
             human_count(ledger.entries),
             human_bytes(ledger.size),
             human_time(moment(ledger.opened_ms)) if of_topic else "",
-            human_time(moment(ledger.closed_ms)) if of_topic else "",
+            human_time(moment(ledger.closed_ms or None)) if of_topic else "",
             Text(place_of(each), style=_STYLES.get(each.lies_in, "")),
             each.reader or Text(each.skipped or "?", style="dim"),
         )

@@ -59,7 +59,7 @@ class BookieLinks:
     """Close it, or use it as a context manager."""
 
     def __init__(self, addresses: Mapping[str, BookieAddress], timeout_seconds: float) -> None:
-        """`timeout_seconds`: for a bookie to connect, and between two pieces of what it was asked for."""
+        """`timeout_seconds`: for each address of a bookie to connect, and between two pieces of an answer."""
         self.addresses = addresses
         self.timeout_seconds = timeout_seconds
         self._links: dict[str, _Link] = {}
@@ -115,10 +115,7 @@ class BookieLinks:
             self._serve(key.data, mask)
         for link in listened:
             if link.quiet_seconds >= self.timeout_seconds and link.bookie in self._links:
-                doing = "answer" if link.connected else "connect"
-                self._lose(
-                    link, f"did not {doing} within {self.timeout_seconds:g} s (option bookieTimeoutMs)"
-                )
+                self._give_up(link)
 
     def _listen(self, link: _Link, *, expected: bool) -> None:
         reading = selectors.EVENT_READ if expected and link.connected else 0
@@ -151,7 +148,7 @@ class BookieLinks:
         self._links[bookie] = link
         try:
             link.left = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-        except OSError as fault:
+        except (OSError, UnicodeError) as fault:
             self._lose(link, f"{address}: {fault}")
         return link
 
@@ -159,13 +156,18 @@ class BookieLinks:
         """Try the next address of the host; a name may stand for one of IPv6 and one of IPv4."""
         while link.left:
             family, kind, protocol, _, address = link.left.pop(0)
-            link.stream = socket.socket(family, kind, protocol)
-            link.stream.setblocking(False)  # noqa: FBT003 -- its only parameter
-            link.stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            code = link.stream.connect_ex(address)
+            try:
+                link.stream = socket.socket(family, kind, protocol)
+                link.stream.setblocking(False)  # noqa: FBT003 -- its only parameter
+                link.stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                code = link.stream.connect_ex(address)
+            except OSError as refused:
+                # Such as IPv6 on a machine without it.
+                code, fault = -1, str(refused)
+            else:
+                fault = os.strerror(code)
             if code in _UNDER_WAY:
                 return
-            fault = os.strerror(code)
             self._close_stream(link)
         if link.bookie in self._links:
             self._lose(link, f"cannot connect to {self.addresses[link.bookie]}: {fault}")
@@ -176,8 +178,18 @@ class BookieLinks:
             self._close_stream(link)
             self._connect(link, os.strerror(code))
             return
-        link.connected = True
+        link.connected, link.quiet_seconds = True, 0.0
         self._send(link)
+
+    def _give_up(self, link: _Link) -> None:
+        """The bookie is silent; while it was not reached, it may be by another address."""
+        within = f"within {self.timeout_seconds:g} s (option bookieTimeoutMs)"
+        if link.connected:
+            self._lose(link, f"did not answer {within}")
+            return
+        self._close_stream(link)
+        link.quiet_seconds = 0.0
+        self._connect(link, f"did not connect {within}")
 
     # Sending and receiving
 

@@ -25,7 +25,7 @@ class Striping:
 
     write_quorum: int
     digest: str
-    """CRC32C, CRC32, DUMMY, or MAC, which needs the ledger's password."""
+    """CRC32C, CRC32, DUMMY, or HMAC, which needs the ledger's password."""
     ensembles: tuple[Ensemble, ...]
     """In the order of their first entries; the first begins with 0."""
 
@@ -40,9 +40,9 @@ class Ledger:
     size: int
     """Bytes of its entries, without what bookies add."""
     opened_ms: int | None
-    """When the ledger before it was closed; None when that one is gone."""
+    """When the ledger before it was closed; None when that one is gone, or nobody says it."""
     closed_ms: int | None
-    """None while it is open."""
+    """None while it is open; 0 where nobody says when it was closed."""
     offload_id: str | None = None
     """The UUID of its complete copy in tiered storage."""
     striping: Striping | None = None

@@ -48,7 +48,7 @@ class _Asked:
     """The id of a BATCH_READ."""
     pauses: int = 0
     """How often the bookie had too many requests."""
-    paused_since: float = 0.0
+    paused_seconds: float = 0.0
     not_before: float = 0.0
 
 
@@ -249,17 +249,18 @@ class LedgerEntries:
         self._ask_next(asked, bookie_answers.said(code))
 
     def _leave_in_peace(self, asked: _Asked) -> bool:
-        """Ask the same bookie again after a pause; false when it has been given time enough."""
-        now = time.monotonic()
-        since = asked.paused_since or now
-        if now - since > self._links.timeout_seconds:
+        """Ask the same bookie again after a pause; false when it has been given time enough: pauses count, and not
+        what the reader's caller does meanwhile."""
+        if asked.paused_seconds > self._links.timeout_seconds:
             return False
         if not self._later:
             self._most_ahead = max(_LEAST_AHEAD, self._most_ahead // 2)
         pause = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**asked.pauses)
         pause *= random.uniform(0.5, 1.0)  # noqa: S311 -- spreads readers, hides nothing
+        paused = asked.paused_seconds + pause
+        not_before = time.monotonic() + pause
         self._later.append(
-            replace(asked, pauses=asked.pauses + 1, paused_since=since, not_before=now + pause)
+            replace(asked, pauses=asked.pauses + 1, paused_seconds=paused, not_before=not_before)
         )
         return True
 

@@ -22,6 +22,7 @@ _MOST_PROBES: Final = 24
 _LEAST_PROBES: Final = 4
 _PROBE_BYTES: Final = 2 << 20
 _LOOK_AGAIN_SECONDS: Final = 1.0
+_BUSY: Final = bookie_answers.said(bookie_answers.TOO_MANY_REQUESTS)
 
 
 class GuessedLayouts:
@@ -106,6 +107,10 @@ def find_layout(run: LedgerRun, first: int, bookies: tuple[str, ...], links: Boo
         if probe.is_open:
             links.drop(bookie)
     held = [{bookie for bookie, probe in probes.items() if probe.holds(entry)} for entry in entries]
+    busy = tuple(bookie for bookie, probe in probes.items() if probe.answer == _BUSY)
+    if not held[0] and busy:
+        # Whoever reads asks them again, after pauses.
+        return Layout(first, (busy,), bookies)
     if not held[0]:
         raise run.unavailable(first, {bookie: probe.answer for bookie, probe in probes.items()})
     return guessed_layout(first, list(takewhile(bool, held)), bookies)

@@ -30,6 +30,6 @@ def _takes_connections(address: str, seconds: float) -> bool:
         return False
     try:
         socket.create_connection((host.removeprefix("[").removesuffix("]"), int(port)), seconds).close()
-    except OSError:
+    except (OSError, UnicodeError):
         return False
     return True

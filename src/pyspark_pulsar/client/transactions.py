@@ -112,13 +112,16 @@ class TransactionOutcomes:
     def _recovered(self) -> _Buffer:
         """Loads the topic where that is needed, and waits for its buffer."""
         deadline = time.monotonic() + self._patience_seconds
+        loads = 0
         while True:
             try:
                 answer = self._get(f"transactionBufferStats/{self._path()}")
             except TopicNotFoundError:
-                if time.monotonic() > deadline:
+                # A proxy may not know the resource at all, and then loading helps nothing.
+                if loads == _TRIES or time.monotonic() > deadline:
                     raise
                 self._load()
+                loads += 1
                 continue
             state = answer.get("state")
             if state in _RECOVERED:

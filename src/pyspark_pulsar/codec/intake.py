@@ -93,6 +93,11 @@ def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
         try:
             _look_back(decoder, intake.earlier(ledger, entry, chunks))
         except PulsarError as fault:
+            if isinstance(fault, DataLossError) and not intake.trimmed_is_loss:
+                # Then the message is told to be lost, and the read goes on.
+                log.warning("topic %s, ledger %d, entry %d: %s", topic, ledger, entry, fault)
+                decoder.end_look_back()
+                return True
             raise type(fault)(
                 f"topic {topic}, ledger {ledger}, entry {entry}: looking back for the first of the {chunks} chunks of "
                 f"the message that ends there: {fault}"

@@ -21,7 +21,8 @@ class ConnectionOptions:
     admin_url: str | None = option(
         "admin.url",
         url("http", "https"),
-        "Address of the admin REST API. Reading and writing need only `service.url`.",
+        "Address of the admin REST API. Reading and writing need only `service.url`; with it, reads know the "
+        "ledgers of their topics.",
         default=None,
         aliases=("adminUrl",),
     )

@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 
 FOLDER_SCHEMES = ("file", "s3", "s3a", "gs", "hdfs", "viewfs")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# What Pulsar keeps in 64 bits.
+_MOST_DIGITS = 18
 
 
 def text(value: str) -> str:
@@ -100,9 +102,10 @@ def json_texts(value: str) -> tuple[tuple[str, str], ...]:
 
 
 def instant(value: str) -> int:
-    """Unix milliseconds."""
+    """Unix milliseconds; of a time between two of them the later one, as publish times are whole milliseconds."""
     given = value.strip()
-    if given.isascii() and given.removeprefix("-").isdigit():
+    digits = given.removeprefix("-")
+    if given.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS:
         return int(given)
     try:
         moment = datetime.fromisoformat(given)
@@ -110,4 +113,4 @@ def instant(value: str) -> int:
         moment = None
     if moment is None or moment.tzinfo is None:
         raise ValueError("Unix milliseconds, or ISO 8601 with a zone such as 2026-01-31T08:00:00Z")
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+    return -((_EPOCH - moment) // timedelta(milliseconds=1))

@@ -68,16 +68,16 @@ class SegmentOptions(ConnectionOptions):
     read_from: str = option(
         "readFrom",
         choice("auto", "broker", "bookie", "tiered"),
-        "Where closed ledgers are read from. `auto`: tiered storage where a ledger lies there and it can be "
-        "reached, else the bookies if they can be reached, else the broker. What is named is the only place; the open "
-        "ledger always comes from the broker. All but `broker` need `admin.url`.",
+        "Where closed ledgers are read from. `auto`: an offloaded ledger from tiered storage, another one from the "
+        "bookies, and what cannot be read there from the broker. What is named is the only place; the open ledger "
+        "always comes from the broker. `bookie` and `tiered` need `admin.url`; without it, `auto` is the broker.",
         default="auto",
     )
     fail_on_data_loss: bool = option(
         "failOnDataLoss",
         yes_or_no,
-        "Whether messages that retention has removed from the asked range fail the query. `false`: they are "
-        "counted in the log.",
+        "Whether messages that retention has removed from the asked range fail the query. `false`: the log tells "
+        "it, with the number of entries where that is known.",
         default=True,
     )
     bookie_addresses: tuple[tuple[str, str], ...] = option(

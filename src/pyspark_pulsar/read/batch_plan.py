@@ -11,7 +11,13 @@ from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.message_id import EARLIEST
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.bounds import EARLIEST_TEXT, LATEST_TEXT, check_reachable, resolve_bound
+from pyspark_pulsar.read.bounds import (
+    EARLIEST_TEXT,
+    LATEST_TEXT,
+    check_bound,
+    check_reachable,
+    resolve_bound,
+)
 from pyspark_pulsar.read.discovery import discover_partitions, discover_topics
 from pyspark_pulsar.read.loss import check_removed
 from pyspark_pulsar.read.places import AUTO, BROKER
@@ -19,7 +25,7 @@ from pyspark_pulsar.read.plan import Asked, PartitionPlan, SplitPlanner, splits_
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.subscription_start import subscription_positions
 from pyspark_pulsar.read.tails import Tails
-from pyspark_pulsar.read.times import resolve_windows
+from pyspark_pulsar.read.times import check_times, resolve_windows
 
 Narrow = Callable[[Sequence[Asked]], Sequence[Asked]]
 """Leaves out partitions, positions and times that nobody wants; never adds any."""
@@ -43,7 +49,7 @@ def plan_batch(options: ReadOptions, narrow: Narrow | None = None) -> BatchPlan:
     Shows the broker first that this role may consume every topic partition. Raises the errors of `SplitPlanner`,
     `OptionError` for bounds that the topics do not have, `TopicNotFoundError`, `ConnectionFailed`.
     """
-    check_places(options)
+    check_batch(options)
     with BrokerClient(options) as client, admin_client(options) as admin:
         asked: Sequence[Asked] = _asked(options, client, admin)
         if narrow is not None:
@@ -80,6 +86,14 @@ def admin_client(options: ReadOptions) -> Iterator[AdminClient | None]:
         return
     with AdminClient(options) as admin:
         yield admin
+
+
+def check_batch(options: ReadOptions) -> None:
+    """Check what options say of a batch before anything is connected. Raises `OptionError`."""
+    check_places(options)
+    check_times(options)
+    check_bound("startingOffsets", options.starting_offsets or EARLIEST_TEXT)
+    check_bound("endingOffsets", options.ending_offsets or LATEST_TEXT, (LATEST_TEXT,))
 
 
 def check_places(options: ReadOptions) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.message_id import Position
-from pyspark_pulsar.read.split import FromBroker, Piece, Split
+from pyspark_pulsar.read.split import FromBroker, Location, Piece, Split
 from pyspark_pulsar.read.stretch import Stretch
 from pyspark_pulsar.read.times import WHOLE, Window
 from pyspark_pulsar.topic import TopicPartition
@@ -146,11 +146,25 @@ def _pieces(whole: Sequence[Stretch]) -> tuple[Piece, ...]:
     """What comes from one place one after the other comes in one go."""
     pieces: list[Piece] = []
     for stretch in whole:
+        piece = Piece(stretch.start, stretch.end, _location(stretch))
         if pieces and _goes_on(pieces[-1], stretch):
-            pieces[-1] = Piece(pieces[-1].start, stretch.end, stretch.location)
-        else:
-            pieces.append(Piece(stretch.start, stretch.end, stretch.location))
+            piece = Piece(pieces[-1].start, stretch.end, _together(pieces.pop().location, piece.location))
+        pieces.append(piece)
     return tuple(pieces)
+
+
+def _location(stretch: Stretch) -> Location:
+    if isinstance(stretch.location, FromBroker) and stretch.ledger is not None and not stretch.is_compacted:
+        return FromBroker(stretch.entries)
+    return stretch.location
+
+
+def _together(one: Location, other: Location) -> Location:
+    """Of two pieces that come in one go."""
+    if not isinstance(one, FromBroker) or not isinstance(other, FromBroker):
+        return one
+    known = one.entries is not None and other.entries is not None
+    return FromBroker((one.entries or 0) + (other.entries or 0) if known else None)
 
 
 def _goes_on(piece: Piece, stretch: Stretch) -> bool:

@@ -98,11 +98,18 @@ def parse_ledgers(info: Mapping[str, Any], stats: Mapping[str, Any], where: str)
     """
     try:
         facts = {int(each["ledgerId"]): each for each in info["ledgers"]}
+        # Instead of a time that is not written down, as that of the open ledger, brokers give the present.
+        asked_at = {each.get("timestamp") for each in facts.values() if each.get("entries") is None}
+        facts |= {
+            number: {**each, "timestamp": 0}
+            for number, each in facts.items()
+            if each.get("timestamp") in asked_at
+        }
         present = sorted(stats["ledgers"], key=lambda each: int(each["ledgerId"]))
         ledgers: list[Ledger] = []
         for index, each in enumerate(present):
             is_last = index == len(present) - 1
-            opened = ledgers[-1].closed_ms if ledgers else None
+            opened = ledgers[-1].closed_ms or None if ledgers else None
             ledgers.append(
                 _ledger(each, facts.get(int(each["ledgerId"]), {}), opened, stats, is_last=is_last)
             )
@@ -134,7 +141,7 @@ def _ledger(
         entries,
         size,
         opened_ms=opened_ms,
-        closed_ms=int(info["timestamp"]) if is_closed else None,
+        closed_ms=int(info.get("timestamp") or 0) if is_closed else None,
         offload_id=str(info["offloadedContextUuid"]) if _is_offloaded(stats, info, is_closed) else None,
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,14 @@ from pyspark_pulsar.client.admin import AdminClient
 from pyspark_pulsar.client.bookie_address import bookie_address
 from pyspark_pulsar.client.ledger import Ledger, Striping
 from pyspark_pulsar.client.reach import reachable
-from pyspark_pulsar.errors import LedgerUnavailable, PermissionDenied
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    LedgerUnavailable,
+    PermissionDenied,
+    ProtocolError,
+    PulsarError,
+    TopicNotFoundError,
+)
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.ledgers import TopicLedgers, fetch_striping
 from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, Location
@@ -27,6 +33,7 @@ BROKER: Final = "broker"
 BOOKIE: Final = "bookie"
 TIERED: Final = "tiered"
 _MOST_CONNECT_MS: Final = 1_000
+_UNTOLD: Final = (PermissionDenied, ConnectionFailed, ProtocolError, TopicNotFoundError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +117,9 @@ def find_places(
     """Where the `wanted` ledgers, given by id, can be read from; and all ledgers, now with what is known of their
     striping. `views`: compacted views are wanted as well.
 
-    What only a superuser may ask for is done without where that is possible. Raises the errors of `AdminClient` and
-    `tiered_ledgers`, and `OptionError` with `readFrom=bookie` for a bookie whose address is not known.
+    What only a superuser may ask for is done without where that is possible, and with `auto` what is not answered.
+    Raises the errors of `AdminClient` and `tiered_ledgers`, and `OptionError` with `readFrom=bookie` for a bookie whose
+    address is not known.
     """
     known = {partition: ledgers for partition, (ledgers, _) in wanted.items()}
     if options.read_from == BROKER:
@@ -120,7 +128,7 @@ def find_places(
         partition: [each for each in ledgers.ledgers if each.ledger in ids and not each.is_open]
         for partition, (ledgers, ids) in wanted.items()
     }
-    tiered = {} if options.read_from == BOOKIE else tiered_ledgers(options, admin, chosen)
+    tiered = _find_tiered(options, admin, chosen)
     on_bookies = {
         partition: (
             known[partition],
@@ -135,6 +143,22 @@ def find_places(
     return Places(options.read_from, bookies, up, tiered), known
 
 
+def _find_tiered(
+    options: ReadOptions, admin: AdminClient, chosen: Mapping[TopicPartition, Iterable[Ledger]]
+) -> dict[tuple[TopicPartition, int], TieredLedger]:
+    if options.read_from == BOOKIE:
+        return {}
+    try:
+        return tiered_ledgers(options, admin, chosen)
+    except ConnectionFailed as fault:
+        if options.read_from != AUTO:
+            raise
+        _log.warning(
+            "offloaded ledgers are read from the broker, since nobody says where they lie: %s", fault
+        )
+        return {}
+
+
 def _find_bookies(
     options: ReadOptions,
     admin: AdminClient,
@@ -143,14 +167,19 @@ def _find_bookies(
 ) -> tuple[tuple[str, ...], dict[TopicPartition, TopicLedgers]]:
     """The ids of all bookies, and the ledgers with their striping, as far as this role may see them."""
     listed: tuple[str, ...] = ()
-    refused: PermissionDenied | None = None
+    refused: PulsarError | None = None
+    # What is not told is found out by asking bookies; `auto` can do without all of it.
+    bearable = _UNTOLD if options.read_from == AUTO else (PermissionDenied,)
     try:
         listed = admin.bookies()
-    except PermissionDenied as fault:
+    except bearable as fault:
         refused = fault
-    # A right that is missing for it: then striping stays unknown, and is found out by asking bookies.
-    with contextlib.suppress(PermissionDenied):
+    try:
         known = fetch_striping(admin, wanted, at_any_cost=not listed)
+    except bearable as fault:
+        refused = refused or fault
+    if refused is not None and not isinstance(refused, PermissionDenied):
+        _log.warning("where ledgers lie on bookies is not known in full: %s", refused)
     bookies = tuple(sorted({*listed, *_bookies_of(known.values())}))
     if options.read_from == BOOKIE:
         if refused is not None and not bookies:

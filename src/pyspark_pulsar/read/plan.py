@@ -7,7 +7,10 @@ is one split unless it lies in one ledger.
 
 from __future__ import annotations
 
+import heapq
 import logging
+import math
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +19,7 @@ from typing import Final
 from pyspark_pulsar.client.admin import AdminClient
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.errors import PermissionDenied
+from pyspark_pulsar.errors import PermissionDenied, PulsarError
 from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.cut import Limits, PartitionRange, cut
@@ -30,6 +33,11 @@ from pyspark_pulsar.read.times import WHOLE, Window, span_of_window
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
+
+_LOOK_AGAIN_SECONDS: Final = 600.0
+"""Shorter than any retention that is meant to keep something."""
+_LOOKS_AT_A_TIME: Final = 16
+"""No trigger waits for thousands of topics; the longest not looked at come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +86,7 @@ class SplitPlanner:
         self._admin = admin
         self._known: dict[TopicPartition, TopicLedgers] = {}
         self._seen: dict[TopicPartition, dict[int, Ledger]] = {}
+        self._looked: dict[TopicPartition, float] = {}
         self._told: set[str] = set()
 
     @property
@@ -120,6 +129,26 @@ class SplitPlanner:
             for each in ranges
         ]
 
+    def keep_up(self, partitions: Iterable[TopicPartition]) -> None:
+        """Look at ledgers that were not looked at for long. A stream that waits for messages calls it at its triggers:
+        when retention removes the ledger at whose end it stands, only who saw that ledger closed knows that nothing
+        was lost. Raises nothing where the admin REST API does not answer.
+        """
+        now = time.monotonic()
+        stale = heapq.nsmallest(
+            _LOOKS_AT_A_TIME,
+            (each for each in partitions if now - self._looked.get(each, -math.inf) > _LOOK_AGAIN_SECONDS),
+            key=lambda each: self._looked.get(each, -math.inf),
+        )
+        if self._admin is None or not stale:
+            return
+        # One that does not answer is not asked again at the next trigger.
+        self._looked.update(dict.fromkeys(stale, now))
+        try:
+            self._learn(fetch_ledgers(self._admin, stale))
+        except PulsarError as fault:
+            _log.info("the ledgers of %d topic partitions were not looked at: %s", len(stale), fault)
+
     def _limits(self) -> Limits:
         options = self._options
         return Limits(
@@ -140,10 +169,14 @@ class SplitPlanner:
                 raise
             self._tell(f"all is read from the broker, one split for each topic partition: {fault}")
             return {}
+        self._learn(fresh)
+        return {each.partition: self._known[each.partition] for each in asked}
+
+    def _learn(self, fresh: Mapping[TopicPartition, TopicLedgers]) -> None:
         for partition, ledgers in fresh.items():
             self._seen[partition] = remember(self._seen.get(partition, {}), ledgers)
+            self._looked[partition] = time.monotonic()
         self._known.update(fresh)
-        return {each.partition: self._known[each.partition] for each in asked}
 
     def _is_enough(self, asked: Asked) -> bool:
         """Whether what is known serves: a small range inside the ledger that was being written to, which the broker

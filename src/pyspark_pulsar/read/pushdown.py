@@ -122,7 +122,7 @@ class Pushed:
         one = low == high
         # No ledger has an id below 0; positions of theirs stand for earliest.
         if low > 0:
-            starts.append(Position(low, max(0, self.entries.low) if one else 0))
+            starts.append(Position(low, min(max(0, self.entries.low), _MOST - 1) if one else 0))
         if high < _MOST - 1:
             last_is_known = one and self.entries.high < _MOST - 1
             ends.append(Position(high, self.entries.high + 1) if last_is_known else Position(high + 1, 0))

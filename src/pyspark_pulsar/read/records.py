@@ -22,7 +22,7 @@ def entry_records(
 ) -> dict[TopicPartition, float]:
     """Messages per entry, at least 1, of each topic partition: the most that some of its entries hold.
 
-    The broker is asked for at most 48 entries in all; partitions that none is asked of get the mean of the others.
+    The broker is asked for at most 48 entries in all; partitions of which none came get the mean of the others.
     """
     wanted = [partition for partition, parts in found.items() if parts]
     each = max(1, min(_MOST_OF_ONE, _MOST_ENTRIES // max(1, len(wanted))))
@@ -30,7 +30,8 @@ def entry_records(
     sampled: dict[TopicPartition, float] = {}
     for asked in wanted[::step]:
         counts = [_messages_at(client, asked, position) for position in _positions(found[asked], each)]
-        sampled[asked] = float(max((count for count in counts if count is not None), default=1))
+        if any(counts):
+            sampled[asked] = float(max(filter(None, counts)))
     mean = sum(sampled.values()) / len(sampled) if sampled else 1.0
     return {partition: sampled.get(partition, mean) for partition in wanted}
 

@@ -15,6 +15,8 @@ from pyspark_pulsar.topic import TopicPartition
 class FromBroker:
     """The broker that owns the topic partition."""
 
+    entries: int | None = None
+    """How many entries lie in the piece, also those that consumers do not see; None where that is not known."""
     name = "broker"
 
 

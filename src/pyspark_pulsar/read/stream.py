@@ -7,6 +7,7 @@ The reader lives in one driver process for each query; only end offsets reach Sp
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +25,7 @@ from pyspark_pulsar.read.bounds import EARLIEST_TEXT, LATEST_TEXT, check_reachab
 from pyspark_pulsar.read.departed import without_departed
 from pyspark_pulsar.read.loss import advanced, check_removed
 from pyspark_pulsar.read.offset import StreamOffset
-from pyspark_pulsar.read.plan import Asked, SplitPlanner, splits_of
+from pyspark_pulsar.read.plan import Asked, PartitionPlan, SplitPlanner, splits_of
 from pyspark_pulsar.read.schema_watch import SchemaWatch
 from pyspark_pulsar.read.stream_end import StreamEnd
 from pyspark_pulsar.read.subscription_start import subscription_positions
@@ -104,6 +105,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         if self._options.read_compacted:
             # Compaction may have removed the last messages that the query has read.
             ends = {**ends, **{p: max(end, ends[p]) for p, end in former.items() if p in ends}}
+        opened.planner.keep_up(ends)
         former = without_departed(former, ends, opened.topics.departed, fail=fail)
         positions, starts = advanced(former, ends, fail=fail)
         reached = {partition: position for partition, position in former.items() if partition not in starts}
@@ -124,19 +126,30 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
                 reached.start_of(partition, former),
                 position,
                 _window(reached, partition),
-                is_whole=not self._options.read_compacted,
             )
             for partition, position in reached.positions.items()
         ]
         asked = [each for each in asked if not each.is_empty]
-        opened = self._opened()
+        return [InputPartition(split) for split in splits_of(self._planned(asked))]
+
+    def _planned(self, asked: Sequence[Asked]) -> list[PartitionPlan]:
+        """Raises `DataLossError` for what was removed before it was read; with `failOnDataLoss=false` it is logged."""
+        opened, fail = self._opened(), self._options.fail_on_data_loss
         starts = {each.partition: each.start for each in asked}
         removed = opened.tails.removed(starts)
-        gone = check_removed(starts, removed, fail=self._options.fail_on_data_loss)
-        asked = [each for each in asked if each.partition not in gone]
+        # The planner may have seen the ledgers before they went.
+        unclear = {each for each, what in removed.items() if what.is_unclear} if opened.admin else set()
+        gone = check_removed(starts, {p: what for p, what in removed.items() if p not in unclear}, fail=fail)
         if opened.planner.may_read_directly:
-            opened.tails.show_rights(each.partition for each in asked)
-        return [InputPartition(split) for split in splits_of(opened.planner.plan(asked))]
+            opened.tails.show_rights(each.partition for each in asked if each.partition not in gone)
+        plans = opened.planner.plan(
+            replace(each, is_whole=each.partition not in unclear and not self._options.read_compacted)
+            for each in asked
+            if each.partition not in gone
+        )
+        unseen = {each.partition for each in plans if each.ledgers is None} & unclear
+        check_removed(starts, {partition: removed[partition] for partition in unseen}, fail=fail)
+        return plans
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Spark asks for one split with the value None when `partitions` is empty.

@@ -42,7 +42,12 @@ class Removed:
     first_left: Position | None
     """None where the topic is gone."""
     entries: int | None
-    """How many entries at least were removed behind the start; None where nobody knows whether any was."""
+    """How many entries at least were removed behind the start; None where brokers do not know whether any was."""
+
+    @property
+    def is_unclear(self) -> bool:
+        """The ledger of the start is gone, and with it the knowledge of where it ended."""
+        return self.first_left is not None and self.entries is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -23,7 +24,7 @@ from pyspark_pulsar.read.audit import SplitAudit, audited
 from pyspark_pulsar.read.documents import SCHEMA_VERSIONS
 from pyspark_pulsar.read.locations.look_back import earlier_runs
 from pyspark_pulsar.read.locations.piece import piece_entries
-from pyspark_pulsar.read.split import FromBroker, Piece, Split
+from pyspark_pulsar.read.split import Piece, Split
 from pyspark_pulsar.read.transactions import TopicTransactions
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
@@ -75,22 +76,24 @@ def _piece_batches(
     piece: Piece,
     decoder: EntryDecoder,
     audit: SplitAudit,
+    *,
+    by_broker: bool = False,
 ) -> Generator[pa.RecordBatch, None, None]:
     """The full batches that the piece completes; with `readFrom=auto` from the broker alone, from where nobody else
     knows which transactions were aborted."""
     try:
-        with closing(piece_entries(client, options, partition, piece, audit)) as source:
+        with closing(piece_entries(client, options, partition, piece, audit, by_broker=by_broker)) as source:
             for entries in source:
                 yield from decoder.decode(entries)
     except TransactionsUnknown as unknown:
         if options.read_from != "auto":
             raise
         _log.warning("%s; the broker is read from there up to %s", unknown, piece.end)
-        audit.give_way(Position(unknown.ledger, unknown.entry), f"{type(unknown).__name__}: {unknown}")
-        rest = Piece(Position(unknown.ledger, unknown.entry), piece.end, FromBroker())
+        rest = replace(piece, start=Position(unknown.ledger, unknown.entry))
+        audit.give_way(rest.start, f"{type(unknown).__name__}: {unknown}")
     else:
         return
-    yield from _piece_batches(client, options, partition, rest, decoder, audit)
+    yield from _piece_batches(client, options, partition, rest, decoder, audit, by_broker=True)
 
 
 def split_intake(options: ReadOptions, split: Split, transactions: TopicTransactions) -> Intake:

@@ -7,9 +7,9 @@ cut, by it: a message's publish time comes from its producer's clock, a ledger's
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import OptionError
@@ -115,16 +115,43 @@ def span_of_window(
     start: Position | None = None
     end: Position | None = None
     if window.from_ms is not None:
-        for ledger, following in pairwise(known):
-            if ledger.closed_ms is None or ledger.closed_ms + slack_ms >= window.from_ms:
+        for (_, following), closed in zip(pairwise(known), _closed_at_latest(known), strict=False):
+            if closed is None or closed + slack_ms >= window.from_ms:
                 break
             start = Position(following.ledger, 0)
     if window.before_ms is not None:
-        for ledger in reversed(known):
-            if ledger.opened_ms is None or ledger.opened_ms - slack_ms < window.before_ms:
+        for ledger, opened in reversed(list(zip(known, _opened_at_earliest(known), strict=True))):
+            if opened is None or opened - slack_ms < window.before_ms:
                 break
             end = Position(ledger.ledger, 0)
     return start, end
+
+
+def _closed_at_latest(ledgers: Sequence[Ledger]) -> list[int | None]:
+    """When each ledger was surely closed; None where that is not known. Brokers' clocks differ, and of a ledger whose
+    time is not written down some brokers say "now" whenever they are asked: only ledgers in order tell something."""
+    found: list[int | None] = []
+    latest = 0
+    for ledger in ledgers:
+        latest = max(latest, ledger.closed_ms or 0)
+        found.append(latest if ledger.closed_ms else None)
+    return found
+
+
+def _opened_at_earliest(ledgers: Sequence[Ledger]) -> list[int | None]:
+    """From when each ledger may have been open: since one before it was closed, by a time that no ledger behind it
+    contradicts. None where that is not known."""
+    closed = [ledger.closed_ms or None for ledger in ledgers]
+    later = [*accumulate(reversed(closed[1:]), _earlier)][::-1]
+    found: list[int | None] = [ledgers[0].opened_ms] if ledgers else []
+    for time, after in zip(closed[:-1], later, strict=True):
+        found.append(found[-1] if time is None or _earlier(time, after) != time else time)
+    return found
+
+
+def _earlier(one: int | None, other: int | None) -> int | None:
+    """None says nothing."""
+    return min((time for time in (one, other) if time is not None), default=None)
 
 
 def _bound(key: str, for_all: int | None, text: str | None) -> TimeBound | None:

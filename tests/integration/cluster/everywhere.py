@@ -5,7 +5,7 @@ on two bookies with a change of bookies in the middle (each entry on both), ledg
 open ledger, which ends behind an open transaction.
 
 Brokers read all offloaded ledgers of a topic from where the namespace offloads to now, so the ledgers in the file
-system keep their copies on bookies here: else there were nothing to compare with. (`test_tiered_places` has a
+system keep their copies on bookies here: else there were nothing to compare with. (`test_cluster` has a
 topic that is in the file system alone.)
 """
 

@@ -29,7 +29,7 @@ from integration.cluster.wire import (
 from pyspark_pulsar.client.admin import AdminClient
 from pyspark_pulsar.client.bookie_memory import MEMORY, BookieMemory
 from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError
-from pyspark_pulsar.message_id import EARLIEST, Position, after_entry
+from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.batch_plan import plan_batch
 from pyspark_pulsar.read.ledgers import fetch_ledgers
@@ -418,7 +418,7 @@ def test_the_compacted_view_equals_the_brokers(
         [(partition, known)] = fetch_ledgers(admin, [reading.splits()[0].partition]).items()
     assert known.compacted is not None
     assert known.compacted_until is not None
-    horizon = after_entry(*known.compacted_until)
+    horizon = known.compacted_until
     send(cluster_client, topic, [("k1", b"behind"), (None, b"without a key")])
     whole = reading.splits(read_from="broker", read_compacted=True)
     end = whole[-1].end
@@ -428,6 +428,9 @@ def test_the_compacted_view_equals_the_brokers(
     expected = reading.rows(whole, read_from="broker", read_compacted=True)
     assert expected.num_rows == 7 + 1 + 2
     assert reading.rows([direct], read_from="bookie", read_compacted=True) == expected
+    planned = reading.splits(read_from="bookie", read_compacted=True)
+    assert "compacted" in locations(planned)
+    assert reading.rows(planned, read_from="bookie", read_compacted=True) == expected
     middle = expected["__messageId"][3].as_py()
     start = Position(middle["ledger"], middle["entry"], max(0, middle["batchIndex"]))
     part = Split(partition, start, end, (replace(pieces[0], start=start), pieces[1]))

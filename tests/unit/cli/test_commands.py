@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from pyspark_pulsar.cli import cli, main
 from pyspark_pulsar.cli.read_options import parse_arguments
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.read.segments import Survey
 
 
 @pytest.mark.parametrize("command", ["segments", "plan"])
@@ -51,6 +54,31 @@ def test_a_wrong_call(command: str, arguments: list[str], text: str) -> None:
     result = CliRunner().invoke(cli, [command, *arguments])
     assert result.exit_code == 2
     assert text in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--starting-timestamp", "6", "--ending-timestamp", "5"], "not behind the end"),
+        (["--ending-offsets", "earliest"], "expected latest"),
+        (["--starting-offsets", "first"], "expected earliest or latest"),
+        (["--read-from", "bookie"], "admin.url"),
+    ],
+)
+def test_a_plan_refuses_what_a_read_refuses(arguments: list[str], text: str) -> None:
+    result = CliRunner().invoke(cli, ["plan", "t", "--service-url", "pulsar://h.invalid:1", *arguments])
+    assert isinstance(result.exception, OptionError)
+    assert text in str(result.exception)
+
+
+def test_a_page_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("pyspark_pulsar.read.segments.survey", lambda _: Survey(()))
+    page = tmp_path / "no folder" / "page.html"
+    result = CliRunner().invoke(
+        cli, ["segments", "t", "--service-url", "pulsar://h.invalid:1", "--html", str(page)]
+    )
+    assert result.exit_code == 2
+    assert "No such file" in result.output
 
 
 def test_an_error_of_ours_is_one_line(

@@ -191,3 +191,11 @@ def test_ranges() -> None:
     assert ranges([3, 4, 5, 8, 10, 11]) == "3-5, 8, 10-11"
     assert ranges(list(range(0, 40, 2))) == "0, 2, 4, 6, 8, ..., 38"
     assert ranges([]) == ""
+
+
+def test_a_closing_time_that_nobody_says() -> None:
+    closed = Segment(ZERO, Ledger(3, 10, 100, None, 0), CLOSED, None, "bookie")
+    assert "closed nobody says when" in tip(closed)
+    (row,) = (json.loads(line) for line in json_lines(Survey((closed,))))
+    assert (row["state"], row["closed"]) == ("closed", None)
+    assert "1970" not in segments_page(Survey((closed,)), NOW)

@@ -72,6 +72,14 @@ def test_a_topic_that_is_not_loaded_is_loaded() -> None:
         restless.outcomes().aborted([(0, 1)])
 
 
+def test_a_resource_that_nobody_knows_is_not_asked_for_without_end() -> None:
+    loads: list[None] = []
+    answers = Answers(*[TopicNotFoundError("not found")] * 1_000)
+    with pytest.raises(TopicNotFoundError):
+        answers.outcomes(lambda: loads.append(None)).aborted([(0, 1)])
+    assert len(loads) <= 10
+
+
 def test_an_open_transaction_has_no_outcome() -> None:
     answers = Answers(READY, {"aborted": False, "startPosition": "7:1"})
     with pytest.raises(LedgerUnavailable, match=r"transaction \(0,1\) to have ended, got an open one"):

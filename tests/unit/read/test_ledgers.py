@@ -81,6 +81,17 @@ def test_the_last_ledger_of_a_terminated_topic_is_closed() -> None:
     assert parsed(info, stats)[-1] == Ledger(46, 4, 44, opened_ms=2000, closed_ms=9999)
 
 
+def test_a_closed_ledger_without_a_time() -> None:
+    info = copy.deepcopy(INFO)
+    # The last is the time of the question, as for the open ledger.
+    for timestamp in (None, 0, 9999):
+        info["ledgers"][2]["timestamp"] = timestamp
+        third = parsed(info)[1:]
+        assert (third[0].closed_ms, third[0].is_open, third[1].opened_ms) == (0, False, None)
+    del info["ledgers"][2]["timestamp"]
+    assert parsed(info)[1].closed_ms == 0
+
+
 def test_trimmed_between_the_two_questions_is_gone() -> None:
     stats = copy.deepcopy(STATS)
     del stats["ledgers"][0]

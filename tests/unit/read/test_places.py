@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from pyspark_pulsar.client.admin import AdminClient
 from pyspark_pulsar.client.ledger import Ensemble, Ledger, Striping
-from pyspark_pulsar.errors import LedgerUnavailable
+from pyspark_pulsar.errors import ConnectionFailed, LedgerUnavailable
 from pyspark_pulsar.message_id import EARLIEST, Position
+from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.ledgers import TopicLedgers
-from pyspark_pulsar.read.places import Places
+from pyspark_pulsar.read.places import Places, find_places
 from pyspark_pulsar.read.stretch import Stretch, compacted_stretches
 from pyspark_pulsar.topic import TopicPartition
 
@@ -117,3 +119,32 @@ def test_a_compacted_view_is_never_in_tiered_storage() -> None:
     parts = compacted_stretches(KNOWN, EARLIEST, Position(6, 4))
     with pytest.raises(LedgerUnavailable, match="never offloaded"):
         Places("tiered").locate(A, parts, KNOWN)
+
+
+@pytest.mark.parametrize("ledger", [Ledger(7, 10, 100, None, 1000), OFFLOADED])
+def test_auto_does_without_what_the_admin_api_does_not_tell(
+    ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    wanted = {A: (TopicLedgers((ledger, OPEN)), {ledger.ledger})}
+    options = ReadOptions(
+        service_url="pulsar://h:1", admin_url="http://127.0.0.1:1", topic="a", operation_timeout_ms=1
+    )
+    with AdminClient(options) as admin:
+        places, known = find_places(options, admin, wanted)
+    assert known == {A: wanted[A][0]}
+    assert places.of(A, ledger).name == "broker"
+    assert "cannot be reached" in caplog.text
+
+
+@pytest.mark.parametrize(("read_from", "ledger"), [("bookie", CLOSED), ("tiered", OFFLOADED)])
+def test_a_place_that_is_named_needs_to_be_told(read_from: str, ledger: Ledger) -> None:
+    wanted = {A: (TopicLedgers((ledger, OPEN)), {ledger.ledger})}
+    options = ReadOptions(
+        service_url="pulsar://h:1",
+        admin_url="http://127.0.0.1:1",
+        topic="a",
+        operation_timeout_ms=1,
+        read_from=read_from,
+    )
+    with AdminClient(options) as admin, pytest.raises(ConnectionFailed):
+        find_places(options, admin, wanted)

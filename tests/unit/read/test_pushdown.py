@@ -171,3 +171,9 @@ def test_which_program_spark_has_started() -> None:
     assert called_from("__main__", pushing), "started on its own"
     assert not called_from("pyspark.sql.worker.plan_data_source_read", None)
     assert not filters_may_come()
+
+
+def test_positions_have_64_bits() -> None:
+    last = (1 << 63) - 1
+    found = narrow(EqualTo((ID, "ledger"), 5), GreaterThan((ID, "entry"), last))
+    assert {asked.start for asked in found} == {Position(5, last)}

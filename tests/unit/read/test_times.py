@@ -25,6 +25,19 @@ def test_one_time_for_all() -> None:
     assert resolve_windows(options(), [A0]) == {A0: Window()}
 
 
+def test_a_time_between_two_milliseconds_is_the_later_one() -> None:
+    given = options(startingTimestamp="1970-01-01T00:00:00.0005Z", endingTime="1970-01-01T00:00:00.001001Z")
+    assert resolve_windows(given, [B]) == {B: Window(1, 2)}
+    before = options(startingTimestamp="1969-12-31T23:59:59.9985Z", endingTime="-1")
+    assert resolve_windows(before, [B]) == {B: Window(-1, -1)}
+
+
+@pytest.mark.parametrize("text", ["9" * 19, "-" + "9" * 19, "9" * 5000, "--5", "-"])
+def test_times_that_no_message_can_have(text: str) -> None:
+    with pytest.raises(OptionError, match="expected Unix milliseconds"):
+        options(startingTimestamp=text)
+
+
 def test_a_partition_wins_over_its_topic() -> None:
     text = '{"a": 5, "a-partition-1": "7", "persistent://public/default/b": "1970-01-01T00:00:00.009Z"}'
     windows = resolve_windows(options(startingOffsetsByTimestamp=text), [A0, A1, B])
@@ -102,3 +115,36 @@ def test_ledgers_outside_are_left_out(
 ) -> None:
     assert span_of_window(LEDGERS, window, slack) == span
     assert span_of_window((), window, slack) == (None, None)
+
+
+def closed_at(*times: int | None) -> tuple[Ledger, ...]:
+    """Ledgers 0, 1, 2 ..., each opened when the one before it was closed, as far as its time goes."""
+    return tuple(
+        Ledger(number, 10, 100, opened_ms=times[number - 1] if number else None, closed_ms=time)
+        for number, time in enumerate(times)
+    )
+
+
+@pytest.mark.parametrize(
+    ("times", "window", "span"),
+    [
+        # Of one that nobody says when it was closed.
+        ((0, 2000, None), Window(5000), (None, None)),
+        ((1000, 0, 3000, None), Window(5000), (Position(1, 0), None)),
+        ((0, 2000, 3000, None), Window(None, 2500), (None, Position(3, 0))),
+        ((0, 2000, 3000, None), Window(None, 1500), (None, Position(2, 0))),
+        # The broker says "now" for a time that was never written down.
+        ((9000, 2000, 3000, None), Window(None, 1500), (None, Position(2, 0))),
+        ((1000, 9000, 3000, 4000, None), Window(None, 2000), (None, Position(3, 0))),
+        ((1000, 9000, 3000, 4000, None), Window(None, 1000), (None, Position(1, 0))),
+        ((9000, None), Window(None, 1500), (None, Position(1, 0))),
+        # The clock of the broker that closed the second was behind.
+        ((3000, 2000, 5000, None), Window(2500), (None, None)),
+        ((3000, 2000, 5000, None), Window(None, 2500), (None, Position(3, 0))),
+        ((3000, 2000, 5000, None), Window(3001), (Position(2, 0), None)),
+    ],
+)
+def test_times_that_contradict_each_other_leave_nothing_out(
+    times: tuple[int | None, ...], window: Window, span: tuple[Position | None, Position | None]
+) -> None:
+    assert span_of_window(closed_at(*times), window, 0) == span

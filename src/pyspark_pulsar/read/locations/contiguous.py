@@ -7,6 +7,7 @@ direct read are faults, which they are not for consumers.
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import closing
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.transport import EntryBatch
@@ -29,15 +30,18 @@ def contiguous(
 ) -> Generator[EntryBatch, None, None]:
     """The entries of the source, as long as they are those of the piece. Raises `LedgerUnavailable`."""
     expected, last = entry_range(piece, ledger)
-    for entries in source:
-        begin, end = entries.first, entries.last
-        if begin is None or end is None:
-            continue
-        whole = end[1] - begin[1] + 1 == len(entries) and end[1] <= last
-        if begin != (ledger.ledger, expected) or not whole:
-            raise _gap(partition, piece, ledger, expected, f"{len(entries)} entries from {begin} to {end}")
-        expected = end[1] + 1
-        yield entries
+    with closing(source):
+        for entries in source:
+            begin, end = entries.first, entries.last
+            if begin is None or end is None:
+                continue
+            whole = end[1] - begin[1] + 1 == len(entries) and end[1] <= last
+            if begin != (ledger.ledger, expected) or not whole:
+                raise _gap(
+                    partition, piece, ledger, expected, f"{len(entries)} entries from {begin} to {end}"
+                )
+            expected = end[1] + 1
+            yield entries
     if expected <= last:
         raise _gap(partition, piece, ledger, expected, f"nothing behind entry {expected - 1}")
 

@@ -8,13 +8,20 @@ now, gives the rest of the piece.
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import closing
 from dataclasses import replace
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.transport import EntryBatch
-from pyspark_pulsar.errors import ConnectionFailed, CorruptEntryError, LedgerUnavailable, OptionError
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    CorruptEntryError,
+    DataLossError,
+    LedgerUnavailable,
+    OptionError,
+    PrerequisiteMissing,
+)
 from pyspark_pulsar.message_id import after_entry
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.audit import SplitAudit
@@ -26,22 +33,29 @@ from pyspark_pulsar.read.locations.trimmed import check_still_there
 from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, FromTieredStorage, Piece
 from pyspark_pulsar.topic import TopicPartition
 
-_DIRECT_FAULTS = (LedgerUnavailable, ConnectionFailed, CorruptEntryError, OptionError)
+# The last is about this executor, which may lack what the driver has.
+_DIRECT_FAULTS = (LedgerUnavailable, ConnectionFailed, CorruptEntryError, OptionError, PrerequisiteMissing)
 
 _log = logging.getLogger(__name__)
 
 
 def piece_entries(
-    client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: Piece, audit: SplitAudit
+    client: BrokerClient,
+    options: ReadOptions,
+    partition: TopicPartition,
+    piece: Piece,
+    audit: SplitAudit,
+    *,
+    by_broker: bool = False,
 ) -> Generator[EntryBatch, None, None]:
     """Whole entries in order, each once, none outside the piece. The entries at its ends may hold messages outside it;
-    pieces of one split meet between entries.
+    pieces of one split meet between entries. `by_broker`: wherever it was planned to be read.
 
     Raises the errors of `BrokerEntries`, `DataLossError` for a ledger that was deleted meanwhile; with another
     `readFrom` than `auto` also the errors of the direct read. Close it when not all of it is wanted.
     """
     rest = piece
-    if not isinstance(piece.location, FromBroker):
+    if not by_broker and not isinstance(piece.location, FromBroker):
         run = audit.begin(piece)
         try:
             with closing(_direct(options, partition, piece)) as source:
@@ -63,19 +77,28 @@ def piece_entries(
                 partition, rest.start, rest.end, piece.location.name, fault,
             )  # fmt: skip
             audit.give_way(rest.start, f"{type(fault).__name__}: {fault}")
-            rest = replace(rest, location=FromBroker())
         else:
             return
-    run = audit.begin(rest)
-    for entries in _from_broker(client, options, partition, rest):
-        run.receive(entries)
-        entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
-        if entries.last is not None:
-            run.take(entries)
-            rest = replace(rest, start=after_entry(*entries.last))
-            yield entries
+    yield from _by_broker(client, options, partition, rest, audit)
+
+
+def _by_broker(
+    client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: Piece, audit: SplitAudit
+) -> Generator[EntryBatch, None, None]:
+    """All that the broker has of the piece, whose location says where it was planned to be read."""
+    rest, first = piece, None
+    run = audit.begin(replace(piece, location=FromBroker()))
+    with closing(_broker_entries(client, options, partition, piece)) as source:
+        for entries in source:
+            first = first or entries.first
+            run.receive(entries)
+            entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
+            if entries.last is not None:
+                run.take(entries)
+                rest = replace(rest, start=after_entry(*entries.last))
+                yield entries
     run.end()
-    check_still_there(options, partition, rest)
+    check_still_there(options, partition, piece, rest, first, run.entries)
 
 
 def _direct(
@@ -96,17 +119,21 @@ def _direct(
     )
 
 
-def _from_broker(
+def _broker_entries(
     client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: Piece
-) -> Iterator[EntryBatch]:
-    return iter(
-        BrokerEntries(
-            client,
-            partition,
-            piece.start,
-            piece.end,
-            permits=options.receiver_queue_size,
-            poll_seconds=options.poll_timeout_ms / 1000,
-            read_compacted=options.read_compacted,
-        )
+) -> Generator[EntryBatch, None, None]:
+    entries = BrokerEntries(
+        client,
+        partition,
+        piece.start,
+        piece.end,
+        permits=options.receiver_queue_size,
+        poll_seconds=options.poll_timeout_ms / 1000,
+        read_compacted=options.read_compacted,
     )
+    try:
+        yield from entries
+    except DataLossError as loss:
+        if options.fail_on_data_loss:
+            raise
+        _log.warning("%s. failOnDataLoss=false: the query goes on with what is left.", loss)

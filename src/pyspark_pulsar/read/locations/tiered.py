@@ -24,6 +24,7 @@ from pyspark_pulsar.codec.stored_ledger import (
     range_of,
 )
 from pyspark_pulsar.errors import LedgerUnavailable
+from pyspark_pulsar.read.locations.contiguous import entry_range
 from pyspark_pulsar.read.split import FromTieredStorage, Piece
 from pyspark_pulsar.topic import TopicPartition
 
@@ -96,7 +97,6 @@ def tiered_entries(
 
     Raises what `open_copy` and `TieredCopy.entries` raise.
     """
-    first = max(piece.start.entry, 0)
-    last = piece.end.entry if piece.end.batch_index > 0 else piece.end.entry - 1
+    first, last = entry_range(piece, location.ledger)
     if first <= last:
         yield from open_copy(location.store, partition, location.ledger).entries(first, last)

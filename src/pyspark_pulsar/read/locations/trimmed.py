@@ -7,10 +7,11 @@ transactions wrote), and so an end that nothing came up to needs a second look.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.client.admin import AdminClient
-from pyspark_pulsar.errors import DataLossError, ProtocolError
+from pyspark_pulsar.errors import ConnectionFailed, DataLossError, PermissionDenied, ProtocolError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.locations.contiguous import entry_range
 from pyspark_pulsar.read.split import FromBroker, FromCompactedLedger, Piece
@@ -18,23 +19,51 @@ from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 
+_PATIENCE_MS: Final = 5_000
 
-def check_still_there(options: ReadOptions, partition: TopicPartition, rest: Piece) -> None:
-    """Call after the broker gave all that it has of a piece of a closed ledger; `rest` is what did not come.
 
-    Raises `DataLossError` if the ledger is gone (logged instead where `failOnDataLoss` is false), and the errors of
-    `AdminClient`.
+def check_still_there(
+    options: ReadOptions,
+    partition: TopicPartition,
+    piece: Piece,
+    rest: Piece,
+    first: tuple[int, int] | None,
+    entries: int,
+) -> None:
+    """Call after the broker gave all that it has of a piece: `entries`; `rest` is what did not come behind them,
+    `first` the first entry that came, maybe from behind the piece.
+
+    Raises `DataLossError` if the ledger of a direct read that did not come to its end is gone, or the one in which a
+    piece of the broker's begins, if not all of the piece came (logged instead where `failOnDataLoss` is false); and
+    the errors of `AdminClient`.
     """
-    location = rest.location
-    if isinstance(location, FromBroker | FromCompactedLedger) or options.admin_url is None:
+    if options.admin_url is None or options.read_compacted:
         return
-    first, last = entry_range(rest, location.ledger)
-    number = location.ledger.ledger
-    if first > last or number in _ledgers(options, partition):
+    of_broker = isinstance(piece.location, FromBroker)
+    lost = _of_broker(piece, first, entries) if of_broker else _of_ledger(rest)
+    if lost is None:
+        return
+    try:
+        if lost.ledger in _ledgers(options, partition):
+            return
+    except PermissionDenied:
+        if of_broker:
+            # So nothing was known of ledgers when the read was planned either.
+            return
+        raise
+    except ConnectionFailed as fault:
+        if not lost.is_common:
+            raise
+        _log.warning(
+            "%s: expected %s; whether its ledgers are still there is not known: %s",
+            partition,
+            lost.text,
+            fault,
+        )
         return
     text = (
-        f"{partition}: expected entries {first} to {last} of ledger {number} ({last - first + 1} entries), but "
-        f"retention or truncation has removed the ledger since the read was planned"
+        f"{partition}: expected {lost.text}, but retention or truncation has removed the ledger since the read was "
+        f"planned"
     )
     if options.fail_on_data_loss:
         raise DataLossError(
@@ -43,8 +72,44 @@ def check_still_there(options: ReadOptions, partition: TopicPartition, rest: Pie
     _log.warning("%s. failOnDataLoss=false: the query goes on with what is left.", text)
 
 
+@dataclass(frozen=True, slots=True)
+class _Missed:
+    """What did not come; that is a loss if the ledger is gone."""
+
+    ledger: int
+    text: str
+    is_common: bool = False
+    """Whether it mostly is none: topics with transactions have entries that consumers do not see."""
+
+
+def _of_ledger(rest: Piece) -> _Missed | None:
+    """The rest of a closed ledger that could not be read directly to its end."""
+    if isinstance(rest.location, FromBroker | FromCompactedLedger):
+        return None
+    first, last = entry_range(rest, rest.location.ledger)
+    number = rest.location.ledger.ledger
+    if first > last:
+        return None
+    return _Missed(number, f"entries {first} to {last} of ledger {number} ({last - first + 1} entries)")
+
+
+def _of_broker(piece: Piece, first: tuple[int, int] | None, entries: int) -> _Missed | None:
+    """What consumers do not see lacks too; but retention removes from the front, so that nothing is lost of a piece
+    while the ledger is there in which it begins: it had entries of it when it was planned."""
+    start = piece.start
+    expected = piece.location.entries if isinstance(piece.location, FromBroker) else None
+    if start.is_earliest or (expected is not None and entries >= expected):
+        return None
+    if first is None or first[0] > start.ledger:
+        return _Missed(start.ledger, f"messages from {start} on in ledger {start.ledger}")
+    if expected is None:
+        return None
+    text = f"{expected} entries from {start} up to {piece.end}, got {entries}"
+    return _Missed(start.ledger, text, is_common=True)
+
+
 def _ledgers(options: ReadOptions, partition: TopicPartition) -> set[int]:
-    with AdminClient(options) as admin:
+    with AdminClient(options, patience_ms=min(options.operation_timeout_ms, _PATIENCE_MS)) as admin:
         info = admin.internal_info(partition)
     try:
         return {int(each["ledgerId"]) for each in info["ledgers"]}

@@ -1,0 +1,211 @@
+"""A piece whose direct read ends early goes on at the broker, and what is gone by then is a loss, never silence.
+
+Entries are real ones; they come from lists instead of sockets. What Pulsar does is shown in tests/integration/cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Generator, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from pyspark_pulsar._kernel import EntryBatch
+from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    CorruptEntryError,
+    DataLossError,
+    LedgerUnavailable,
+    OptionError,
+    PermissionDenied,
+    PrerequisiteMissing,
+)
+from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.audit import SplitAudit
+from pyspark_pulsar.read.locations import piece as module
+from pyspark_pulsar.read.split import FromBookies, FromBroker, Location, Piece, Split
+from pyspark_pulsar.topic import TopicPartition
+
+PARTITION = TopicPartition.parse("persistent://public/default/t")
+SEVEN = Ledger(7, 10, 1000, None, 1)
+Run = tuple[int, int, int]
+"""Ledger, first and last entry."""
+
+
+def given(runs: list[Run | Exception]) -> Generator[EntryBatch, None, None]:
+    for run in runs:
+        if isinstance(run, Exception):
+            raise run
+        ledger, first, last = run
+        batch = EntryBatch()
+        for entry in range(first, last + 1):
+            batch.push(ledger, entry, b"")
+        yield batch
+
+
+class Reads:
+    """What readers give, and which ledgers the admin REST API lists by then."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, listed: list[int], status: int = 200) -> None:
+        self._patch = patch
+        self.asked = 0
+        reads = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                reads.asked += 1
+                body = json.dumps({"ledgers": [{"ledgerId": each} for each in listed]}).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *arguments: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def read(
+        self,
+        location: Location,
+        direct: list[Run | Exception],
+        broker: list[Run | Exception],
+        *,
+        by_broker: bool = False,
+        **options: Any,
+    ) -> list[tuple[int, int]]:
+        self._patch.setattr(module, "_direct", lambda *_: given(direct))
+        self._patch.setattr(module, "BrokerEntries", lambda *_, **__: given(broker))
+        piece = Piece(Position(7, 0), Position(7, 10), location)
+        audit = SplitAudit(Split(PARTITION, piece.start, piece.end, (piece,)))
+        given_options = ReadOptions(service_url="pulsar://x:6650", topic="t", admin_url=self.url, **options)
+        found: list[tuple[int, int]] = []
+        client: Any = None
+        for batch in module.piece_entries(
+            client, given_options, PARTITION, piece, audit, by_broker=by_broker
+        ):
+            assert batch.first is not None
+            found += [(batch.first[0], batch.first[1] + index) for index in range(len(batch))]
+        if not by_broker:
+            audit.check()
+        return found
+
+
+Make = Callable[..., Reads]
+
+
+@pytest.fixture
+def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    made: list[Reads] = []
+
+    def start(listed: list[int], status: int = 200) -> Reads:
+        made.append(Reads(monkeypatch, listed, status))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.close()
+
+
+ALL = [(7, entry) for entry in range(10)]
+GONE = LedgerUnavailable("no bookie has it")
+BOOKIES = FromBookies(SEVEN)
+
+
+def test_the_broker_goes_on_behind_the_last_entry(make: Make) -> None:
+    reads = make([7, 8])
+    assert reads.read(BOOKIES, [(7, 0, 3), GONE], [(7, 2, 9), (8, 0, 0)]) == ALL
+    assert reads.asked == 0
+    # Markers, which brokers do not send, are no loss while the ledger is there.
+    assert reads.read(BOOKIES, [(7, 0, 3), GONE], [(7, 4, 8), (8, 0, 0)]) == ALL[:9]
+    assert reads.asked == 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [ConnectionFailed("x"), CorruptEntryError("x"), OptionError("x"), PrerequisiteMissing("no obstore")],
+)
+def test_whatever_a_direct_read_lacks_the_broker_has(make: Make, fault: Exception) -> None:
+    assert make([7, 8]).read(BOOKIES, [(7, 0, 3), fault], [(7, 4, 9)]) == ALL
+
+
+@pytest.mark.parametrize("by_broker", [False, True], ids=["the reader failed", "transactions are not known"])
+def test_a_ledger_that_was_deleted_meanwhile_is_a_loss(
+    make: Make, by_broker: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    reads = make([8])
+    with pytest.raises(DataLossError, match=r"entries \d to 9 of ledger 7 .*since the read was planned"):
+        reads.read(BOOKIES, [(7, 0, 3), GONE], [(8, 0, 0)], by_broker=by_broker)
+    with caplog.at_level(logging.WARNING):
+        found = reads.read(
+            BOOKIES, [(7, 0, 3), GONE], [(8, 0, 0)], by_broker=by_broker, fail_on_data_loss=False
+        )
+    assert found == ([] if by_broker else ALL[:4])
+    assert "of ledger 7" in caplog.text
+
+
+def test_a_right_that_was_taken_away_hides_no_loss(make: Make) -> None:
+    with pytest.raises(PermissionDenied):
+        make([7], status=403).read(BOOKIES, [GONE], [(8, 0, 0)])
+    assert make([7], status=403).read(FromBroker(), [], [(8, 0, 0)]) == []
+
+
+def test_a_ledger_of_the_brokers_that_is_gone_before_anything_of_it_came(make: Make) -> None:
+    for came in ([(8, 0, 0)], []):
+        with pytest.raises(DataLossError, match=r"messages from 7:0:0 on in ledger 7.*retention"):
+            make([8]).read(FromBroker(), [], came)
+        assert make([8]).read(FromBroker(), [], came, fail_on_data_loss=False) == []
+        assert make([7, 8]).read(FromBroker(), [], came) == []
+    reads = make([8])
+    assert reads.read(FromBroker(), [], [(7, 0, 8), (8, 0, 0)]) == ALL[:9]
+    assert reads.read(FromBroker(), [], [(8, 0, 0)], read_compacted=True) == []
+    assert reads.asked == 0
+
+
+def test_ledgers_of_the_brokers_that_go_while_they_are_read(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    came: list[Run | Exception] = [(7, 0, 3), (9, 0, 0)]
+    with pytest.raises(
+        DataLossError, match=r"expected 10 entries from 7:0:0 up to 7:10:0, got 4, but retention"
+    ):
+        make([9]).read(FromBroker(10), [], came)
+    assert make([9]).read(FromBroker(10), [], came, fail_on_data_loss=False) == ALL[:4]
+    # What consumers do not see lacks as well; then the ledger is there.
+    assert make([7, 9]).read(FromBroker(10), [], came) == ALL[:4]
+    whole = make([9])
+    assert whole.read(FromBroker(10), [], [(7, 0, 9)]) == ALL
+    assert whole.asked == 0
+    with caplog.at_level(logging.WARNING):
+        found = make([9], status=500).read(FromBroker(10), [], came, operation_timeout_ms=1)
+    assert found == ALL[:4]
+    assert "got 4; whether its ledgers are still there is not known" in caplog.text
+
+
+def test_a_topic_that_was_truncated_is_a_loss_that_can_be_allowed(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    ends = DataLossError("the topic now ends at 7:4")
+    with pytest.raises(DataLossError, match="now ends"):
+        make([7]).read(FromBroker(), [], [(7, 0, 3), ends])
+    with caplog.at_level(logging.WARNING):
+        assert make([7]).read(FromBroker(), [], [(7, 0, 3), ends], fail_on_data_loss=False) == ALL[:4]
+    assert "now ends at 7:4. failOnDataLoss=false" in caplog.text
+
+
+@pytest.mark.parametrize("read_from", ["bookie", "tiered"])
+def test_who_names_a_place_gets_its_errors(make: Make, read_from: str) -> None:
+    with pytest.raises(LedgerUnavailable, match="no bookie has it"):
+        make([7]).read(BOOKIES, [(7, 0, 3), GONE], [(7, 4, 9)], read_from=read_from)
