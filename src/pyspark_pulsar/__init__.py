@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar.errors import PulsarError as PulsarError
     from pyspark_pulsar.interpreter import check_workers as check_workers
     from pyspark_pulsar.listener import PulsarProgressListener as PulsarProgressListener
+    from pyspark_pulsar.query_end import stop_at_end as stop_at_end
     from pyspark_pulsar.tables import audit as audit, plan as plan, segments as segments
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "plan",
     "register",
     "segments",
+    "stop_at_end",
 ]
 
 _HOMES = {
@@ -41,6 +43,7 @@ _HOMES = {
     "check_workers": ("interpreter", "check_workers"),
     "plan": ("tables", "plan"),
     "segments": ("tables", "segments"),
+    "stop_at_end": ("query_end", "stop_at_end"),
 }
 
 

@@ -62,7 +62,6 @@ class PulsarDataSource(Shipped, DataSource):
 
     def streamReader(self, schema: StructType) -> PulsarStreamReader:  # noqa: N802
         from pyspark_pulsar.codec.data_keys import check_key_options
-        from pyspark_pulsar.errors import OptionError
         from pyspark_pulsar.read.batch_plan import check_places
         from pyspark_pulsar.read.bounds import check_bound
         from pyspark_pulsar.read.stream import PulsarStreamReader
@@ -73,17 +72,7 @@ class PulsarDataSource(Shipped, DataSource):
         check_places(options)
         check_times(options)
         check_bound("startingOffsets", options.starting_offsets or "latest")
-        ends = {
-            "endingOffsets": options.ending_offsets,
-            "endingTimestamp": options.ending_timestamp,
-            "endingOffsetsByTimestamp": options.ending_offsets_by_timestamp,
-        }
-        for key, value in ends.items():
-            if value is not None:
-                raise OptionError(
-                    f"option {key!r}: expected only in a batch read, got it in a stream; leave it out, or use "
-                    f"spark.read"
-                )
+        check_bound("endingOffsets", options.ending_offsets or "latest", ("latest",))
         return PulsarStreamReader(options, self._read_schema(options, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> PulsarBatchWriter:

@@ -75,7 +75,7 @@ class PermissionDenied(PulsarError):
 
 
 class SubscriptionBusy(PulsarError):
-    """Another consumer uses the subscription that option `subscriptionName` names."""
+    """Another consumer uses the subscription that option `subscriptionName` or `startingSubscription` names."""
 
 
 class ProtocolError(PulsarError):

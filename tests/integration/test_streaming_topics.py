@@ -6,9 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 import pulsar as official_client
+import pytest
 from integration.official import Admin, await_true
 from integration.streams import Stream, begun, finish, send_numbers, to_files, values_in
 from pyspark.sql import SparkSession
+
+from pyspark_pulsar.standalone import LocalPulsar
 
 
 def test_partitions_added_to_a_running_stream_are_read(
@@ -50,7 +53,38 @@ def test_new_topics_of_a_pattern_are_read_from_their_first_message(
     assert values_in(spark, tmp_path) == Counter(range(10, 30))
 
 
-def test_topic_made_again_is_read_from_its_first_message(
+def test_topics_of_several_namespaces_are_found_while_the_stream_runs(
+    topic: str,
+    tmp_path: Path,
+    spark: SparkSession,
+    stream: Stream,
+    pulsar: LocalPulsar,
+    official: official_client.Client,
+    admin: Admin,
+) -> None:
+    prefix = f"public/{topic.rpartition('-')[2]}"
+    for letter in "ab":
+        admin.make_namespace(f"{prefix}-{letter}")
+    send_numbers(official, f"persistent://{prefix}-a/orders-1", range(10))
+    send_numbers(official, f"persistent://{prefix}-a/bills-1", range(1000, 1010))
+    send_numbers(official, f"persistent://{prefix}-b/orders-1", range(10, 20))
+    pattern = f"persistent://{prefix}-[a-c]/orders-.*"
+    with pytest.raises(Exception, match=r"OptionError.*admin\.url"):
+        stream(topicsPattern=pattern)
+    frame = stream(topicsPattern=pattern, startingOffsets="earliest", **{"admin.url": pulsar.admin_url})
+    query = to_files(frame, tmp_path).start()
+    try:
+        query.processAllAvailable()
+        admin.make_namespace(f"{prefix}-c")
+        send_numbers(official, f"persistent://{prefix}-c/orders-9", range(20, 30))
+        send_numbers(official, f"persistent://{prefix}-b/orders-2", range(30, 40))
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    assert values_in(spark, tmp_path) == Counter(range(40))
+
+
+def test_a_topic_made_again_is_data_loss_or_read_from_its_first_message(
     topic: str,
     tmp_path: Path,
     spark: SparkSession,
@@ -65,5 +99,36 @@ def test_topic_made_again_is_read_from_its_first_message(
     admin.delete(topic)
     admin.create(topic)
     send_numbers(official, topic, range(10, 15))
-    finish(to_files(stream(topic=topic), tmp_path).trigger(availableNow=True).start())
+    query = to_files(stream(topic=topic), tmp_path).trigger(availableNow=True).start()
+    with pytest.raises(Exception, match=r"DataLossError.*deleted and made again"):
+        query.awaitTermination(60)
+    finish(to_files(stream(topic=topic, failOnDataLoss="false"), tmp_path).trigger(availableNow=True).start())
     assert values_in(spark, tmp_path) == Counter(range(15))
+
+
+def test_a_topic_of_a_pattern_that_is_deleted(
+    topic: str,
+    tmp_path: Path,
+    spark: SparkSession,
+    stream: Stream,
+    official: official_client.Client,
+    admin: Admin,
+) -> None:
+    for index in range(2):
+        send_numbers(official, f"{topic}-{index}", range(10 * index, 10 * index + 10))
+    pattern = {"topicsPattern": f"{topic}-.*", "startingOffsets": "earliest"}
+    query = to_files(stream(**pattern, failOnDataLoss="false"), tmp_path).start()
+    try:
+        query.processAllAvailable()
+        admin.delete(f"{topic}-0")
+        send_numbers(official, f"{topic}-1", range(20, 25))
+        query.processAllAvailable()
+        send_numbers(official, f"{topic}-0", range(25, 30))
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    assert values_in(spark, tmp_path) == Counter(range(30))
+    admin.delete(f"{topic}-0")
+    query = to_files(stream(**pattern), tmp_path).start()
+    with pytest.raises(Exception, match=r"DataLossError.*deleted"):
+        query.awaitTermination(60)

@@ -105,6 +105,14 @@ class AdminClient:
                 "listing the bookies: expected a JSON object with bookies, got another"
             ) from None
 
+    def namespaces(self, tenant: str) -> tuple[Namespace, ...]:
+        """The namespaces of a tenant, for those who may list them (its admins)."""
+        where = f"listing the namespaces of tenant {tenant}"
+        answer = self.get(f"namespaces/{quote(tenant, safe='')}", where)
+        if not isinstance(answer, list) or not all(isinstance(each, str) and "/" in each for each in answer):
+            raise ProtocolError(f"{where}: expected a JSON array of names from admin.url, got another answer")
+        return tuple(Namespace(*each.split("/", 1)) for each in answer)
+
     def offload_policies(self, namespace: Namespace) -> dict[str, Any]:
         """The offload policies of a namespace; empty where it has none. Holds secrets: never log it."""
         return self._object(

@@ -11,11 +11,14 @@ import math
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_random_exponential
 
@@ -30,6 +33,7 @@ from pyspark_pulsar.errors import (
     DeadlineExceeded,
     OptionError,
     ProtocolError,
+    PulsarError,
     TopicNotFoundError,
 )
 from pyspark_pulsar.options import ConnectionOptions
@@ -37,11 +41,25 @@ from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.topic import Namespace, TopicName
 
 Answer = TypeVar("Answer")
+Item = TypeVar("Item")
+
+AT_ONCE: Final = 1000
+"""Requests on their way at the same time; far below the number at which brokers refuse more lookups."""
 
 _MAX_REDIRECTS = 20
 _PLANNING_PATIENCE_MS = 5_000
 _REDIRECT, _CONNECT, _FAILED = 0, 1, 2
 _METADATA_FAILED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TopicListing:
+    """The persistent topics of a namespace at one time."""
+
+    names: frozenset[TopicName]
+    """As the broker lists them: of a topic with partitions those that have been loaded once, by their own names."""
+    digest: str
+    """What the broker calls this list; empty where it does not."""
 
 
 class BrokerClient:
@@ -155,15 +173,54 @@ class BrokerClient:
         """Call when the owner closed a consumer or producer, or refused: the topic may have moved."""
         self._owners.pop(topic, None)
 
+    def owner_connections(self, topics: Iterable[str]) -> dict[str, Connection | PulsarError]:
+        """`owner_connection` for many topics: one lookup after the other without waiting, one attempt to connect for
+        each broker. A topic's failure takes the place of its connection."""
+        wanted = list(topics)
+        found: dict[str, Connection | PulsarError] = dict(
+            self._find_owners([topic for topic in wanted if topic not in self._owners])
+        )
+        by_owner: dict[BrokerAddress, list[str]] = {}
+        for topic in wanted:
+            if topic in self._owners:
+                by_owner.setdefault(self._owners[topic], []).append(topic)
+        for owner, owned in by_owner.items():
+            try:
+                connection: Connection | PulsarError = self._connection(owner)
+            except ConnectionFailed as fault:
+                connection = fault
+                for topic in owned:
+                    self.forget_owner(topic)
+            found.update(dict.fromkeys(owned, connection))
+        return found
+
+    def _find_owners(self, topics: list[str]) -> dict[str, PulsarError]:
+        """Look the topics up; what failed."""
+        faults: dict[str, PulsarError] = {}
+        for window in in_windows(topics):
+            connection = self.service_connection()
+            answers = connection.submit_all(
+                [(self._lookup_command(topic), _looking_up(topic)) for topic in window]
+            )
+            for topic, answer in zip(window, answers, strict=True):
+                try:
+                    first = await_answer(answer, _looking_up(topic), self.left(self.request_seconds))
+                    self._owners[topic] = self._follow(topic, connection, first)
+                except PulsarError as fault:
+                    faults[topic] = fault
+        return faults
+
     def _lookup(self, topic: str) -> BrokerAddress:
-        where = f"looking up {topic}"
-        connection, authoritative = self.service_connection(), False
+        connection = self.service_connection()
+        answer = connection.request(
+            self._lookup_command(topic), _looking_up(topic), self.left(self.request_seconds)
+        )
+        return self._follow(topic, connection, answer)
+
+    def _follow(self, topic: str, connection: Connection, answer: Any) -> BrokerAddress:
+        """The owner that an answer to a lookup leads to, over redirects."""
+        where = _looking_up(topic)
         for _ in range(_MAX_REDIRECTS):
-            question = wire.CommandLookupTopic(topic=topic, request_id=0, authoritative=authoritative)
-            if self._listener_name is not None:
-                question.advertised_listener_name = self._listener_name
-            command = wire.BaseCommand(type=LOOKUP, lookupTopic=question)
-            answer = connection.request(command, where, self.left(self.request_seconds))
             if answer.response == _FAILED:
                 raise refusal(answer.error, answer.message, where)
             target = self._target(answer, where)
@@ -172,10 +229,18 @@ class BrokerClient:
                 target = BrokerAddress(host.host, host.port, f"{target.host}:{target.port}")
             if answer.response == _CONNECT:
                 return target
-            connection, authoritative = self._connection(target), answer.authoritative
+            connection = self._connection(target)
+            command = self._lookup_command(topic, authoritative=answer.authoritative)
+            answer = connection.request(command, where, self.left(self.request_seconds))
         raise ProtocolError(
             f"{where}: expected an owner within {_MAX_REDIRECTS} redirects, got more redirects"
         )
+
+    def _lookup_command(self, topic: str, *, authoritative: bool = False) -> wire.BaseCommand:
+        question = wire.CommandLookupTopic(topic=topic, request_id=0, authoritative=authoritative)
+        if self._listener_name is not None:
+            question.advertised_listener_name = self._listener_name
+        return wire.BaseCommand(type=LOOKUP, lookupTopic=question)
 
     def _target(self, answer: wire.CommandLookupTopicResponse, where: str) -> BrokerAddress:
         tls = self._security.tls is not None
@@ -198,67 +263,121 @@ class BrokerClient:
 
     def partition_counts(self, topics: Iterable[TopicName], *, create: bool = False) -> dict[TopicName, int]:
         """`partition_count` for many topics, with the requests pipelined."""
+        counts: dict[TopicName, int] = {}
+        for topic, count in self.present_partitions(topics, create=create).items():
+            if count is None:
+                raise TopicNotFoundError(
+                    f"topic {topic} does not exist; create it, or correct the name (a read never creates a topic)"
+                )
+            counts[topic] = count
+        return counts
+
+    def present_partitions(
+        self, topics: Iterable[TopicName], *, create: bool = False
+    ) -> dict[TopicName, int | None]:
+        """`partition_counts`, with None for a topic that does not exist."""
         wanted = list(topics)
+        counts: dict[TopicName, int | None] = {}
+        for window in in_windows(wanted):
+            counts.update(self.retrying(partial(self._ask_partitions, window, create)))
+        return counts
 
-        def attempt() -> dict[TopicName, int]:
-            connection = self.service_connection()
-            answers = [
-                connection.submit(_partitions_command(topic, create), _where(topic)) for topic in wanted
-            ]
-            return {
-                topic: self._partitions(answer, topic) for topic, answer in zip(wanted, answers, strict=True)
-            }
+    def _ask_partitions(self, topics: list[TopicName], create: bool) -> dict[TopicName, int | None]:
+        connection = self.service_connection()
+        answers = connection.submit_all(
+            [(_partitions_command(topic, create), _where(topic)) for topic in topics]
+        )
+        return {topic: self._partitions(answer, topic) for topic, answer in zip(topics, answers, strict=True)}
 
-        return self.retrying(attempt)
-
-    def _partitions(self, answer: Future[Any], topic: TopicName) -> int:
+    def _partitions(self, answer: Future[Any], topic: TopicName) -> int | None:
         try:
             metadata = await_answer(answer, _where(topic), self.request_seconds)
             if metadata.response == _METADATA_FAILED:
                 raise refusal(metadata.error, metadata.message, _where(topic))
         except TopicNotFoundError:
-            raise TopicNotFoundError(
-                f"topic {topic} does not exist; create it, or correct the name (a read never creates a topic)"
-            ) from None
+            return None
         return int(metadata.partitions)
 
     def topics_of_namespace(self, namespace: Namespace) -> list[TopicName]:
         """Persistent topics without system topics, partitions folded into their topic, sorted."""
-        where = f"listing the topics of {namespace}"
-        command = wire.BaseCommand(
-            type=GET_TOPICS_OF_NAMESPACE,
-            getTopicsOfNamespace=wire.CommandGetTopicsOfNamespace(
-                request_id=0, namespace=str(namespace), mode=0
-            ),
-        )
-        answer = self.retrying(
-            lambda: self.service_connection().request(command, where, self.request_seconds)
-        )
-        names = {TopicName.parse(text).without_partition() for text in answer.topics}
+        listing = self.listings({namespace: None})[namespace]
+        names = {name.without_partition() for name in (listing.names if listing else ())}
         return sorted(name for name in names if not name.is_system)
+
+    def listings(self, known: Mapping[Namespace, TopicListing | None]) -> dict[Namespace, TopicListing]:
+        """The topics of all these namespaces now, system topics among them; those that have not changed since `known`
+        are not sent again. The requests are pipelined."""
+        found: dict[Namespace, TopicListing] = {}
+        for window in in_windows(known):
+            found.update(self.retrying(partial(self._ask_listings, window, known)))
+        return found
+
+    def _ask_listings(
+        self, namespaces: list[Namespace], known: Mapping[Namespace, TopicListing | None]
+    ) -> dict[Namespace, TopicListing]:
+        connection = self.service_connection()
+        answers = connection.submit_all(
+            [(_listing_command(each, known[each]), _listing(each)) for each in namespaces]
+        )
+        found: dict[Namespace, TopicListing] = {}
+        for namespace, pending in zip(namespaces, answers, strict=True):
+            answer = await_answer(pending, _listing(namespace), self.request_seconds)
+            former = known[namespace]
+            if not answer.changed and former is not None:
+                found[namespace] = former
+            else:
+                names = frozenset(TopicName.parse(text) for text in answer.topics)
+                found[namespace] = TopicListing(names, answer.topics_hash)
+        return found
 
     def schema(self, topic: TopicName, schema_version: bytes | None = None) -> SchemaInfo | None:
         """The registry's schema of a topic, the latest or one version; None when it has none."""
-        where = f"reading the schema of {topic}"
-        request = wire.CommandGetSchema(request_id=0, topic=str(topic))
-        if schema_version is not None:
-            request.schema_version = schema_version
-        command = wire.BaseCommand(type=GET_SCHEMA, getSchema=request)
-        answer = self.retrying(
-            lambda: self.service_connection().request(command, where, self.request_seconds)
+        return self.retrying(partial(self._ask_schemas, [topic], schema_version))[topic]
+
+    def schemas(self, topics: Iterable[TopicName]) -> dict[TopicName, SchemaInfo | None]:
+        """The latest `schema` of many topics, with the requests pipelined."""
+        found: dict[TopicName, SchemaInfo | None] = {}
+        for window in in_windows(topics):
+            found.update(self.retrying(partial(self._ask_schemas, window, None)))
+        return found
+
+    def _ask_schemas(
+        self, topics: list[TopicName], version: bytes | None
+    ) -> dict[TopicName, SchemaInfo | None]:
+        answers = self.service_connection().submit_all(
+            [(_schema_command(topic, version), _reading_schema(topic)) for topic in topics]
         )
-        if answer.HasField("error_code"):
-            fault = refusal(answer.error_code, answer.error_message, where)
-            if isinstance(fault, TopicNotFoundError):
-                return None
-            raise fault
-        return SchemaInfo.from_wire(
-            name=answer.schema.name,
-            type_number=answer.schema.type,
-            schema_data=answer.schema.schema_data,
-            properties=[(each.key, each.value) for each in answer.schema.properties],
-            version=answer.schema_version or None,
-        )
+        found: dict[TopicName, SchemaInfo | None] = {}
+        for topic, pending in zip(topics, answers, strict=True):
+            answer = await_answer(pending, _reading_schema(topic), self.request_seconds)
+            found[topic] = _schema(answer, _reading_schema(topic))
+        return found
+
+
+def _schema_command(topic: TopicName, version: bytes | None) -> wire.BaseCommand:
+    request = wire.CommandGetSchema(request_id=0, topic=str(topic))
+    if version is not None:
+        request.schema_version = version
+    return wire.BaseCommand(type=GET_SCHEMA, getSchema=request)
+
+
+def _reading_schema(topic: TopicName) -> str:
+    return f"reading the schema of {topic}"
+
+
+def _schema(answer: Any, where: str) -> SchemaInfo | None:
+    if answer.HasField("error_code"):
+        fault = refusal(answer.error_code, answer.error_message, where)
+        if isinstance(fault, TopicNotFoundError):
+            return None
+        raise fault
+    return SchemaInfo.from_wire(
+        name=answer.schema.name,
+        type_number=answer.schema.type,
+        schema_data=answer.schema.schema_data,
+        properties=[(each.key, each.value) for each in answer.schema.properties],
+        version=answer.schema_version or None,
+    )
 
 
 def _where(topic: TopicName) -> str:
@@ -270,3 +389,25 @@ def _partitions_command(topic: TopicName, create: bool) -> wire.BaseCommand:
         topic=str(topic), request_id=0, metadata_auto_creation_enabled=create
     )
     return wire.BaseCommand(type=PARTITIONED_METADATA, partitionMetadata=request)
+
+
+def _looking_up(topic: str) -> str:
+    return f"looking up {topic}"
+
+
+def _listing_command(namespace: Namespace, known: TopicListing | None) -> wire.BaseCommand:
+    request = wire.CommandGetTopicsOfNamespace(request_id=0, namespace=str(namespace), mode=0)
+    if known is not None and known.digest:
+        request.topics_hash = known.digest
+    return wire.BaseCommand(type=GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=request)
+
+
+def _listing(namespace: Namespace) -> str:
+    return f"listing the topics of {namespace}"
+
+
+def in_windows(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """`AT_ONCE` of them at a time."""
+    rest = iter(items)
+    while window := list(islice(rest, AT_ONCE)):
+        yield window

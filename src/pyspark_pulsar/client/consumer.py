@@ -6,34 +6,55 @@ most as many messages as it holds permits for; permits are given back as entries
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import uuid
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.commands import CLOSE_CONSUMER, FLOW, GET_LAST_MESSAGE_ID, SUBSCRIBE, frame
+from pyspark_pulsar.client.commands import ACK, CLOSE_CONSUMER, FLOW, GET_LAST_MESSAGE_ID, SUBSCRIBE, frame
 from pyspark_pulsar.client.connection import Connection, EntryBatch, await_answer
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded
-from pyspark_pulsar.message_id import Position, after_entry
+from pyspark_pulsar.message_id import EARLIEST, Position, after_entry
 
 _EXCLUSIVE = 0
+_CUMULATIVE = 1
 _EARLIEST, _LATEST = 1, 0
 _LOOK_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What a broker says of a topic partition, and of a consumer's cursor in it."""
+
+    end: Position
+    """Behind the last message that consumers can see; `EARLIEST` when there is none."""
+    cleared: Position
+    """The first position that the cursor has not passed. The broker moves cursors on, without a word, past what it
+    removes (to behind the last entry removed), what expires, and what somebody clears or skips."""
 
 
 class EntryConsumer:
     """Open with `subscribe`. One thread takes; the connection's thread delivers."""
 
     def __init__(self, connection: Connection, consumer_id: int, topic: str, request_seconds: float) -> None:
-        self._connection = connection
+        self.connection = connection
         self.consumer_id = consumer_id
         self._topic = topic
         self._request_seconds = request_seconds
         self._changed = threading.Condition()
         self._arrivals = 0
         self._failure: ConnectionFailed | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """False when the broker has closed it, or the connection is gone."""
+        return self._failure is None
 
     # Listener; the connection's receiving thread calls these
 
@@ -58,7 +79,7 @@ class EntryConsumer:
     def allow(self, messages: int) -> None:
         """Let the broker send this many more messages."""
         flow = wire.CommandFlow(consumer_id=self.consumer_id, messagePermits=messages)
-        self._connection.send_bytes(frame(wire.BaseCommand(type=FLOW, flow=flow)))
+        self.connection.send_bytes(frame(wire.BaseCommand(type=FLOW, flow=flow)))
 
     def take(self, wait_seconds: float) -> EntryBatch | None:
         """Entries received so far, or the first to come within `wait_seconds`; None when none do.
@@ -69,7 +90,7 @@ class EntryConsumer:
         while True:
             with self._changed:
                 seen, failure = self._arrivals, self._failure
-            entries = self._connection.take_entries(self.consumer_id)
+            entries = self.connection.take_entries(self.consumer_id)
             if entries is not None:
                 return entries
             if failure is not None:
@@ -82,22 +103,36 @@ class EntryConsumer:
                     self._changed.wait(left)
 
     def end(self, wait_seconds: float | None = None) -> Position:
-        """Behind the last message that consumers can see now; `EARLIEST` when there is none.
+        """`tail().end`. `wait_seconds`: for the answer, if that is less than a request may take."""
+        seconds = self._request_seconds if wait_seconds is None else min(wait_seconds, self._request_seconds)
+        return self.tail(self.ask_tail(), time.monotonic() + max(_LOOK_SECONDS, seconds)).end
 
-        `wait_seconds`: for the answer, if that is less than a request may take.
+    def ask_tail(self) -> Future[Any]:
+        """Send the question that `tail` waits for. Raises `ConnectionFailed`."""
+        return ask_tails([self])[0]
+
+    def tail(self, answer: Future[Any], deadline: float) -> Tail:
+        """The answer to `ask_tail`, given up as soon as the broker closes the consumer, or at `deadline` (monotonic).
+
         Transactions: nothing behind the first open transaction counts (the broker's own rule).
         """
-        request = wire.CommandGetLastMessageId(consumer_id=self.consumer_id, request_id=0)
-        command = wire.BaseCommand(type=GET_LAST_MESSAGE_ID, getLastMessageId=request)
-        where = f"reading the last message id of {self._topic}"
-        seconds = self._request_seconds if wait_seconds is None else min(wait_seconds, self._request_seconds)
-        last = self._ask(command, where, max(_LOOK_SECONDS, seconds)).last_message_id
-        return after_entry(_signed(last.ledgerId), _signed(last.entryId))
+        found = self._await(answer, self._asking, deadline)
+        last, passed = found.last_message_id, found.consumer_mark_delete_position
+        cleared = EARLIEST
+        if found.HasField("consumer_mark_delete_position") and _signed(passed.ledgerId) >= 0:
+            cleared = Position(passed.ledgerId, _signed(passed.entryId) + 1)
+        return Tail(after_entry(_signed(last.ledgerId), _signed(last.entryId)), cleared)
 
-    def _ask(self, command: wire.BaseCommand, where: str, seconds: float) -> Any:
-        """`Connection.request`, given up as soon as the broker closes the consumer."""
-        answer = self._connection.submit(command, where)
-        deadline = time.monotonic() + seconds
+    def tail_question(self) -> tuple[wire.BaseCommand, str]:
+        """What `ask_tail` sends."""
+        request = wire.CommandGetLastMessageId(consumer_id=self.consumer_id, request_id=0)
+        return wire.BaseCommand(type=GET_LAST_MESSAGE_ID, getLastMessageId=request), self._asking
+
+    @property
+    def _asking(self) -> str:
+        return f"reading the last message id of {self._topic}"
+
+    def _await(self, answer: Future[Any], where: str, deadline: float) -> Any:
         while True:
             left = deadline - time.monotonic()
             try:
@@ -108,17 +143,50 @@ class EntryConsumer:
                 if left <= _LOOK_SECONDS:
                     raise
 
-    def close(self) -> None:
-        """Tell the broker and forget, without waiting for it; never raises for a connection that is already gone."""
-        self._connection.remove_consumer(self.consumer_id)
-        if not self._connection.is_open or self._failure is not None:
+    def pass_by(self, position: Position) -> None:
+        """Move the cursor on to `position`, by whole entries, so that Pulsar's statistics show no more as backlog
+        than what lies behind it. Waits for no answer. Raises `ConnectionFailed`."""
+        if position.ledger < 0 or position.entry == 0:
+            return
+        passed = wire.MessageIdData(ledgerId=position.ledger, entryId=position.entry - 1)
+        ack = wire.CommandAck(consumer_id=self.consumer_id, ack_type=_CUMULATIVE, message_id=[passed])
+        self.connection.send_bytes(frame(wire.BaseCommand(type=ACK, ack=ack)))
+
+    def close(self, wait_seconds: float = 0.0) -> None:
+        """Tell the broker and forget; never raises for a connection that is already gone. `wait_seconds`: for the broker
+        to have let it go, which matters to the next one of an exclusive subscription."""
+        self.connection.remove_consumer(self.consumer_id)
+        if not self.connection.is_open or self._failure is not None:
             return
         request = wire.CommandCloseConsumer(consumer_id=self.consumer_id, request_id=0)
-        command = wire.BaseCommand(type=CLOSE_CONSUMER, close_consumer=request)
         try:
-            self._connection.submit(command, f"closing the consumer of {self._topic}")
+            answer = self.connection.submit(
+                wire.BaseCommand(type=CLOSE_CONSUMER, close_consumer=request), self._closing
+            )
+            if wait_seconds > 0:
+                await_answer(answer, self._closing, wait_seconds)
         except ConnectionFailed:
             return
+
+    @property
+    def _closing(self) -> str:
+        return f"closing the consumer of {self._topic}"
+
+
+def ask_tails(consumers: Sequence[EntryConsumer]) -> list[Future[Any]]:
+    """Send the questions that their `tail` waits for, in one piece for each connection.
+
+    Raises `ConnectionFailed` when a connection breaks; one that is gone already shows in the answers.
+    """
+    answers: dict[int, Future[Any]] = {}
+    by_connection: dict[Connection, list[EntryConsumer]] = {}
+    for consumer in consumers:
+        by_connection.setdefault(consumer.connection, []).append(consumer)
+    for connection, asking in by_connection.items():
+        questions = [each.tail_question() for each in asking]
+        for consumer, answer in zip(asking, connection.submit_all(questions), strict=True):
+            answers[id(consumer)] = answer
+    return [answers[id(consumer)] for consumer in consumers]
 
 
 def subscribe(
@@ -131,16 +199,57 @@ def subscribe(
     Entries arrive whole: the first one may hold messages before `start`, which ranges drop later.
     Raises `ConnectionFailed` (passing), `TopicNotFoundError`, `PermissionDenied`.
     """
-    connection = client.owner_connection(topic)
+    return begin_subscribe(
+        client, client.owner_connection(topic), topic, start, read_compacted=read_compacted
+    ).consumer()
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribing:
+    """A subscription that is under way, so that many can be."""
+
+    _client: BrokerClient
+    _connection: Connection
+    _topic: str
+    _consumer: EntryConsumer
+    _answer: Future[Any]
+
+    def consumer(self) -> EntryConsumer:
+        """Waits for the broker. Raises as `subscribe` does."""
+        try:
+            seconds = self._client.left(self._client.request_seconds)
+            await_answer(self._answer, f"subscribing to {self._topic}", seconds)
+        except BaseException:
+            self._connection.remove_consumer(self._consumer.consumer_id)
+            self._client.forget_owner(self._topic)
+            raise
+        return self._consumer
+
+
+def begin_subscribe(
+    client: BrokerClient,
+    connection: Connection,
+    topic: str,
+    start: Position | None,
+    *,
+    read_compacted: bool = False,
+    subscription: str | None = None,
+    durable: bool = False,
+) -> Subscribing:
+    """`subscribe` on the connection to the topic's owner, without waiting for the answer.
+
+    `subscription`: its name, by default a random one. `durable`: the consumer begins where the subscription stands,
+    whatever `start` is, and the broker makes the subscription where there is none.
+    """
     consumer = EntryConsumer(connection, connection.new_id(), topic, client.request_seconds)
     connection.add_consumer(consumer.consumer_id, consumer)
     request = wire.CommandSubscribe(
         topic=topic,
-        subscription=f"pyspark-pulsar-{uuid.uuid4().hex}",
+        subscription=subscription or f"pyspark-pulsar-{uuid.uuid4().hex}",
         subType=_EXCLUSIVE,
         consumer_id=consumer.consumer_id,
         request_id=0,
-        durable=False,
+        durable=durable,
         read_compacted=read_compacted,
         start_message_id=_start_message_id(start),
         initialPosition=_LATEST if start is None else _EARLIEST,
@@ -148,12 +257,12 @@ def subscribe(
     )
     command = wire.BaseCommand(type=SUBSCRIBE, subscribe=request)
     try:
-        connection.request(command, f"subscribing to {topic}", client.left(client.request_seconds))
+        answer = connection.submit(command, f"subscribing to {topic}")
     except BaseException:
         connection.remove_consumer(consumer.consumer_id)
         client.forget_owner(topic)
         raise
-    return consumer
+    return Subscribing(client, connection, topic, consumer, answer)
 
 
 def _start_message_id(start: Position | None) -> wire.MessageIdData:

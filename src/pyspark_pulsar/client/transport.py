@@ -72,6 +72,11 @@ class Transport:
                 f"check that service.url names the broker's binary port"
             ) from fault
 
+    def has_entries(self) -> bool:
+        """Whether entries wait for some consumer."""
+        with self._drained:
+            return self._decoder.buffered_bytes() > 0
+
     def take_entries(self, consumer_id: int) -> EntryBatch | None:
         """Everything received for the consumer so far; None when nothing is."""
         with self._drained:

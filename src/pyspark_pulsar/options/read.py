@@ -25,9 +25,17 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         "topicsPattern",
         text,
         "Regular expression that a full topic name (`persistent://tenant/namespace/name`) or the part behind "
-        "`persistent://` must match as a whole; the tenant and the namespace are plain text.",
+        "`persistent://` must match as a whole; the tenant is plain text, and so is the namespace without `admin.url`.",
         default=None,
         aliases=("subscribePattern",),
+    )
+    discovery_interval_ms: int = option(
+        "discoveryIntervalMs",
+        whole(0, 86_400_000),
+        "Stream only: how long a stream may go without looking for new topics and partitions, in milliseconds. "
+        "Default: it looks at every trigger.",
+        default=0,
+        aliases=("partitionDiscoveryIntervalMs", "pulsar.source.partitionDiscoveryIntervalMs"),
     )
     starting_offsets: str | None = option(
         "startingOffsets",
@@ -36,10 +44,17 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         "Default: `earliest` for a batch, `latest` for a stream. Only for a new query: a checkpoint wins.",
         default=None,
     )
+    starting_subscription: str | None = option(
+        "startingSubscription",
+        text,
+        "Start where this durable subscription stands: behind the last message up to which all are acknowledged. It is "
+        "only looked at. Only for a new query: a checkpoint wins.",
+        default=None,
+    )
     ending_offsets: str | None = option(
         "endingOffsets",
         text,
-        "Batch only: `latest` (default), or JSON as in `startingOffsets`, exclusive.",
+        "`latest`, or JSON as in `startingOffsets`, exclusive. Default: `latest` for a batch, no end for a stream.",
         default=None,
     )
     columns: tuple[str, ...] | None = option(
@@ -147,6 +162,14 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
     def __post_init__(self) -> None:
         exactly_one(self, ("topic", "topics", "topics_pattern"))
         super().__post_init__()
-        at_most_one(self, ("starting_offsets", "starting_timestamp", "starting_offsets_by_timestamp"))
+        at_most_one(
+            self,
+            (
+                "starting_offsets",
+                "starting_subscription",
+                "starting_timestamp",
+                "starting_offsets_by_timestamp",
+            ),
+        )
         self.check_order()
         at_most_one(self, ("ending_offsets", "ending_timestamp", "ending_offsets_by_timestamp"))

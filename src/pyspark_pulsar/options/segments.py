@@ -85,8 +85,8 @@ class SegmentOptions(ConnectionOptions):
     fail_on_data_loss: bool = option(
         "failOnDataLoss",
         yes_or_no,
-        "Whether messages that retention has removed from the asked range fail the query. `false`: the log tells "
-        "it, with the number of entries where that is known.",
+        "Whether messages that were removed from the asked range fail the query, and topics that are deleted behind a "
+        "stream, or made again. `false`: the log tells it, with the number of entries where that is known.",
         default=True,
     )
     bookie_addresses: tuple[tuple[str, str], ...] = option(

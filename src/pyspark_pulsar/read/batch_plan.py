@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pyspark_pulsar.client.admin import AdminClient
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.message_id import EARLIEST
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds import (
     EARLIEST_TEXT,
@@ -18,9 +19,11 @@ from pyspark_pulsar.read.bounds import (
     resolve_bound,
 )
 from pyspark_pulsar.read.discovery import discover_partitions, discover_topics
+from pyspark_pulsar.read.loss import check_removed
 from pyspark_pulsar.read.places import AUTO, BROKER
 from pyspark_pulsar.read.plan import Asked, PartitionPlan, SplitPlanner, splits_of
 from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.subscription_start import subscription_positions
 from pyspark_pulsar.read.tails import Tails
 from pyspark_pulsar.read.times import check_times, resolve_windows
 
@@ -48,22 +51,30 @@ def plan_batch(options: ReadOptions, narrow: Narrow | None = None) -> BatchPlan:
     """
     check_batch(options)
     with BrokerClient(options) as client, admin_client(options) as admin:
-        asked: Sequence[Asked] = _asked(options, client)
+        asked: Sequence[Asked] = _asked(options, client, admin)
         if narrow is not None:
             asked = narrow(asked)
         return BatchPlan(tuple(SplitPlanner(options, client, admin).plan(asked)))
 
 
-def _asked(options: ReadOptions, client: BrokerClient) -> list[Asked]:
+def _asked(options: ReadOptions, client: BrokerClient, admin: AdminClient | None) -> list[Asked]:
     partitions = discover_partitions(client, discover_topics(client, options))
     windows = resolve_windows(options, partitions)
     with closing(Tails(client, read_compacted=options.read_compacted)) as tails:
         present = tails.ends(partitions)
         reachable = tails.reachable(present)
-    starts = resolve_bound("startingOffsets", options.starting_offsets or EARLIEST_TEXT, partitions, present)
-    ends = resolve_bound("endingOffsets", options.ending_offsets or LATEST_TEXT, partitions, present)
-    check_reachable("startingOffsets", starts, reachable)
-    check_reachable("endingOffsets", ends, reachable)
+        if options.starting_subscription is not None:
+            starts = subscription_positions(client, admin, options.starting_subscription, partitions, present)
+        else:
+            first = options.starting_offsets or EARLIEST_TEXT
+            starts = resolve_bound("startingOffsets", first, partitions, present)
+        ends = resolve_bound("endingOffsets", options.ending_offsets or LATEST_TEXT, partitions, present)
+        check_reachable("startingOffsets", starts, reachable)
+        check_reachable("endingOffsets", ends, reachable)
+        if admin is None:
+            # Else the ledgers tell it, and more.
+            chosen = {each: start for each, start in starts.items() if EARLIEST < start < ends[each]}
+            check_removed(chosen, tails.removed(chosen), fail=options.fail_on_data_loss)
     return [Asked(each, starts[each], ends[each], windows[each]) for each in partitions]
 
 

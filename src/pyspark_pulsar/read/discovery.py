@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.errors import OptionError, TopicNotFoundError
+from pyspark_pulsar.client.admin import AdminClient
+from pyspark_pulsar.client.broker import BrokerClient, TopicListing
+from pyspark_pulsar.errors import OptionError, PermissionDenied, TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.topic_pattern import TopicPattern
 from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
-
-_PATTERN = re.compile(
-    r"^(?:(?P<domain>[\w-]+)://)?(?P<tenant>[-=:.\w]+)/(?P<namespace>[-=:.\w]+)/(?P<local>.+)$"
-)
 
 
 def discover_topics(client: BrokerClient, options: ReadOptions) -> list[TopicName]:
     """The topics that the options name, sorted; a pattern's matches as they exist now.
 
-    A name may be that of one partition (`x-partition-2`). Raises `TopicNameError`, `OptionError`; a pattern
-    that matches nothing gives an empty list.
+    A name may be that of one partition (`x-partition-2`). Raises `TopicNameError`, `OptionError`, and the errors of
+    `pattern_namespaces`; a pattern that matches nothing gives an empty list.
     """
-    if options.topics_pattern is not None:
-        return _matching(client, options.topics_pattern)
+    if options.topics_pattern is None:
+        return named_topics(options)
+    pattern = TopicPattern.parse(options.topics_pattern)
+    listings = client.listings(dict.fromkeys(pattern_namespaces(pattern, options)))
+    return sorted(matching(pattern, listings.values()))
+
+
+def named_topics(options: ReadOptions) -> list[TopicName]:
+    """The topics of `topic` or `topics`, sorted."""
     texts = options.topics if options.topics is not None else (options.topic or "",)
     topics = sorted({TopicName.parse(text) for text in texts})
     for topic in topics:
@@ -33,15 +38,55 @@ def discover_topics(client: BrokerClient, options: ReadOptions) -> list[TopicNam
     return topics
 
 
+def pattern_namespaces(
+    pattern: TopicPattern, options: ReadOptions, admin: AdminClient | None = None
+) -> list[Namespace]:
+    """The namespaces in which the pattern can have matches. Only the admin REST API lists those of a tenant (brokers do
+    not): raises `OptionError` without `admin.url` and `PermissionDenied` without the right, where the pattern
+    speaks of more than one."""
+
+    def of_tenant(tenant: str) -> tuple[Namespace, ...]:
+        if admin is not None:
+            return admin.namespaces(tenant)
+        with AdminClient(options) as opened:
+            return opened.namespaces(tenant)
+
+    if pattern.namespace is None and options.admin_url is None:
+        raise OptionError(
+            f"option 'topicsPattern': expected admin.url beside a pattern over several namespaces, {pattern.text!r}, "
+            f"got none; only the admin REST API lists the namespaces of a tenant. Or name one namespace as plain text"
+        )
+    try:
+        return pattern.namespaces(of_tenant)
+    except PermissionDenied as fault:
+        raise PermissionDenied(
+            f"option 'topicsPattern': {pattern.text!r} is about several namespaces, and this role may not list those "
+            f"of tenant {pattern.tenant}: {fault}. Or name one namespace as plain text, for which the broker is enough"
+        ) from None
+
+
+def matching(pattern: TopicPattern, listings: Iterable[TopicListing]) -> dict[TopicName, set[int]]:
+    """The topics that match, and the partitions of each that a broker has listed (-1: the topic itself)."""
+    found: dict[TopicName, set[int]] = {}
+    for listing in listings:
+        for name in listing.names:
+            topic = name.without_partition()
+            if pattern.matches(topic):
+                found.setdefault(topic, set()).add(name.partition)
+    return found
+
+
 def discover_partitions(client: BrokerClient, topics: list[TopicName]) -> list[TopicPartition]:
     """All partitions of the topics, sorted. Raises `TopicNotFoundError` for a topic that is gone."""
     counts = client.partition_counts(topics)
-    partitions: set[TopicPartition] = set()
-    for topic, count in counts.items():
-        if count == 0:
-            partitions.add(TopicPartition(topic.without_partition(), topic.partition))
-        partitions.update(TopicPartition(topic, index) for index in range(count))
-    return sorted(partitions)
+    return sorted({each for topic, count in counts.items() for each in partitions_of(topic, count)})
+
+
+def partitions_of(topic: TopicName, count: int) -> list[TopicPartition]:
+    """`count`: of partitions, 0 for a topic that is none, or that is one partition by its own name."""
+    if count == 0:
+        return [TopicPartition(topic.without_partition(), topic.partition)]
+    return [TopicPartition(topic, index) for index in range(count)]
 
 
 def require_topics(topics: list[TopicName], options: ReadOptions) -> list[TopicName]:
@@ -49,31 +94,7 @@ def require_topics(topics: list[TopicName], options: ReadOptions) -> list[TopicN
     if not topics:
         raise TopicNotFoundError(
             f"option 'topicsPattern': expected at least one topic that matches {options.topics_pattern!r}, got "
-            f"none; the whole name is matched, for example 'persistent://public/default/orders-.*'"
+            f"none; the whole name is matched, for example 'persistent://public/default/orders-.*', and a namespace of "
+            f"letters, digits and - = : . _ alone is taken as it stands"
         )
     return topics
-
-
-def _matching(client: BrokerClient, pattern: str) -> list[TopicName]:
-    namespace, domain_pattern, local_pattern = _split_pattern(pattern)
-    if domain_pattern not in (None, "persistent"):
-        raise OptionError(f"option 'topicsPattern': expected persistent topics, got {domain_pattern}://")
-    try:
-        expression = re.compile(local_pattern)
-    except re.error as fault:
-        raise OptionError(
-            f"option 'topicsPattern': expected a regular expression, got {pattern!r}: {fault}"
-        ) from None
-    return [topic for topic in client.topics_of_namespace(namespace) if expression.fullmatch(topic.local)]
-
-
-def _split_pattern(pattern: str) -> tuple[Namespace, str | None, str]:
-    if "/" not in pattern:
-        return Namespace("public", "default"), None, pattern
-    match = _PATTERN.match(pattern)
-    if not match:
-        raise OptionError(
-            f"option 'topicsPattern': expected 'regex', 'tenant/namespace/regex' or "
-            f"'persistent://tenant/namespace/regex' with plain tenant and namespace, got {pattern!r}"
-        )
-    return Namespace(match["tenant"], match["namespace"]), match["domain"], match["local"]

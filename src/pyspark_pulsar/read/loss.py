@@ -15,6 +15,7 @@ from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.read.ledgers import TopicLedgers
+from pyspark_pulsar.read.tails import Removed
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
@@ -107,3 +108,34 @@ def advanced(
             _log.warning("%s failOnDataLoss=false: it is read from its first message on.", text)
             starts[partition] = EARLIEST
     return positions, starts
+
+
+def check_removed(
+    starts: Mapping[TopicPartition, Position], removed: Mapping[TopicPartition, Removed], *, fail: bool
+) -> set[TopicPartition]:
+    """What a broker says was removed behind the starts of ranges: raises `DataLossError`; with `fail` false it is
+    logged, and topics that are gone altogether are returned."""
+    for partition, each in sorted(removed.items()):
+        text = _removed_text(partition, starts[partition], each)
+        if fail:
+            raise DataLossError(
+                f"{text}. Set retention longer than queries stand still. To go on with what is left, set "
+                f"failOnDataLoss=false"
+            )
+        _log.warning("%s. failOnDataLoss=false: the query goes on with what is left.", text)
+    return {partition for partition, each in removed.items() if each.first_left is None}
+
+
+def _removed_text(partition: TopicPartition, start: Position, removed: Removed) -> str:
+    expected = f"{partition}: expected messages from {start}, but"
+    if removed.first_left is None:
+        return f"{expected} the topic was deleted"
+    what = (
+        f"at least {removed.entries} entries behind {start} are gone"
+        if removed.entries is not None
+        else f"the ledger of {start} is gone, and with it whatever it held behind that"
+    )
+    return (
+        f"{expected} the first that are left are at {removed.first_left}: {what}, by retention or truncation, or since "
+        f"the topic was deleted and made again"
+    )

@@ -9,8 +9,12 @@ keeps neither answer (only end offsets reach the checkpoint):
   in `"from"` starts at earliest.
 
 A query that begins at a time keeps it as `"publishedFrom"`: Unix milliseconds, or an object from topic or topic
-partition to them. All its micro-batches leave out what was published before. Such an offset is of version 2, so that
-a reader that would not leave it out refuses it.
+partition to them. All its micro-batches leave out what was published before. One that ends at a time has it as
+`"publishedBefore"`, exclusive. Such an offset is of version 2, so that a reader that would not leave it out refuses it.
+
+`"ended"` says that every partition has reached the end that the query was given, for `pyspark_pulsar.stop_at_end`.
+It is another text in each run: Spark then commits one empty micro-batch, which tells listeners of a query that was
+started again where it had ended.
 """
 
 from __future__ import annotations
@@ -36,17 +40,24 @@ class StreamOffset:
     starts: Mapping[TopicPartition, Position] = field(default_factory=dict)
     start: str | None = None
     published_from: TimeBound | None = None
+    published_before: TimeBound | None = None
+    ended: str | None = None
+    """The run that has reached the ends of the query; None while it goes on."""
 
     def to_json(self) -> dict[str, Any]:
         """What Spark stores; keys sorted, so that equal offsets are equal texts."""
         document: dict[str, Any] = {"version": VERSION}
-        if self.published_from is not None:
-            document = {"version": VERSION_WITH_TIME, "publishedFrom": _times(self.published_from)}
+        times = {"publishedFrom": self.published_from, "publishedBefore": self.published_before}
+        given = {key: _times(time) for key, time in times.items() if time is not None}
+        if given:
+            document = {"version": VERSION_WITH_TIME} | given
         if self.start is not None:
             return document | {"start": self.start}
         document["positions"] = _texts(self.positions)
         if self.starts:
             document["from"] = _texts(self.starts)
+        if self.ended is not None:
+            document["ended"] = self.ended
         return document
 
     @classmethod
@@ -58,13 +69,22 @@ class StreamOffset:
                 f"checkpoint: expected an offset of version {VERSION} or {VERSION_WITH_TIME}, got {version!r}; it was "
                 f"written by another source or a newer pyspark-pulsar: upgrade, or start with a new checkpoint"
             )
-        published_from = _time_bound(document.get("publishedFrom")) if version == VERSION_WITH_TIME else None
-        if "start" in document:
-            return cls(start=str(document["start"]), published_from=published_from)
+        from_text, before_text = (
+            document.get(key) if version == VERSION_WITH_TIME else None
+            for key in ("publishedFrom", "publishedBefore")
+        )
+        if version == VERSION_WITH_TIME and from_text is None and before_text is None:
+            raise ProtocolError(
+                f"checkpoint: expected a time in an offset of version {VERSION_WITH_TIME}, got {document!r}"
+            )
+        start, ended = document.get("start"), document.get("ended")
         return cls(
-            _positions(document.get("positions")),
-            _positions(document.get("from", {})),
-            published_from=published_from,
+            {} if start is not None else _positions(document.get("positions")),
+            {} if start is not None else _positions(document.get("from", {})),
+            start=None if start is None else str(start),
+            published_from=None if from_text is None else _time_bound(from_text),
+            published_before=None if before_text is None else _time_bound(before_text),
+            ended=None if ended is None else str(ended),
         )
 
     def start_of(self, partition: TopicPartition, former: StreamOffset) -> Position:
@@ -75,7 +95,12 @@ class StreamOffset:
 
     def goes_no_further_than(self, former: StreamOffset) -> bool:
         """Whether a micro-batch from `former` up to here reads nothing, and need not be."""
-        return former.start is None and not self.starts and self.positions == former.positions
+        return (
+            former.start is None
+            and not self.starts
+            and self.positions == former.positions
+            and self.ended in (None, former.ended)
+        )
 
 
 def _texts(positions: Mapping[TopicPartition, Position]) -> dict[str, str]:

@@ -7,6 +7,7 @@ is one split unless it lies in one ledger.
 
 from __future__ import annotations
 
+import heapq
 import logging
 import math
 import time
@@ -36,6 +37,8 @@ _log: Final = logging.getLogger(__name__)
 
 _LOOK_AGAIN_SECONDS: Final = 600.0
 """Shorter than any retention that is meant to keep something."""
+_LOOKS_AT_A_TIME: Final = 16
+"""No trigger waits for thousands of topics; the longest not looked at come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,8 @@ class Asked:
     """Of these, only messages whose `__key` is one of these."""
     skips_from_earliest: bool = False
     """A filter has moved `start` from earliest: what retention has removed in between is not missed."""
+    is_whole: bool = False
+    """The caller has seen that nothing behind `start` is gone, or has told of it."""
 
     @property
     def from_earliest(self) -> bool:
@@ -149,7 +154,11 @@ class SplitPlanner:
         was lost. Raises nothing where the admin REST API does not answer.
         """
         now = time.monotonic()
-        stale = [each for each in partitions if now - self._looked.get(each, -math.inf) > _LOOK_AGAIN_SECONDS]
+        stale = heapq.nsmallest(
+            _LOOKS_AT_A_TIME,
+            (each for each in partitions if now - self._looked.get(each, -math.inf) > _LOOK_AGAIN_SECONDS),
+            key=lambda each: self._looked.get(each, -math.inf),
+        )
         if self._admin is None or not stale:
             return
         # One that does not answer is not asked again at the next trigger.
@@ -207,7 +216,8 @@ class SplitPlanner:
             return asked
         until = ledgers.compacted_until if self._options.read_compacted else None
         # What compaction has seen is in its view, whatever became of the ledgers.
-        if not self._options.read_compacted or (until is not None and asked.start > until):
+        is_in_doubt = not self._options.read_compacted or (until is not None and asked.start > until)
+        if is_in_doubt and not asked.is_whole:
             check_loss(
                 asked.partition,
                 ledgers,

@@ -53,7 +53,7 @@ def column_choice(options: ReadOptions) -> ColumnChoice:
 
 def _shared_schema(client: BrokerClient, topics: list[TopicName]) -> SchemaInfo | None:
     names = {topic.without_partition() for topic in topics}
-    return only_schema({name: client.schema(name) for name in sorted(names)})
+    return only_schema(client.schemas(sorted(names)))
 
 
 def _former_versions(

@@ -6,7 +6,8 @@ The reader lives in one driver process for each query; only end offsets reach Sp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -28,17 +29,20 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.process_log import show_warnings
 from pyspark_pulsar.read.attempt import new_run, present_attempt
 from pyspark_pulsar.read.bounds import EARLIEST_TEXT, LATEST_TEXT, check_reachable, resolve_bound
-from pyspark_pulsar.read.discovery import discover_partitions, discover_topics
-from pyspark_pulsar.read.loss import advanced
+from pyspark_pulsar.read.departed import without_departed
+from pyspark_pulsar.read.loss import advanced, check_removed
 from pyspark_pulsar.read.micro_batch import MicroBatches
 from pyspark_pulsar.read.offset import StreamOffset
-from pyspark_pulsar.read.plan import Asked, SplitPlanner, splits_of
+from pyspark_pulsar.read.plan import Asked, PartitionPlan, SplitPlanner, splits_of
 from pyspark_pulsar.read.progress import QueryProgress
 from pyspark_pulsar.read.readers import Readers
 from pyspark_pulsar.read.schema_watch import SchemaWatch
+from pyspark_pulsar.read.stream_end import StreamEnd
+from pyspark_pulsar.read.subscription_start import subscription_positions
 from pyspark_pulsar.read.tails import Tails
 from pyspark_pulsar.read.task import read_split
 from pyspark_pulsar.read.times import Window, check_names, starting_time
+from pyspark_pulsar.read.topic_watch import TopicWatch
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.topic import TopicPartition
 
@@ -52,7 +56,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._schema = schema
         self._run = new_run()
         self._open: _Open | None = None
-        self._frozen: dict[TopicPartition, Position] | None = None
+        self._frozen: Mapping[TopicPartition, Position] | None = None
         self._latest: dict[str, Any] | None = None
         self._readers = Readers()
 
@@ -82,39 +86,70 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         """The ends now, or those seen when Trigger.AvailableNow began, as far as the options allow unless `limit` is
         "all"; `start` itself when there is nothing to read, or not enough.
 
-        Raises `DataLossError` when a topic ends before the position that the query has reached.
+        Raises `DataLossError` when a topic is deleted, or ends before the position that the query has reached.
         """
         former = StreamOffset.from_json(start)
-        ends = self._frozen if self._frozen is not None else self._ends()
+        opened = self._opened()
+        ends = self._frozen if self._frozen is not None else self._ends(former.positions)
+        opened.end.settle(ends)
         reached = self._reached(former, ends)
         # Where this micro-batch begins is committed; what holds the messages from there on is there before they are
         # planned.
-        begin = {partition: reached.start_of(partition, former) for partition in ends}
-        lag = self._opened().progress.begin(begin, ends)
+        begin = {partition: reached.start_of(partition, former) for partition in reached.positions}
+        lag = opened.progress.begin(begin, {each: end for each, end in ends.items() if each in begin})
         self._latest = StreamOffset(ends, published_from=former.published_from).to_json() | {"lag": lag}
         if not isinstance(limit, ReadAllAvailable):
             waits = self._frozen is None and former.start is None
-            reached = self._opened().micro_batches.admitted(former, reached, waits=waits)
+            reached = opened.micro_batches.admitted(former, reached, waits=waits)
+        if opened.end.is_reached(reached.positions):
+            reached = replace(reached, ended=self._run)
         return start if reached.goes_no_further_than(former) else reached.to_json()
 
-    def _reached(self, former: StreamOffset, ends: dict[TopicPartition, Position]) -> StreamOffset:
-        """The offset at `ends`."""
-        time = former.published_from
+    def _reached(self, former: StreamOffset, ends: Mapping[TopicPartition, Position]) -> StreamOffset:
+        """As far as `ends` and the ends of the query let it go."""
+        opened = self._opened()
         if former.start is not None:
-            partitions = sorted(ends)
-            check_names("startingOffsetsByTimestamp", time, partitions)
-            starts = resolve_bound("startingOffsets", former.start, partitions, ends)
-            check_reachable("startingOffsets", starts, self._opened().tails.reachable(ends))
-            return StreamOffset(ends, starts, published_from=time)
+            starts = self._starts(former, ends)
+            positions = opened.end.limited(ends, starts)
+            starts = {partition: start for partition, start in starts.items() if partition in positions}
+        else:
+            positions, starts = self._continued(former.positions, ends)
+        return StreamOffset(
+            positions,
+            starts,
+            published_from=former.published_from,
+            published_before=opened.end.time,
+        )
+
+    def _starts(
+        self, former: StreamOffset, ends: Mapping[TopicPartition, Position]
+    ) -> dict[TopicPartition, Position]:
+        """Where a new query begins."""
+        opened, partitions = self._opened(), sorted(ends)
+        check_names("startingOffsetsByTimestamp", former.published_from, partitions)
+        name = self._options.starting_subscription
+        if name is not None:
+            return subscription_positions(opened.client, opened.admin, name, partitions, ends)
+        starts = resolve_bound("startingOffsets", former.start or LATEST_TEXT, partitions, ends)
+        check_reachable("startingOffsets", starts, opened.tails.reachable(ends))
+        return starts
+
+    def _continued(
+        self, former: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position]
+    ) -> tuple[dict[TopicPartition, Position], dict[TopicPartition, Position]]:
+        """Where a query that has read up to `former` stands next, and where it reads partitions anew."""
+        opened, fail = self._opened(), self._options.fail_on_data_loss
         if self._options.read_compacted:
             # Compaction may have removed the last messages that the query has read.
-            ends = ends | {p: max(end, ends[p]) for p, end in former.positions.items() if p in ends}
-        self._opened().planner.keep_up(ends)
-        positions, starts = advanced(former.positions, ends, fail=self._options.fail_on_data_loss)
-        return StreamOffset(positions, starts, published_from=time)
+            ends = {**ends, **{p: max(end, ends[p]) for p, end in former.items() if p in ends}}
+        opened.planner.keep_up(ends)
+        former = without_departed(former, ends, opened.topics.departed, fail=fail)
+        positions, starts = advanced(former, ends, fail=fail)
+        reached = {partition: position for partition, position in former.items() if partition not in starts}
+        return opened.end.limited(positions, reached), starts
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._frozen = self._ends()
+        self._frozen = self._ends({})
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """The ends that were just seen; under `"lag"`, how far the query is behind them (`read.lag`); under `"readers"`,
@@ -124,24 +159,43 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Splits between two offsets; also called for the last planned micro-batch after a restart."""
         former, reached = StreamOffset.from_json(start), StreamOffset.from_json(end)
-        time = reached.published_from
         asked = [
             Asked(
                 partition,
                 reached.start_of(partition, former),
                 position,
-                Window(from_ms=time.of(partition) if time is not None else None),
+                _window(reached, partition),
             )
             for partition, position in reached.positions.items()
         ]
-        opened = self._opened()
-        if opened.planner.may_read_directly:
-            opened.tails.show_rights(each.partition for each in asked if not each.is_empty)
-        splits = splits_of(opened.planner.plan(asked))
+        asked = [each for each in asked if not each.is_empty]
+        splits = splits_of(self._planned(asked))
         self._readers.see(splits)
         return [InputPartition(split) for split in splits]
 
+    def _planned(self, asked: Sequence[Asked]) -> list[PartitionPlan]:
+        """Raises `DataLossError` for what was removed before it was read; with `failOnDataLoss=false` it is logged."""
+        opened, fail = self._opened(), self._options.fail_on_data_loss
+        starts = {each.partition: each.start for each in asked}
+        removed = opened.tails.removed(starts)
+        # The planner may have seen the ledgers before they went.
+        unclear = {each for each, what in removed.items() if what.is_unclear} if opened.admin else set()
+        gone = check_removed(starts, {p: what for p, what in removed.items() if p not in unclear}, fail=fail)
+        if opened.planner.may_read_directly:
+            opened.tails.show_rights(each.partition for each in asked if each.partition not in gone)
+        plans = opened.planner.plan(
+            replace(each, is_whole=each.partition not in unclear and not self._options.read_compacted)
+            for each in asked
+            if each.partition not in gone
+        )
+        unseen = {each.partition for each in plans if each.ledgers is None} & unclear
+        check_removed(starts, {partition: removed[partition] for partition in unseen}, fail=fail)
+        return plans
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        # Spark asks for one split with the value None when `partitions` is empty.
+        if partition is None or partition.value is None:
+            return iter(())
         return read_split(self._options, self._schema, partition.value, present_attempt(self._run))
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -153,11 +207,12 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         if self._open is not None:
             self._open.close()
 
-    def _ends(self) -> dict[TopicPartition, Position]:
+    def _ends(self, reached: Mapping[TopicPartition, Position]) -> Mapping[TopicPartition, Position]:
+        """Of all topic partitions that there are. `reached`: where the query stands."""
         opened = self._opened()
-        topics = discover_topics(opened.client, self._options)
-        opened.watch.look(topics)
-        return opened.tails.ends(discover_partitions(opened.client, topics))
+        found = opened.topics.look()
+        opened.watch.look(found.topics)
+        return opened.tails.present_ends(found.partitions, reached)
 
     def _opened(self) -> _Open:
         if self._open is None:
@@ -172,10 +227,12 @@ class _Open:
         # A query outlives a broker that is away for as long as a task would wait.
         patience_ms = max(options.operation_timeout_ms, options.poll_timeout_ms)
         self.client = BrokerClient(options, patience_ms)
-        self._admin = AdminClient(options, patience_ms) if options.admin_url is not None else None
+        self.admin = AdminClient(options, patience_ms) if options.admin_url is not None else None
+        self.topics = TopicWatch(self.client, self.admin, options)
+        self.end = StreamEnd(options)
         self.tails = Tails(self.client, read_compacted=options.read_compacted)
         self.watch = SchemaWatch(schema, self.client.schema)
-        self.planner = SplitPlanner(options, self.client, self._admin)
+        self.planner = SplitPlanner(options, self.client, self.admin)
         self.progress = QueryProgress(options, self.client)
         self.micro_batches = MicroBatches(options, self.planner)
 
@@ -183,5 +240,13 @@ class _Open:
         self.micro_batches.close()
         self.progress.close()
         self.client.close()
-        if self._admin is not None:
-            self._admin.close()
+        if self.admin is not None:
+            self.admin.close()
+
+
+def _window(offset: StreamOffset, partition: TopicPartition) -> Window:
+    first, last = offset.published_from, offset.published_before
+    return Window(
+        from_ms=None if first is None else first.of(partition),
+        before_ms=None if last is None else last.of(partition),
+    )

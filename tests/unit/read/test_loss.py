@@ -10,7 +10,8 @@ from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.read.ledgers import TopicLedgers
-from pyspark_pulsar.read.loss import advanced, check_loss, remember
+from pyspark_pulsar.read.loss import advanced, check_loss, check_removed, remember
+from pyspark_pulsar.read.tails import Removed
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("a")
@@ -83,3 +84,24 @@ def test_a_topic_made_again(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         assert advanced(former, ends, fail=False) == (ends, {A: EARLIEST})
     assert "from its first message on" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("removed", "says"),
+    [
+        (Removed(Position(9, 0), 4), r"left are at 9:0:0: at least 4 entries behind 5:3:0 are gone"),
+        (Removed(Position(9, 0), None), r"the ledger of 5:3:0 is gone.*deleted and made again"),
+        (Removed(None, None), r"expected messages from 5:3:0, but the topic was deleted"),
+    ],
+)
+def test_what_a_broker_tells_of_removed_entries(
+    removed: Removed, says: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    starts = {A: Position(5, 3), B: Position(1, 0)}
+    assert check_removed(starts, {}, fail=True) == set()
+    with pytest.raises(DataLossError, match=f"default/a: .*{says}"):
+        check_removed(starts, {A: removed}, fail=True)
+    with caplog.at_level(logging.WARNING):
+        gone = check_removed(starts, {A: removed}, fail=False)
+    assert gone == ({A} if removed.first_left is None else set())
+    assert "goes on with what is left" in caplog.text

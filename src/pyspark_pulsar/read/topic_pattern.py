@@ -1,0 +1,95 @@
+"""`topicsPattern`: which namespaces can hold topics of a pattern, and which of their topics match. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.topic import Namespace, TopicName
+
+_PLAIN: Final = re.compile(r"^[-=:.\w]+$", re.ASCII)
+_OPENING, _CLOSING = "([", ")]"
+_PARTS: Final = 3  # tenant, namespace, local
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPattern:
+    """A regular expression for full topic names, as the whole of which it must match."""
+
+    text: str
+    tenant: str
+    namespace: Namespace | None
+    """The only one that can hold matches; None where the pattern speaks of several."""
+    _of_namespace: re.Pattern[str] | None
+    _of_name: re.Pattern[str]
+
+    @classmethod
+    def parse(cls, text: str) -> TopicPattern:
+        """`regex`, `tenant/regex/regex` or `persistent://tenant/regex/regex`. Raises `OptionError`."""
+        domain, separator, rest = text.partition("://")
+        if not separator:
+            domain, rest = "persistent", text
+        if domain != "persistent":
+            raise OptionError(f"option 'topicsPattern': expected persistent topics, got {domain}://")
+        parts = _split(rest)
+        if len(parts) == 1 and not separator:
+            parts = ["public", "default", rest]
+        tenant = parts[0]
+        if len(parts) == 1 or not _PLAIN.match(tenant):
+            raise OptionError(
+                f"option 'topicsPattern': expected 'regex', 'tenant/namespace/regex' or "
+                f"'persistent://tenant/namespace/regex', where the tenant is plain text and the namespace may be a "
+                f"regular expression too, got {text!r}"
+            )
+        namespace = parts[1] if len(parts) == _PARTS else None
+        if namespace is not None and _PLAIN.match(namespace):
+            # A dot is a letter here: nobody means any character by it in a name that is plain otherwise.
+            name = _compiled(text, f"{re.escape(f'{tenant}/{namespace}')}/(?:{parts[2]})")
+            return cls(text, tenant, Namespace(tenant, namespace), None, name)
+        of_namespace = None if namespace is None else _compiled(text, namespace)
+        rest_of_it = _compiled(text, f"{re.escape(tenant)}/(?:{'/'.join(parts[1:])})")
+        return cls(text, tenant, None, of_namespace, rest_of_it)
+
+    def namespaces(self, of_tenant: Callable[[str], Iterable[Namespace]]) -> list[Namespace]:
+        """Those that can hold matches, sorted. `of_tenant` lists a tenant's, and is called only where needed."""
+        if self.namespace is not None:
+            return [self.namespace]
+        expression = self._of_namespace
+        return sorted(
+            each for each in of_tenant(self.tenant) if expression is None or expression.fullmatch(each.name)
+        )
+
+    def matches(self, topic: TopicName) -> bool:
+        """`topic` without partition suffix. Pulsar's own topics never match."""
+        return bool(self._of_name.fullmatch(f"{topic.namespace}/{topic.local}")) and not topic.is_system
+
+
+def _split(text: str) -> list[str]:
+    """At the first two slashes that are not inside a group, a class or behind a backslash; at the first only, where a
+    group holds the second: then only the whole can be matched."""
+    parts: list[str] = []
+    depth, begin = 0, 0
+    escaped = False
+    for index, letter in enumerate(text):
+        if escaped or letter == "\\":
+            escaped = not escaped
+        elif letter in _OPENING:
+            depth += 1
+        elif letter in _CLOSING:
+            depth -= 1
+        elif letter == "/" and depth <= 0 and len(parts) < _PARTS - 1:
+            parts.append(text[begin:index])
+            begin = index + 1
+    return [*parts, text[begin:]]
+
+
+def _compiled(pattern: str, expression: str) -> re.Pattern[str]:
+    try:
+        return re.compile(expression)
+    except re.error as fault:
+        raise OptionError(
+            f"option 'topicsPattern': expected a regular expression, got {pattern!r}: {fault}"
+        ) from None

@@ -1,0 +1,182 @@
+"""What brokers tell of removed ledgers, to a role with no right but to consume: all that was removed unread is noticed,
+and nothing else is taken for loss."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pulsar as official_client
+import pytest
+from integration.official import Admin, await_true
+
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.message_id import EARLIEST, Position
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.tails import Removed, Tails
+from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.topic import TopicPartition
+
+ENTRIES = 10
+"""Of a ledger."""
+
+
+@pytest.fixture(scope="module")
+def small_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
+    config = {
+        "managedLedgerMaxEntriesPerLedger": str(ENTRIES),
+        "managedLedgerMinLedgerRolloverTimeMinutes": "0",
+    }
+    with LocalPulsar(data=tmp_path_factory.mktemp("small-ledgers"), config=config) as server:
+        yield server
+
+
+class Watched:
+    """A topic of a namespace of its own, as the driver of a stream sees it."""
+
+    def __init__(self, server: LocalPulsar, client: BrokerClient, name: str) -> None:
+        self.admin = Admin(server.admin_url)
+        namespace = f"public/{name}-{time.monotonic_ns()}"
+        self.admin.make_namespace(namespace)
+        self.name = f"persistent://{namespace}/t"
+        self.partition = TopicPartition.parse(self.name)
+        self._service_url = server.service_url
+        self.tails = Tails(client)
+
+    def send(self, entries: int) -> None:
+        client = official_client.Client(self._service_url)
+        producer = client.create_producer(self.name, batching_enabled=False)
+        for number in range(entries):
+            producer.send(str(number).encode())
+        client.close()
+
+    def end(self) -> Position:
+        return self.tails.ends([self.partition])[self.partition]
+
+    def look(self, start: Position) -> Position:
+        """A trigger of a query that has read up to `start`."""
+        return self.tails.present_ends([self.partition], {self.partition: start})[self.partition]
+
+    def removed(self, start: Position) -> Removed | None:
+        return self.tails.removed({self.partition: start}).get(self.partition)
+
+    def trim(self) -> None:
+        self.admin.trim(self.name, to_ledgers=1)
+
+
+@pytest.fixture
+def watched(small_ledgers: LocalPulsar, request: pytest.FixtureRequest) -> Iterator[Watched]:
+    options = ReadOptions(service_url=small_ledgers.service_url, topic="any")
+    with BrokerClient(options) as client:
+        yield Watched(small_ledgers, client, request.node.name.replace("_", "-"))
+
+
+def test_a_ledger_that_was_read_to_its_end_is_no_loss(watched: Watched) -> None:
+    watched.send(ENTRIES)
+    reached = watched.end()
+    watched.look(reached)
+    watched.send(1)
+    watched.trim()
+    assert watched.look(reached) > reached
+    assert watched.removed(reached) is None
+
+
+def test_a_cursor_that_the_broker_moves_to_the_next_ledger_is_no_loss(watched: Watched) -> None:
+    watched.send(ENTRIES - 3)
+    reached = watched.end()
+    # The ledger is closed there.
+    watched.admin.unload(watched.name)
+    watched.look(reached)
+    watched.send(1)
+    watched.trim()
+    assert watched.look(reached) > reached
+    assert watched.removed(reached) is None
+    # What was seen once holds for the next consumer too.
+    watched.admin.unload(watched.name)
+    watched.look(reached)
+    assert watched.removed(reached) is None
+
+
+def test_entries_that_were_removed_unread_are_counted(watched: Watched) -> None:
+    watched.send(ENTRIES - 4)
+    reached = watched.end()
+    watched.look(reached)
+    watched.send(5)
+    watched.trim()
+    watched.look(reached)
+    removed = watched.removed(reached)
+    assert removed is not None
+    assert removed.entries == 4
+    assert removed.first_left is not None
+    assert removed.first_left.ledger > reached.ledger
+
+
+def test_a_query_that_stood_still_cannot_know(watched: Watched, small_ledgers: LocalPulsar) -> None:
+    watched.send(ENTRIES)
+    reached = watched.end()
+    watched.send(1)
+    watched.trim()
+    with BrokerClient(ReadOptions(service_url=small_ledgers.service_url, topic="any")) as client:
+        removed = Tails(client).removed({watched.partition: reached})[watched.partition]
+    assert removed.entries is None
+    assert removed.first_left is not None
+    assert removed.first_left.ledger > reached.ledger
+
+
+def test_what_is_there_is_no_loss(watched: Watched) -> None:
+    watched.send(2 * ENTRIES + 3)
+    end = watched.end()
+    assert watched.removed(end) is None
+    for start in (EARLIEST, Position(end.ledger, 0), end, Position(end.ledger, end.entry, 5)):
+        assert watched.removed(start) is None
+    first = watched.admin.request(
+        "GET", f"persistent/{watched.name.partition('://')[2]}/internalStats"
+    ).json()
+    oldest = int(first["ledgers"][0]["ledgerId"])
+    for start in (Position(oldest, 0), Position(oldest, 4), Position(oldest, ENTRIES)):
+        assert watched.removed(start) is None
+
+
+def test_a_skipped_backlog_is_no_loss(watched: Watched) -> None:
+    watched.send(3)
+    reached = watched.end()
+    watched.look(reached)
+    watched.send(2 * ENTRIES)
+    namespace = str(watched.partition.topic.namespace)
+    cleared = watched.admin.request("POST", f"namespaces/{namespace}/clearBacklog", {})
+    assert cleared.status < 300, cleared.data
+    watched.look(reached)
+    assert watched.removed(reached) is None
+
+
+def test_a_topic_that_is_gone_and_one_made_again(watched: Watched) -> None:
+    watched.send(3)
+    reached = watched.end()
+    watched.look(reached)
+    watched.admin.delete(watched.name)
+    assert watched.tails.present_ends([watched.partition], {watched.partition: reached}) == {}
+    assert watched.removed(reached) == Removed(None, None)
+    watched.send(5)
+    watched.look(reached)
+    removed = watched.removed(reached)
+    assert removed is not None
+    assert removed.first_left is not None
+    assert (removed.first_left.entry, removed.entries) == (0, None)
+    assert removed.first_left.ledger > reached.ledger
+
+
+def test_pulsar_shows_as_backlog_only_what_the_query_has_not_read(watched: Watched) -> None:
+    watched.send(3)
+    watched.look(EARLIEST)
+    watched.send(4)
+    reached = watched.look(EARLIEST)
+
+    def backlog() -> int:
+        path = f"persistent/{watched.name.partition('://')[2]}/stats"
+        subscriptions = watched.admin.request("GET", path).json()["subscriptions"]
+        assert len(subscriptions) == 1
+        return int(next(iter(subscriptions.values()))["msgBacklog"])
+
+    assert backlog() == 4
+    watched.look(reached)
+    await_true("the backlog to fall", lambda: backlog() == 0)

@@ -1,0 +1,78 @@
+"""`startingSubscription`: a query begins where an existing subscription stands, whoever tells it, and only once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pulsar as official_client
+import pytest
+from fixtures.fix_spark import ReadTopic
+from integration.official import Admin
+from integration.streams import Stream, finish, send_numbers, to_files, values_in
+from pyspark.sql import SparkSession
+
+from pyspark_pulsar.standalone import LocalPulsar
+
+
+@pytest.fixture
+def half_read(topic: str, official: official_client.Client) -> str:
+    """A topic of ten messages, of which subscription `mine` has acknowledged the first four and the seventh."""
+    consumer = official.subscribe(topic, "mine", official_client.ConsumerType.Shared)
+    producer = official.create_producer(topic, batching_enabled=False)
+    for number in range(10):
+        producer.send(str(number).encode())
+    producer.close()
+    messages = [consumer.receive(30_000) for _ in range(10)]
+    for number in (0, 1, 2, 3, 6):
+        consumer.acknowledge(messages[number])
+    consumer.close()
+    return topic
+
+
+@pytest.mark.parametrize("asks_admin", [True, False])
+def test_a_batch_begins_behind_what_is_acknowledged(
+    half_read: str, read_topic: ReadTopic, pulsar: LocalPulsar, admin: Admin, asks_admin: bool
+) -> None:
+    more = {"admin.url": pulsar.admin_url} if asks_admin else {}
+    rows = read_topic(half_read, startingSubscription="mine", **more).collect()
+    assert [int(bytes(row["value"])) for row in rows] == [4, 5, 6, 7, 8, 9]
+    assert admin.subscriptions(half_read) == ["mine"]
+
+
+def test_a_stream_begins_there_and_its_checkpoint_wins_afterwards(
+    half_read: str, tmp_path: Path, spark: SparkSession, stream: Stream, official: official_client.Client
+) -> None:
+    frame = stream(topic=half_read, startingSubscription="mine")
+    finish(to_files(frame, tmp_path).trigger(availableNow=True).start())
+    assert values_in(spark, tmp_path) == Counter(range(4, 10))
+    send_numbers(official, half_read, range(10, 12))
+    for start in (
+        {"startingSubscription": "mine"},
+        {"startingOffsets": "earliest"},
+        {"startingTimestamp": "0"},
+    ):
+        finish(to_files(stream(topic=half_read, **start), tmp_path).trigger(availableNow=True).start())
+        assert values_in(spark, tmp_path) == Counter(range(4, 12))
+
+
+def test_without_the_subscription_the_error_names_it(
+    half_read: str, read_topic: ReadTopic, pulsar: LocalPulsar, admin: Admin
+) -> None:
+    for more in ({}, {"admin.url": pulsar.admin_url}):
+        with pytest.raises(Exception, match=r"OptionError.*startingSubscription.*'theirs'"):
+            read_topic(half_read, startingSubscription="theirs", **more).collect()
+    assert admin.subscriptions(half_read) == ["mine"]
+
+
+def test_a_subscription_in_use_is_told_by_the_admin_api_only(
+    half_read: str, read_topic: ReadTopic, pulsar: LocalPulsar, official: official_client.Client
+) -> None:
+    consumer = official.subscribe(half_read, "mine")
+    try:
+        with pytest.raises(Exception, match=r"SubscriptionBusy.*give admin\.url"):
+            read_topic(half_read, startingSubscription="mine").collect()
+        read = read_topic(half_read, startingSubscription="mine", **{"admin.url": pulsar.admin_url})
+        assert read.count() == 6
+    finally:
+        consumer.close()

@@ -1,0 +1,43 @@
+"""Offsets that checkpoints hold: each is read as it was written, and written again as it was. A form once written stays
+in golden_offsets.json for ever; new ones are added."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyspark_pulsar.message_id import EARLIEST, Position
+from pyspark_pulsar.read.offset import StreamOffset
+from pyspark_pulsar.read.times import TimeBound
+from pyspark_pulsar.topic import TopicPartition
+
+_DOCUMENTS: dict[str, dict[str, Any]] = json.loads(
+    Path(__file__).with_name("golden_offsets.json").read_text(encoding="utf-8")
+)
+ORDERS = TopicPartition.parse("persistent://public/default/orders-partition-0")
+MORE_ORDERS = TopicPartition.parse("persistent://public/default/orders-partition-1")
+AUDIT = TopicPartition.parse("persistent://shop/eu/audit")
+
+
+@pytest.mark.parametrize("name", list(_DOCUMENTS))
+def test_a_document_stays_what_it_was(name: str) -> None:
+    document = _DOCUMENTS[name]
+    assert StreamOffset.from_json(document).to_json() == document
+
+
+def test_what_the_documents_mean() -> None:
+    assert StreamOffset.from_json(_DOCUMENTS["1: first micro-batch"]) == StreamOffset(
+        {ORDERS: Position(12, 7), MORE_ORDERS: Position(13, 0, 3), AUDIT: EARLIEST},
+        {ORDERS: Position(12, 2), MORE_ORDERS: EARLIEST},
+    )
+    assert StreamOffset.from_json(_DOCUMENTS["2: from a time"]) == StreamOffset(
+        {ORDERS: Position(12, 9)}, published_from=TimeBound(all=1767225600000)
+    )
+    between = StreamOffset.from_json(_DOCUMENTS["2: between two times"])
+    assert between.published_from == TimeBound(all=1767225600000)
+    assert between.published_before == TimeBound(by_name=((AUDIT, 1767312000000),))
+    assert between.ended is None
+    assert StreamOffset.from_json(_DOCUMENTS["2: before a time"]).ended == "5c1f6d0b1a4e4f0f8f6f0d9a9b2f7a11"
