@@ -133,9 +133,10 @@ def test_a_copy_that_is_gone_and_offloaded_again(
     """What was damaged and is whole again is read from tiered storage again."""
     cluster_admin.offload_to_bucket(namespace, keep_on_bookies=True, read_first=TIERED_FIRST)
     topic = Damaged(cluster, cluster_admin, cluster_client, f"persistent://{namespace}/t")
-    whole = obstore.get(topic.stored.bucket, topic.key).bytes().to_bytes()
+    found = obstore.get(topic.stored.bucket, topic.key)
+    attributes, whole = found.attributes, found.bytes().to_bytes()
     topic.damage("no data")
     assert places(planned(topic.options)) == ["bookie", "bookie"]
-    obstore.put(topic.stored.bucket, topic.key, whole)
+    obstore.put(topic.stored.bucket, topic.key, whole, attributes=attributes)
     assert places(planned(topic.options)) == ["tiered", "bookie"]
     assert topic.read() == topic.rows
