@@ -105,6 +105,32 @@ def test_what_nobody_has_any_more_is_an_error_in_time(
         assert isinstance(failed.value, DamagedCopy)
 
 
+def test_a_bookie_whose_address_nobody_knows_is_not_asked(
+    namespace: str,
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    cluster_client: official_client.Client,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It may be anywhere in the cluster, and none of this ledger's."""
+    named = cluster.new_bookie("bookie-unknown", bookieId="nobody-knows-where")
+    try:
+        named.start()
+        cluster.await_in_service(named, "nobody-knows-where")
+        cluster_admin.set_ensemble(namespace, 3, 3)
+        cluster_admin.offload_to_bucket(namespace, keep_on_bookies=True, read_first=TIERED_FIRST)
+        topic = Damaged(cluster, cluster_admin, cluster_client, f"persistent://{namespace}/t")
+        splits = planned(topic.options)
+        topic.damage("no data")
+        with caplog.at_level(logging.WARNING):
+            assert topic.read(splits) == topic.rows
+            assert topic.read() == topic.rows
+        assert "comes from bookies" in caplog.text
+        assert "comes from the broker" not in caplog.text
+    finally:
+        named.stop()
+
+
 def test_bookies_that_have_deleted_the_ledger_meanwhile(
     namespace: str,
     cluster: PulsarCluster,
