@@ -122,6 +122,7 @@ def test_a_bookie_whose_address_nobody_knows_is_not_asked(
         topic = Damaged(cluster, cluster_admin, cluster_client, f"persistent://{namespace}/t")
         splits = planned(topic.options)
         topic.damage("no data")
+        caplog.clear()
         with caplog.at_level(logging.WARNING):
             assert topic.read(splits) == topic.rows
             assert topic.read() == topic.rows
