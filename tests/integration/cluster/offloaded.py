@@ -86,8 +86,10 @@ def send(client: official_client.Client, topic: str, values: list[bytes]) -> Non
 
 def damage_data(change: Callable[[bytes], bytes]) -> Callable[[Offloaded, str], None]:
     def damage(stored: Offloaded, key: str) -> None:
-        data = obstore.get(stored.bucket, key).bytes().to_bytes()
-        obstore.put(stored.bucket, key, change(data))
+        found = obstore.get(stored.bucket, key)
+        # Brokers read no object without the metadata that offloaders give it.
+        attributes = found.attributes
+        obstore.put(stored.bucket, key, change(found.bytes().to_bytes()), attributes=attributes)
 
     return damage
 

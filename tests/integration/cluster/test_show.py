@@ -255,21 +255,13 @@ def short_source(what: str) -> type[DataSource]:
             from pyspark_pulsar.read import task
             from pyspark_pulsar.read.locations import piece
 
-            module = {"_direct": piece, "piece_entries": task}[what]
+            # A direct reader that gives nothing; a piece that stops behind its first entries.
+            module, batches = {"_direct": (piece, 0), "piece_entries": (task, 1)}[what]
             original = getattr(module, what)
 
             def short(*given: Any, **named: Any) -> Iterator[Any]:
                 with closing(original(*given, **named)) as source:
-                    if what == "piece_entries":
-                        # The first batch of entries, and no end.
-                        yield from islice(source, 1)
-                        return
-                    # All but the last batch.
-                    held = None
-                    for entries in source:
-                        if held is not None:
-                            yield held
-                        held = entries
+                    yield from islice(source, batches)
 
             setattr(module, what, short)
             try:

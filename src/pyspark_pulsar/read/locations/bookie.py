@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from pyspark_pulsar.client.bookie_address import bookie_address
+from pyspark_pulsar.client.bookie_address import BookieAddress, bookie_address
 from pyspark_pulsar.client.bookie_links import BookieLinks
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.ledger_compacted import unwrapped
@@ -16,7 +16,7 @@ from pyspark_pulsar.client.ledger_layout import KnownLayouts
 from pyspark_pulsar.client.ledger_run import LedgerRun
 from pyspark_pulsar.client.ledger_search import GuessedLayouts
 from pyspark_pulsar.client.transport import EntryBatch
-from pyspark_pulsar.errors import LedgerUnavailable
+from pyspark_pulsar.errors import LedgerUnavailable, OptionError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.locations.contiguous import entry_range
 from pyspark_pulsar.read.split import FromBookies, FromCompactedLedger, Piece
@@ -61,10 +61,23 @@ def _entries(
         bookies = location.bookies
     else:
         bookies = tuple(dict.fromkeys(each for ensemble in striping.ensembles for each in ensemble.bookies))
-    if not bookies:
+    addresses = _addresses(options, bookies, guessed=striping is None)
+    if not addresses:
         raise LedgerUnavailable(f"{run.where}, ledger {run.ledger}: expected bookies to ask for it, got none")
-    mapping = dict(options.bookie_addresses)
-    addresses = {bookie: bookie_address(bookie, mapping) for bookie in bookies}
     with BookieLinks(addresses, options.bookie_timeout_ms / 1000) as links:
-        layouts = GuessedLayouts(run, bookies, links) if striping is None else KnownLayouts(striping)
+        layouts = GuessedLayouts(run, tuple(addresses), links) if striping is None else KnownLayouts(striping)
         yield from LedgerEntries(run, layouts, links)
+
+
+def _addresses(options: ReadOptions, bookies: tuple[str, ...], *, guessed: bool) -> dict[str, BookieAddress]:
+    """`guessed`: all bookies that there are, most of which have nothing to do with the ledger. With `auto`, those among
+    them whose addresses nobody knows are not asked."""
+    mapping = dict(options.bookie_addresses)
+    found: dict[str, BookieAddress] = {}
+    for bookie in bookies:
+        try:
+            found[bookie] = bookie_address(bookie, mapping)
+        except OptionError:
+            if options.read_from != "auto" or not guessed:
+                raise
+    return found
