@@ -113,6 +113,12 @@ fuzz: $(VENV_DONE) ## Fuzz frames, entries and payloads for a minute in all; mak
 	$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) --programs $(CARGO_TARGET_DIR)/release \
 	  --corpus $(CACHE)/fuzz
 
+# Half an hour by default; a failed run is repeated by its seed.
+.PHONY: soak
+soak: server ## Kill and restart everything under a running stream; make soak MINUTES=30 SEED=1
+	$(BIN)/python tests/soak/run.py $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
+	  $(if $(RESULT),--result $(RESULT))
+
 .PHONY: golden
 golden: server ## Write the golden entries of the kernel's tests with the server's own Java client
 	$(BIN)/python scripts/golden.py

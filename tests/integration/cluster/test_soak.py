@@ -1,0 +1,29 @@
+"""A soak of a minute; `make soak` is the same for half an hour.
+
+A writer never stops while driver, Python workers, broker and bookies are killed, topics and partitions come, and ledgers
+end, move to tiered storage and go behind the reader: every message is in the sink once, and in order under its key.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from fixtures.cluster.pulsar_cluster import PulsarCluster
+from soak.schedule import HALF_HOUR
+from soak.soak import soak
+
+SECONDS = 60.0
+
+
+def test_every_message_once_through_all_interruptions(cluster: PulsarCluster, tmp_path: Path) -> None:
+    seed = secrets.randbits(32)
+    report = soak(cluster, tmp_path, seed, SECONDS, lambda line: print(line, flush=True))  # noqa: T201
+    print(report)  # noqa: T201
+    assert report.faults == []
+    assert report.rows == report.messages > 0
+    # What was to be survived has happened.
+    assert {kind for kind, times in report.events.items() if times} == set(HALF_HOUR)
+    assert report.removed > 0
+    assert report.offloaded > 0
+    assert report.entries_read.keys() >= {"broker", "tiered"}

@@ -1,0 +1,114 @@
+"""What each kind of event of the schedule does."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from fixtures.cluster.pulsar_cluster import PulsarCluster
+from soak import schedule
+from soak.query import Query
+from soak.schedule import Event
+from soak.topics import Topics
+from soak.writer import Writer
+
+_MOST_PARTITIONS: Final = 6
+_WORKER_SECONDS: Final = 30.0
+_REST_SECONDS: Final = 20.0
+_OFFLOAD_SECONDS: Final = 5.0
+_MOST_AWAY_SECONDS: Final = 4.0
+
+
+@dataclass(frozen=True)
+class Chaos:
+    """The things that events happen to."""
+
+    cluster: PulsarCluster
+    topics: Topics
+    writer: Writer
+    query: Query
+
+    def happen(self, event: Event) -> bool:
+        """Returns once it is done, though not once all have recovered; False when there was nothing to do it to."""
+        actions: dict[str, Callable[[random.Random], bool]] = {
+            schedule.KILL_DRIVER: self._kill_driver,
+            schedule.KILL_WORKER: lambda chance: self.query.kill_a_worker(chance, _WORKER_SECONDS),
+            schedule.KILL_BROKER: self._kill_broker,
+            schedule.RESTART_BOOKIE: self._restart_bookie,
+            schedule.REST: self._rest,
+            schedule.ADD_TOPIC: self._add_topic,
+            schedule.ADD_PARTITIONS: self._add_partitions,
+            schedule.ROLL: self._roll,
+            schedule.OFFLOAD: self._offload,
+            schedule.TRIM: self._trim,
+        }
+        return actions[event.kind](event.chance())
+
+    def mend(self) -> None:
+        """Bring back every server, and wait until all serve."""
+        for server in (self.cluster.broker, *self.cluster.bookies):
+            if not server.running:
+                server.launch()
+        for bookie in self.cluster.bookies:
+            self.cluster.await_in_service(bookie)
+        self.cluster.await_healthy()
+
+    def _kill_driver(self, _: random.Random) -> bool:
+        self.query.kill()
+        self.query.start()
+        return True
+
+    def _rest(self, _: random.Random) -> bool:
+        """The query comes back to find what it has not read in tiered storage."""
+        self.query.kill()
+        time.sleep(_REST_SECONDS / 2)
+        self.topics.offload(_REST_SECONDS / 2)
+        self.query.start()
+        return True
+
+    def _kill_broker(self, chance: random.Random) -> bool:
+        self.cluster.broker.await_port()
+        self.cluster.broker.kill()
+        time.sleep(chance.uniform(0.0, _MOST_AWAY_SECONDS))
+        self.cluster.broker.launch()
+        return True
+
+    def _restart_bookie(self, chance: random.Random) -> bool:
+        """One at a time: the ledgers have two copies."""
+        for each in self.cluster.bookies:
+            self.cluster.await_in_service(each)
+        bookie = chance.choice(self.cluster.bookies)
+        if chance.random() < 0.5:
+            bookie.kill()
+        else:
+            bookie.stop()
+        time.sleep(chance.uniform(0.0, _MOST_AWAY_SECONDS))
+        bookie.launch()
+        return True
+
+    def _add_topic(self, chance: random.Random) -> bool:
+        self.writer.add(self.topics.add(chance.choice((0, 1, 2))))
+        return True
+
+    def _add_partitions(self, chance: random.Random) -> bool:
+        topics = self.topics.growable(_MOST_PARTITIONS)
+        if not topics:
+            return False
+        self.writer.add(self.topics.grow(chance.choice(topics), chance.choice((1, 2))))
+        return True
+
+    def _roll(self, chance: random.Random) -> bool:
+        self.topics.roll(chance.choice(self.topics.partitions))
+        return True
+
+    def _offload(self, _: random.Random) -> bool:
+        self.topics.offload(_OFFLOAD_SECONDS)
+        return True
+
+    def _trim(self, _: random.Random) -> bool:
+        read = self.query.positions()
+        self.topics.trim(read)
+        return bool(read)

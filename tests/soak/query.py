@@ -1,0 +1,117 @@
+"""The query under test: a process that can be killed at any moment, its checkpoint, and the Python workers below it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark_pulsar.message_id import Position
+
+_PROGRAM = Path(__file__).parent.parent / "programs" / "stream_to_epochs.py"
+_POLL_SECONDS = 0.05
+_TAIL = 4000
+
+
+class Query:
+    """Runs of one query on one checkpoint, one after the other, each in a process group of its own."""
+
+    def __init__(self, folder: Path, options: Mapping[str, str]) -> None:
+        """Starts nothing. `folder` is for all that the query leaves behind; `options` are the source's."""
+        self.rows = folder / "rows"
+        self.log = folder / "driver.log"
+        self._checkpoint = folder / "checkpoint"
+        self._options = dict(options)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run has ended without having been killed."""
+        return self._process is not None and self._process.poll() is not None
+
+    def start(self, *flags: str) -> None:
+        assert self._process is None, "the query already runs"
+        command = [sys.executable, str(_PROGRAM), str(self._checkpoint), str(self.rows)]
+        with self.log.open("a") as log:
+            self._process = subprocess.Popen(
+                [*command, json.dumps(self._options), *flags],
+                env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def kill(self) -> None:
+        """End driver and workers as a crash of the machine does; nothing when no run is left."""
+        process, self._process = self._process, None
+        if process is not None:
+            # The workers of a driver that is gone belong to its group still.
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                assert process.poll() is not None
+            process.wait(timeout=30)
+
+    def kill_a_worker(self, chance: random.Random, seconds: float) -> bool:
+        """Kill one of the Python workers that run tasks; False when there was none within `seconds`."""
+        give_up = time.monotonic() + seconds
+        while time.monotonic() < give_up and not self.has_ended:
+            workers = self._workers()
+            if workers:
+                try:
+                    os.kill(chance.choice(workers), signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+                return True
+            time.sleep(_POLL_SECONDS)
+        return False
+
+    def _workers(self) -> list[int]:
+        """Process ids of what Spark has forked for tasks, its daemon's children."""
+        assert self._process is not None
+        listing = subprocess.run(
+            ["ps", "-o", "pid=,ppid=,args=", "-g", str(self._process.pid)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        rows = [line.split(None, 2) for line in listing.stdout.splitlines()]
+        daemons = {pid for pid, _, args in rows if "pyspark.daemon" in args}
+        return [int(pid) for pid, parent, _ in rows if parent in daemons]
+
+    def read_what_is_there(self, seconds: float) -> str | None:
+        """Run with Trigger.AvailableNow up to the present ends; what went wrong, or None."""
+        self.start("--available-now")
+        assert self._process is not None
+        try:
+            code = self._process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return f"the query did not reach the end within {seconds:.0f} s"
+        finally:
+            self.kill()
+        return None if code == 0 else f"the last run of the query failed: {self.end_of_log()}"
+
+    def end_of_log(self) -> str:
+        return self.log.read_bytes()[-_TAIL:].decode(errors="replace")
+
+    def committed(self) -> int:
+        """The number of micro-batches that Spark's checkpoint has as done."""
+        return len(self._commits())
+
+    def positions(self) -> dict[str, Position]:
+        """Partition's name to the position up to which the query will never read again."""
+        commits = self._commits()
+        if not commits:
+            return {}
+        offsets = self._checkpoint / "offsets" / str(max(commits))
+        document = json.loads(offsets.read_text(encoding="utf-8").splitlines()[-1])
+        return {name: Position.parse(text) for name, text in document["positions"].items()}
+
+    def _commits(self) -> list[int]:
+        return [int(each.name) for each in (self._checkpoint / "commits").glob("*") if each.name.isdigit()]

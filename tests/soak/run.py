@@ -1,0 +1,54 @@
+"""A soak on a cluster of its own.
+
+    make soak        (or: python tests/soak/run.py --minutes 30 --seed 1)
+
+The seed is printed first; the same one repeats the schedule. Ends with 1 when anything was lost, repeated or out of
+order, and then keeps all logs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import shutil
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from fixtures.cluster.pulsar_cluster import PulsarCluster
+from soak.soak import soak
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    arguments.add_argument("--minutes", type=float, default=30.0)
+    arguments.add_argument("--seed", type=int, default=None)
+    arguments.add_argument("--result", type=Path, default=None, help="a file for the report, in JSON")
+    given = arguments.parse_args()
+    seed = secrets.randbits(32) if given.seed is None else given.seed
+    _say(f"seed {seed}")
+    folder = Path(tempfile.mkdtemp(prefix="soak-"))
+    _say(f"logs in {folder}")
+    cluster = PulsarCluster(folder / "cluster")
+    with cluster.running():
+        report = asdict(soak(cluster, folder, seed, given.minutes * 60, _say))
+    text = json.dumps(report, indent=2)
+    _say(text)
+    if given.result is not None:
+        given.result.write_text(text + "\n")
+    if report["faults"]:
+        return 1
+    shutil.rmtree(folder)
+    return 0
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    sys.exit(main())

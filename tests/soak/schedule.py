@@ -1,0 +1,57 @@
+"""What is done to a running query and its servers, and when: drawn from a seed, so that it can be done again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+KILL_DRIVER: Final = "driver killed"
+KILL_WORKER: Final = "Python worker killed"
+KILL_BROKER: Final = "broker killed"
+RESTART_BOOKIE: Final = "bookie restarted"
+REST: Final = "driver killed, and all closed ledgers offloaded before it is back"
+ADD_TOPIC: Final = "topic added"
+ADD_PARTITIONS: Final = "partitions added"
+ROLL: Final = "topic moved, its ledger closed"
+OFFLOAD: Final = "closed ledgers offloaded"
+TRIM: Final = "ledgers removed that were read"
+
+INTERRUPTIONS: Final = (KILL_DRIVER, KILL_WORKER, KILL_BROKER, RESTART_BOOKIE, REST)
+
+HALF_HOUR: Final[Mapping[str, int]] = {
+    KILL_DRIVER: 12,
+    KILL_WORKER: 16,
+    KILL_BROKER: 8,
+    RESTART_BOOKIE: 8,
+    REST: 4,
+    ADD_TOPIC: 4,
+    ADD_PARTITIONS: 4,
+    ROLL: 6,
+    OFFLOAD: 15,
+    TRIM: 25,
+}
+_HALF_HOUR_SECONDS: Final = 1800.0
+
+
+@dataclass(frozen=True)
+class Event:
+    """`at`: seconds after the begin; an event waits for those before it. `salt` seeds what is random about it: which
+    bookie, how long."""
+
+    at: float
+    kind: str
+    salt: int
+
+    def chance(self) -> random.Random:
+        return random.Random(self.salt)
+
+
+def schedule(seed: int, seconds: float) -> list[Event]:
+    """Every kind of event at random times, in proportion to `seconds`, but each at least once; in order of time."""
+    chance = random.Random(seed)
+    share = seconds / _HALF_HOUR_SECONDS
+    kinds = [kind for kind, count in HALF_HOUR.items() for _ in range(max(1, round(count * share)))]
+    events = [Event(chance.uniform(0.0, seconds), kind, chance.getrandbits(32)) for kind in kinds]
+    return sorted(events, key=lambda event: event.at)

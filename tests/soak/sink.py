@@ -1,0 +1,69 @@
+"""What a query has put into its sink, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+EPOCH = "epoch="
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What was sent: under each key the numbers from 0 up to `counts[key]` (exclusive), in this order, each once.
+
+    `uncertain`: (key, number) of those without a receipt, which may be in the topic or not.
+    """
+
+    counts: Mapping[str, int]
+    uncertain: frozenset[tuple[str, int]] = field(default_factory=frozenset)
+
+    @property
+    def messages(self) -> int:
+        return sum(self.counts.values())
+
+
+def delivered(folder: Path) -> Iterator[tuple[str, int]]:
+    """(key, number) of all rows, in the order in which the source gave them to Spark: epoch by epoch, in an epoch
+    split by split, in a split as the task read them."""
+    for epoch in sorted(folder.glob(f"{EPOCH}*"), key=lambda each: int(each.name.removeprefix(EPOCH))):
+        assert (epoch / "_SUCCESS").exists(), f"{epoch} was not written to its end"
+        # One file for each task, numbered as splits are.
+        for part in sorted(epoch.glob("part-*.parquet")):
+            rows = pq.read_table(part, columns=["key", "number"], partitioning=None)
+            yield from zip(rows.column("key").to_pylist(), rows.column("number").to_pylist(), strict=True)
+
+
+def faults(rows: Iterable[tuple[str, int]], sent: Sent) -> list[str]:
+    """What is wrong with rows in the order of delivery: count, distinct numbers and order for each key. Empty when
+    everything that was sent is there once, and in order."""
+    by_key: dict[str, list[int]] = defaultdict(list)
+    for key, number in rows:
+        by_key[key].append(number)
+    wrong: list[str] = []
+    for key in sorted(by_key.keys() | sent.counts.keys()):
+        unsure = {number for owner, number in sent.uncertain if owner == key}
+        wrong += _faults_of_key(key, by_key.get(key, []), sent.counts.get(key, 0), unsure)
+    return wrong
+
+
+def _faults_of_key(key: str, numbers: list[int], count: int, unsure: set[int]) -> list[str]:
+    distinct = set(numbers)
+    certain = set(range(count)) - unsure
+    wrong = []
+    if missing := certain - distinct:
+        wrong.append(f"{key}: {len(missing)} of {count} missing, first {min(missing)}")
+    if strange := distinct - certain - unsure:
+        wrong.append(f"{key}: {len(strange)} that were never sent, first {min(strange)}")
+    if len(numbers) != len(distinct):
+        repeated = next(number for number, times in Counter(numbers).items() if times > 1)
+        wrong.append(f"{key}: {len(numbers) - len(distinct)} repeated, first {repeated}")
+    firsts = list(dict.fromkeys(numbers))
+    if behind := [late for early, late in pairwise(firsts) if late < early]:
+        wrong.append(f"{key}: {len(behind)} out of order, first {behind[0]}")
+    return wrong

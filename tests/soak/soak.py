@@ -1,0 +1,168 @@
+"""One soak: a writer that never stops, a query that is interrupted again and again, at the end every message once."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fixtures.cluster import object_store
+from fixtures.cluster.pulsar_cluster import PulsarCluster
+from integration.cluster.administration import ClusterAdmin
+from soak.chaos import Chaos
+from soak.query import Query
+from soak.schedule import INTERRUPTIONS, schedule
+from soak.sink import delivered, faults
+from soak.topics import Topics
+from soak.writer import Writer
+
+from pyspark_pulsar.read.audit_files import audit_files
+
+_FIRST_ROWS_SECONDS: Final = 120.0
+_RECEIPTS_SECONDS: Final = 120.0
+_CATCH_UP_SECONDS: Final = 400.0
+_LOOK_SECONDS: Final = 0.2
+
+
+@dataclass(frozen=True)
+class Report:
+    """What happened, and in `faults` what went wrong: nothing else may be in there."""
+
+    seed: int
+    seconds: float
+    events: dict[str, int]
+    """By kind, those that had something to happen to."""
+    interruptions: int
+    topic_partitions: int
+    messages: int
+    rows: int
+    epochs: int
+    ledgers: int
+    """That had entries; `offloaded` and `removed` of them moved to tiered storage, and are gone behind the reader."""
+    offloaded: int
+    removed: int
+    entries_read: dict[str, int]
+    """By reader; more than there are, since what was interrupted is read again."""
+    faults: list[str]
+
+
+def soak(
+    cluster: PulsarCluster, folder: Path, seed: int, seconds: float, say: Callable[[str], None]
+) -> Report:
+    """Takes `seconds`, and about a minute before and after. Leaves all servers of the cluster serving."""
+    admin = ClusterAdmin(cluster)
+    topics = Topics(admin, f"public/soak-{seed}-{time.time_ns():x}")
+    query = Query(folder, _options(cluster, topics, folder))
+    chaos = Chaos(cluster, topics, Writer(cluster.service_url), query)
+    try:
+        return _Run(chaos, seed, seconds, say).run(folder)
+    finally:
+        query.kill()
+        chaos.mend()
+
+
+def _options(cluster: PulsarCluster, topics: Topics, folder: Path) -> dict[str, str]:
+    store = {"access_key_id": object_store.ACCESS_KEY, "secret_access_key": object_store.SECRET_KEY}
+    return {
+        "service.url": cluster.service_url,
+        "admin.url": cluster.admin_url,
+        "topicsPattern": topics.pattern,
+        "startingOffsets": "earliest",
+        "columns": "value,__key",
+        "tieredStorageOptions": json.dumps(store),
+        "auditPath": str(folder / "audit"),
+        # A broker that was killed takes its time, and more on a machine where it shares the cores.
+        "pulsar.client.operationTimeoutMs": "120000",
+    }
+
+
+class _Run:
+    def __init__(self, chaos: Chaos, seed: int, seconds: float, say: Callable[[str], None]) -> None:
+        self._chaos = chaos
+        self._seed = seed
+        self._seconds = seconds
+        self._say = say
+        self._begin = time.monotonic()
+        self._events: Counter[str] = Counter()
+        self._faults: list[str] = []
+
+    def run(self, folder: Path) -> Report:
+        chaos = self._chaos
+        for partitions in (2, 0):
+            chaos.writer.add(chaos.topics.add(partitions))
+        chaos.writer.start()
+        chaos.query.start()
+        self._until(self._begin + _FIRST_ROWS_SECONDS, lambda: chaos.query.committed() > 0)
+        assert chaos.query.committed() > 0, f"no first micro-batch: {chaos.query.end_of_log()}"
+        self._let_events_happen()
+        self._tell("the last event has happened")
+        chaos.query.kill()
+        chaos.mend()
+        sent = chaos.writer.finish(_RECEIPTS_SECONDS)
+        self._tell(
+            f"{sent.messages} messages sent, {len(sent.uncertain)} of them without receipt; catching up"
+        )
+        failed = chaos.query.read_what_is_there(_CATCH_UP_SECONDS)
+        rows = list(delivered(chaos.query.rows))
+        self._faults += [failed] if failed else []
+        self._faults += faults(rows, sent)
+        return self._report(sent.messages, len(rows), _entries_by_reader(folder / "audit"))
+
+    def _let_events_happen(self) -> None:
+        begin = time.monotonic()
+        for event in schedule(self._seed, self._seconds):
+            self._until(begin + event.at)
+            since = time.monotonic()
+            happened = self._chaos.happen(event)
+            self._events[event.kind] += happened
+            took = time.monotonic() - since
+            self._tell(f"{event.kind if happened else f'not: {event.kind}'} ({took:.1f} s)")
+        self._until(begin + self._seconds)
+
+    def _until(self, moment: float, reached: Callable[[], bool] = lambda: False) -> None:
+        """Wait, and start the query again when it ends though nobody killed it, which is a fault."""
+        query = self._chaos.query
+        while time.monotonic() < moment and not reached():
+            if query.has_ended:
+                self._faults.append(f"the query failed: {query.end_of_log()}")
+                self._tell("THE QUERY FAILED")
+                query.kill()
+                query.start()
+            time.sleep(_LOOK_SECONDS)
+
+    def _tell(self, what: str) -> None:
+        query, writer = self._chaos.query, self._chaos.writer
+        self._say(
+            f"{time.monotonic() - self._begin:7.1f} s  {what}; {writer.receipts} receipts, "
+            f"{query.committed()} micro-batches"
+        )
+
+    def _report(self, messages: int, rows: int, entries: dict[str, int]) -> Report:
+        topics = self._chaos.topics
+        return Report(
+            seed=self._seed,
+            seconds=self._seconds,
+            events=dict(self._events),
+            interruptions=sum(self._events[kind] for kind in INTERRUPTIONS),
+            topic_partitions=len(topics.partitions),
+            messages=messages,
+            rows=rows,
+            epochs=self._chaos.query.committed(),
+            ledgers=sum(map(len, topics.seen.values())),
+            offloaded=sum(map(len, topics.offloaded.values())),
+            removed=sum(map(len, topics.removed().values())),
+            entries_read=entries,
+            faults=self._faults,
+        )
+
+
+def _entries_by_reader(path: Path) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for file in audit_files(str(path)):
+        for part in file.parts:
+            counts[part.reader] += part.entries
+    return dict(counts)
