@@ -147,3 +147,4 @@ clean: ## Remove what was built in this clone; the cache outside of it stays
 bench: server ## Measure against the official client, and the kernel against Python; writes bench/results
 	$(BIN)/python bench/client_side_by_side.py
 	$(BIN)/python bench/kernel_codec.py
+	$(BIN)/python bench/streams.py

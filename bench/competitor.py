@@ -1,26 +1,24 @@
-"""The bench's end of a process that runs bench/segment_reader.py."""
+"""The bench's end of a process that does jobs: bench/segment_reader.py, or another that talks like it."""
 
 import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from process_use import cpu_seconds
 
-_PROGRAM = Path(__file__).parent / "segment_reader.py"
+SEGMENT_READER = (sys.executable, str(Path(__file__).parent / "segment_reader.py"))
 Measures = dict[str, float]
 
 
 class Competitor:
     """Its process lives from `with` to its end."""
 
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+    def __init__(self, command: Sequence[str] = SEGMENT_READER) -> None:
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self) -> Self:
         return self
@@ -30,9 +28,10 @@ class Competitor:
         self._process.stdin.close()
         self._process.wait(60)
 
-    def start(self, job: Mapping[str, Any]) -> None:
+    def start(self, job: Mapping[str, Any] | str) -> None:
+        """A line of JSON, or the line itself."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.write((job if isinstance(job, str) else json.dumps(job)) + "\n")
         self._process.stdin.flush()
 
     def finish(self) -> Measures:
@@ -41,7 +40,7 @@ class Competitor:
         assert line, "the reading process has failed; see what it printed"
         return dict(json.loads(line))
 
-    def run(self, job: Mapping[str, Any], **servers: Callable[[], float]) -> Measures:
+    def run(self, job: Mapping[str, Any] | str, **servers: Callable[[], float]) -> Measures:
         """What the job took: `cpu` is that of the process and all below it, `servers` are further counters."""
         before = {name: read() for name, read in servers.items()}
         cpu = cpu_seconds(self._process.pid)

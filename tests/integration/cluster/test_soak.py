@@ -1,6 +1,6 @@
 """A soak of a minute; `make soak` is the same for half an hour.
 
-A writer never stops while driver, Python workers, broker and bookies are killed, topics and partitions come, and ledgers
+A writer never stops while driver, Python workers, broker and bookies are killed, topics and partitions come, ledgers
 end, move to tiered storage and go behind the reader: every message is in the sink once, and in order under its key.
 """
 

@@ -1,0 +1,207 @@
+"""A process that reads streams when told to, one job for each line of JSON on standard input, and answers in JSON what
+it took. The competitors of bench/streams.py run in processes of their own, so that nobody pays for another's start.
+"""
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+os.environ["PYSPARK_PYTHON"] = sys.executable
+
+import numpy as np
+import pulsar as official
+from process_use import own_cpu_seconds
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import DataStreamReader, StreamingQuery, StreamingQueryListener
+
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.batch_plan import plan_batch
+from pyspark_pulsar.read.source_schema import resolve_source_schema
+from pyspark_pulsar.read.task import read_split
+
+Job = dict[str, Any]
+Answer = dict[str, Any]
+
+
+def official_read(job: Job) -> Answer:
+    """The loop that a user of the official client writes, with batch_receive: each message's data and id."""
+    client = official.Client(
+        job["service_url"], logger=official.ConsoleLogger(official.LoggerLevel.Error), io_threads=2
+    )
+    consumer = client.subscribe(
+        job["topic"],
+        f"bench-{uuid.uuid4().hex}",
+        initial_position=official.InitialPosition.Earliest,
+        receiver_queue_size=job["queue"],
+        batch_receive_policy=official.ConsumerBatchReceivePolicy(10_000, 64 << 20, 100),
+    )
+    rows = 0
+    while rows < job["rows"]:
+        for message in consumer.batch_receive():
+            message.data(), message.message_id()
+            rows += 1
+    consumer.unsubscribe()
+    client.close()
+    return {"rows": rows}
+
+
+def arrow_read(job: Job) -> Answer:
+    """What Spark's driver and then its tasks do, without Spark, one split after the other."""
+    options = ReadOptions(service_url=job["service_url"], topic=job["topic"])
+    splits = plan_batch(options).splits
+    schema = resolve_source_schema(options)
+    return {"rows": sum(batch.num_rows for split in splits for batch in read_split(options, schema, split))}
+
+
+class Idleness(StreamingQueryListener):
+    """When each trigger of a query began that found nothing new, in milliseconds."""
+
+    def __init__(self) -> None:
+        self.triggers: list[float] = []
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+        moment = datetime.fromisoformat(event.timestamp)
+        self.triggers.append(moment.timestamp() * 1000)
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
+        """Nothing to note."""
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        """Nothing to note."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        """Nothing to note."""
+
+
+class Streams:
+    """One session for all jobs; the first one pays for it."""
+
+    def __init__(self) -> None:
+        self._made: SparkSession | None = None
+
+    @property
+    def _session(self) -> SparkSession:
+        if self._made is None:
+            builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+            # Idle triggers are told of as they happen, and not each 10 s.
+            builder = builder.config("spark.sql.streaming.noDataProgressEventInterval", "1")
+            self._made = builder.getOrCreate()
+            self._made.sparkContext.setLogLevel("ERROR")
+        return self._made
+
+    def _source(self, job: Job) -> DataStreamReader:
+        reader = self._session.readStream.format("pulsar").option("service.url", job["service_url"])
+        return reader.option("topic", job["topic"]).options(**job.get("options", {}))
+
+    def catch_up(self, job: Job) -> Answer:
+        """All that is there, with Trigger.AvailableNow, to the sink that drops it. `micro_batches` is the time in
+        triggers, without that of starting the query."""
+        frame = self._source(job).option("startingOffsets", "earliest").load()
+        with tempfile.TemporaryDirectory() as checkpoint:
+            writer = frame.writeStream.format("noop").option("checkpointLocation", checkpoint)
+            query = writer.trigger(availableNow=True).start()
+            query.awaitTermination()
+            progress = query.recentProgress
+        return {
+            "rows": sum(each.numInputRows for each in progress),
+            "micro_batches": sum(each.durationMs["triggerExecution"] for each in progress) / 1000,
+        }
+
+    def idle(self, job: Job) -> Answer:
+        """Milliseconds from one trigger to the next while nothing comes, the pause between them included: of this
+        package on a topic that is silent, or of Spark's rate source in between its seconds."""
+        if job["source"] == "rate":
+            frame = self._session.readStream.format("rate").option("rowsPerSecond", 1).load()
+        else:
+            frame = self._source(job).load()
+        idleness = Idleness()
+        self._session.streams.addListener(idleness)
+        try:
+            query = self._noop(frame)
+            time.sleep(job["warm_up_seconds"])
+            first = len(idleness.triggers)
+            time.sleep(job["seconds"])
+            query.stop()
+        finally:
+            self._session.streams.removeListener(idleness)
+        moments = idleness.triggers[first:]
+        # A trigger of the rate source that finds a row is in the longer of the gaps, once in a second.
+        gaps = [after - before for before, after in pairwise(moments)]
+        return {"rows": len(gaps), "p50_ms": statistics.median(gaps)}
+
+    def small_triggers(self, job: Job) -> Answer:
+        """Milliseconds of triggers with a few rows each."""
+        if job["source"] == "rate":
+            frame = self._session.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+        else:
+            frame = self._source(job).load()
+        query = self._noop(frame)
+        time.sleep(job["warm_up_seconds"] + job["seconds"])
+        progress = [each for each in query.recentProgress if each.numInputRows]
+        query.stop()
+        spent = [each.durationMs["triggerExecution"] for each in progress[len(progress) // 3 :]]
+        return {"rows": len(spent), "p50_ms": statistics.median(spent)}
+
+    def _noop(self, frame: DataFrame) -> StreamingQuery:
+        return frame.writeStream.format("noop").trigger(processingTime="0 seconds").start()
+
+    def latency(self, job: Job) -> Answer:
+        """Milliseconds from a message's send to its row in the hands of foreachBatch; values begin with the time of
+        sending in nanoseconds since 1970."""
+        arrived: list[tuple[float, np.ndarray]] = []
+
+        def receive(epoch: DataFrame, _: int) -> None:
+            values = epoch.select("value").toArrow().column("value").to_pylist()
+            now = time.time_ns()
+            sent = np.array([int.from_bytes(value[:8], "big") for value in values], dtype=np.int64)
+            arrived.append((time.monotonic(), (now - sent) / 1e6))
+
+        frame = self._source(job).load()
+        query = frame.writeStream.foreachBatch(receive).trigger(processingTime="0 seconds").start()
+        time.sleep(job["warm_up_seconds"])
+        since = time.monotonic()
+        time.sleep(job["seconds"])
+        query.stop()
+        found = np.concatenate([latencies for moment, latencies in arrived if moment >= since])
+        p50, p99 = np.percentile(found, [50, 99])
+        epochs = sum(moment >= since for moment, _ in arrived)
+        return {
+            "rows": len(found),
+            "epochs": epochs,
+            "p50_ms": float(p50),
+            "p99_ms": float(p99),
+            "max_ms": float(found.max()),
+        }
+
+
+def main() -> None:
+    streams = Streams()
+    jobs: dict[str, Callable[[Job], Answer]] = {
+        "official": official_read,
+        "arrow": arrow_read,
+        "catch up": streams.catch_up,
+        "idle": streams.idle,
+        "small triggers": streams.small_triggers,
+        "latency": streams.latency,
+    }
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # Whatever else is printed is not an answer.
+    for line in sys.stdin:
+        job = json.loads(line)
+        cpu, started = own_cpu_seconds(), time.perf_counter()
+        answer = jobs[job["do"]](job)
+        answer["seconds"] = time.perf_counter() - started
+        answer["own_cpu"] = own_cpu_seconds() - cpu
+        answers.write(json.dumps(answer) + "\n")
+
+
+if __name__ == "__main__":
+    main()
