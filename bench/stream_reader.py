@@ -16,7 +16,6 @@ from typing import Any
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
-import numpy as np
 import pulsar as official
 from process_use import own_cpu_seconds
 from pyspark.sql import DataFrame, SparkSession
@@ -156,13 +155,14 @@ class Streams:
     def latency(self, job: Job) -> Answer:
         """Milliseconds from a message's send to its row in the hands of foreachBatch; values begin with the time of
         sending in nanoseconds since 1970."""
-        arrived: list[tuple[float, np.ndarray]] = []
+        arrived: list[tuple[float, list[float]]] = []
 
         def receive(epoch: DataFrame, _: int) -> None:
             values = epoch.select("value").toArrow().column("value").to_pylist()
             now = time.time_ns()
-            sent = np.array([int.from_bytes(value[:8], "big") for value in values], dtype=np.int64)
-            arrived.append((time.monotonic(), (now - sent) / 1e6))
+            arrived.append(
+                (time.monotonic(), [(now - int.from_bytes(value[:8], "big")) / 1e6 for value in values])
+            )
 
         frame = self._source(job).load()
         query = frame.writeStream.foreachBatch(receive).trigger(processingTime="0 seconds").start()
@@ -170,15 +170,14 @@ class Streams:
         since = time.monotonic()
         time.sleep(job["seconds"])
         query.stop()
-        found = np.concatenate([latencies for moment, latencies in arrived if moment >= since])
-        p50, p99 = np.percentile(found, [50, 99])
+        found = sorted(each for moment, latencies in arrived if moment >= since for each in latencies)
         epochs = sum(moment >= since for moment, _ in arrived)
         return {
             "rows": len(found),
             "epochs": epochs,
-            "p50_ms": float(p50),
-            "p99_ms": float(p99),
-            "max_ms": float(found.max()),
+            "p50_ms": found[len(found) // 2],
+            "p99_ms": found[len(found) * 99 // 100],
+            "max_ms": found[-1],
         }
 
 
