@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from fixtures.cluster.pulsar_cluster import PulsarCluster
-from soak.soak import soak
+from soak.soaking import soak
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fixtures.cluster.pulsar_cluster import PulsarCluster
 from soak.schedule import HALF_HOUR
-from soak.soak import soak
+from soak.soaking import soak
 
 SECONDS = 60.0
 

@@ -22,9 +22,9 @@ from soak.writer import Writer
 
 from pyspark_pulsar.read.audit_files import audit_files
 
-_FIRST_ROWS_SECONDS: Final = 120.0
-_RECEIPTS_SECONDS: Final = 120.0
-_CATCH_UP_SECONDS: Final = 400.0
+_FIRST_ROWS_SECONDS: Final = 300.0
+_RECEIPTS_SECONDS: Final = 300.0
+_CATCH_UP_SECONDS: Final = 900.0
 _LOOK_SECONDS: Final = 0.2
 
 
