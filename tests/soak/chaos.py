@@ -16,7 +16,7 @@ from soak.topics import Topics
 from soak.writer import Writer
 
 _MOST_PARTITIONS: Final = 6
-_WORKER_SECONDS: Final = 30.0
+_WORKER_SECONDS: Final = 120.0
 _REST_SECONDS: Final = 20.0
 _OFFLOAD_SECONDS: Final = 5.0
 _MOST_AWAY_SECONDS: Final = 4.0

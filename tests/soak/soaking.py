@@ -57,7 +57,7 @@ def soak(
     admin = ClusterAdmin(cluster)
     topics = Topics(admin, f"public/soak-{seed}-{time.time_ns():x}")
     query = Query(folder, _options(cluster, topics, folder))
-    chaos = Chaos(cluster, topics, Writer(cluster.service_url), query)
+    chaos = Chaos(cluster, topics, Writer(cluster.service_url, folder / "writer.log"), query)
     try:
         return _Run(chaos, seed, seconds, say).run(folder)
     finally:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 import pulsar as official
@@ -44,8 +45,8 @@ class _Line:
 class Writer:
     """Use as a thread: `start`, `add`, at last `finish`."""
 
-    def __init__(self, service_url: str) -> None:
-        logger = official.ConsoleLogger(official.LoggerLevel.Error)
+    def __init__(self, service_url: str, log: Path) -> None:
+        logger = official.FileLogger(official.LoggerLevel.Warn, str(log))
         self._client = official.Client(service_url, operation_timeout_seconds=15, logger=logger)
         self._lines: list[_Line] = []
         self._added: list[str] = []
