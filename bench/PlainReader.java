@@ -1,3 +1,4 @@
+import java.io.PrintStream;
 import java.util.Scanner;
 import org.apache.pulsar.client.api.Message;
 import org.apache.pulsar.client.api.MessageId;
@@ -15,6 +16,8 @@ public final class PlainReader {
     private PlainReader() {}
 
     public static void main(String[] arguments) throws Exception {
+        PrintStream answers = System.out;
+        System.setOut(System.err); // Whatever else is printed is not an answer.
         Scanner jobs = new Scanner(System.in);
         while (jobs.hasNext()) {
             String serviceUrl = jobs.next();
@@ -24,7 +27,7 @@ public final class PlainReader {
             long started = System.nanoTime();
             read(serviceUrl, topic, rows, queue);
             double seconds = (System.nanoTime() - started) / 1e9;
-            System.out.println("{\"rows\": " + rows + ", \"seconds\": " + seconds + "}");
+            answers.println("{\"rows\": " + rows + ", \"seconds\": " + seconds + "}");
         }
         System.exit(seen == 0 ? 1 : 0);
     }

@@ -17,7 +17,8 @@ from soak.writer import Writer
 
 _MOST_PARTITIONS: Final = 6
 _WORKER_SECONDS: Final = 120.0
-_REST_SECONDS: Final = 20.0
+_REST_SECONDS: Final = 10.0
+_MOST_REST_SECONDS: Final = 60.0
 _OFFLOAD_SECONDS: Final = 5.0
 _MOST_AWAY_SECONDS: Final = 4.0
 
@@ -64,8 +65,8 @@ class Chaos:
     def _rest(self, _: random.Random) -> bool:
         """The query comes back to find what it has not read in tiered storage."""
         self.query.kill()
-        time.sleep(_REST_SECONDS / 2)
-        self.topics.offload(_REST_SECONDS / 2)
+        time.sleep(_REST_SECONDS)
+        self.topics.offload(_MOST_REST_SECONDS)
         self.query.start()
         return True
 

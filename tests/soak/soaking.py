@@ -143,6 +143,7 @@ class _Run:
 
     def _report(self, messages: int, rows: int, entries: dict[str, int]) -> Report:
         topics = self._chaos.topics
+        removed = topics.removed()
         return Report(
             seed=self._seed,
             seconds=self._seconds,
@@ -154,7 +155,7 @@ class _Run:
             epochs=self._chaos.query.committed(),
             ledgers=sum(map(len, topics.seen.values())),
             offloaded=sum(map(len, topics.offloaded.values())),
-            removed=sum(map(len, topics.removed().values())),
+            removed=removed,
             entries_read=entries,
             faults=self._faults,
         )

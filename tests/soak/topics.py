@@ -100,10 +100,11 @@ class Topics:
             self._ask("POST", f"{_path(partition)}/subscription/{_HOLDER}/resetcursor", body=place)
             self._ask("POST", f"{_path(partition)}/trim")
 
-    def removed(self) -> dict[str, set[int]]:
-        """Partition to those of its ledgers that are gone by now."""
-        seen = {partition: set(ledgers) for partition, ledgers in self.seen.items()}
-        return {partition: ledgers - self._present(partition) for partition, ledgers in seen.items()}
+    def removed(self) -> int:
+        """How many ledgers are gone by now. Also notes what is there."""
+        for partition in self.partitions:
+            self._look(partition)
+        return sum(len(self.seen[partition] - self._present(partition)) for partition in self.partitions)
 
     def _look(self, partition: str) -> int:
         """Note what is there; returns the ledger that is written to."""
