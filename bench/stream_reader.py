@@ -54,7 +54,7 @@ def official_read(job: Job) -> Answer:
 
 def arrow_read(job: Job) -> Answer:
     """What Spark's driver and then its tasks do, without Spark, one split after the other."""
-    options = ReadOptions(service_url=job["service_url"], topic=job["topic"])
+    options = ReadOptions(service_url=job["service_url"], topic=job["topic"], columns=tuple(job["columns"]))
     splits = plan_batch(options).splits
     schema = resolve_source_schema(options)
     return {"rows": sum(batch.num_rows for split in splits for batch in read_split(options, schema, split))}
@@ -90,6 +90,7 @@ class Streams:
     def _session(self) -> SparkSession:
         if self._made is None:
             builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+            builder = builder.config("spark.ui.showConsoleProgress", "false")
             # Idle triggers are told of as they happen, and not each 10 s.
             builder = builder.config("spark.sql.streaming.noDataProgressEventInterval", "1")
             self._made = builder.getOrCreate()
