@@ -17,6 +17,7 @@ from soak.writer import Writer
 
 _MOST_PARTITIONS: Final = 6
 _WORKER_SECONDS: Final = 120.0
+_COMMIT_SECONDS: Final = 120.0
 _REST_SECONDS: Final = 10.0
 _MOST_REST_SECONDS: Final = 60.0
 _OFFLOAD_SECONDS: Final = 5.0
@@ -57,13 +58,18 @@ class Chaos:
             self.cluster.await_in_service(bookie)
         self.cluster.await_healthy()
 
-    def _kill_driver(self, _: random.Random) -> bool:
+    def _kill_driver(self, chance: random.Random) -> bool:
+        """Mostly once it has come to something, sometimes in the middle of its start."""
+        if chance.random() < 0.75:
+            self.query.await_commit(_COMMIT_SECONDS)
+            time.sleep(chance.uniform(0.0, 2.0))
         self.query.kill()
         self.query.start()
         return True
 
     def _rest(self, _: random.Random) -> bool:
         """The query comes back to find what it has not read in tiered storage."""
+        self.query.await_commit(_COMMIT_SECONDS)
         self.query.kill()
         time.sleep(_REST_SECONDS)
         self.topics.offload(_MOST_REST_SECONDS)

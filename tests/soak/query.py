@@ -16,6 +16,7 @@ from pyspark_pulsar.message_id import Position
 
 _PROGRAM = Path(__file__).parent.parent / "programs" / "stream_to_epochs.py"
 _POLL_SECONDS = 0.05
+_TASKS = "pyspark.daemon pyspark.worker"
 _TAIL = 4000
 
 
@@ -29,6 +30,7 @@ class Query:
         self._checkpoint = folder / "checkpoint"
         self._options = dict(options)
         self._process: subprocess.Popen[bytes] | None = None
+        self._committed_before = 0
 
     @property
     def has_ended(self) -> bool:
@@ -37,6 +39,7 @@ class Query:
 
     def start(self, *flags: str) -> None:
         assert self._process is None, "the query already runs"
+        self._committed_before = self.committed()
         command = [sys.executable, str(_PROGRAM), str(self._checkpoint), str(self.rows)]
         with self.log.open("a") as log:
             self._process = subprocess.Popen(
@@ -58,6 +61,14 @@ class Query:
                 assert process.poll() is not None
             process.wait(timeout=30)
 
+    def await_commit(self, seconds: float) -> None:
+        """Return once this run has committed a micro-batch, or has ended, or after so long."""
+        give_up = time.monotonic() + seconds
+        while self.committed() <= self._committed_before and time.monotonic() < give_up:
+            if self.has_ended:
+                return
+            time.sleep(_POLL_SECONDS)
+
     def kill_a_worker(self, chance: random.Random, seconds: float) -> bool:
         """Kill one of the Python workers that run tasks; False when there was none within `seconds`."""
         give_up = time.monotonic() + seconds
@@ -73,7 +84,10 @@ class Query:
         return False
 
     def _workers(self) -> list[int]:
-        """Process ids of what Spark has forked for tasks, its daemon's children."""
+        """Process ids of what Spark has forked for tasks, its daemon's children.
+
+        Other daemons fork what plans a query; Spark does not repeat that when it is killed.
+        """
         assert self._process is not None
         listing = subprocess.run(
             ["ps", "-o", "pid=,ppid=,args=", "-g", str(self._process.pid)],
@@ -82,7 +96,7 @@ class Query:
             check=False,
         )
         rows = [line.split(None, 2) for line in listing.stdout.splitlines()]
-        daemons = {pid for pid, _, args in rows if "pyspark.daemon" in args}
+        daemons = {pid for pid, _, args in rows if _TASKS in args}
         return [int(pid) for pid, parent, _ in rows if parent in daemons]
 
     def read_what_is_there(self, seconds: float) -> str | None:

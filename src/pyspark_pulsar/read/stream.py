@@ -152,8 +152,8 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._frozen = self._ends({})
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """The ends that were just seen; under `"lag"`, how far the query is behind them (`read.lag`); under `"readers"`,
-        how many splits of the last micro-batch that was planned are read from where."""
+        """The ends that were just seen; under `"lag"`, how far the query is behind them (`read.lag`); under
+        `"readers"`, how many splits of the last micro-batch that was planned are read from where."""
         return None if self._latest is None else self._latest | {"readers": self._readers.present}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:

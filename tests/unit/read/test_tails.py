@@ -91,6 +91,7 @@ class Client:
     """The part of `BrokerClient` that `Tails` uses; topics that end in an even number are the second broker's."""
 
     request_seconds = 1.0
+    patience_seconds = 1.0
 
     def __init__(self) -> None:
         self.brokers = (Broker(), Broker())
