@@ -16,7 +16,7 @@ a reader that would not leave it out refuses it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark_pulsar.errors import OptionError, ProtocolError
@@ -75,7 +75,7 @@ class StreamOffset:
 
     def goes_no_further_than(self, former: StreamOffset) -> bool:
         """Whether a micro-batch from `former` up to here reads nothing, and need not be."""
-        return former.start is None and not self.starts and self.positions == former.positions
+        return former.start is None and self == replace(former, starts={})
 
 
 def _texts(positions: Mapping[TopicPartition, Position]) -> dict[str, str]:
