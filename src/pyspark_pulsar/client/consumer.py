@@ -6,7 +6,6 @@ most as many messages as it holds permits for; permits are given back as entries
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 import uuid
@@ -153,8 +152,8 @@ class EntryConsumer:
         self.connection.send_bytes(frame(wire.BaseCommand(type=ACK, ack=ack)))
 
     def close(self, wait_seconds: float = 0.0) -> None:
-        """Tell the broker and forget; never raises for a connection that is already gone. `wait_seconds`: for the broker
-        to have let it go, which matters to the next one of an exclusive subscription."""
+        """Tell the broker and forget; never raises for a connection that is already gone. `wait_seconds`: for the
+        broker to have let it go, which matters to the next one of an exclusive subscription."""
         self.connection.remove_consumer(self.consumer_id)
         if not self.connection.is_open or self._failure is not None:
             return

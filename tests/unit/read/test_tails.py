@@ -101,6 +101,9 @@ class Client:
 
     def forget_owner(self, topic: str) -> None: ...
 
+    def left(self, seconds: float) -> float:
+        return seconds
+
     def retrying(self, attempt: Callable[[], Any], patience_seconds: float) -> Any:
         for _ in range(3):
             try:
