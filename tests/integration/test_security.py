@@ -263,14 +263,3 @@ def test_another_host_serves_when_one_does_not(
     options = secured.options(WORKER, tls=True) | {"service.url": f"pulsar+ssl://127.0.0.1:1,{alive}"}
     write(rows, topic, options)
     assert read(spark, topic, options) == _ROWS
-
-
-def test_through_a_pulsar_proxy(
-    spark: SparkSession, rows: DataFrame, secured: SecuredPulsar, topic: str, refused: Refused
-) -> None:
-    with secured.proxy() as address:
-        options = secured.options(WORKER, tls=True) | {"service.url": address}
-        write(rows, topic, options)
-        assert read(spark, topic, options) == _ROWS
-        stranger = secured.options(STRANGER, tls=True) | {"service.url": address}
-        refused(lambda: read(spark, topic, stranger), "PermissionDenied")

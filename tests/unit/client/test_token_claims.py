@@ -19,7 +19,7 @@ def test_a_token_that_has_ended_says_when() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        token({"exp": time.time() + 60}),
+        token({"exp": time.time() + 86_400}),
         token({"sub": "amy"}),
         token({"exp": "soon"}),
         token({"exp": -1e300}),
