@@ -93,7 +93,7 @@ class Tails:
         A cursor that has been moved on may have been moved by somebody who removed nothing (an expiry, a cleared
         backlog). So a new consumer is put at such a start: the broker puts it behind what is not there.
         """
-        gone = self._ask_all([each for each in starts if each not in self._consumers], starts).gone
+        gone = self._ask_all([each for each in starts if not self._has_open(each)], starts).gone
         doubtful = {
             each: self._tails[each]
             for each, start in starts.items()
@@ -149,7 +149,7 @@ class Tails:
         """Raises `ConnectionFailed` when some are left to be asked again."""
         look.passing.clear()
         rest = [each for each in wanted if each not in look.tails and each not in look.gone]
-        closed = [each for each in rest if each in self._consumers and not self._consumers[each].is_open]
+        closed = [each for each in rest if each in self._consumers and not self._has_open(each)]
         self._drop_all(closed)
         for partition in closed:
             self._client.forget_owner(partition.name)
@@ -233,6 +233,10 @@ class Tails:
         stand, proof = _whole_entries(start), self._proofs.get(partition)
         upto = proof.upto if proof is not None and proof.stand == stand else stand
         return self._tails[partition].cleared > upto
+
+    def _has_open(self, partition: TopicPartition) -> bool:
+        consumer = self._consumers.get(partition)
+        return consumer is not None and consumer.is_open
 
     def _drop_all(self, partitions: Iterable[TopicPartition]) -> None:
         dropped = [self._consumers.pop(each) for each in partitions if each in self._consumers]

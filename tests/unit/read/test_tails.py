@@ -170,6 +170,14 @@ def test_a_topic_that_is_gone(broker: Broker, tails: Tails) -> None:
         tails.ends([A])
 
 
+def test_a_topic_that_goes_after_the_look(broker: Broker, tails: Tails) -> None:
+    tails.present_ends([A], {A: Position(5, 3)})
+    broker.refuses = TopicNotFoundError("no such topic")
+    for listener in list(broker.consumers.values()):
+        listener.on_closed(ConnectionFailed("the broker closed the consumer"))
+    assert tails.removed({A: Position(5, 3)}) == {A: Removed(None, None)}
+
+
 def test_passing_failures_are_retried_for_what_failed_only(client: Client, tails: Tails) -> None:
     b = TopicPartition.parse("b0")
     client.brokers[1].refuses = ConnectionFailed("moves")
