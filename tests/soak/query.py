@@ -17,7 +17,7 @@ from pyspark_pulsar.message_id import Position
 _PROGRAM = Path(__file__).parent.parent / "programs" / "stream_to_epochs.py"
 _POLL_SECONDS = 0.05
 _TASKS = "pyspark.daemon pyspark.worker"
-_TAIL = 4000
+_TAIL, _LOOK_BACK = 4000, 100_000
 
 
 class Query:
@@ -112,7 +112,9 @@ class Query:
         return None if code == 0 else f"the last run of the query failed: {self.end_of_log()}"
 
     def end_of_log(self) -> str:
-        return self.log.read_bytes()[-_TAIL:].decode(errors="replace")
+        """Without Java's stack traces, which hide what happened."""
+        lines = self.log.read_bytes()[-_LOOK_BACK:].decode(errors="replace").splitlines()
+        return "\n".join(line for line in lines if not line.startswith("\tat "))[-_TAIL:]
 
     def committed(self) -> int:
         """The number of micro-batches that Spark's checkpoint has as done."""
