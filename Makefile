@@ -92,10 +92,17 @@ test-kernel: $(VENV_DONE) ## The kernel's own tests
 test-unit: $(BUILD_DONE) ## Tests that need no server
 	$(BIN)/python -m pytest tests/unit tests/property
 
+# Two halves at once: each waits for servers most of its time. Both start servers of their own on free ports.
 # pytest's exit code 5 (no test ran) is a failure like any other.
-.PHONY: test-integration
-test-integration: server ## Tests against a real Pulsar server
-	$(BIN)/python -m pytest tests/integration
+CLUSTER_TESTS := tests/integration/cluster tests/integration/test_progress.py tests/integration/test_reconnect.py \
+  $(wildcard tests/integration/test_security*.py)
+.PHONY: test-integration test-cluster test-server
+test-integration: server ## Tests against real Pulsar servers
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-cluster test-server
+test-cluster: server
+	$(BIN)/python -m pytest $(CLUSTER_TESTS)
+test-server: server
+	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(CLUSTER_TESTS))
 
 .PHONY: docs
 docs: $(BUILD_DONE) ## Write the generated pages and build the site into site/
