@@ -91,10 +91,6 @@ def test_a_cursor_that_the_broker_moves_to_the_next_ledger_is_no_loss(watched: W
     watched.trim()
     assert watched.look(reached) > reached
     assert watched.removed(reached) is None
-    # What was seen once holds for the next consumer too.
-    watched.admin.unload(watched.name)
-    watched.look(reached)
-    assert watched.removed(reached) is None
 
 
 def test_entries_that_were_removed_unread_are_counted(watched: Watched) -> None:
