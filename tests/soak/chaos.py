@@ -63,6 +63,9 @@ class Chaos:
         if chance.random() < 0.75:
             self.query.await_commit(_COMMIT_SECONDS)
             time.sleep(chance.uniform(0.0, 2.0))
+        # A query that has ended by itself is left for all to see.
+        if self.query.has_ended:
+            return False
         self.query.kill()
         self.query.start()
         return True
@@ -70,6 +73,8 @@ class Chaos:
     def _rest(self, _: random.Random) -> bool:
         """The query comes back to find what it has not read in tiered storage."""
         self.query.await_commit(_COMMIT_SECONDS)
+        if self.query.has_ended:
+            return False
         self.query.kill()
         time.sleep(_REST_SECONDS)
         self.topics.offload(_MOST_REST_SECONDS)
