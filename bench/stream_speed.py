@@ -61,7 +61,7 @@ def fill(server: StreamServer, case: Case) -> None:
         producer = client.create_producer(
             name,
             batching_enabled=case.batch > 1,
-            batching_max_messages=case.batch,
+            batching_max_messages=max(2, case.batch),
             batching_max_allowed_size_in_bytes=4 << 20,
             batching_max_publish_delay_ms=10_000,
             max_pending_messages=20_000,

@@ -100,6 +100,7 @@ class _Run:
         assert chaos.query.committed() > 0, f"no first micro-batch: {chaos.query.end_of_log()}"
         self._let_events_happen()
         self._tell("the last event has happened")
+        self._notice_end()
         chaos.query.kill()
         chaos.mend()
         sent = chaos.writer.finish(_RECEIPTS_SECONDS)
@@ -124,15 +125,18 @@ class _Run:
         self._until(begin + self._seconds)
 
     def _until(self, moment: float, reached: Callable[[], bool] = lambda: False) -> None:
-        """Wait, and start the query again when it ends though nobody killed it, which is a fault."""
-        query = self._chaos.query
         while time.monotonic() < moment and not reached():
-            if query.has_ended:
-                self._faults.append(f"the query failed: {query.end_of_log()}")
-                self._tell("THE QUERY FAILED")
-                query.kill()
-                query.start()
+            self._notice_end()
             time.sleep(_LOOK_SECONDS)
+
+    def _notice_end(self) -> None:
+        """Start the query again when it has ended though nobody killed it, which is a fault."""
+        query = self._chaos.query
+        if query.has_ended:
+            self._faults.append(f"the query failed: {query.end_of_log()}")
+            self._tell("THE QUERY FAILED")
+            query.kill()
+            query.start()
 
     def _tell(self, what: str) -> None:
         query, writer = self._chaos.query, self._chaos.writer
