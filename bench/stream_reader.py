@@ -26,6 +26,9 @@ from pyspark_pulsar.read.batch_plan import plan_batch
 from pyspark_pulsar.read.source_schema import resolve_source_schema
 from pyspark_pulsar.read.task import read_split
 
+_LEAST_TRIGGERS = 20
+_WAIT_SECONDS = 120.0
+
 Job = dict[str, Any]
 Answer = dict[str, Any]
 
@@ -129,6 +132,7 @@ class Streams:
             time.sleep(job["warm_up_seconds"])
             first = len(idleness.triggers)
             time.sleep(job["seconds"])
+            _await(lambda: len(idleness.triggers) - first > _LEAST_TRIGGERS)
             query.stop()
         finally:
             self._session.streams.removeListener(idleness)
@@ -145,6 +149,7 @@ class Streams:
             frame = self._source(job).load()
         query = self._noop(frame)
         time.sleep(job["warm_up_seconds"] + job["seconds"])
+        _await(lambda: sum(each.numInputRows > 0 for each in query.recentProgress) > _LEAST_TRIGGERS)
         progress = [each for each in query.recentProgress if each.numInputRows]
         query.stop()
         spent = [each.durationMs["triggerExecution"] for each in progress[len(progress) // 3 :]]
@@ -180,6 +185,13 @@ class Streams:
             "p99_ms": found[len(found) * 99 // 100],
             "max_ms": found[-1],
         }
+
+
+def _await(condition: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + _WAIT_SECONDS
+    while not condition():
+        assert time.monotonic() < give_up, "too few triggers"
+        time.sleep(0.1)
 
 
 def main() -> None:
