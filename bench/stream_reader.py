@@ -159,28 +159,30 @@ class Streams:
         return frame.writeStream.format("noop").trigger(processingTime="0 seconds").start()
 
     def latency(self, job: Job) -> Answer:
-        """Milliseconds from a message's send to its row in the hands of foreachBatch; values begin with the time of
-        sending in nanoseconds since 1970."""
-        arrived: list[tuple[float, list[float]]] = []
+        """Milliseconds from a message's send to its row in the hands of foreachBatch, of what was sent in so many
+        seconds, once the query has caught up; values begin with the time of sending in nanoseconds since 1970."""
+        arrived: list[tuple[int, int]] = []
+        epochs: list[int] = []
 
         def receive(epoch: DataFrame, _: int) -> None:
             values = epoch.select("value").toArrow().column("value").to_pylist()
             now = time.time_ns()
-            arrived.append(
-                (time.monotonic(), [(now - int.from_bytes(value[:8], "big")) / 1e6 for value in values])
-            )
+            arrived.extend((int.from_bytes(value[:8], "big"), now) for value in values)
+            epochs.append(now)
 
         frame = self._source(job).load()
         query = frame.writeStream.foreachBatch(receive).trigger(processingTime="0 seconds").start()
+        _await(lambda: len(epochs) > _LEAST_TRIGGERS)
         time.sleep(job["warm_up_seconds"])
-        since = time.monotonic()
+        begin = time.time_ns()
+        end = begin + int(job["seconds"] * 1e9)
         time.sleep(job["seconds"])
+        _await(lambda: arrived[-1][0] >= end)
         query.stop()
-        found = sorted(each for moment, latencies in arrived if moment >= since for each in latencies)
-        epochs = sum(moment >= since for moment, _ in arrived)
+        found = sorted((now - sent) / 1e6 for sent, now in arrived if begin <= sent < end)
         return {
             "rows": len(found),
-            "epochs": epochs,
+            "epochs": sum(begin <= now < end for now in epochs),
             "p50_ms": found[len(found) // 2],
             "p99_ms": found[len(found) * 99 // 100],
             "max_ms": found[-1],
