@@ -26,6 +26,9 @@ from pyspark_pulsar.read.batch_plan import plan_batch
 from pyspark_pulsar.read.source_schema import resolve_source_schema
 from pyspark_pulsar.read.task import read_split
 
+_LEAST_TRIGGERS = 20
+_WAIT_SECONDS = 120.0
+
 Job = dict[str, Any]
 Answer = dict[str, Any]
 
@@ -129,6 +132,7 @@ class Streams:
             time.sleep(job["warm_up_seconds"])
             first = len(idleness.triggers)
             time.sleep(job["seconds"])
+            _await(lambda: len(idleness.triggers) - first > _LEAST_TRIGGERS)
             query.stop()
         finally:
             self._session.streams.removeListener(idleness)
@@ -145,6 +149,7 @@ class Streams:
             frame = self._source(job).load()
         query = self._noop(frame)
         time.sleep(job["warm_up_seconds"] + job["seconds"])
+        _await(lambda: sum(each.numInputRows > 0 for each in query.recentProgress) > _LEAST_TRIGGERS)
         progress = [each for each in query.recentProgress if each.numInputRows]
         query.stop()
         spent = [each.durationMs["triggerExecution"] for each in progress[len(progress) // 3 :]]
@@ -154,32 +159,41 @@ class Streams:
         return frame.writeStream.format("noop").trigger(processingTime="0 seconds").start()
 
     def latency(self, job: Job) -> Answer:
-        """Milliseconds from a message's send to its row in the hands of foreachBatch; values begin with the time of
-        sending in nanoseconds since 1970."""
-        arrived: list[tuple[float, list[float]]] = []
+        """Milliseconds from a message's send to its row in the hands of foreachBatch, of what was sent in so many
+        seconds, once the query has caught up; values begin with the time of sending in nanoseconds since 1970."""
+        arrived: list[tuple[int, int]] = []
+        epochs: list[int] = []
 
         def receive(epoch: DataFrame, _: int) -> None:
             values = epoch.select("value").toArrow().column("value").to_pylist()
             now = time.time_ns()
-            arrived.append(
-                (time.monotonic(), [(now - int.from_bytes(value[:8], "big")) / 1e6 for value in values])
-            )
+            arrived.extend((int.from_bytes(value[:8], "big"), now) for value in values)
+            epochs.append(now)
 
         frame = self._source(job).load()
         query = frame.writeStream.foreachBatch(receive).trigger(processingTime="0 seconds").start()
+        _await(lambda: len(epochs) > _LEAST_TRIGGERS)
         time.sleep(job["warm_up_seconds"])
-        since = time.monotonic()
+        begin = time.time_ns()
+        end = begin + int(job["seconds"] * 1e9)
         time.sleep(job["seconds"])
+        _await(lambda: arrived[-1][0] >= end)
         query.stop()
-        found = sorted(each for moment, latencies in arrived if moment >= since for each in latencies)
-        epochs = sum(moment >= since for moment, _ in arrived)
+        found = sorted((now - sent) / 1e6 for sent, now in arrived if begin <= sent < end)
         return {
             "rows": len(found),
-            "epochs": epochs,
+            "epochs": sum(begin <= now < end for now in epochs),
             "p50_ms": found[len(found) // 2],
             "p99_ms": found[len(found) * 99 // 100],
             "max_ms": found[-1],
         }
+
+
+def _await(condition: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + _WAIT_SECONDS
+    while not condition():
+        assert time.monotonic() < give_up, "too few triggers"
+        time.sleep(0.1)
 
 
 def main() -> None:
