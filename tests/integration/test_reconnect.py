@@ -182,7 +182,7 @@ def test_a_consumer_that_only_waits_keeps_its_connection(server: LocalPulsar, to
         consumer.allow(10)
         assert consumer.take(4 * KEEP_ALIVE_SECONDS) is None
         assert consumer.end() == EARLIEST
-        assert consumer._connection.is_open
+        assert consumer.connection.is_open
 
 
 def test_a_broker_that_falls_silent_is_left(

@@ -292,7 +292,8 @@ class BrokerClient:
     def _partitions(self, answer: Future[Any], topic: TopicName) -> int | None:
         try:
             metadata = await_answer(answer, _where(topic), self.request_seconds)
-            if metadata.response == _METADATA_FAILED:
+            # Pulsar's proxy refuses with the answer to a lookup.
+            if isinstance(metadata, wire.CommandLookupTopicResponse) or metadata.response == _METADATA_FAILED:
                 raise refusal(metadata.error, metadata.message, _where(topic))
         except TopicNotFoundError:
             return None

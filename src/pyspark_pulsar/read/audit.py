@@ -36,6 +36,8 @@ _log: Final = logging.getLogger(__name__)
 class Run:
     """What one reader has given of one piece."""
 
+    where: str
+    """The topic partition."""
     piece: Piece
     counts_messages: bool
     first: tuple[int, int] | None = None
@@ -77,8 +79,8 @@ class Run:
         got = self.received if self.is_compacted else self.entries
         if self.expected is not None and got != self.expected:
             raise LedgerUnavailable(
-                f"{self.piece.location.name}, from {self.piece.start} up to {self.piece.end}: expected {self.expected} "
-                f"entries, got {got}; read it from another place (option readFrom)"
+                f"{self.where}: {self.piece.location.name}, from {self.piece.start} up to {self.piece.end}: expected "
+                f"{self.expected} entries, got {got}; read it from another place (option readFrom)"
             )
         self.is_whole = True
 
@@ -131,7 +133,7 @@ class SplitAudit:
 
     def begin(self, piece: Piece) -> Run:
         """A reader begins with a piece, or with the rest of one."""
-        run = Run(piece, self._counts_messages, fallback=self._fallback)
+        run = Run(str(self._split.partition), piece, self._counts_messages, fallback=self._fallback)
         self._fallback = None
         self.runs.append(run)
         return run

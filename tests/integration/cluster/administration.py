@@ -129,9 +129,13 @@ class ClusterAdmin(Admin):
         *closed, last = self.ledgers(topic)
         wanted = {each.ledger for each in closed if not each.offloaded}
         path = f"{_path(topic)}/offload"
-        self._must("PUT", path, {"ledgerId": last.ledger, "entryId": 0, "partitionIndex": -1})
-        await_true("offload", lambda: self._must("GET", path)["status"] != "RUNNING")
-        status = self._must("GET", path)
+        for _ in range(3):
+            self._must("PUT", path, {"ledgerId": last.ledger, "entryId": 0, "partitionIndex": -1})
+            await_true("offload", lambda: self._must("GET", path)["status"] != "RUNNING")
+            status = self._must("GET", path)
+            # The local S3 has answered with 500 now and then, on a busy machine.
+            if "Response" not in str(status.get("lastError")):
+                break
         assert status["status"] == "SUCCESS", status
         moved = {each.ledger for each in self.ledgers(topic) if each.offloaded}
         assert moved >= wanted, (moved, wanted)

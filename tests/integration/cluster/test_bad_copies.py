@@ -121,14 +121,15 @@ def test_a_bookie_whose_address_nobody_knows_is_not_asked(
 ) -> None:
     """It may be anywhere in the cluster, and none of this ledger's."""
     named = cluster.new_bookie("bookie-unknown", bookieId="nobody-knows-where")
+    cluster_admin.set_ensemble(namespace, 3, 3)
+    cluster_admin.offload_to_bucket(namespace, keep_on_bookies=True, read_first=TIERED_FIRST)
+    topic = Damaged(cluster, cluster_admin, cluster_client, f"persistent://{namespace}/t")
+    splits = planned(topic.options)
+    topic.damage("no data")
     try:
+        # From now on, so that none of the topic's ledgers lies on it.
         named.start()
         cluster.await_in_service(named, "nobody-knows-where")
-        cluster_admin.set_ensemble(namespace, 3, 3)
-        cluster_admin.offload_to_bucket(namespace, keep_on_bookies=True, read_first=TIERED_FIRST)
-        topic = Damaged(cluster, cluster_admin, cluster_client, f"persistent://{namespace}/t")
-        splits = planned(topic.options)
-        topic.damage("no data")
         caplog.clear()
         with caplog.at_level(logging.WARNING):
             assert topic.read(splits) == topic.rows

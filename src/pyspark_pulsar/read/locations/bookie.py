@@ -70,14 +70,14 @@ def _entries(
 
 
 def _addresses(options: ReadOptions, bookies: tuple[str, ...], *, guessed: bool) -> dict[str, BookieAddress]:
-    """`guessed`: all bookies that there are, most of which have nothing to do with the ledger. With `auto`, those among
-    them whose addresses nobody knows are not asked."""
+    """`guessed`: all bookies that there are, most of which have nothing to do with the ledger; those among them whose
+    addresses nobody knows are not asked, unless there are no others."""
     mapping = dict(options.bookie_addresses)
     found: dict[str, BookieAddress] = {}
     for bookie in bookies:
         try:
             found[bookie] = bookie_address(bookie, mapping)
         except OptionError:
-            if options.read_from != "auto" or not guessed:
+            if not guessed or (bookie == bookies[-1] and not found):
                 raise
     return found
