@@ -94,15 +94,16 @@ test-unit: $(BUILD_DONE) ## Tests that need no server
 
 # Two halves at once: each waits for servers most of its time. Both start servers of their own on free ports.
 # pytest's exit code 5 (no test ran) is a failure like any other.
-CLUSTER_TESTS := tests/integration/cluster tests/integration/test_progress.py tests/integration/test_reconnect.py \
-  $(wildcard tests/integration/test_security*.py)
-.PHONY: test-integration test-cluster test-server
+STREAM_TESTS := tests/integration/cluster $(wildcard $(addprefix tests/integration/test_, \
+  admission.py crash_source.py progress.py reconnect.py removed_ledgers.py security*.py stream*.py subscription_start.py))
+.PHONY: test-integration test-streams test-others
 test-integration: server ## Tests against real Pulsar servers
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-cluster test-server
-test-cluster: server
-	$(BIN)/python -m pytest $(CLUSTER_TESTS)
-test-server: server
-	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(CLUSTER_TESTS))
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-streams test-others
+# Clusters, security and streams.
+test-streams: server
+	$(BIN)/python -m pytest $(STREAM_TESTS)
+test-others: server
+	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(STREAM_TESTS))
 
 .PHONY: docs
 docs: $(BUILD_DONE) ## Write the generated pages and build the site into site/
