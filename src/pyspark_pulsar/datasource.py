@@ -57,7 +57,9 @@ class PulsarDataSource(Shipped, DataSource):
         options = self._read_options()
         check_key_options(options)
         check_batch(options)
-        reader = FilteringBatchReader if filters_may_come() else PulsarBatchReader
+        # Spark keeps what a reader has planned with the filters of one query, and gives it to the next query on the
+        # same DataFrame if that has no filter to push: rows would be missing in silence. So it must be asked for.
+        reader = FilteringBatchReader if options.push_filters and filters_may_come() else PulsarBatchReader
         return reader(options, self._read_schema(options, schema))
 
     def streamReader(self, schema: StructType) -> PulsarStreamReader:  # noqa: N802

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import time
-from typing import Any
 
 import pytest
 from fixtures.fix_spark import ReadTopic
@@ -141,23 +140,6 @@ def test_bad_bounds(
     message = refused(lambda: read_topic(filled, **{key: value}).collect(), "OptionError")
     for word in [key, *words]:
         assert word in message, message
-
-
-def test_bounds_of_a_stream_are_checked(
-    filled: str, spark: SparkSession, pulsar: LocalPulsar, refused: Refused
-) -> None:
-    reader = (
-        spark.readStream.format("pulsar").option("service.url", pulsar.service_url).option("topic", filled)
-    )
-
-    def start(**options: str) -> Any:
-        query = reader.options(**options).load().writeStream.format("noop").start()
-        try:
-            query.processAllAvailable()
-        finally:
-            query.stop()
-
-    assert "spark.read" in refused(lambda: start(endingOffsets="latest"), "OptionError")
 
 
 def test_bounds_of_a_stream_must_be_json(

@@ -27,7 +27,7 @@ from pyspark_pulsar.standalone import LocalPulsar
 PROGRAM = Path(__file__).parent.parent / "programs" / "stream_to_files.py"
 ROUNDS = 10
 KEYS = 7
-_DEADLINE_SECONDS = 90.0
+_DEADLINE_SECONDS = 240.0
 
 
 class Numbers(threading.Thread):

@@ -260,8 +260,8 @@ def test_a_stream_notices_too_but_counts_what_it_had_seen(
     middle = {"version": 1, "positions": {topic: at(ids, 100)}}
     assert stream_rows(reader, middle, second) == later[100:]
     admin.truncate(topic)
-    with pytest.raises(DataLossError, match=r"\(\d+ entries\)"):
-        reader.partitions(middle, second)
+    with pytest.raises(DataLossError, match=topic):
+        reader.partitions(middle, reader.latestOffset(middle, None))
     reader.stop()
     again = PulsarStreamReader(given, resolve_source_schema(given))
     with pytest.raises(DataLossError, match=topic):
