@@ -76,8 +76,8 @@ class SegmentOptions(ConnectionOptions):
     push_filters: bool = option(
         "pushFilters",
         yes_or_no,
-        "Let filters on metadata columns decide what is read, where `spark.sql.python.filterPushdown.enabled` is on. Only "
-        "for a DataFrame of which one query is made: Spark 4.3 reads a second one with the filters of the first.",
+        "Let filters on metadata columns decide what is read, where `spark.sql.python.filterPushdown.enabled` is on. "
+        "Only for a DataFrame of which one query is made: Spark 4.3 reads a second one with the filters of the first.",
         default=False,
     )
     read_from: str = option(
