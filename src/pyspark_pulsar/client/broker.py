@@ -23,8 +23,18 @@ from typing import Any, Final, Self, TypeVar
 from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_random_exponential
 
 from pyspark_pulsar.client.address import BrokerAddress, parse_broker_url, parse_service_url
-from pyspark_pulsar.client.commands import GET_SCHEMA, GET_TOPICS_OF_NAMESPACE, LOOKUP, PARTITIONED_METADATA
+from pyspark_pulsar.client.commands import LOOKUP
 from pyspark_pulsar.client.connection import Connection, await_answer, open_connection
+from pyspark_pulsar.client.questions import (
+    listing_command,
+    listing_topics,
+    looking_up,
+    partitions_command,
+    reading_partitions,
+    reading_schema,
+    schema_command,
+    schema_of,
+)
 from pyspark_pulsar.client.refusal import refusal
 from pyspark_pulsar.client.security import security_of
 from pyspark_pulsar.client.wire import commands_pb2 as wire
@@ -200,11 +210,11 @@ class BrokerClient:
         for window in in_windows(topics):
             connection = self.service_connection()
             answers = connection.submit_all(
-                [(self._lookup_command(topic), _looking_up(topic)) for topic in window]
+                [(self._lookup_command(topic), looking_up(topic)) for topic in window]
             )
             for topic, answer in zip(window, answers, strict=True):
                 try:
-                    first = await_answer(answer, _looking_up(topic), self.left(self.request_seconds))
+                    first = await_answer(answer, looking_up(topic), self.left(self.request_seconds))
                     self._owners[topic] = self._follow(topic, connection, first)
                 except PulsarError as fault:
                     faults[topic] = fault
@@ -213,13 +223,13 @@ class BrokerClient:
     def _lookup(self, topic: str) -> BrokerAddress:
         connection = self.service_connection()
         answer = connection.request(
-            self._lookup_command(topic), _looking_up(topic), self.left(self.request_seconds)
+            self._lookup_command(topic), looking_up(topic), self.left(self.request_seconds)
         )
         return self._follow(topic, connection, answer)
 
     def _follow(self, topic: str, connection: Connection, answer: Any) -> BrokerAddress:
         """The owner that an answer to a lookup leads to, over redirects."""
-        where = _looking_up(topic)
+        where = looking_up(topic)
         for _ in range(_MAX_REDIRECTS):
             if answer.response == _FAILED:
                 raise refusal(answer.error, answer.message, where)
@@ -285,16 +295,16 @@ class BrokerClient:
     def _ask_partitions(self, topics: list[TopicName], create: bool) -> dict[TopicName, int | None]:
         connection = self.service_connection()
         answers = connection.submit_all(
-            [(_partitions_command(topic, create), _where(topic)) for topic in topics]
+            [(partitions_command(topic, create), reading_partitions(topic)) for topic in topics]
         )
         return {topic: self._partitions(answer, topic) for topic, answer in zip(topics, answers, strict=True)}
 
     def _partitions(self, answer: Future[Any], topic: TopicName) -> int | None:
         try:
-            metadata = await_answer(answer, _where(topic), self.request_seconds)
+            metadata = await_answer(answer, reading_partitions(topic), self.request_seconds)
             # Pulsar's proxy refuses with the answer to a lookup.
             if isinstance(metadata, wire.CommandLookupTopicResponse) or metadata.response == _METADATA_FAILED:
-                raise refusal(metadata.error, metadata.message, _where(topic))
+                raise refusal(metadata.error, metadata.message, reading_partitions(topic))
         except TopicNotFoundError:
             return None
         return int(metadata.partitions)
@@ -317,12 +327,13 @@ class BrokerClient:
         self, namespaces: list[Namespace], known: Mapping[Namespace, TopicListing | None]
     ) -> dict[Namespace, TopicListing]:
         connection = self.service_connection()
+        digests = {each: listing.digest for each, listing in known.items() if listing is not None}
         answers = connection.submit_all(
-            [(_listing_command(each, known[each]), _listing(each)) for each in namespaces]
+            [(listing_command(each, digests.get(each)), listing_topics(each)) for each in namespaces]
         )
         found: dict[Namespace, TopicListing] = {}
         for namespace, pending in zip(namespaces, answers, strict=True):
-            answer = await_answer(pending, _listing(namespace), self.request_seconds)
+            answer = await_answer(pending, listing_topics(namespace), self.request_seconds)
             former = known[namespace]
             if not answer.changed and former is not None:
                 found[namespace] = former
@@ -346,65 +357,13 @@ class BrokerClient:
         self, topics: list[TopicName], version: bytes | None
     ) -> dict[TopicName, SchemaInfo | None]:
         answers = self.service_connection().submit_all(
-            [(_schema_command(topic, version), _reading_schema(topic)) for topic in topics]
+            [(schema_command(topic, version), reading_schema(topic)) for topic in topics]
         )
         found: dict[TopicName, SchemaInfo | None] = {}
         for topic, pending in zip(topics, answers, strict=True):
-            answer = await_answer(pending, _reading_schema(topic), self.request_seconds)
-            found[topic] = _schema(answer, _reading_schema(topic))
+            answer = await_answer(pending, reading_schema(topic), self.request_seconds)
+            found[topic] = schema_of(answer, reading_schema(topic))
         return found
-
-
-def _schema_command(topic: TopicName, version: bytes | None) -> wire.BaseCommand:
-    request = wire.CommandGetSchema(request_id=0, topic=str(topic))
-    if version is not None:
-        request.schema_version = version
-    return wire.BaseCommand(type=GET_SCHEMA, getSchema=request)
-
-
-def _reading_schema(topic: TopicName) -> str:
-    return f"reading the schema of {topic}"
-
-
-def _schema(answer: Any, where: str) -> SchemaInfo | None:
-    if answer.HasField("error_code"):
-        fault = refusal(answer.error_code, answer.error_message, where)
-        if isinstance(fault, TopicNotFoundError):
-            return None
-        raise fault
-    return SchemaInfo.from_wire(
-        name=answer.schema.name,
-        type_number=answer.schema.type,
-        schema_data=answer.schema.schema_data,
-        properties=[(each.key, each.value) for each in answer.schema.properties],
-        version=answer.schema_version or None,
-    )
-
-
-def _where(topic: TopicName) -> str:
-    return f"reading the partitions of {topic}"
-
-
-def _partitions_command(topic: TopicName, create: bool) -> wire.BaseCommand:
-    request = wire.CommandPartitionedTopicMetadata(
-        topic=str(topic), request_id=0, metadata_auto_creation_enabled=create
-    )
-    return wire.BaseCommand(type=PARTITIONED_METADATA, partitionMetadata=request)
-
-
-def _looking_up(topic: str) -> str:
-    return f"looking up {topic}"
-
-
-def _listing_command(namespace: Namespace, known: TopicListing | None) -> wire.BaseCommand:
-    request = wire.CommandGetTopicsOfNamespace(request_id=0, namespace=str(namespace), mode=0)
-    if known is not None and known.digest:
-        request.topics_hash = known.digest
-    return wire.BaseCommand(type=GET_TOPICS_OF_NAMESPACE, getTopicsOfNamespace=request)
-
-
-def _listing(namespace: Namespace) -> str:
-    return f"listing the topics of {namespace}"
 
 
 def in_windows(items: Iterable[Item]) -> Iterator[list[Item]]:
