@@ -13,43 +13,25 @@ so is the load of all servers: read the ratios.
 """
 
 import argparse
-import json
-import os
-import platform
-import sys
 import tempfile
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyspark
-from process_use import load_average
+from run_report import arguments, new_report, write_report
 from segment_cluster import Servers, cluster
 from segment_isolation import measure_isolation
 from segment_memory import measure_memory
 from segment_ranges import ENTRIES_PER_LEDGER, measure_ranges
 from segment_speed import measure_speed
 
-RESULT = Path(__file__).parent / "results" / "segments.json"
 _LARGE_LEDGERS = 50_000  # Pulsar's default
 
 
 def main() -> None:
     given = _arguments()
     only = given.only.split(",")
-    report: dict[str, Any] = {
-        "command": " ".join(["python bench/segments.py", *sys.argv[1:]]),
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, all servers on the same cores",
-        "load_before": round(load_average(), 2),
-        "versions": {
-            "python": platform.python_version(),
-            "pyarrow": pa.__version__,
-            "spark": pyspark.__version__,
-        },
-    }
+    report = new_report(__file__)
     large: dict[str, Callable[[Servers], Any]] = {
         "speed": lambda servers: measure_speed(servers, given.rows, given.single_rows, given.repeat),
         "isolation": lambda servers: measure_isolation(servers, given.rows, given.seconds, given.repeat),
@@ -67,22 +49,15 @@ def main() -> None:
                 for name, measure in sections.items():
                     if name in only:
                         report[name] = measure(servers)
-    report["load_after"] = round(load_average(), 2)
-    given.result.parent.mkdir(exist_ok=True)
-    given.result.write_text(json.dumps(report, indent=2) + "\n")
+    write_report(report, given.result)
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--only", default="speed,isolation,ranges,memory")
+    parser = arguments(__doc__, "speed,isolation,ranges,memory", "segments.json")
     parser.add_argument("--rows", type=int, default=1_000_000, help="of a batched topic")
     parser.add_argument("--single-rows", type=int, default=200_000, help="of an unbatched topic")
     parser.add_argument("--ledgers", type=int, default=200, help="of the smaller topic of ranges")
     parser.add_argument("--seconds", type=float, default=20.0, help="of each phase of isolation")
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--result", type=Path, default=RESULT)
     return parser.parse_args()
 
 

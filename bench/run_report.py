@@ -1,0 +1,46 @@
+"""What the larger benchmarks share: their arguments, and the file of their results."""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from process_use import load_average
+
+_RESULTS = Path(__file__).parent / "results"
+_PACKAGES = ("pyarrow", "pyspark", "pulsar-client")
+
+
+def arguments(document: str | None, sections: str, result: str) -> argparse.ArgumentParser:
+    """`--only`, `--repeat` and `--result`; the caller adds its own."""
+    parser = argparse.ArgumentParser(
+        description=document, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", default=sections)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--result", type=Path, default=_RESULTS / result)
+    return parser
+
+
+def new_report(program: str) -> dict[str, Any]:
+    """How it was run, and where; `program` is the caller's own path. Call before anything is measured."""
+    return {
+        "command": " ".join([f"python bench/{Path(program).name}", *sys.argv[1:]]),
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, all servers on the same cores",
+        "load_before": round(load_average(), 2),
+        "versions": {"python": platform.python_version()}
+        | {name: importlib.metadata.version(name) for name in _PACKAGES},
+    }
+
+
+def write_report(report: dict[str, Any], result: Path) -> None:
+    """Replaces what is there."""
+    report["load_after"] = round(load_average(), 2)
+    result.parent.mkdir(exist_ok=True)
+    result.write_text(json.dumps(report, indent=2) + "\n")
