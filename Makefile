@@ -122,9 +122,13 @@ fuzz: $(VENV_DONE) ## Fuzz frames, entries and payloads for a minute in all; mak
 	  --corpus $(CACHE)/fuzz
 
 # Half an hour by default; a failed run is repeated by its seed.
-.PHONY: soak
+.PHONY: soak soak-sink
 soak: server ## Kill and restart everything under a running stream; make soak MINUTES=30 SEED=1
-	$(BIN)/python tests/soak/run.py $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
+	$(BIN)/python tests/soak/run.py source $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
+	  $(if $(RESULT),--result $(RESULT))
+
+soak-sink: server ## Kill driver, workers and broker under an exactly-once sink; make soak-sink KILLS=100 SEED=1
+	$(BIN)/python tests/soak/run.py sink $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(RESULT),--result $(RESULT))
 
 .PHONY: golden

@@ -9,13 +9,11 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 import pulsar as official_client
 import urllib3
-
-from pyspark_pulsar.standalone import LocalPulsar
 
 ONE_RECORD = json.dumps(
     {
@@ -132,14 +130,23 @@ def _path(kind: str, topic: str) -> str:
     return f"{kind}/{tenant}/{namespace}/{quote(local, safe='')}"
 
 
+class JavaServer(Protocol):
+    """Where it is reached, and where its distribution lies."""
+
+    @property
+    def service_url(self) -> str: ...
+    @property
+    def home(self) -> Path: ...
+
+
 class JavaClient:
     """Runs jobs of a program in java/ in a JVM with the jars of the server's distribution."""
 
-    def __init__(self, server: LocalPulsar, source: Path = _JAVA_SOURCE) -> None:
+    def __init__(self, server: JavaServer, source: Path = _JAVA_SOURCE) -> None:
         self._server = server
         self._source = source
 
-    def run(self, *jobs: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    def run(self, *jobs: dict[str, Any], seconds: float = 120) -> list[list[dict[str, Any]]]:
         command = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{self._server.home}/lib/*"]
         # Without a configuration Log4j prints errors only, and to standard output.
         command += ["-Dlog4j2.level=OFF", "-Dlog4j.configurationFile=none", str(self._source)]
@@ -148,7 +155,7 @@ class JavaClient:
             input=json.dumps(jobs),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=seconds,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr

@@ -1,9 +1,10 @@
-"""A soak on a cluster of its own.
+"""A soak on a cluster of its own, of the source or of the exactly-once sink.
 
-    make soak        (or: python tests/soak/run.py --minutes 30 --seed 1)
+    make soak             (or: python tests/soak/run.py source --minutes 30 --seed 1)
+    make soak-sink        (or: python tests/soak/run.py sink --kills 100 --seed 1)
 
-The seed is printed first; the same one repeats the schedule. Ends with 1 when anything was lost, repeated or out of
-order, and then keeps all logs.
+The seed is printed first; the same one repeats what is done to the query. Ends with 1 when anything was lost, repeated
+or out of order, and then keeps all logs. `sink --guarantee at-least-once` shows that repeated rows are found.
 """
 
 from __future__ import annotations
@@ -20,12 +21,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from fixtures.cluster.pulsar_cluster import PulsarCluster
+from soak.sink_soaking import sink_soak
 from soak.soaking import soak
 
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    arguments.add_argument("--minutes", type=float, default=30.0)
+    arguments.add_argument("what", choices=("source", "sink"))
+    arguments.add_argument("--minutes", type=float, default=30.0, help="of source")
+    arguments.add_argument("--kills", type=int, default=100, help="of sink")
+    arguments.add_argument("--guarantee", default="exactly-once", choices=("exactly-once", "at-least-once"))
     arguments.add_argument("--seed", type=int, default=None)
     arguments.add_argument("--result", type=Path, default=None, help="a file for the report, in JSON")
     given = arguments.parse_args()
@@ -35,7 +40,10 @@ def main() -> int:
     _say(f"logs in {folder}")
     cluster = PulsarCluster(folder / "cluster")
     with cluster.running():
-        report = asdict(soak(cluster, folder, seed, given.minutes * 60, _say))
+        if given.what == "sink":
+            report = asdict(sink_soak(cluster, folder, seed, given.kills, given.guarantee, _say))
+        else:
+            report = asdict(soak(cluster, folder, seed, given.minutes * 60, _say))
     text = json.dumps(report, indent=2)
     _say(text)
     if given.result is not None:

@@ -1,0 +1,138 @@
+"""One soak of the sink: a query from topic to topic that is killed again and again while a writer never stops; at the
+end the official Java client must find every row once, and in order under its key."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from fixtures.cluster.pulsar_cluster import PulsarCluster
+from integration.cluster.administration import ClusterAdmin
+from integration.official import JavaClient
+from soak.chaos import Chaos
+from soak.query import Query
+from soak.schedule import KILL_BROKER, KILL_DRIVER, KILL_WORKER, Event
+from soak.sink import faults
+from soak.topics import Topics
+from soak.writer import Writer
+
+_SHARES: Final[Mapping[str, float]] = {KILL_BROKER: 0.1, KILL_WORKER: 0.3, KILL_DRIVER: 0.6}
+_FIRST_ROWS_SECONDS: Final = 300.0
+_RECEIPTS_SECONDS: Final = 300.0
+_CATCH_UP_SECONDS: Final = 600.0
+_READ_SECONDS: Final = 600.0
+
+
+@dataclass
+class SinkReport:
+    """What happened, and in `faults` what is wrong with the rows."""
+
+    seed: int
+    guarantee: str
+    interruptions: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    messages: int = 0
+    rows: int = 0
+    epochs: int = 0
+    failures: list[str] = field(default_factory=list)
+    """How runs of the query ended that nobody killed: started again, they must go on."""
+    faults: list[str] = field(default_factory=list)
+
+
+def sink_soak(
+    cluster: PulsarCluster, folder: Path, seed: int, kills: int, guarantee: str, say: Callable[[str], None]
+) -> SinkReport:
+    """About ten seconds for each of `kills`. Leaves all servers of the cluster serving."""
+    topics = Topics(ClusterAdmin(cluster), f"public/sink-{seed}-{time.time_ns():x}")
+    source, sink = (topics.add(partitions) for partitions in (2, 3))
+    setting = {
+        "source": _connection(cluster) | {"topic": _topic(source), "startingOffsets": "earliest"},
+        "sink": _connection(cluster) | {"topic": _topic(sink), "deliveryGuarantee": guarantee},
+    }
+    query = Query(folder, "stream_to_topic.py", json.dumps(setting))
+    chaos = Chaos(cluster, topics, Writer(cluster.service_url, folder / "writer.log"), query)
+    chaos.writer.add(source)
+    try:
+        run = _Run(chaos, SinkReport(seed, guarantee), say)
+        run.interrupt(kills)
+        return run.compare(JavaClient(cluster), _topic(sink))
+    finally:
+        query.kill()
+        chaos.mend()
+
+
+def _connection(cluster: PulsarCluster) -> dict[str, str]:
+    # A broker that was killed takes its time, and more on a machine where it shares the cores.
+    return {"service.url": cluster.service_url, "pulsar.client.operationTimeoutMs": "120000"}
+
+
+def _topic(partitions: list[str]) -> str:
+    return partitions[0].rpartition("-partition-")[0]
+
+
+class _Run:
+    def __init__(self, chaos: Chaos, report: SinkReport, say: Callable[[str], None]) -> None:
+        self._chaos = chaos
+        self._report = report
+        self._say = say
+        self._begin = time.monotonic()
+
+    def interrupt(self, kills: int) -> None:
+        """In random order; each waits until what it is done to is there."""
+        chance = random.Random(self._report.seed)
+        happened: Counter[str] = Counter()
+        kinds = [kind for kind, share in _SHARES.items() for _ in range(max(1, round(kills * share)))]
+        chance.shuffle(kinds)
+        self._chaos.writer.start()
+        self._chaos.query.start()
+        self._chaos.query.await_commit(_FIRST_ROWS_SECONDS)
+        for kind in kinds:
+            self._go_on_after_failure()
+            time.sleep(chance.uniform(0.0, 1.0))
+            event = Event(0.0, kind, chance.getrandbits(32))
+            happened[kind] += self._chaos.happen(event)
+            self._tell(kind)
+        self._report.interruptions = dict(happened)
+
+    def compare(self, reader: JavaClient, topic: str) -> SinkReport:
+        """Let the query read all that was sent, and look at what it has written."""
+        chaos, report = self._chaos, self._report
+        chaos.query.kill()
+        chaos.mend()
+        sent = chaos.writer.finish(_RECEIPTS_SECONDS)
+        failed = chaos.query.read_what_is_there(_CATCH_UP_SECONDS)
+        report.faults += [failed] if failed else []
+        job = {"do": "read", "topic": topic, "schema": "STRING"}
+        rows = [_row(each) for each in reader.run(job, seconds=_READ_SECONDS)[0]]
+        report.faults += faults(rows, sent)
+        report.messages, report.rows = sent.messages, len(rows)
+        report.epochs = chaos.query.committed()
+        report.seconds = round(time.monotonic() - self._begin, 1)
+        return report
+
+    def _go_on_after_failure(self) -> None:
+        query = self._chaos.query
+        if not query.has_ended:
+            return
+        self._report.failures.append(query.end_of_log())
+        self._tell("the query has failed, and is started again")
+        query.kill()
+        query.start()
+
+    def _tell(self, what: str) -> None:
+        query, writer = self._chaos.query, self._chaos.writer
+        self._say(
+            f"{time.monotonic() - self._begin:7.1f} s  {what}; {writer.receipts} receipts, "
+            f"{query.committed()} epochs"
+        )
+
+
+def _row(found: Mapping[str, str]) -> tuple[str, int]:
+    return base64.b64decode(found["keyBytes"]).decode(), int(found["value"].split(" ", 1)[0])
