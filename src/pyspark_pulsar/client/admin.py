@@ -1,4 +1,4 @@
-"""Questions to the admin REST API: the ledgers of a topic partition, bookies, policies. Driver only.
+"""Questions to the admin REST API: the ledgers of a topic partition, bookies, policies; and topics to create.
 
 Source of the resources: Pulsar's admin API v2 (`PersistentTopics`, `Bookies`, `Namespaces`). Answers are never
 logged: those about offloading hold secrets.
@@ -25,10 +25,11 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
 )
 from pyspark_pulsar.options import ConnectionOptions
-from pyspark_pulsar.topic import Namespace, TopicPartition
+from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
 
 _REDIRECTS: Final = 20
 _OK, _NO_CONTENT = 200, 204
+_EXISTS: Final = 409
 _REFUSED: Final = (401, 403)
 _NOT_FOUND: Final = 404
 # Throttled, or a broker that starts, unloads the topic, or waits for its metadata store.
@@ -99,6 +100,13 @@ class AdminClient:
         """The settings of a broker. For superusers only. May hold secrets: never log it."""
         return self._object("brokers/configuration/runtime", "reading the settings of a broker")
 
+    def create_topic(self, topic: TopicName, partitions: int) -> None:
+        """Create a topic with so many partitions, or 0 for one that is not partitioned; one that exists is left
+        alone. Raises `PermissionDenied`, `TopicNotFoundError` without its namespace, `ConnectionFailed`."""
+        path = _path(TopicPartition(topic, -1))
+        body = str(partitions) if partitions else None
+        self._retried("PUT", f"{path}/partitions" if partitions else path, f"creating {topic}", body=body)
+
     def _object(self, path: str, where: str, empty_is: dict[str, Any] | None = None) -> dict[str, Any]:
         answer = self.get(path, where)
         if answer is None and empty_is is not None:
@@ -115,6 +123,11 @@ class AdminClient:
         Raises `PermissionDenied`, `TopicNotFoundError` (whatever is not found), `ConnectionFailed`,
         `ProtocolError`.
         """
+        return self._retried("GET", path, where, version)
+
+    def _retried(
+        self, method: str, path: str, where: str, version: str = "v2", body: str | None = None
+    ) -> Any:
         attempts = iter(range(1_000_000))
         retry = Retrying(
             retry=retry_if_exception_type(ConnectionFailed),
@@ -124,18 +137,22 @@ class AdminClient:
         )
         return retry(
             lambda: self._once(
-                f"{self._hosts[next(attempts) % len(self._hosts)]}/admin/{version}/{path}", where
+                method, f"{self._hosts[next(attempts) % len(self._hosts)]}/admin/{version}/{path}", where, body
             )
         )
 
-    def _once(self, url: str, where: str) -> Any:
+    def _once(self, method: str, url: str, where: str, body: str | None) -> Any:
+        headers = {"Accept": "application/json"}
+        if method != "GET":
+            headers["Content-Type"] = "application/json"
         try:
-            answer = self._http.request("GET", url, headers={"Accept": "application/json"})
+            answer = self._http.request(method, url, headers=headers, body=body)
         except MaxRetryError as fault:
             raise _unreachable(where, fault.reason or fault) from None
         except HTTPError as fault:
             raise _unreachable(where, fault) from None
-        if answer.status == _NO_CONTENT or (answer.status == _OK and not answer.data.strip()):
+        done = answer.status == _NO_CONTENT or (method == "PUT" and answer.status == _EXISTS)
+        if done or (answer.status == _OK and not answer.data.strip()):
             return None
         if answer.status != _OK:
             raise _refusal(answer.status, answer.data, where)
