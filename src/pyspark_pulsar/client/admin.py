@@ -137,7 +137,10 @@ class AdminClient:
         )
         return retry(
             lambda: self._once(
-                method, f"{self._hosts[next(attempts) % len(self._hosts)]}/admin/{version}/{path}", where, body
+                method,
+                f"{self._hosts[next(attempts) % len(self._hosts)]}/admin/{version}/{path}",
+                where,
+                body,
             )
         )
 

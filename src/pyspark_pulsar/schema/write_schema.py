@@ -77,7 +77,8 @@ def resolve_write_schema(
     `info` None or of type NONE is a topic without schema. A single value column named `value` of a
     primitive type is then written as that primitive; anything else, or with `value_format` ("avro", "json" or
     "protobuf") anything at all, is written as a record in that format (Avro when not said) which is
-    registered under `record_name`. With "bytes" or "string" a single column `value` is written as it is. `descriptor` is the Protobuf message to write instead.
+    registered under `record_name`. With "bytes" or "string" a single column `value` is written as it is.
+    `descriptor` is the Protobuf message to write instead.
     With `key_value_encoding` ("inline" or "separated") the columns must be `key` and `value`, which are
     registered as a KEY_VALUE schema: structs as records in that format, others as primitives. A topic that
     has a schema keeps it, and the columns must fit it.
