@@ -213,7 +213,7 @@ def test_a_namespace_that_demands_encryption(
 ) -> None:
     namespace = f"public/sealed-{topic.rpartition('/')[2][-20:].strip('-_')}"
     admin.make_namespace(namespace)
-    assert admin.request("POST", f"namespaces/{namespace}/encryptionRequired", True).status < 300  # noqa: FBT003
+    assert admin.request("POST", f"namespaces/{namespace}/encryptionRequired", True).status < 300
     frame = spark.range(3).selectExpr("cast(id as string) value")
     refused(lambda: save(frame, pulsar, f"persistent://{namespace}/t"), "")
     keys = {"encryptionKeys": "mine", "cryptoKeyReader.publicKeys": f'{{"mine": "{pair[0]}"}}'}

@@ -118,7 +118,9 @@ impl Input {
 
     /// The partition that the row names; null, and -1 of topics without partitions, name none.
     pub fn partition(&self, row: usize, partitions: usize) -> Result<Option<usize>> {
-        let Some(array) = self.partition.as_ref().filter(|array| array.is_valid(row)) else { return Ok(None) };
+        let Some(array) = self.partition.as_ref().filter(|array| array.is_valid(row)) else {
+            return Ok(None);
+        };
         match array.value(row) {
             -1 => Ok(None),
             named => match usize::try_from(named) {
@@ -133,7 +135,9 @@ impl Input {
 
     /// Unix milliseconds.
     pub fn deliver_at(&self, row: usize) -> Result<Option<u64>> {
-        let Some(array) = self.deliver_at.as_ref().filter(|array| array.is_valid(row)) else { return Ok(None) };
+        let Some(array) = self.deliver_at.as_ref().filter(|array| array.is_valid(row)) else {
+            return Ok(None);
+        };
         let millis = array.value(row);
         let at = u64::try_from(millis).map_err(|_| {
             let why = format!("__deliverAt: expected a time after 1970, got {millis} ms");
