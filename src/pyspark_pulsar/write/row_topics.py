@@ -76,13 +76,15 @@ def rows_by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]
             f"set option 'topic'"
         )
     encoded = column.dictionary_encode()
-    order = pc.array_sort_indices(encoded.indices)
-    sorted_rows, codes = batch.take(order), encoded.indices.take(order)
+    # One topic can be spelled in several ways.
+    spelled = [str(TopicName.parse(text)) for text in encoded.dictionary.to_pylist()]
+    places = {name: place for place, name in enumerate(dict.fromkeys(spelled))}
+    codes = pa.array([places[name] for name in spelled], pa.int32()).take(encoded.indices)
+    # A stable sort: the rows of a topic keep their order.
+    order = pc.array_sort_indices(codes)
+    sorted_rows, sorted_codes = batch.take(order), codes.take(order)
     start = 0
-    joined: dict[str, list[pa.RecordBatch]] = {}
-    for code, text in enumerate(encoded.dictionary.to_pylist()):
-        count = pc.sum(pc.equal(codes, code)).as_py()
-        joined.setdefault(str(TopicName.parse(text)), []).append(sorted_rows.slice(start, count))
+    for name, code in places.items():
+        count = pc.sum(pc.equal(sorted_codes, code)).as_py()
+        yield name, sorted_rows.slice(start, count)
         start += count
-    for name, parts in joined.items():
-        yield name, parts[0] if len(parts) == 1 else pa.concat_batches(parts)
