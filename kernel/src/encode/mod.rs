@@ -121,6 +121,7 @@ fn refuse_unknown(columns: &Schema, known: &[&str]) -> Result<()> {
 }
 
 /// Encodes batches of one schema for one topic.
+#[derive(Debug)]
 pub struct Encoder {
     kind: ValueKind,
     limits: Limits,

@@ -21,6 +21,13 @@ pub struct Seal {
     used: u64,
 }
 
+impl std::fmt::Debug for Seal {
+    /// Without the key.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Seal").field("used", &self.used).finish_non_exhaustive()
+    }
+}
+
 impl Seal {
     /// `key` has 32 bytes; `wrapped` are name of the key pair and wrapped data key.
     pub fn new(key: &[u8], wrapped: &[(String, Vec<u8>)]) -> Result<Self> {
