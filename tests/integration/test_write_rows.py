@@ -42,17 +42,24 @@ def texts(client: official_client.Client, topic: str) -> list[str]:
     return [message.data().decode() for message in messages_of(client, topic)]
 
 
-def test_keys_go_to_the_partitions_of_the_java_client(
-    topic: str, spark: SparkSession, pulsar: LocalPulsar, admin: Admin, java_client: JavaClient
+@pytest.mark.parametrize("hashing", [None, "JavaStringHash", "Murmur3_32Hash"])
+def test_keys_go_where_the_java_client_sends_them(
+    hashing: str | None,
+    topic: str,
+    spark: SparkSession,
+    pulsar: LocalPulsar,
+    admin: Admin,
+    java_client: JavaClient,
 ) -> None:
     binary = [b"\xff\x00", b"\x80key"]
     for name in (topic, f"{topic}-ours"):
         admin.create_partitioned(name, 5)
     messages: list[dict[str, Any]] = [{"key": key, "value": as_base64(key.encode())} for key in KEYS]
     messages += [{"keyBytes": as_base64(key), "value": as_base64(key)} for key in binary]
-    java_client.produce(topic, "BYTES", messages)
+    java_client.produce(topic, "BYTES", messages, **({"hashing": hashing} if hashing else {}))
     rows = [(key, key) for key in [*(key.encode() for key in KEYS), *binary]]
-    save(spark.createDataFrame(rows, "__key binary, value binary"), pulsar, topic=f"{topic}-ours")
+    options = {"pulsar.producer.hashingScheme": hashing} if hashing else {}
+    save(spark.createDataFrame(rows, "__key binary, value binary"), pulsar, topic=f"{topic}-ours", **options)
 
     def places(name: str) -> dict[str, int]:
         return {row["value"]: row["partition"] for row in java_client.read(name, "BYTES")}
@@ -61,26 +68,7 @@ def test_keys_go_to_the_partitions_of_the_java_client(
     assert len(set(places(topic).values())) == 5
 
 
-def test_murmur_is_the_official_clients(
-    topic: str, spark: SparkSession, pulsar: LocalPulsar, admin: Admin, official: official_client.Client
-) -> None:
-    for name in (topic, f"{topic}-ours"):
-        admin.create_partitioned(name, 7)
-    producer = official.create_producer(topic, hashing_scheme=official_client.HashingScheme.Murmur3_32Hash)
-    # The official Python client drops an empty key.
-    for key in KEYS[1:]:
-        producer.send(key.encode(), partition_key=key)
-    producer.close()
-    frame = spark.createDataFrame([(key, key) for key in KEYS[1:]], "__key string, value string")
-    save(frame, pulsar, topic=f"{topic}-ours", **{"pulsar.producer.hashingScheme": "Murmur3_32Hash"})
-
-    def places(name: str) -> dict[str, int]:
-        return {message.data().decode(): partition(message) for message in messages_of(official, name)}
-
-    assert places(f"{topic}-ours") == places(topic)
-
-
-def test_a_row_names_its_partition(
+def test_a_row_chooses_where_it_goes(
     topic: str,
     spark: SparkSession,
     pulsar: LocalPulsar,
