@@ -48,8 +48,11 @@ class Producer:
         producer_id: int,
         info: SchemaInfo | None,
         timeout_seconds: float,
+        *,
+        encrypted: bool = False,
     ) -> None:
-        """`producer_id` must be unique among the producers of `client`, over all its connections."""
+        """`producer_id` must be unique among the producers of `client`, over all its connections. `encrypted`: say
+        that messages are, which namespaces can demand."""
         self.topic = topic
         self.producer_id = producer_id
         self.name = ""
@@ -57,6 +60,7 @@ class Producer:
         self.max_message_bytes = 0
         self._client = client
         self._info = info
+        self._encrypted = encrypted
         self._timeout_seconds = timeout_seconds
         self._epoch = 0
         self._connection: Connection | None = None
@@ -79,6 +83,7 @@ class Producer:
             request_id=0,
             epoch=self._epoch,
             user_provided_producer_name=False,
+            encrypted=self._encrypted,
             schema=_wire_schema(self._info),
         )
         if self.name:

@@ -10,14 +10,14 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark_pulsar.interpreter import Shipped
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write.commit import RowsStored
-from pyspark_pulsar.write.target import Target
+from pyspark_pulsar.write.target import RowTargets, Target
 from pyspark_pulsar.write.task import write_rows
 
 
 class PulsarBatchWriter(Shipped, DataSourceArrowWriter):
     """`write` runs on executors, the rest on the driver."""
 
-    def __init__(self, options: WriteOptions, target: Target) -> None:
+    def __init__(self, options: WriteOptions, target: Target | RowTargets) -> None:
         self._options = options
         self._target = target
 

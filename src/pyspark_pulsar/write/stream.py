@@ -10,14 +10,14 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark_pulsar.interpreter import Shipped
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write.commit import RowsStored
-from pyspark_pulsar.write.target import Target
+from pyspark_pulsar.write.target import RowTargets, Target
 from pyspark_pulsar.write.task import write_rows
 
 
 class PulsarStreamWriter(Shipped, DataSourceStreamArrowWriter):
     """`write` runs on executors, `commit` and `abort` in a driver process of their own."""
 
-    def __init__(self, options: WriteOptions, target: Target) -> None:
+    def __init__(self, options: WriteOptions, target: Target | RowTargets) -> None:
         self._options = options
         self._target = target
 
