@@ -36,6 +36,8 @@ pub struct Producer {
     pub next_sequence_id: u64,
     /// Version of the schema its messages have.
     pub schema_version: Option<Vec<u8>>,
+    /// Most and least significant bits of the transaction that its messages belong to.
+    pub transaction: Option<(u64, u64)>,
 }
 
 /// SEND frames for one partition, in order of sequence id.
@@ -163,6 +165,8 @@ impl<'a> PartitionWriter<'a> {
             uncompressed_size: self.messages.len() as u32,
             num_messages_in_batch: Some(self.count as i32),
             schema_version: self.producer.schema_version.as_deref(),
+            txn_most: self.producer.transaction.map(|(most, _)| most),
+            txn_least: self.producer.transaction.map(|(_, least)| least),
             ..MessageMetadata::default()
         };
         let mut out = Vec::with_capacity(self.overhead());
@@ -175,6 +179,10 @@ impl<'a> PartitionWriter<'a> {
         put_number(&mut send, 1, self.producer.producer_id);
         put_number(&mut send, 2, self.first_of_entry());
         put_number(&mut send, 3, self.count as u64);
+        if let Some((most, least)) = self.producer.transaction {
+            put_number(&mut send, 4, least);
+            put_number(&mut send, 5, most);
+        }
         put_number(&mut send, 6, self.next_sequence_id.wrapping_sub(1));
         let mut command = Vec::with_capacity(48);
         put_number(&mut command, 1, SEND);

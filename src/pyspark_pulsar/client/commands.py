@@ -13,6 +13,7 @@ CONNECT, CONNECTED, PRODUCER, SEND_RECEIPT, SEND_ERROR = 2, 3, 5, 7, 8
 SUBSCRIBE, FLOW, SUCCESS, ERROR, CLOSE_PRODUCER, CLOSE_CONSUMER = 4, 11, 13, 14, 15, 16
 PRODUCER_SUCCESS, PING, PONG = 17, 18, 19
 PARTITIONED_METADATA, LOOKUP, GET_LAST_MESSAGE_ID, GET_TOPICS_OF_NAMESPACE, GET_SCHEMA = 21, 23, 29, 32, 34
+NEW_TXN, ADD_PARTITION_TO_TXN, END_TXN, TC_CLIENT_CONNECT = 50, 52, 56, 62
 
 REQUESTS = {
     SUBSCRIBE: "subscribe",
@@ -24,6 +25,10 @@ REQUESTS = {
     GET_LAST_MESSAGE_ID: "getLastMessageId",
     GET_TOPICS_OF_NAMESPACE: "getTopicsOfNamespace",
     GET_SCHEMA: "getSchema",
+    NEW_TXN: "newTxn",
+    ADD_PARTITION_TO_TXN: "addPartitionToTxn",
+    END_TXN: "endTxn",
+    TC_CLIENT_CONNECT: "tcClientConnectRequest",
 }
 ANSWERS = {
     SUCCESS: "success",
@@ -33,6 +38,10 @@ ANSWERS = {
     30: "getLastMessageIdResponse",
     33: "getTopicsOfNamespaceResponse",
     35: "getSchemaResponse",
+    51: "newTxnResponse",
+    53: "addPartitionToTxnResponse",
+    57: "endTxnResponse",
+    63: "tcClientConnectResponse",
 }
 
 

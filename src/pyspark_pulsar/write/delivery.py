@@ -1,0 +1,104 @@
+"""What `deliveryGuarantee` asks for, settled on the driver before any row is sent."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from pyspark.sql.datasource import WriterCommitMessage
+
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.write.epochs import Sink, abort_epoch, commit_epoch
+from pyspark_pulsar.write.journal import Prepared
+from pyspark_pulsar.write.transactional import RowsPrepared
+
+_PREFIX = "__pyspark-pulsar"
+
+
+def journal_of_stream(options: WriteOptions, checkpoint: str | None) -> str | None:
+    """The journal of an exactly-once streaming query, the same after a restart; None without that guarantee."""
+    if options.delivery_guarantee != "exactly-once":
+        return None
+    if options.transaction_journal is not None:
+        return _checked(options)
+    if checkpoint is None:
+        raise OptionError(
+            "deliveryGuarantee=exactly-once: expected the option checkpointLocation of this writeStream, or "
+            "transactionJournal, to find what was decided before a restart; got neither"
+        )
+    return f"{_namespace(options)}/{_PREFIX}-{_digest(_place(checkpoint))}"
+
+
+def journal_of_batch(options: WriteOptions) -> str | None:
+    """The journal of exactly-once jobs that write to the topic; None without that guarantee."""
+    if options.delivery_guarantee != "exactly-once":
+        return None
+    if options.transaction_journal is not None:
+        return _checked(options)
+    return f"{_namespace(options)}/{_PREFIX}-batch-{_digest(str(TopicName.parse(options.topic)))}"
+
+
+def check_transactions(options: WriteOptions, journal: str | None) -> None:
+    """Raises `OptionError` when the broker has no transactions; makes the journal."""
+    if journal is None:
+        return
+    with BrokerClient.for_planning(options) as client:
+        sink = Sink.open(client, journal)
+        sink.coordinators.check()
+        sink.journal.prepare()
+
+
+def commit(
+    options: WriteOptions, journal: str, epoch: int, messages: Sequence[WriterCommitMessage | None]
+) -> None:
+    """Make the rows of all tasks visible. Driver only. Raises `CommitError`."""
+    told = _told(messages)
+    if told:
+        with BrokerClient(options) as client:
+            commit_epoch(Sink.open(client, journal), told[0].writer, epoch, _prepared(told))
+
+
+def abort(
+    options: WriteOptions, journal: str, epoch: int, messages: Sequence[WriterCommitMessage | None]
+) -> None:
+    """Make sure that no row of the epoch becomes visible, unless that is decided already. Driver only."""
+    with BrokerClient(options) as client:
+        abort_epoch(Sink.open(client, journal), epoch, _prepared(_told(messages)))
+
+
+def _told(messages: Sequence[WriterCommitMessage | None]) -> list[RowsPrepared]:
+    return [each for each in messages if isinstance(each, RowsPrepared)]
+
+
+def _prepared(messages: Sequence[RowsPrepared]) -> list[Prepared]:
+    return [each.prepared for each in messages if each.prepared is not None]
+
+
+def _checked(options: WriteOptions) -> str:
+    name = TopicName.parse(str(options.transaction_journal))
+    if not name.is_persistent:
+        raise OptionError(
+            f"option 'transactionJournal': expected a persistent topic's name, got {name}; make it persistent"
+        )
+    return str(name)
+
+
+def _namespace(options: WriteOptions) -> str:
+    return f"persistent://{TopicName.parse(options.topic).namespace}"
+
+
+def _place(checkpoint: str) -> str:
+    """One spelling for the ways in which a local folder can be written."""
+    url = urlsplit(checkpoint)
+    if url.scheme in ("", "file"):
+        return os.path.abspath(url.path)  # noqa: PTH100 -- links stay
+    return checkpoint.rstrip("/")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
