@@ -108,7 +108,7 @@ class Coordinators:
         if known is not None and known.is_open:
             return known
         self._forget(number)
-        connection = _or_off(lambda: self._client.owner_connection(_topic(number)))
+        connection: Connection = _or_off(lambda: self._client.owner_connection(_topic(number)))
         where = f"connecting to transaction coordinator {number}"
         request = wire.CommandTcClientConnectRequest(request_id=0, tc_id=number)
         command = wire.BaseCommand(type=TC_CLIENT_CONNECT, tcClientConnectRequest=request)

@@ -64,7 +64,8 @@ _ERRORS: dict[int, tuple[type[PulsarError], str]] = {
 }
 
 # ServiceNotReady: the topic moves or loads; TooManyRequests: the broker throttles; MetadataError and
-# PersistenceError: a metadata store or bookie hiccup; TransactionCoordinatorNotFound: it moves. Pulsar's own clients retry the same set.
+# PersistenceError: a metadata store or bookie hiccup; TransactionCoordinatorNotFound: it moves. Pulsar's own clients
+# retry the same set.
 _PASSING = frozenset({1, 2, 6, 14, 20})
 
 

@@ -40,9 +40,9 @@ class Sink:
 
 
 def take_over(sink: Sink, writer: Writer) -> State:
-    """Make `writer` the one who writes: finish what others decided, abort what they left open. Any task, and the driver.
+    """Make `writer` the one who writes: finish what others decided, abort what they left open.
 
-    Cheap when it is already. Raises `WriterFenced` when another one has taken over from it.
+    Called by every task; cheap when it is already. Raises `WriterFenced` when another one has taken over from it.
     """
     state = sink.journal.state()
     if state is not None and state.writer == writer:
@@ -84,8 +84,8 @@ def _commit(sink: Sink, decider: Decider, writer: Writer, epoch: int, prepared: 
     if state is None or state.writer != writer:
         _abort(sink, [each.transaction for each in prepared])
         raise CommitError(
-            f"epoch {epoch}: expected the journal {sink.journal.prefix} to be at run {writer.run}, got another state; it "
-            f"was deleted or damaged, so nothing of the epoch is counted as written; start the query again"
+            f"epoch {epoch}: expected the journal {sink.journal.prefix} to be at run {writer.run}, got another state; "
+            f"it was deleted or damaged, so nothing of the epoch is counted as written; start the query again"
         )
     if epoch > state.epoch:
         state = _decide(sink, decider, replace(state, epoch=epoch, transactions=tuple(prepared), done=False))
@@ -99,8 +99,8 @@ def _after_the_fact(sink: Sink, state: State, epoch: int, prepared: Sequence[Pre
     _abort(sink, [each.transaction for each in prepared if each.transaction not in winners])
     if epoch < state.epoch:
         raise CommitError(
-            f"epoch {epoch}: expected it to be the last one or a new one, but epoch {state.epoch} is decided already in "
-            f"{sink.journal.prefix}; the checkpoint is older than the topic: go back to the newer one"
+            f"epoch {epoch}: expected it to be the last one or a new one, but epoch {state.epoch} is decided already "
+            f"in {sink.journal.prefix}; the checkpoint is older than the topic: go back to the newer one"
         )
     return state
 
@@ -205,9 +205,9 @@ def _lost(sink: Sink, state: State, missing: Sequence[Prepared]) -> str:
     tasks = ", ".join(str(each.partition) for each in missing)
     names = ", ".join(named(each.transaction) for each in missing)
     return (
-        f"epoch {state.epoch}: expected all its {len(state.transactions)} transactions to be committed, as was decided, "
-        f"but the broker has aborted {len(missing)} of them (they timed out): {rows} rows of Spark's partitions {tasks} "
-        f"are missing in the topic ({names}, journal {sink.journal.prefix}). They do not count as written. Write them "
+        f"epoch {state.epoch}: expected all its {len(state.transactions)} transactions to be committed, as was "
+        f"decided, but the broker has aborted {len(missing)} of them (they timed out): {rows} rows of Spark's partitions "
+        f"{tasks} are missing in the topic ({names}, journal {sink.journal.prefix}). They do not count as written. Write them "
         f"again by hand, then go on with another journal (transactionJournal); a larger transactionTimeoutMs gives a "
         f"driver more time to come back"
     )

@@ -6,8 +6,8 @@
 | `...-decided` | the driver, alone | which transactions an epoch consists of; its last state counts |
 | `...-ended` | tasks, in their transactions | one marker each: visible if and only if the transaction was committed |
 
-A decision is a compare and append: whoever wants to decide throws all other writers out of `decided`, appends a fence, and
-reads up to it; what lies before the fence is final, and nobody else can append behind it.
+A decision is a compare and append: whoever wants to decide throws all other writers out of `decided`, appends a
+fence, and reads up to it; what lies before the fence is final, and nobody else can append behind it.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Begun:
 
 @dataclass(frozen=True)
 class State:
-    """What is decided. `epoch` is the last one that was, of `writer.owner`; `done` says that all its transactions are known
-    to be committed."""
+    """What is decided. `epoch` is the last one that was, of `writer.owner`; `done` says that all its transactions are
+    known to be committed."""
 
     writer: Writer
     epoch: int = NO_EPOCH

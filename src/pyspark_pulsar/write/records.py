@@ -122,13 +122,11 @@ class Records:
             if entries is None:
                 if time.monotonic() > deadline:
                     raise DeadlineExceeded(
-                        f"{self.name}: expected the records up to {end} within {self._client.request_seconds:.0f} s, got "
-                        f"those up to {reached}"
+                        f"{self.name}: expected the records up to {end} within {self._client.request_seconds:.0f} s, "
+                        f"got those up to {reached}"
                     )
                 continue
-            last = entries.last()
-            assert last is not None
-            reached = after_entry(*last)
+            reached = after_entry(*(entries.last or end.as_tuple()[:2]))
             consumer.allow(entries.num_messages)
             for batch in decoder.decode(entries):
                 yield from _records(batch, self.name)
