@@ -54,8 +54,10 @@ def options(pulsar: LocalPulsar, topic: str) -> WriteOptions:
 def run(pulsar: LocalPulsar, topic: str, name: str, timeout_ms: int = 600_000, **environment: str) -> int:
     """The program's return code; shows its errors."""
     done = subprocess.run(
-        [sys.executable, PROGRAM, pulsar.service_url, topic, f"{topic}-journal", "owner", name]
-        + [str(ROWS), str(timeout_ms)],
+        [
+            *(sys.executable, PROGRAM, pulsar.service_url, topic, f"{topic}-journal"),
+            *("owner", name, str(ROWS), str(timeout_ms)),
+        ],
         env={**os.environ, **environment},
         timeout=120,
         check=False,

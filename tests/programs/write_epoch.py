@@ -1,8 +1,9 @@
 """Writes one epoch in two transactions and commits it, as tasks and driver do, without Spark; may kill itself.
 
 Arguments: service URL, topic, prefix of the journal, owner, run, how many rows, transactionTimeoutMs. Environment:
-`KILL_AT` is `Class.method:before|after:n` (or `transactional.function:...`) and ends the process with SIGKILL at the n-th call of that method;
-`FORGET` takes out the guard by which a later run knows what an earlier one has decided.
+`KILL_AT` is `Class.method:before:n` or `...:after:n` (or `transactional.function:...`) and ends the process with
+SIGKILL at the n-th call of that method; `FORGET` takes out the guard by which a later run knows what an earlier one
+has decided.
 """
 
 from __future__ import annotations

@@ -224,8 +224,8 @@ class Producer:
                 if self._unconfirmed:
                     raise SendError(
                         f"{self.topic}: expected a receipt for every message, but the connection or the topic went "
-                        f"away ({self._lost}) with some unconfirmed; sent again they could be stored twice, so this attempt "
-                        f"is given up and nothing of it counts as written"
+                        f"away ({self._lost}) with some unconfirmed; sent again they could be stored twice, so this "
+                        f"attempt is given up and nothing of it counts as written"
                     )
         patience = max(0.1, oldest + self._timeout_seconds - time.monotonic())
         self._client.forget_owner(self.topic)

@@ -206,10 +206,10 @@ def _lost(sink: Sink, state: State, missing: Sequence[Prepared]) -> str:
     names = ", ".join(named(each.transaction) for each in missing)
     return (
         f"epoch {state.epoch}: expected all its {len(state.transactions)} transactions to be committed, as was "
-        f"decided, but the broker has aborted {len(missing)} of them (they timed out): {rows} rows of Spark's partitions "
-        f"{tasks} are missing in the topic ({names}, journal {sink.journal.prefix}). They do not count as written. Write them "
-        f"again by hand, then go on with another journal (transactionJournal); a larger transactionTimeoutMs gives a "
-        f"driver more time to come back"
+        f"decided, but the broker has aborted {len(missing)} of them (they timed out): {rows} rows of Spark's "
+        f"partitions {tasks} are missing in the topic ({names}, journal {sink.journal.prefix}). They do not count as "
+        f"written. Write them again by hand, then go on with another journal (transactionJournal); "
+        f"a larger transactionTimeoutMs gives a driver more time to come back"
     )
 
 
