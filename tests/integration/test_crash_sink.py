@@ -1,7 +1,7 @@
 """A streaming query whose driver and workers are killed while it writes exactly-once.
 
-The sink reaches the broker through a forwarder that sees each command, so that the whole process group dies just before or
-behind a step of the protocol.
+The sink reaches the broker through a forwarder that sees each command, so that the whole process group dies just
+before a step of the protocol.
 """
 
 from __future__ import annotations

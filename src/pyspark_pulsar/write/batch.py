@@ -43,4 +43,4 @@ class PulsarBatchWriter(Shipped, DataSourceArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Without a journal nothing can be taken back; Spark reports the failure of the job."""
         if self._journal is not None:
-            delivery.abort(self._options, self._journal, _EPOCH, messages)
+            delivery.abort(self._options, self._journal, _EPOCH, messages, self._job)

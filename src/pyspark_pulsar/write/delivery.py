@@ -14,7 +14,7 @@ from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.epochs import Sink, abort_epoch, commit_epoch
-from pyspark_pulsar.write.journal import Prepared
+from pyspark_pulsar.write.journal import Prepared, Writer
 from pyspark_pulsar.write.transactional import RowsPrepared
 
 _PREFIX = "__pyspark-pulsar"
@@ -64,11 +64,17 @@ def commit(
 
 
 def abort(
-    options: WriteOptions, journal: str, epoch: int, messages: Sequence[WriterCommitMessage | None]
+    options: WriteOptions,
+    journal: str,
+    epoch: int,
+    messages: Sequence[WriterCommitMessage | None],
+    job: Writer | None = None,
 ) -> None:
     """Make sure that no row of the epoch becomes visible, unless that is decided already. Driver only."""
+    told = _told(messages)
+    writer = told[0].writer if told else job
     with BrokerClient(options) as client:
-        abort_epoch(Sink.open(client, journal), epoch, _prepared(_told(messages)))
+        abort_epoch(Sink.open(client, journal), epoch, _prepared(told), writer)
 
 
 def _told(messages: Sequence[WriterCommitMessage | None]) -> list[RowsPrepared]:

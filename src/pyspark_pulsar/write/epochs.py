@@ -14,7 +14,8 @@ from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.coordinator import Coordinators, named
 from pyspark_pulsar.client.transactions import TransactionId
 from pyspark_pulsar.errors import CommitError, TransactionEnded, WriterFenced
-from pyspark_pulsar.write.journal import NO_EPOCH, Decider, Journal, Prepared, State, Writer
+from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.write.journal import NO_EPOCH, Begun, Decider, Journal, Prepared, State, Writer
 
 _TRIES: Final = 5
 _PAUSE_SECONDS: Final = 0.2
@@ -91,7 +92,9 @@ def _commit(sink: Sink, decider: Decider, writer: Writer, epoch: int, prepared: 
         state = _decide(sink, decider, replace(state, epoch=epoch, transactions=tuple(prepared), done=False))
     else:
         state = _after_the_fact(sink, state, epoch, prepared)
-    _finish(sink, decider, state)
+    state = _finish(sink, decider, state)
+    # A speculative twin may have begun meanwhile; nobody would end its transaction when Spark kills it.
+    _abort_begun(sink, state, lambda _: True)
 
 
 def _after_the_fact(sink: Sink, state: State, epoch: int, prepared: Sequence[Prepared]) -> State:
@@ -106,9 +109,7 @@ def _after_the_fact(sink: Sink, state: State, epoch: int, prepared: Sequence[Pre
 
 
 def _decide(sink: Sink, decider: Decider, state: State) -> State:
-    winners = [each.transaction for each in state.transactions]
-    begun, position = sink.journal.begun_since(state.begun)
-    _abort(sink, [each.transaction for each in begun if each.transaction not in winners])
+    position = _abort_begun(sink, state, lambda _: True)
     _require_open(sink, state)
     decided = replace(state, begun=position)
     decider.decide(decided)
@@ -129,8 +130,19 @@ def _require_open(sink: Sink, state: State) -> None:
         ) from fault
 
 
-def abort_epoch(sink: Sink, epoch: int, prepared: Sequence[Prepared]) -> None:
-    """Abort what was begun for the epoch; if it has been decided, finish it instead."""
+def _abort_begun(sink: Sink, state: State, stray: Callable[[Begun], bool]) -> Position:
+    """Abort the strays among what is begun and not decided; returns the position up to which that was looked at."""
+    decided = {each.transaction for each in state.transactions}
+    begun, position = sink.journal.begun_since(state.begun)
+    _abort(sink, [each.transaction for each in begun if each.transaction not in decided and stray(each)])
+    return position
+
+
+def abort_epoch(sink: Sink, epoch: int, prepared: Sequence[Prepared], writer: Writer | None) -> None:
+    """Abort what was begun for the epoch, by `writer` if that is known; if it has been decided, finish it instead."""
+
+    def stray(begun: Begun) -> bool:
+        return begun.epoch == epoch and writer in (None, begun.writer)
 
     def attempt(decider: Decider) -> None:
         state = decider.state
@@ -138,15 +150,7 @@ def abort_epoch(sink: Sink, epoch: int, prepared: Sequence[Prepared]) -> None:
         if state is not None:
             decided = {each.transaction for each in state.transactions}
             _finish(sink, decider, state)
-            begun, _ = sink.journal.begun_since(state.begun)
-            _abort(
-                sink,
-                [
-                    each.transaction
-                    for each in begun
-                    if each.epoch == epoch and each.transaction not in decided
-                ],
-            )
+            _abort_begun(sink, state, stray)
         _abort(sink, [each.transaction for each in prepared if each.transaction not in decided])
 
     _alone(sink, attempt)
@@ -194,9 +198,7 @@ def _require_markers(sink: Sink, state: State, unknown: Sequence[Prepared]) -> N
                 f"transactions were committed, but a transaction is open in {sink.journal.marker_partition}; the epoch "
                 f"is decided, and the next start of the query finishes it"
             )
-        winners = {each.transaction for each in state.transactions}
-        begun, _ = sink.journal.begun_since(state.begun)
-        _abort(sink, [each.transaction for each in begun if each.transaction not in winners])
+        _abort_begun(sink, state, lambda _: True)
         time.sleep(_PAUSE_SECONDS)
 
 
