@@ -7,15 +7,13 @@ import os
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from pyspark.sql.datasource import WriterCommitMessage
-
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.write.commit import RowsPrepared
 from pyspark_pulsar.write.epochs import Sink, abort_epoch, commit_epoch
 from pyspark_pulsar.write.journal import Prepared, Writer
-from pyspark_pulsar.write.transactional import RowsPrepared
 
 _PREFIX = "__pyspark-pulsar"
 
@@ -53,9 +51,7 @@ def check_transactions(options: WriteOptions, journal: str | None) -> None:
         sink.journal.prepare()
 
 
-def commit(
-    options: WriteOptions, journal: str, epoch: int, messages: Sequence[WriterCommitMessage | None]
-) -> None:
+def commit(options: WriteOptions, journal: str, epoch: int, messages: Sequence[object]) -> None:
     """Make the rows of all tasks visible. Driver only. Raises `CommitError`."""
     told = _told(messages)
     if told:
@@ -67,7 +63,7 @@ def abort(
     options: WriteOptions,
     journal: str,
     epoch: int,
-    messages: Sequence[WriterCommitMessage | None],
+    messages: Sequence[object],
     job: Writer | None = None,
 ) -> None:
     """Make sure that no row of the epoch becomes visible, unless that is decided already. Driver only."""
@@ -77,7 +73,7 @@ def abort(
         abort_epoch(Sink.open(client, journal), epoch, _prepared(told), writer)
 
 
-def _told(messages: Sequence[WriterCommitMessage | None]) -> list[RowsPrepared]:
+def _told(messages: Sequence[object]) -> list[RowsPrepared]:
     return [each for each in messages if isinstance(each, RowsPrepared)]
 
 

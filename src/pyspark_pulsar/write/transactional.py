@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
-from pyspark import TaskContext
-from pyspark.sql.datasource import WriterCommitMessage
 
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.errors import CommitError
 from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.write.attempt import present_epoch, present_partition
+from pyspark_pulsar.write.commit import RowsPrepared
 from pyspark_pulsar.write.epochs import Sink, take_over
 from pyspark_pulsar.write.journal import Begun, Prepared, Writer
 from pyspark_pulsar.write.target import Target
 from pyspark_pulsar.write.task import send_rows
 
-# Local properties of Spark's streaming jobs: the query's id, its present epoch; a run's id is the job's group.
-_QUERY, _EPOCH, _RUN = "sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id"
-
-
-@dataclass(frozen=True)
-class RowsPrepared(WriterCommitMessage):
-    """Picklable. `prepared` is None where a task had no rows, or its epoch was decided before."""
-
-    writer: Writer
-    prepared: Prepared | None
+_EPOCH_OF_A_JOB: Final = 0
 
 
 def write_in_transaction(
@@ -42,7 +32,7 @@ def write_in_transaction(
     When it raises, its transaction is aborted; when the process dies, whoever commits aborts it. Raises what
     `write_rows` does, and `WriterFenced` when another run of the query has taken over.
     """
-    writer, epoch, partition = _task(job)
+    writer, epoch = present_epoch() if job is None else (job, _EPOCH_OF_A_JOB)
     with BrokerClient(options) as client:
         sink = Sink.open(client, journal)
         state = take_over(sink, writer)
@@ -60,20 +50,4 @@ def write_in_transaction(
         except BaseException:
             sink.coordinators.abort(transaction)
             raise
-        return RowsPrepared(writer, Prepared(transaction, partition, rows))
-
-
-def _task(job: Writer | None) -> tuple[Writer, int, int]:
-    """Who writes, the epoch, and Spark's partition."""
-    task = TaskContext.get()
-    partition = 0 if task is None else task.partitionId()
-    if job is not None:
-        return job, 0, partition
-    found = [None if task is None else task.getLocalProperty(name) for name in (_QUERY, _EPOCH, _RUN)]
-    query, epoch, run = found
-    if query is None or epoch is None or run is None:
-        raise CommitError(
-            f"deliveryGuarantee=exactly-once: expected Spark to tell a task its query, epoch and run, got {found}; use "
-            f"a streaming query of Spark 4.1 or newer, or deliveryGuarantee=at-least-once"
-        )
-    return Writer(query, run), int(epoch), partition
+        return RowsPrepared(writer, Prepared(transaction, present_partition(), rows))
