@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ from pyspark_pulsar.client.producer import Producer
 from pyspark_pulsar.client.transactions import TransactionId
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.encode import BatchEncoder
-from pyspark_pulsar.errors import CommitError, DeadlineExceeded
+from pyspark_pulsar.errors import CommitError, DeadlineExceeded, TopicNotFoundError
 from pyspark_pulsar.message_id import EARLIEST, Position, after_entry
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.write_schema import WriteSchema, resolve_write_schema
@@ -31,6 +31,8 @@ KEEPER: Final = "pyspark-pulsar-journal"
 
 _PERMITS: Final = 1_000
 _WAIT_SECONDS: Final = 1.0
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -71,15 +73,22 @@ class Records:
 
     def since(self, start: Position) -> list[Record]:
         """The visible records from `start` on. Retries where the topic moves."""
-        return self._client.retrying(lambda: list(self._read(start)))
+        return self._found(lambda: list(self._read(start)), [])
 
     def last(self) -> Record | None:
         """The last visible record; None where there is none."""
-        return self._client.retrying(self._last)
+        return self._found(self._last, None)
 
     def end(self) -> Position:
         """Behind the last visible record."""
-        return self._client.retrying(self._end)
+        return self._found(self._end, EARLIEST)
+
+    def _found(self, attempt: Callable[[], T], nothing: T) -> T:
+        """The first writer creates the topic."""
+        try:
+            return self._client.retrying(attempt)
+        except TopicNotFoundError:
+            return nothing
 
     def _end(self) -> Position:
         consumer = subscribe(self._client, self.name, None)
