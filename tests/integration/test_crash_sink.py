@@ -47,6 +47,20 @@ class Query:
     def kill(self) -> None:
         os.killpg(self._process.pid, signal.SIGKILL)
 
+    def kill_workers(self) -> None:
+        """All Python workers that Spark has forked for tasks; it runs their tasks again."""
+        listing = subprocess.run(
+            ["ps", "-o", "pid=,ppid=,args=", "-g", str(self._process.pid)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        rows = [line.split(None, 2) for line in listing.stdout.splitlines()]
+        daemons = {pid for pid, _, args in rows if "pyspark.daemon" in args}
+        for pid, parent, _ in rows:
+            if parent in daemons:
+                os.kill(int(pid), signal.SIGKILL)
+
     def end(self) -> int:
         try:
             return self._process.wait(timeout=_DEADLINE_SECONDS)
@@ -61,11 +75,12 @@ class Query:
 
 
 class Killer:
-    """Kills the query when it has seen the n-th command of a kind, on whatever connection."""
+    """Kills the query, or its workers, when it has seen the n-th command of a kind, on whatever connection."""
 
-    def __init__(self, command: int, nth: int) -> None:
+    def __init__(self, command: int, nth: int, *, workers: bool = False) -> None:
         self._command = command
         self._left = nth
+        self._workers = workers
         self._lock = threading.Lock()
         self.query: Query | None = None
         self.killed = False
@@ -76,8 +91,11 @@ class Killer:
         with self._lock:
             self._left -= 1
             if self._left == 0 and self.query is not None:
-                self.query.kill()
                 self.killed = True
+                if self._workers:
+                    self.query.kill_workers()
+                else:
+                    self.query.kill()
 
 
 @pytest.mark.parametrize(
@@ -109,5 +127,28 @@ def test_killed_driver(
     assert killer.killed
     again = Query(pulsar, source, pulsar.service_url, topic, tmp_path)
     assert again.end() == 0, again.said()[-3000:]
+    found = Counter(int(message.data()) for message in messages_of(official, topic))
+    assert found == Counter(range(ROWS))
+
+
+@pytest.mark.parametrize(("command", "nth"), [(ADD_PARTITION_TO_TXN, 1), (SEND_RECEIPT, 4)])
+def test_killed_workers(
+    pulsar: LocalPulsar,
+    official: official_client.Client,
+    admin: Admin,
+    topic: str,
+    tmp_path: Path,
+    command: int,
+    nth: int,
+) -> None:
+    """The first attempt's transaction is aborted, the second's rows are there, and a reader is not held up."""
+    source = f"{topic}-source"
+    admin.create_partitioned(topic, 2)
+    send_numbers(official, source, range(ROWS))
+    killer = Killer(command, nth, workers=True)
+    with Forwarder(pulsar.service_url, killer) as forwarder:
+        query = killer.query = Query(pulsar, source, forwarder.service_url, topic, tmp_path)
+        assert query.end() == 0, query.said()[-3000:]
+    assert killer.killed
     found = Counter(int(message.data()) for message in messages_of(official, topic))
     assert found == Counter(range(ROWS))
