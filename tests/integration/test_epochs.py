@@ -15,8 +15,10 @@ from pathlib import Path
 
 import pulsar as official_client
 import pytest
+from click.testing import CliRunner
 from integration.official import await_true, messages_of
 
+from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.coordinator import Coordinators
 from pyspark_pulsar.errors import CommitError, OptionError, TransactionEnded, WriterFenced
@@ -178,3 +180,27 @@ def test_a_broker_without_transactions(tmp_path: Path) -> None:
         pytest.raises(OptionError, match="transactionCoordinatorEnabled=true"),
     ):
         Coordinators(client).check()
+
+
+def test_what_a_dead_job_had_decided_is_resolved_by_hand(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str
+) -> None:
+    assert run(pulsar, topic, "first", KILL_AT="Coordinators.end:after:1") == -signal.SIGKILL
+    arguments = ["transactions", "resolve", topic, "--service-url", pulsar.service_url]
+    arguments += ["--journal", f"{topic}-journal"]
+    for _ in range(2):
+        done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+        assert done.exit_code == 0
+        assert f"epoch 0 of owner is committed, {ROWS} rows in 2 transactions" in done.output
+    assert read(official, topic) == once()
+
+
+def test_what_a_dead_job_left_open_is_aborted_by_hand(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str
+) -> None:
+    assert run(pulsar, topic, "first", KILL_AT="Decider.decide:before:2") == -signal.SIGKILL
+    arguments = ["transactions", "resolve", topic, "--service-url", pulsar.service_url]
+    arguments += ["--journal", f"{topic}-journal", "--abort-open"]
+    done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert (done.exit_code, "nothing is decided" in done.output) == (0, True)
+    assert read(official, topic) == Counter()

@@ -12,7 +12,7 @@ from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.commit import RowsPrepared
-from pyspark_pulsar.write.epochs import Sink, abort_epoch, commit_epoch
+from pyspark_pulsar.write.epochs import Sink, abort_epoch, commit_epoch, finish_decided
 from pyspark_pulsar.write.journal import Prepared, Writer
 
 _PREFIX = "__pyspark-pulsar"
@@ -71,6 +71,21 @@ def abort(
     writer = told[0].writer if told else job
     with BrokerClient(options) as client:
         abort_epoch(Sink.open(client, journal), epoch, _prepared(told), writer)
+
+
+def resolve_journal(options: WriteOptions, journal: str, *, abort_open: bool) -> list[str]:
+    """Finish what was decided; what to tell a user of it. Raises `CommitError` for rows that are missing for good."""
+    with BrokerClient.for_planning(options) as client:
+        state = finish_decided(Sink.open(client, journal), abort_open=abort_open)
+    if state is None:
+        return [f"{journal}: nothing was ever written with this journal."]
+    if not state.transactions:
+        return [f"{journal}: nothing is decided."]
+    rows = sum(each.rows for each in state.transactions)
+    return [
+        f"{journal}: epoch {state.epoch} of {state.writer.owner} is committed, {rows} rows in "
+        f"{len(state.transactions)} transactions."
+    ]
 
 
 def _told(messages: Sequence[object]) -> list[RowsPrepared]:

@@ -156,11 +156,21 @@ def abort_epoch(sink: Sink, epoch: int, prepared: Sequence[Prepared], writer: Wr
     _alone(sink, attempt)
 
 
-def finish_decided(sink: Sink) -> State | None:
-    """Commit what was decided and is not known to be committed. Returns what the journal says then."""
+def finish_decided(sink: Sink, *, abort_open: bool = False) -> State | None:
+    """Commit what was decided and is not known to be committed, for whoever wrote it; with `abort_open` abort what was
+    begun and not decided, which makes a writer fail that is still there. Returns what the journal says then, None where
+    nobody has decided anything."""
+    if sink.journal.state() is None:
+        return None
 
     def attempt(decider: Decider) -> State | None:
-        return None if decider.state is None else _finish(sink, decider, decider.state)
+        state = decider.state
+        if state is not None:
+            decided = {each.transaction for each in state.transactions}
+            state = _finish(sink, decider, state)
+            if abort_open:
+                _abort_begun(sink, state, lambda begun: begun.transaction not in decided)
+        return state
 
     return _alone(sink, attempt)
 
