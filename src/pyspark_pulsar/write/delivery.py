@@ -82,10 +82,9 @@ def resolve_journal(options: WriteOptions, journal: str, *, abort_open: bool) ->
     if not state.transactions:
         return [f"{journal}: nothing is decided."]
     rows = sum(each.rows for each in state.transactions)
-    return [
-        f"{journal}: epoch {state.epoch} of {state.writer.owner} is committed, {rows} rows in "
-        f"{len(state.transactions)} transactions."
-    ]
+    count = len(state.transactions)
+    done = f"epoch {state.epoch} of {state.writer.owner} is committed, {rows} rows in {count} transactions"
+    return [f"{journal}: {done}."]
 
 
 def _told(messages: Sequence[object]) -> list[RowsPrepared]:
