@@ -159,7 +159,7 @@ def test_what_timed_out_is_not_decided(
     assert run(pulsar, topic, "first") == 0
     with BrokerClient(options(pulsar, topic)) as client:
         coordinators = Coordinators(client)
-        transaction = coordinators.begin(1)
+        transaction = coordinators.begin(1_000)
         coordinators.add_partitions(transaction, [topic])
 
         def ended() -> bool:

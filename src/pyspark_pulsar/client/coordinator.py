@@ -45,11 +45,12 @@ class Coordinators:
         """Raises `OptionError` naming the broker's setting when transactions are off."""
         self._client.retrying(lambda: self._connection(0))
 
-    def begin(self, timeout_seconds: int) -> TransactionId:
+    def begin(self, timeout_ms: int) -> TransactionId:
         """A new transaction, aborted by the broker when it is open for longer than the timeout."""
         count = self._client.partition_count(_ASSIGN)
         number = random.randrange(max(1, count))  # noqa: S311 -- only spreads load
-        request = wire.CommandNewTxn(request_id=0, tc_id=number, txn_ttl_seconds=timeout_seconds)
+        # Whatever the field is called: clients send milliseconds, and brokers take them so.
+        request = wire.CommandNewTxn(request_id=0, tc_id=number, txn_ttl_seconds=timeout_ms)
         answer = self._ask(number, wire.BaseCommand(type=NEW_TXN, newTxn=request), "beginning a transaction")
         return (int(answer.txnid_most_bits), int(answer.txnid_least_bits))
 

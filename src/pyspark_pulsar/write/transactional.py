@@ -41,7 +41,7 @@ def write_in_transaction(
             for _ in batches:
                 pass  # Spark's worker must have taken all rows before it ends.
             return RowsPrepared(writer, None)
-        transaction = sink.coordinators.begin(max(1, options.transaction_timeout_ms // 1000))
+        transaction = sink.coordinators.begin(options.transaction_timeout_ms)
         try:
             sink.journal.write_begun(Begun(transaction, writer, epoch))
             sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition, *target.partitions])
