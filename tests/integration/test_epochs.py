@@ -25,7 +25,7 @@ from pyspark_pulsar.errors import CommitError, OptionError, TransactionEnded, Wr
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.write.epochs import Sink, commit_epoch, take_over
-from pyspark_pulsar.write.journal import Writer
+from pyspark_pulsar.write.journal import Prepared, Writer
 
 PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "write_epoch.py"
 ROWS = 20
@@ -157,19 +157,30 @@ def test_what_timed_out_is_not_decided(
     pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
     assert run(pulsar, topic, "first") == 0
+    writer = Writer("owner", "second")
     with BrokerClient(options(pulsar, topic)) as client:
-        coordinators = Coordinators(client)
-        transaction = coordinators.begin(1_000)
-        coordinators.add_partitions(transaction, [topic])
+        sink = Sink.open(client, f"{topic}-journal")
+        take_over(sink, writer)
+        late, early = sink.coordinators.begin(600_000), sink.coordinators.begin(1_000)
+        for transaction in (late, early):
+            sink.coordinators.add_partitions(transaction, [topic, sink.journal.marker_partition])
 
         def ended() -> bool:
             try:
-                coordinators.add_partitions(transaction, [topic])
+                sink.coordinators.add_partitions(early, [topic])
             except TransactionEnded:
                 return True
             return False
 
         await_true("the timeout", ended)
+        sink.coordinators.add_partitions(late, [topic])
+        with pytest.raises(CommitError, match="epoch 1: .*raise that, or make epochs smaller"):
+            commit_epoch(sink, writer, 1, [Prepared(late, 0, 1), Prepared(early, 1, 1)])
+        with pytest.raises(TransactionEnded):
+            sink.coordinators.add_partitions(late, [topic])
+        state = sink.journal.state()
+        assert state is not None
+        assert (state.epoch, state.done) == (0, True)
     assert read(official, topic) == once()
 
 
