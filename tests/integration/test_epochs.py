@@ -148,7 +148,9 @@ def test_a_decided_transaction_that_timed_out_is_loud(
     with BrokerClient(options(pulsar, topic)) as client:
         sink = Sink.open(client, f"{topic}-journal")
         for _ in range(2):
-            with pytest.raises(CommitError, match=f"epoch 0: .*{ROWS} rows of Spark's partitions .* missing"):
+            with pytest.raises(
+                CommitError, match=rf"epoch 0: .*{ROWS} rows of Spark's partitions .* missing"
+            ):
                 take_over(sink, Writer("owner", "second"))
     assert read(official, topic) == Counter()
 
@@ -174,7 +176,7 @@ def test_what_timed_out_is_not_decided(
 
         await_true("the timeout", ended)
         sink.coordinators.add_partitions(late, [topic])
-        with pytest.raises(CommitError, match="epoch 1: .*raise that, or make epochs smaller"):
+        with pytest.raises(CommitError, match=r"epoch 1: .*raise that, or make epochs smaller"):
             commit_epoch(sink, writer, 1, [Prepared(late, 0, 1), Prepared(early, 1, 1)])
         with pytest.raises(TransactionEnded):
             sink.coordinators.add_partitions(late, [topic])
