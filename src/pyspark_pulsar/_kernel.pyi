@@ -470,8 +470,10 @@ class Encoder:
         producer_name: str,
         next_sequence_id: int,
         schema_version: bytes | None,
+        transaction: tuple[int, int] | None = None,
     ) -> None:
-        """Must be called for every partition in 0..partitions before the first `encode`."""
+        """Must be called for every partition in 0..partitions before the first `encode`. `transaction`: most and
+        least significant bits of the transaction that its messages belong to."""
 
     def encode(self, batch: ArrowArrayExportable, publish_time_ms: int) -> list[SendFrames]:
         """Encode all rows; nothing is held back. A row with a `__key` goes to partition

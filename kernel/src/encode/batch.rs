@@ -43,6 +43,8 @@ pub struct Producer {
     pub next_sequence_id: u64,
     /// Version of the schema its messages have.
     pub schema_version: Option<Vec<u8>>,
+    /// Most and least significant bits of the transaction that its messages belong to.
+    pub transaction: Option<(u64, u64)>,
 }
 
 /// SEND frames for one partition, in order of sequence id.
@@ -177,13 +179,15 @@ impl<'a> PartitionWriter<'a> {
         Ok(())
     }
 
-    /// Of an entry with one message that is no batch: what does not depend on the message.
+    /// What does not depend on the messages: whole for an entry with one message that is no batch.
     pub fn own_metadata(&self) -> MessageMetadata<'a> {
         MessageMetadata {
             producer_name: self.producer.producer_name.as_bytes(),
             sequence_id: self.next_sequence_id,
             publish_time: self.publish_time,
             schema_version: self.producer.schema_version.as_deref(),
+            txn_most: self.producer.transaction.map(|(most, _)| most),
+            txn_least: self.producer.transaction.map(|(_, least)| least),
             ..MessageMetadata::default()
         }
     }
@@ -211,14 +215,11 @@ impl<'a> PartitionWriter<'a> {
 
     fn metadata(&self, codec: Codec, uncompressed: usize) -> Vec<u8> {
         let metadata = MessageMetadata {
-            producer_name: self.producer.producer_name.as_bytes(),
             sequence_id: self.first_of_entry(),
-            publish_time: self.publish_time,
             compression: codec.number(),
             uncompressed_size: uncompressed as u32,
             num_messages_in_batch: Some(self.count as i32),
-            schema_version: self.producer.schema_version.as_deref(),
-            ..MessageMetadata::default()
+            ..self.own_metadata()
         };
         let mut out = Vec::with_capacity(self.overhead());
         metadata.write(&mut out, self.next_sequence_id.wrapping_sub(1));
@@ -227,29 +228,30 @@ impl<'a> PartitionWriter<'a> {
     }
 
     fn command(&self) -> Vec<u8> {
-        let mut send = Vec::with_capacity(40);
-        put_number(&mut send, 1, self.producer.producer_id);
-        put_number(&mut send, 2, self.first_of_entry());
-        put_number(&mut send, 3, self.count as u64);
+        let mut send = self.send_fields(self.first_of_entry(), self.count);
         put_number(&mut send, 6, self.next_sequence_id.wrapping_sub(1));
-        let mut command = Vec::with_capacity(48);
-        put_number(&mut command, 1, SEND);
-        put_bytes(&mut command, SEND_FIELD, &send);
-        command
+        in_command(&send)
     }
 
     fn command_alone(&self, is_chunk: bool) -> Vec<u8> {
-        let mut send = Vec::with_capacity(40);
-        put_number(&mut send, 1, self.producer.producer_id);
-        put_number(&mut send, 2, self.next_sequence_id);
-        put_number(&mut send, 3, 1);
+        let mut send = self.send_fields(self.next_sequence_id, 1);
         if is_chunk {
             put_number(&mut send, 7, 1);
         }
-        let mut command = Vec::with_capacity(48);
-        put_number(&mut command, 1, SEND);
-        put_bytes(&mut command, SEND_FIELD, &send);
-        command
+        in_command(&send)
+    }
+
+    /// The fields of `CommandSend` that every entry has.
+    fn send_fields(&self, sequence_id: u64, messages: usize) -> Vec<u8> {
+        let mut send = Vec::with_capacity(64);
+        put_number(&mut send, 1, self.producer.producer_id);
+        put_number(&mut send, 2, sequence_id);
+        put_number(&mut send, 3, messages as u64);
+        if let Some((most, least)) = self.producer.transaction {
+            put_number(&mut send, 4, least);
+            put_number(&mut send, 5, most);
+        }
+        send
     }
 
     /// Close the open entry and hand out the frames; `None` when nothing was written.
@@ -272,6 +274,13 @@ impl<'a> PartitionWriter<'a> {
 /// Message or chunk above what the broker takes.
 pub fn too_large(most: usize, got: usize, row: usize) -> KernelError {
     KernelError::new(ErrorKind::TooLarge, format!("expected at most {most} bytes, got {got}")).in_row(row)
+}
+
+fn in_command(send: &[u8]) -> Vec<u8> {
+    let mut command = Vec::with_capacity(send.len() + 8);
+    put_number(&mut command, 1, SEND);
+    put_bytes(&mut command, SEND_FIELD, send);
+    command
 }
 
 fn frame(out: &mut Vec<u8>, command: &[u8], metadata: &[u8], payload: &[u8]) {

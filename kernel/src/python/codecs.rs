@@ -277,7 +277,7 @@ impl Encoder {
         Ok(self.0.set_data_key(key, &wrapped)?)
     }
 
-    #[pyo3(signature = (partition, *, producer_id, producer_name, next_sequence_id, schema_version))]
+    #[pyo3(signature = (partition, *, producer_id, producer_name, next_sequence_id, schema_version, transaction=None))]
     fn set_producer(
         &mut self,
         partition: usize,
@@ -285,8 +285,10 @@ impl Encoder {
         producer_name: String,
         next_sequence_id: u64,
         schema_version: Option<Vec<u8>>,
+        transaction: Option<TransactionId>,
     ) -> PyResult<()> {
-        let producer = encode::Producer { producer_id, producer_name, next_sequence_id, schema_version };
+        let producer =
+            encode::Producer { producer_id, producer_name, next_sequence_id, schema_version, transaction };
         Ok(self.0.set_producer(partition, producer)?)
     }
 

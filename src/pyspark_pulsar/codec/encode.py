@@ -77,14 +77,17 @@ class BatchEncoder:
         producer_name: str,
         next_sequence_id: int,
         schema_version: bytes | None,
+        transaction: tuple[int, int] | None = None,
     ) -> None:
-        """Name the open producer of a partition; for every partition before the first `encode`."""
+        """Name the open producer of a partition, and the transaction of all that it sends (most and least
+        significant bits); for every partition before the first `encode`."""
         self._encoder.set_producer(
             partition,
             producer_id=producer_id,
             producer_name=producer_name,
             next_sequence_id=next_sequence_id,
             schema_version=schema_version,
+            transaction=transaction,
         )
 
     def encode(self, batch: pa.RecordBatch, publish_time_ms: int) -> list[SendFrames]:

@@ -48,6 +48,29 @@ class WriteOptions(ProducerOptions):
         "from a compacted topic; otherwise they are records of nulls.",
         default=False,
     )
+    delivery_guarantee: str = option(
+        "deliveryGuarantee",
+        choice("at-least-once", "exactly-once", "none"),
+        "`at-least-once`: an epoch or job ends when the broker has every row, and rows may be there twice. "
+        "`exactly-once`: all rows of an epoch or job become visible, each once, or none do; needs transactions on "
+        "the broker. `none`: does not wait for the broker, and rows may be lost.",
+        default="at-least-once",
+    )
+    transaction_timeout_ms: int = option(
+        "transactionTimeoutMs",
+        whole(1_000, 24 * 3_600_000),
+        "With `exactly-once`: how long an epoch or job may take before the broker aborts its transactions, in "
+        "milliseconds. Readers wait as long for what follows a transaction that nobody ends.",
+        default=600_000,
+    )
+    transaction_journal: str | None = option(
+        "transactionJournal",
+        text,
+        "With `exactly-once`: begin of the names of the three topics that hold what was decided; every query needs "
+        "its own. Default: in the topic's namespace, named after the query's `checkpointLocation`, or for each job. "
+        "Needed where rows name their topics.",
+        default=None,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.coordinator import OpenTransaction
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.metadata_columns import ROUTING
@@ -19,10 +20,18 @@ from pyspark_pulsar.write.target import RowTargets, settle_topic
 class RowTopics:
     """The senders of a task by topic. Used by one thread; close it."""
 
-    def __init__(self, client: BrokerClient, options: WriteOptions, targets: RowTargets) -> None:
+    def __init__(
+        self,
+        client: BrokerClient,
+        options: WriteOptions,
+        targets: RowTargets,
+        transaction: OpenTransaction | None = None,
+    ) -> None:
+        """All messages belong to the transaction, where there is one."""
         self._client = client
         self._options = options
         self._targets = targets
+        self._transaction = transaction
         self._senders: dict[str, TopicSender] = {}
         self._producers = 0
 
@@ -59,7 +68,7 @@ class RowTopics:
                 self._targets.descriptor,
                 named_by_rows=True,
             )
-            sender = TopicSender(self._client, self._options, target, self._producers + 1)
+            sender = TopicSender(self._client, self._options, target, self._producers + 1, self._transaction)
             self._producers += len(sender.producers)
             self._senders[name] = sender
             sender.open()

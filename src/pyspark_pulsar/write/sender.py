@@ -7,6 +7,7 @@ import time
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.coordinator import OpenTransaction
 from pyspark_pulsar.client.producer import Producer
 from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.codec.producing import producing
@@ -18,11 +19,20 @@ class TopicSender:
     """An encoder, and a producer for each partition. Used by one thread; close it."""
 
     def __init__(
-        self, client: BrokerClient, options: WriteOptions, target: Target, first_producer_id: int = 1
+        self,
+        client: BrokerClient,
+        options: WriteOptions,
+        target: Target,
+        first_producer_id: int = 1,
+        transaction: OpenTransaction | None = None,
     ) -> None:
-        """`first_producer_id` and those behind it, one for each partition, are no other producer's of `client`."""
+        """`first_producer_id` and those behind it, one for each partition, are no other producer's of `client`.
+
+        In a transaction no message is sent a second time: a connection that breaks with receipts due is a `SendError`.
+        """
         self._options = options
         self._target = target
+        self._transaction = transaction
         self.producers = [
             Producer(
                 client,
@@ -31,6 +41,8 @@ class TopicSender:
                 target.schema.info,
                 options.send_timeout_ms / 1000,
                 encrypted=bool(options.encryption_keys),
+                transactional=transaction is not None,
+                sends_again=transaction is None,
             )
             for index, name in enumerate(target.partitions)
         ]
@@ -40,7 +52,9 @@ class TopicSender:
         self._held_since = 0.0
 
     def open(self) -> None:
-        """Raises what brokers refuse producers with, and what `new_data_key` raises."""
+        """Raises what brokers refuse producers with, what `new_data_key` raises, and `TransactionEnded`."""
+        if self._transaction is not None:
+            self._transaction.take_in(self._target.partitions)
         for producer in self.producers:
             producer.open()
         self._encoder = self._new_encoder()
@@ -64,6 +78,7 @@ class TopicSender:
                 producer_name=producer.name,
                 next_sequence_id=0,
                 schema_version=producer.schema_version,
+                transaction=None if self._transaction is None else self._transaction.id,
             )
         return encoder
 
@@ -97,7 +112,10 @@ class TopicSender:
             producer.send(frames)
 
     def await_receipts(self) -> None:
-        """Wait until everything that was sent is confirmed. Raises `SendError`, `DeadlineExceeded`."""
+        """Wait until everything that was sent is confirmed, unless the delivery guarantee is `none`. Raises
+        `SendError`, `DeadlineExceeded`."""
+        if self._options.delivery_guarantee == "none":
+            return
         for producer in self.producers:
             producer.await_below(0)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.coordinator import OpenTransaction
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write.row_topics import RowTopics
 from pyspark_pulsar.write.sender import TopicSender
@@ -14,18 +15,31 @@ from pyspark_pulsar.write.target import RowTargets, Target
 
 
 def write_rows(options: WriteOptions, target: Target | RowTargets, batches: Iterator[pa.RecordBatch]) -> int:
-    """Store all rows; returns how many. When it returns, every one has the broker's receipt.
+    """Store all rows; returns how many. When it returns, every one has the broker's receipt, unless the delivery
+    guarantee is `none`.
 
     When it raises, or the process dies, some rows may be stored: Spark runs the task again, so readers may
     see rows twice (at-least-once). Raises `SendError`, `SchemaError` for a row that does not fit.
     """
     with BrokerClient(options) as client:
-        if isinstance(target, RowTargets):
-            return _write_to_topics_of_rows(RowTopics(client, options, target), batches)
-        return _write_to_one_topic(options, TopicSender(client, options, target), batches)
+        return send_rows(options, target, batches, client)
 
 
-def _write_to_one_topic(options: WriteOptions, sender: TopicSender, batches: Iterator[pa.RecordBatch]) -> int:
+def send_rows(
+    options: WriteOptions,
+    target: Target | RowTargets,
+    batches: Iterator[pa.RecordBatch],
+    client: BrokerClient,
+    transaction: OpenTransaction | None = None,
+) -> int:
+    """`write_rows` by `client`. In a transaction, which takes every partition in before the first message to it, no
+    message is sent a second time: a connection that breaks with receipts due is a `SendError`."""
+    if isinstance(target, RowTargets):
+        return _send_to_topics_of_rows(RowTopics(client, options, target, transaction), batches)
+    return _send_to_one_topic(options, TopicSender(client, options, target, transaction=transaction), batches)
+
+
+def _send_to_one_topic(options: WriteOptions, sender: TopicSender, batches: Iterator[pa.RecordBatch]) -> int:
     share = max(1, options.max_pending_bytes // len(sender.producers))
     rows = 0
     try:
@@ -40,7 +54,7 @@ def _write_to_one_topic(options: WriteOptions, sender: TopicSender, batches: Ite
     return rows
 
 
-def _write_to_topics_of_rows(topics: RowTopics, batches: Iterator[pa.RecordBatch]) -> int:
+def _send_to_topics_of_rows(topics: RowTopics, batches: Iterator[pa.RecordBatch]) -> int:
     rows = 0
     try:
         for batch in batches:
