@@ -115,8 +115,8 @@ def _topic(options: WriteOptions) -> TopicName:
     if options.topic is None:
         raise OptionError(
             "deliveryGuarantee=exactly-once: expected the option transactionJournal where column __topic names the "
-            "topics, got neither that nor the option topic, beside which the journal would lie; give the name of a topic "
-            "that does not exist, in a namespace where this role may produce and consume"
+            "topics, got neither that nor the option topic, beside which the journal would lie; give the name of a "
+            "topic that does not exist, in a namespace where this role may produce and consume"
         )
     return TopicName.parse(options.topic)
 
