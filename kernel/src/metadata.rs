@@ -156,6 +156,10 @@ impl<'a> MessageMetadata<'a> {
         if let Some(version) = self.schema_version {
             put_bytes(out, 16, version);
         }
+        if let Some((most, least)) = self.transaction() {
+            put_number(out, 22, least);
+            put_number(out, 23, most);
+        }
         put_number(out, 24, highest_sequence_id);
     }
 }

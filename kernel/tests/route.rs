@@ -1,7 +1,7 @@
 //! Routing must equal the official Java client's. The hashes are those of
 //! `String.hashCode`.
 
-use _kernel::encode::route::{java_string_hash, partition_of_key};
+use _kernel::encode::route::{Hashing, java_string_hash, murmur3_32, partition_of_key};
 
 #[test]
 fn equals_java() {
@@ -18,5 +18,25 @@ fn equals_java() {
     for (text, hash, partition_of_seven) in known {
         assert_eq!(java_string_hash(text), hash, "{text}");
         assert_eq!(partition_of_key(text, 7), partition_of_seven, "{text}");
+    }
+}
+
+/// Known answers of MurmurHash3_x86_32 with seed 0.
+#[test]
+fn murmur3() {
+    let known = [
+        ("", 0),
+        ("a", 0x3c25_69b2),
+        ("ab", 0x9bbf_d75f),
+        ("abc", 0xb3dd_93fa),
+        ("abcd", 0x43ed_676a),
+        ("hello", 0x248b_fa47),
+        ("hello, world", 0x149b_bb7f),
+        ("The quick brown fox jumps over the lazy dog", 0x2e4f_f723),
+    ];
+    for (text, hash) in known {
+        assert_eq!(murmur3_32(text.as_bytes()), hash, "{text}");
+        let partition = Hashing::Murmur3.partition_of(text, 7);
+        assert_eq!(partition, (hash & 0x7fff_ffff) as usize % 7, "{text}");
     }
 }

@@ -439,13 +439,28 @@ class Encoder:
     ) -> None:
         """`input_schema`: the schema of every batch given to `encode`. Metadata columns by name: `__key`
         (binary or string), `__eventTime` (timestamp), `__messageProperties` (map<string,string>),
-        `__orderingKey`; other columns whose names begin with `__` are ignored; the others are the value:
+        `__orderingKey`; `__partition` (int32; null and -1 leave it to the key or the round), `__deliverAt`
+        (timestamp; such a message has an entry of its own) and `__tombstone` (boolean: a null value is written,
+        whatever the value is); other columns whose names begin with `__` are ignored; the others are the value:
         one column `value` for primitives, the record's fields (by name) for json, avro and protobuf, the
         columns `key` and `value` for key_value (and no `__key` where they are separated).
         A field of `value.value_schema`, which is in the document's order, without an input column is
         written as null.
         `compression`: NONE, LZ4, ZLIB, ZSTD, SNAPPY.
         Raises KernelError "schema"."""
+
+    def set_producing(
+        self, *, batching: str = "default", chunk_bytes: int | None = None, hashing: str = "JavaStringHash"
+    ) -> None:
+        """Before the first `encode`. `batching`: default (messages that follow each other), key (an entry holds
+        messages of one ordering key, or else key, and names it; only rows of one key keep their order) or none (an
+        entry each). `chunk_bytes`: messages above it, or above `max_message_bytes`, are cut into chunks that with
+        their metadata are no larger; None: above `max_message_bytes` they are "too_large". `hashing`:
+        JavaStringHash or Murmur3_32Hash. Raises KernelError "schema"."""
+
+    def set_data_key(self, key: bytes, wrapped: list[tuple[str, bytes]]) -> None:
+        """Encrypt every entry with a data key of 32 bytes, which no other encoder may be given. `wrapped`: name of
+        the key pair and wrapped data key. Raises KernelError "schema"."""
 
     def set_producer(
         self,
@@ -455,14 +470,16 @@ class Encoder:
         producer_name: str,
         next_sequence_id: int,
         schema_version: bytes | None,
+        transaction: tuple[int, int] | None = None,
     ) -> None:
-        """Must be called for every partition in 0..partitions before the first `encode`."""
+        """Must be called for every partition in 0..partitions before the first `encode`. `transaction`: most and
+        least significant bits of the transaction that its messages belong to."""
 
     def encode(self, batch: ArrowArrayExportable, publish_time_ms: int) -> list[SendFrames]:
         """Encode all rows; nothing is held back. A row with a `__key` goes to partition
         `(String.hashCode of the key's UTF-8 text & 0x7fffffff) % partitions` (the official Java client's
-        default, JavaStringHash); rows without a key go round robin, an entry at a time. Rows of one
-        partition keep their order. A null value (all value columns null) is written with null_value set
+        default, JavaStringHash; see `set_producing`); rows without a key go round robin, an entry at a time.
+        Rows of one partition keep their order. A null value (all value columns null) is written with null_value set
         for primitives and for key_value (separated: when `value` is null, whatever the key); for records
         it is a record of nulls. The key of a separated pair is written as base64 and routes the message.
         `publish_time_ms`: Unix milliseconds, UTC.

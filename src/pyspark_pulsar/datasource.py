@@ -81,6 +81,7 @@ class PulsarDataSource(Shipped, DataSource):
         from pyspark_pulsar.errors import OptionError
         from pyspark_pulsar.schema.spark import arrow_schema
         from pyspark_pulsar.write.batch import PulsarBatchWriter
+        from pyspark_pulsar.write.delivery import check_transactions, journal_of_batch
         from pyspark_pulsar.write.target import settle_target
 
         if overwrite:
@@ -89,7 +90,9 @@ class PulsarDataSource(Shipped, DataSource):
                 "write to a new one"
             )
         options = parse_options(WriteOptions, self.options)
-        return PulsarBatchWriter(options, settle_target(options, arrow_schema(schema)))
+        journal = journal_of_batch(options)
+        check_transactions(options, journal)
+        return PulsarBatchWriter(options, settle_target(options, arrow_schema(schema)), journal)
 
     def streamWriter(  # noqa: N802
         self,
@@ -97,11 +100,14 @@ class PulsarDataSource(Shipped, DataSource):
         overwrite: bool,  # noqa: ARG002 -- Spark passes True for complete mode, whose rows are appended too
     ) -> PulsarStreamWriter:
         from pyspark_pulsar.schema.spark import arrow_schema
+        from pyspark_pulsar.write.delivery import check_transactions, journal_of_stream
         from pyspark_pulsar.write.stream import PulsarStreamWriter
         from pyspark_pulsar.write.target import settle_target
 
         options = parse_options(WriteOptions, self.options)
-        return PulsarStreamWriter(options, settle_target(options, arrow_schema(schema)))
+        journal = journal_of_stream(options, self.options.get("checkpointLocation"))
+        check_transactions(options, journal)
+        return PulsarStreamWriter(options, settle_target(options, arrow_schema(schema)), journal)
 
     def _read_options(self) -> ReadOptions:
         return parse_options(ReadOptions, self.options)

@@ -90,6 +90,14 @@ class CommitError(PulsarError):
     """An epoch could not be committed; it is not counted as written."""
 
 
+class TransactionEnded(CommitError):
+    """A transaction is not open any more: it was committed, aborted, or timed out."""
+
+
+class WriterFenced(CommitError):
+    """Another writer has taken over what this one writes; nothing of this one counts as written."""
+
+
 class InterpreterError(PulsarError):
     """Python workers run an interpreter that lacks this package. Says how to set PYSPARK_PYTHON."""
 

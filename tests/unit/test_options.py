@@ -44,6 +44,9 @@ def test_read_options_refused(given: dict[str, str], words: str) -> None:
     assert words in str(caught.value)
 
 
+KEYS = "pulsar.producer.cryptoKeyReader"
+
+
 def test_write_options() -> None:
     options = parse_options(
         WriteOptions, {**SERVICE, "topic": "a", "pulsar.producer.compressionType": "zstd"}
@@ -51,8 +54,17 @@ def test_write_options() -> None:
     assert options.compression_type == "ZSTD"
     with pytest.raises(OptionError, match="one of avro, json"):
         parse_options(WriteOptions, {**SERVICE, "topic": "a", "valueFormat": "parquet"})
-    with pytest.raises(OptionError, match="'topic' is missing"):
-        parse_options(WriteOptions, SERVICE)
+    assert parse_options(WriteOptions, SERVICE).topic is None
+    refused = [
+        ({"partitions": "3"}, "expected 'admin.url' beside it"),
+        ({"batching": "key", "pulsar.producer.batchingEnabled": "false"}, "batchingEnabled=true"),
+        ({"pulsar.producer.chunkMaxMessageSize": "10"}, "chunkingEnabled=true beside it"),
+        ({"pulsar.producer.encryptionKeys": "a,b", f"{KEYS}.publicKeys": '{"a": "x"}'}, "got none for b"),
+        ({f"{KEYS}.defaultPublicKey": "x"}, "'pulsar.producer.encryptionKeys' is missing"),
+    ]
+    for given, said in refused:
+        with pytest.raises(OptionError, match=said):
+            parse_options(WriteOptions, {**SERVICE, "topic": "a", **given})
 
 
 @pytest.mark.parametrize("scope", [ConnectionOptions, ReadOptions, WriteOptions])

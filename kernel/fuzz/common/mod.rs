@@ -147,6 +147,7 @@ impl Kind {
             producer_name: "producer".to_owned(),
             next_sequence_id: 0,
             schema_version: None,
+            transaction: None,
         };
         encoder.set_producer(0, producer).expect("a producer");
         encoder

@@ -3,7 +3,8 @@
 //! `u32 total | u32 command size | BaseCommand{SEND} | 0x0e01 | u32 crc32c | u32 metadata size |
 //! MessageMetadata | payload`, big endian.
 
-use crate::compression::{Codec, Compressor};
+use super::packing::Packing;
+use crate::compression::Codec;
 use crate::entry::CHECKSUM_MAGIC;
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::metadata::{MessageMetadata, SingleMetadata};
@@ -23,6 +24,12 @@ pub struct Limits {
     pub max_bytes: usize,
     /// Most bytes of an entry as sent.
     pub max_message_bytes: usize,
+    /// Larger messages are cut into chunks of at most so many bytes; `None`: they are an error.
+    pub chunk_bytes: Option<usize>,
+    /// All messages of an entry have one key, which the entry's metadata names too.
+    pub by_key: bool,
+    /// Bytes that encryption adds to an entry.
+    pub seal_bytes: usize,
 }
 
 /// Who sends to a partition.
@@ -36,6 +43,8 @@ pub struct Producer {
     pub next_sequence_id: u64,
     /// Version of the schema its messages have.
     pub schema_version: Option<Vec<u8>>,
+    /// Most and least significant bits of the transaction that its messages belong to.
+    pub transaction: Option<(u64, u64)>,
 }
 
 /// SEND frames for one partition, in order of sequence id.
@@ -67,6 +76,8 @@ pub struct PartitionWriter<'a> {
     count: usize,
     first_row: usize,
     next_sequence_id: u64,
+    /// With `by_key`: the fields that name the key of the entry under construction.
+    key_fields: Vec<u8>,
 }
 
 impl<'a> PartitionWriter<'a> {
@@ -82,6 +93,7 @@ impl<'a> PartitionWriter<'a> {
             count: 0,
             first_row: 0,
             next_sequence_id: producer.next_sequence_id,
+            key_fields: Vec::new(),
         }
     }
 
@@ -96,10 +108,11 @@ impl<'a> PartitionWriter<'a> {
         after > self.limits.max_bytes || after > entry_limit
     }
 
-    fn overhead(&self) -> usize {
+    /// Most bytes of an entry besides its messages.
+    pub fn overhead(&self) -> usize {
         let names =
             self.producer.producer_name.len() + self.producer.schema_version.as_ref().map_or(0, Vec::len);
-        names + 128
+        names + self.key_fields.len() + self.limits.seal_bytes + 128
     }
 
     /// Add one message; true when the entry is full with it. The sequence id is set here.
@@ -109,6 +122,9 @@ impl<'a> PartitionWriter<'a> {
         single.sequence_id = Some(self.next_sequence_id);
         if self.count == 0 {
             self.first_row = row;
+            if self.limits.by_key {
+                self.name_key(single);
+            }
         }
         let start = self.messages.len();
         self.messages.extend_from_slice(&[0; 4]);
@@ -123,68 +139,124 @@ impl<'a> PartitionWriter<'a> {
         Ok(self.count >= self.limits.max_messages || self.messages.len() >= self.limits.max_bytes)
     }
 
+    /// As Java's KEY_BASED batches: brokers dispatch an entry by these fields.
+    fn name_key(&mut self, single: &SingleMetadata<'_>) {
+        self.key_fields.clear();
+        if let Some(key) = single.partition_key {
+            put_bytes(&mut self.key_fields, 6, key);
+        }
+        if single.partition_key_base64 {
+            put_number(&mut self.key_fields, 17, 1);
+        }
+        if let Some(key) = single.ordering_key {
+            put_bytes(&mut self.key_fields, 18, key);
+        }
+    }
+
     /// Turn the open entry into a frame; nothing happens when there is none.
-    pub fn close(&mut self, compressor: &mut Compressor) -> Result<()> {
+    pub fn close(&mut self, packing: &mut Packing<'_>) -> Result<()> {
         if self.count == 0 {
             return Ok(());
         }
-        let mut codec = self.limits.codec;
-        let mut payload = compressor.compress(&self.messages).map_err(|e| e.in_row(self.first_row))?;
-        if payload.len() > self.messages.len() {
-            (codec, payload) = (Codec::None, &self.messages);
-        }
-        let metadata = self.metadata(codec);
-        let entry_bytes = metadata.len() + payload.len() + 10;
-        if entry_bytes > self.limits.max_message_bytes {
-            return Err(KernelError::new(
-                ErrorKind::TooLarge,
-                format!("expected at most {} bytes, got {entry_bytes}", self.limits.max_message_bytes),
-            )
-            .in_row(self.first_row));
-        }
-        let command = self.command();
-        frame(&mut self.frames, &command, &metadata, payload);
-        self.sequence_ids.push(self.first_of_entry());
+        let messages = std::mem::take(&mut self.messages);
+        let closed = packing.pack(&messages, |packed, sealer| {
+            let mut metadata = self.metadata(packed.codec, messages.len());
+            sealer.seal(&mut metadata, packed.payload, |metadata, payload| {
+                let entry_bytes = metadata.len() + payload.len() + 10;
+                if entry_bytes > self.limits.max_message_bytes {
+                    return Err(too_large(self.limits.max_message_bytes, entry_bytes, self.first_row));
+                }
+                let command = self.command();
+                frame(&mut self.frames, &command, metadata, payload);
+                self.sequence_ids.push(self.first_of_entry());
+                Ok(())
+            })
+        });
+        closed.map_err(|e| e.in_row(self.first_row))?;
+        self.messages = messages;
         self.messages.clear();
         self.count = 0;
         Ok(())
+    }
+
+    /// What does not depend on the messages: whole for an entry with one message that is no batch.
+    pub fn own_metadata(&self) -> MessageMetadata<'a> {
+        MessageMetadata {
+            producer_name: self.producer.producer_name.as_bytes(),
+            sequence_id: self.next_sequence_id,
+            publish_time: self.publish_time,
+            schema_version: self.producer.schema_version.as_deref(),
+            txn_most: self.producer.transaction.map(|(most, _)| most),
+            txn_least: self.producer.transaction.map(|(_, least)| least),
+            ..MessageMetadata::default()
+        }
+    }
+
+    /// One entry of the message whose sequence id is the next.
+    pub fn send_alone(&mut self, metadata: &[u8], payload: &[u8], is_chunk: bool) {
+        let command = self.command_alone(is_chunk);
+        frame(&mut self.frames, &command, metadata, payload);
+        self.sequence_ids.push(self.next_sequence_id);
+    }
+
+    /// The message is sent whole.
+    pub fn advance(&mut self) {
+        self.next_sequence_id = self.next_sequence_id.wrapping_add(1);
+    }
+
+    /// When entries close.
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     fn first_of_entry(&self) -> u64 {
         self.next_sequence_id.wrapping_sub(self.count as u64)
     }
 
-    fn metadata(&self, codec: Codec) -> Vec<u8> {
+    fn metadata(&self, codec: Codec, uncompressed: usize) -> Vec<u8> {
         let metadata = MessageMetadata {
-            producer_name: self.producer.producer_name.as_bytes(),
             sequence_id: self.first_of_entry(),
-            publish_time: self.publish_time,
             compression: codec.number(),
-            uncompressed_size: self.messages.len() as u32,
+            uncompressed_size: uncompressed as u32,
             num_messages_in_batch: Some(self.count as i32),
-            schema_version: self.producer.schema_version.as_deref(),
-            ..MessageMetadata::default()
+            ..self.own_metadata()
         };
         let mut out = Vec::with_capacity(self.overhead());
         metadata.write(&mut out, self.next_sequence_id.wrapping_sub(1));
+        out.extend_from_slice(&self.key_fields);
         out
     }
 
     fn command(&self) -> Vec<u8> {
-        let mut send = Vec::with_capacity(40);
-        put_number(&mut send, 1, self.producer.producer_id);
-        put_number(&mut send, 2, self.first_of_entry());
-        put_number(&mut send, 3, self.count as u64);
+        let mut send = self.send_fields(self.first_of_entry(), self.count);
         put_number(&mut send, 6, self.next_sequence_id.wrapping_sub(1));
-        let mut command = Vec::with_capacity(48);
-        put_number(&mut command, 1, SEND);
-        put_bytes(&mut command, SEND_FIELD, &send);
-        command
+        in_command(&send)
+    }
+
+    fn command_alone(&self, is_chunk: bool) -> Vec<u8> {
+        let mut send = self.send_fields(self.next_sequence_id, 1);
+        if is_chunk {
+            put_number(&mut send, 7, 1);
+        }
+        in_command(&send)
+    }
+
+    /// The fields of `CommandSend` that every entry has.
+    fn send_fields(&self, sequence_id: u64, messages: usize) -> Vec<u8> {
+        let mut send = Vec::with_capacity(64);
+        put_number(&mut send, 1, self.producer.producer_id);
+        put_number(&mut send, 2, sequence_id);
+        put_number(&mut send, 3, messages as u64);
+        if let Some((most, least)) = self.producer.transaction {
+            put_number(&mut send, 4, least);
+            put_number(&mut send, 5, most);
+        }
+        send
     }
 
     /// Close the open entry and hand out the frames; `None` when nothing was written.
-    pub fn finish(mut self, partition: usize, compressor: &mut Compressor) -> Result<Option<SendFrames>> {
-        self.close(compressor)?;
+    pub fn finish(mut self, partition: usize, packing: &mut Packing<'_>) -> Result<Option<SendFrames>> {
+        self.close(packing)?;
         let Some(&first) = self.sequence_ids.first() else {
             return Ok(None);
         };
@@ -197,6 +269,18 @@ impl<'a> PartitionWriter<'a> {
             num_messages: self.next_sequence_id.wrapping_sub(first) as usize,
         }))
     }
+}
+
+/// Message or chunk above what the broker takes.
+pub fn too_large(most: usize, got: usize, row: usize) -> KernelError {
+    KernelError::new(ErrorKind::TooLarge, format!("expected at most {most} bytes, got {got}")).in_row(row)
+}
+
+fn in_command(send: &[u8]) -> Vec<u8> {
+    let mut command = Vec::with_capacity(send.len() + 8);
+    put_number(&mut command, 1, SEND);
+    put_bytes(&mut command, SEND_FIELD, send);
+    command
 }
 
 fn frame(out: &mut Vec<u8>, command: &[u8], metadata: &[u8], payload: &[u8]) {

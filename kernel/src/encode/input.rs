@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::TimestampMillisecondType;
+use arrow_array::types::{Int32Type, TimestampMillisecondType};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, MapArray, RecordBatch, StringArray, TimestampMillisecondArray, UInt32Array,
-    new_null_array,
+    Array, ArrayRef, BinaryArray, BooleanArray, Int32Array, MapArray, RecordBatch, StringArray,
+    TimestampMillisecondArray, UInt32Array, new_null_array,
 };
 use arrow_schema::{DataType, Field, TimeUnit};
 use arrow_select::take::take;
@@ -29,6 +29,9 @@ pub struct Input {
     ordering_key: Option<BinaryArray>,
     event_time: Option<TimestampMillisecondArray>,
     properties: Option<Properties>,
+    partition: Option<Int32Array>,
+    deliver_at: Option<TimestampMillisecondArray>,
+    tombstone: Option<BooleanArray>,
 }
 
 /// The columns of a value, or of one side of a key-value pair.
@@ -66,13 +69,19 @@ impl Input {
             let (keys, values) = (map.keys().as_string().clone(), map.values().as_string().clone());
             Properties { map, keys, values }
         });
-        let event_time = column("__eventTime", DataType::Timestamp(TimeUnit::Millisecond, None))?;
+        let millis = |name: &str| {
+            let array = column(name, DataType::Timestamp(TimeUnit::Millisecond, None))?;
+            Ok(array.map(|a| a.as_primitive::<TimestampMillisecondType>().clone()))
+        };
         Ok(Self {
             value: Value::new(batch, kind)?,
             key: column("__key", DataType::Binary)?.map(|a| a.as_binary().clone()),
             ordering_key: column("__orderingKey", DataType::Binary)?.map(|a| a.as_binary().clone()),
-            event_time: event_time.map(|a| a.as_primitive::<TimestampMillisecondType>().clone()),
+            event_time: millis("__eventTime")?,
             properties,
+            partition: column("__partition", DataType::Int32)?.map(|a| a.as_primitive::<Int32Type>().clone()),
+            deliver_at: millis("__deliverAt")?,
+            tombstone: column("__tombstone", DataType::Boolean)?.map(|a| a.as_boolean().clone()),
         })
     }
 
@@ -95,6 +104,46 @@ impl Input {
     /// Whether the message's key is the key of a separated key-value pair.
     pub fn key_is_part_of_the_value(&self) -> bool {
         matches!(&self.value, Value::Pair(pair) if pair.separated)
+    }
+
+    /// Which messages belong together wherever this is not null, else by their key.
+    pub fn ordering_key(&self, row: usize) -> Option<&[u8]> {
+        self.ordering_key.as_ref().filter(|array| array.is_valid(row)).map(|array| array.value(row))
+    }
+
+    /// Whether the row is written as a null value, whatever its value is.
+    pub fn is_tombstone(&self, row: usize) -> bool {
+        self.tombstone.as_ref().is_some_and(|array| array.is_valid(row) && array.value(row))
+    }
+
+    /// The partition that the row names; null, and -1 of topics without partitions, name none.
+    pub fn partition(&self, row: usize, partitions: usize) -> Result<Option<usize>> {
+        let Some(array) = self.partition.as_ref().filter(|array| array.is_valid(row)) else {
+            return Ok(None);
+        };
+        match array.value(row) {
+            -1 => Ok(None),
+            named => match usize::try_from(named) {
+                Ok(index) if index < partitions => Ok(Some(index)),
+                _ => {
+                    let why = format!("__partition: expected 0 to {}, got {named}", partitions - 1);
+                    Err(KernelError::payload(why).in_row(row))
+                }
+            },
+        }
+    }
+
+    /// Unix milliseconds.
+    pub fn deliver_at(&self, row: usize) -> Result<Option<u64>> {
+        let Some(array) = self.deliver_at.as_ref().filter(|array| array.is_valid(row)) else {
+            return Ok(None);
+        };
+        let millis = array.value(row);
+        let at = u64::try_from(millis).map_err(|_| {
+            let why = format!("__deliverAt: expected a time after 1970, got {millis} ms");
+            KernelError::payload(why).in_row(row)
+        })?;
+        Ok(Some(at))
     }
 
     /// Set ordering key, event time and properties in `single`, which has none.

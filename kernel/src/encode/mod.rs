@@ -1,5 +1,6 @@
 //! Arrow record batches to batched entries inside SEND frames, routed to partitions.
 
+mod alone;
 mod avro;
 mod batch;
 mod bind;
@@ -8,6 +9,9 @@ mod input;
 mod json;
 pub mod json_text;
 mod key_value;
+mod options;
+mod order;
+mod packing;
 mod primitive;
 mod protobuf;
 mod protobuf_bind;
@@ -16,17 +20,20 @@ pub mod route;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
 
-use crate::compression::{Codec, Compressor};
+use crate::compression::Codec;
 use crate::decode::primitive::physical_type;
 use crate::document::{AvroField, AvroType};
 use crate::error::{KernelError, Result};
 use crate::metadata::{Property, SingleMetadata};
 use crate::payload_schema::PayloadSchema;
 use crate::protobuf::Plan;
+use alone::Alone;
 use batch::PartitionWriter;
 pub use batch::{Limits, Producer, SendFrames};
 use input::Input;
 use key_value::PairKind;
+pub use options::{Batching, Producing};
+use packing::{Packing, Seal};
 
 /// What an encoder is made of.
 #[derive(Debug, Clone)]
@@ -118,6 +125,8 @@ fn refuse_unknown(columns: &Schema, known: &[&str]) -> Result<()> {
 pub struct Encoder {
     kind: ValueKind,
     limits: Limits,
+    producing: Producing,
+    seal: Option<Seal>,
     producers: Vec<Option<Producer>>,
     /// Partition of the next message without a key.
     round: Option<usize>,
@@ -136,10 +145,31 @@ impl Encoder {
                 max_messages: options.batching_max_messages.clamp(1, i32::MAX as usize),
                 max_bytes: options.batching_max_bytes.max(1),
                 max_message_bytes: options.max_message_bytes,
+                chunk_bytes: None,
+                by_key: false,
+                seal_bytes: 0,
             },
+            producing: Producing::default(),
+            seal: None,
             producers: vec![None; options.partitions],
             round: None,
         })
+    }
+
+    /// Say how messages become entries, otherwise than by default.
+    pub fn set_producing(&mut self, producing: Producing) {
+        self.limits.by_key = producing.batching == Batching::ByKey;
+        self.limits.chunk_bytes = producing.chunk_bytes;
+        self.producing = producing;
+    }
+
+    /// Encrypt every entry with a data key of 32 bytes, which no other encoder may have; `wrapped` are the name of
+    /// a key pair and the data key wrapped with it.
+    pub fn set_data_key(&mut self, key: &[u8], wrapped: &[(String, Vec<u8>)]) -> Result<()> {
+        let seal = Seal::new(key, wrapped)?;
+        self.limits.seal_bytes = seal.overhead();
+        self.seal = Some(seal);
+        Ok(())
     }
 
     /// Set who sends to a partition.
@@ -167,19 +197,18 @@ impl Encoder {
             route::first_partition(name, producers.len())
         });
         let round = Round { partition: round, partitions: producers.len(), used: false };
-        let compressor = Compressor::new(self.limits.codec);
+        let packing = Packing::new(self.limits.codec, self.seal.as_mut());
         let (payload, properties) = (Vec::new(), Vec::new());
-        let mut run = Run { input: &input, writers, round, compressor, payload, properties };
-        for row in 0..batch.num_rows() {
-            run.row(row)?;
-        }
+        let producing = self.producing;
+        let mut run = Run { input: &input, writers, round, packing, producing, payload, properties };
+        run.all(batch.num_rows())?;
         if run.round.used {
             run.round.advance();
         }
         let round = run.round.partition;
         let mut out = Vec::new();
         for (partition, writer) in run.writers.into_iter().enumerate() {
-            out.extend(writer.finish(partition, &mut run.compressor)?);
+            out.extend(writer.finish(partition, &mut run.packing)?);
         }
         for frames in &out {
             if let Some(Some(producer)) = self.producers.get_mut(frames.partition) {
@@ -210,19 +239,32 @@ struct Run<'a> {
     input: &'a Input,
     writers: Vec<PartitionWriter<'a>>,
     round: Round,
-    compressor: Compressor,
+    packing: Packing<'a>,
+    producing: Producing,
     /// The value of a row; and an empty list: memory that is used for every row.
     payload: Vec<u8>,
     properties: Vec<Property<'a>>,
 }
 
 impl Run<'_> {
+    fn all(&mut self, rows: usize) -> Result<()> {
+        if self.producing.batching != Batching::ByKey {
+            return (0..rows).try_for_each(|row| self.row(row));
+        }
+        for group in order::rows_by_key(self.input, rows)? {
+            group.into_iter().try_for_each(|row| self.row(row))?;
+            self.writers.iter_mut().try_for_each(|writer| writer.close(&mut self.packing))?;
+        }
+        Ok(())
+    }
+
     fn row(&mut self, row: usize) -> Result<()> {
         self.payload.clear();
         let properties = std::mem::take(&mut self.properties);
         let mut single = SingleMetadata { properties, ..SingleMetadata::default() };
         self.input.metadata(row, &mut single)?;
-        single.null_value = !self.input.write_value(row, &mut self.payload)?;
+        let gone = self.input.is_tombstone(row);
+        single.null_value = gone || !self.input.write_value(row, &mut self.payload)?;
         let key = self.input.key(row)?;
         single.null_partition_key = key.is_none() && self.input.key_is_part_of_the_value();
         if let Some((text, base64)) = &key {
@@ -233,31 +275,42 @@ impl Run<'_> {
         let keys = single.partition_key.map_or(0, <[u8]>::len) + single.ordering_key.map_or(0, <[u8]>::len);
         let weight = self.payload.len() + properties + keys + 48;
 
-        let partition = match &key {
-            Some((text, _)) => route::partition_of_key(text, self.writers.len()),
-            None => {
-                let open = self.writers.get_mut(self.round.partition);
-                if let Some(full) = open.filter(|writer| writer.must_close_before(weight)) {
-                    full.close(&mut self.compressor)?;
-                    self.round.advance();
-                }
-                self.round.used = true;
-                self.round.partition
-            }
+        let chosen = match (self.input.partition(row, self.writers.len())?, &key) {
+            (None, Some((text, _))) => Some(self.producing.hashing.partition_of(text, self.writers.len())),
+            (chosen, _) => chosen,
         };
+        let partition = chosen.map_or_else(|| self.next_of_round(weight), Ok)?;
+        let deliver_at = self.input.deliver_at(row)?;
         let Some(writer) = self.writers.get_mut(partition) else { return Ok(()) };
-        if writer.must_close_before(weight) {
-            writer.close(&mut self.compressor)?;
-        }
-        let full = writer.append(&mut single, &self.payload, row)?;
+        let unbatched = deliver_at.is_some() || self.producing.batching == Batching::None;
+        let full = if unbatched || writer.must_chunk(weight) {
+            writer.append_alone(&single, Alone { deliver_at }, &self.payload, row, &mut self.packing)?;
+            true
+        } else {
+            if writer.must_close_before(weight) {
+                writer.close(&mut self.packing)?;
+            }
+            writer.append(&mut single, &self.payload, row)?
+        };
         if full {
-            writer.close(&mut self.compressor)?;
+            writer.close(&mut self.packing)?;
         }
         self.properties = emptied(single.properties);
-        if full && key.is_none() {
+        if full && chosen.is_none() {
             self.round.advance();
         }
         Ok(())
+    }
+
+    /// Whose turn it is, when the message has no key.
+    fn next_of_round(&mut self, weight: usize) -> Result<usize> {
+        let open = self.writers.get_mut(self.round.partition);
+        if let Some(full) = open.filter(|writer| writer.must_close_before(weight)) {
+            full.close(&mut self.packing)?;
+            self.round.advance();
+        }
+        self.round.used = true;
+        Ok(self.round.partition)
     }
 }
 

@@ -262,7 +262,22 @@ impl Encoder {
         Ok(Self(encode::Encoder::new(&options)?))
     }
 
-    #[pyo3(signature = (partition, *, producer_id, producer_name, next_sequence_id, schema_version))]
+    #[pyo3(signature = (*, batching="default", chunk_bytes=None, hashing="JavaStringHash"))]
+    fn set_producing(&mut self, batching: &str, chunk_bytes: Option<usize>, hashing: &str) -> PyResult<()> {
+        let producing = encode::Producing {
+            batching: encode::Batching::from_name(batching)?,
+            chunk_bytes,
+            hashing: encode::route::Hashing::from_name(hashing)?,
+        };
+        self.0.set_producing(producing);
+        Ok(())
+    }
+
+    fn set_data_key(&mut self, key: &[u8], wrapped: Vec<(String, Vec<u8>)>) -> PyResult<()> {
+        Ok(self.0.set_data_key(key, &wrapped)?)
+    }
+
+    #[pyo3(signature = (partition, *, producer_id, producer_name, next_sequence_id, schema_version, transaction=None))]
     fn set_producer(
         &mut self,
         partition: usize,
@@ -270,8 +285,10 @@ impl Encoder {
         producer_name: String,
         next_sequence_id: u64,
         schema_version: Option<Vec<u8>>,
+        transaction: Option<TransactionId>,
     ) -> PyResult<()> {
-        let producer = encode::Producer { producer_id, producer_name, next_sequence_id, schema_version };
+        let producer =
+            encode::Producer { producer_id, producer_name, next_sequence_id, schema_version, transaction };
         Ok(self.0.set_producer(partition, producer)?)
     }
 

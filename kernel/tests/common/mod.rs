@@ -99,6 +99,7 @@ pub fn encoder(options: &EncoderOptions) -> Encoder {
             producer_name: format!("producer-{partition}"),
             next_sequence_id: 10,
             schema_version: Some(vec![0; 8]),
+            transaction: None,
         };
         encoder.set_producer(partition, producer).expect("producer");
     }

@@ -7,6 +7,7 @@ import click
 from pyspark_pulsar.cli.plan import plan
 from pyspark_pulsar.cli.segments import segments
 from pyspark_pulsar.cli.standalone import standalone
+from pyspark_pulsar.cli.transactions import transactions
 from pyspark_pulsar.errors import PulsarError
 
 
@@ -19,6 +20,7 @@ def cli() -> None:
 cli.add_command(standalone)
 cli.add_command(segments)
 cli.add_command(plan)
+cli.add_command(transactions)
 
 
 def main() -> None:

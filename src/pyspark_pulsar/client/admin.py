@@ -1,4 +1,4 @@
-"""Questions to the admin REST API: the ledgers of a topic partition, bookies, policies. Driver only.
+"""Questions to the admin REST API: the ledgers of a topic partition, bookies, policies; and topics to create.
 
 Source of the resources: Pulsar's admin API v2 (`PersistentTopics`, `Bookies`, `Namespaces`). Answers are never
 logged: those about offloading hold secrets.
@@ -36,11 +36,12 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
 )
 from pyspark_pulsar.options import ConnectionOptions
-from pyspark_pulsar.topic import Namespace, TopicPartition
+from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
 
 _REDIRECTS: Final = 20
 _OK, _NO_CONTENT = 200, 204
 _UNKNOWN, _FORBIDDEN = 401, 403
+_EXISTS: Final = 409
 _MOVED: Final = (301, 302, 303, 307, 308)
 _NOT_FOUND: Final = 404
 # Throttled, or a broker that starts, unloads the topic, or waits for its metadata store.
@@ -133,6 +134,13 @@ class AdminClient:
         """The settings of a broker. For superusers only. May hold secrets: never log it."""
         return self._object("brokers/configuration/runtime", "reading the settings of a broker")
 
+    def create_topic(self, topic: TopicName, partitions: int) -> None:
+        """Create a topic with so many partitions, or 0 for one that is not partitioned; one that exists is left
+        alone. Raises `PermissionDenied`, `TopicNotFoundError` without its namespace, `ConnectionFailed`."""
+        path = _path(TopicPartition(topic, -1))
+        body = str(partitions) if partitions else None
+        self._retried("PUT", f"{path}/partitions" if partitions else path, f"creating {topic}", body=body)
+
     def _object(self, path: str, where: str, empty_is: dict[str, Any] | None = None) -> dict[str, Any]:
         answer = self.get(path, where)
         if answer is None and empty_is is not None:
@@ -149,6 +157,11 @@ class AdminClient:
         Raises `PermissionDenied`, `TopicNotFoundError` (whatever is not found), `ConnectionFailed`, `TlsFailed`,
         `ProtocolError`, and the errors of `Credentials.headers`.
         """
+        return self._retried("GET", path, where, version)
+
+    def _retried(
+        self, method: str, path: str, where: str, version: str = "v2", body: str | None = None
+    ) -> Any:
         attempts = iter(range(1_000_000))
         retry = Retrying(
             retry=retry_if_exception_type(ConnectionFailed),
@@ -158,13 +171,17 @@ class AdminClient:
         )
         return retry(
             lambda: self._once(
-                f"{self._hosts[next(attempts) % len(self._hosts)]}/admin/{version}/{path}", where
+                method,
+                f"{self._hosts[next(attempts) % len(self._hosts)]}/admin/{version}/{path}",
+                where,
+                body,
             )
         )
 
-    def _once(self, url: str, where: str) -> Any:
-        answer = self._answer(url, where)
-        if answer.status == _NO_CONTENT or (answer.status == _OK and not answer.data.strip()):
+    def _once(self, method: str, url: str, where: str, body: str | None) -> Any:
+        answer = self._answer(method, url, where, body)
+        done = answer.status == _NO_CONTENT or (method == "PUT" and answer.status == _EXISTS)
+        if done or (answer.status == _OK and not answer.data.strip()):
             return None
         if answer.status != _OK:
             doubt = why_refused(self._credentials.data()) if answer.status == _UNKNOWN else ""
@@ -177,12 +194,16 @@ class AdminClient:
                 f"Pulsar (port 8080 by default)"
             ) from None
 
-    def _answer(self, url: str, where: str) -> urllib3.BaseHTTPResponse:
+    def _answer(self, method: str, url: str, where: str, body: str | None) -> urllib3.BaseHTTPResponse:
         """Goes where brokers send us, to the one that owns the topic, and says there as well who we are."""
         headers = {"Accept": "application/json", **self._credentials.headers()}
+        if method != "GET":
+            headers["Content-Type"] = "application/json"
         for _ in range(_REDIRECTS):
             try:
-                answer = self._pool(url).request("GET", url, headers=headers, redirect=False, retries=False)
+                answer = self._pool(url).request(
+                    method, url, headers=headers, body=body, redirect=False, retries=False
+                )
             except MaxRetryError as fault:
                 raise _unreachable(where, fault.reason or fault) from None
             except HTTPError as fault:

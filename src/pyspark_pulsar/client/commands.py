@@ -14,6 +14,7 @@ SUBSCRIBE, ACK, FLOW, SUCCESS, ERROR, CLOSE_PRODUCER, CLOSE_CONSUMER = 4, 10, 11
 PRODUCER_SUCCESS, PING, PONG = 17, 18, 19
 PARTITIONED_METADATA, LOOKUP, GET_LAST_MESSAGE_ID, GET_TOPICS_OF_NAMESPACE, GET_SCHEMA = 21, 23, 29, 32, 34
 AUTH_CHALLENGE, AUTH_RESPONSE = 36, 37
+NEW_TXN, ADD_PARTITION_TO_TXN, END_TXN, TC_CLIENT_CONNECT = 50, 52, 56, 62
 
 REQUESTS = {
     SUBSCRIBE: "subscribe",
@@ -26,6 +27,10 @@ REQUESTS = {
     GET_LAST_MESSAGE_ID: "getLastMessageId",
     GET_TOPICS_OF_NAMESPACE: "getTopicsOfNamespace",
     GET_SCHEMA: "getSchema",
+    NEW_TXN: "newTxn",
+    ADD_PARTITION_TO_TXN: "addPartitionToTxn",
+    END_TXN: "endTxn",
+    TC_CLIENT_CONNECT: "tcClientConnectRequest",
 }
 ANSWERS = {
     SUCCESS: "success",
@@ -36,6 +41,10 @@ ANSWERS = {
     33: "getTopicsOfNamespaceResponse",
     35: "getSchemaResponse",
     38: "ackResponse",
+    51: "newTxnResponse",
+    53: "addPartitionToTxnResponse",
+    57: "endTxnResponse",
+    63: "tcClientConnectResponse",
 }
 
 

@@ -22,11 +22,18 @@ from pyspark_pulsar.client.connection import Connection
 from pyspark_pulsar.client.refusal import NotReady, refusal
 from pyspark_pulsar.client.transport import SendFrames
 from pyspark_pulsar.client.wire import commands_pb2 as wire
-from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded, PulsarError, SendError
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    DeadlineExceeded,
+    PulsarError,
+    SendError,
+    WriterFenced,
+)
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 
 _CLOSE_SECONDS = 5.0
 _WAIT_SECONDS = 0.5
+_EXCLUSIVE_WITH_FENCING = 3
 
 
 @dataclass
@@ -48,8 +55,20 @@ class Producer:
         producer_id: int,
         info: SchemaInfo | None,
         timeout_seconds: float,
+        *,
+        encrypted: bool = False,
+        exclusive: bool = False,
+        sends_again: bool = True,
+        transactional: bool = False,
+        keep_for: str | None = None,
     ) -> None:
-        """`producer_id` must be unique among the producers of `client`, over all its connections."""
+        """`producer_id` must be unique among the producers of `client`, over all its connections.
+
+        `encrypted`: say that messages are, which namespaces can demand. `exclusive`: throw every other producer out of
+        the topic; whoever does that to this one makes it fail with `WriterFenced` for good. Without `sends_again` a
+        message whose receipt may be lost fails the producer, so that none is stored twice. `keep_for`: a durable
+        subscription for which the topic keeps its messages.
+        """
         self.topic = topic
         self.producer_id = producer_id
         self.name = ""
@@ -57,7 +76,13 @@ class Producer:
         self.max_message_bytes = 0
         self._client = client
         self._info = info
+        self._encrypted = encrypted
         self._timeout_seconds = timeout_seconds
+        self._exclusive = exclusive
+        self._sends_again = sends_again
+        self._transactional = transactional
+        self._keep_for = keep_for
+        self._topic_epoch: int | None = None
         self._epoch = 0
         self._connection: Connection | None = None
         self._changed = threading.Condition()
@@ -79,10 +104,20 @@ class Producer:
             request_id=0,
             epoch=self._epoch,
             user_provided_producer_name=False,
+            encrypted=self._encrypted,
             schema=_wire_schema(self._info),
         )
         if self.name:
             request.producer_name = self.name
+        if self._transactional:
+            request.txn_enabled = True
+        if self._keep_for is not None:
+            request.initial_subscription_name = self._keep_for
+        if self._exclusive:
+            request.producer_access_mode = _EXCLUSIVE_WITH_FENCING
+            if self._topic_epoch is not None:
+                # The broker then lets nobody back in who was thrown out meanwhile.
+                request.topic_epoch = self._topic_epoch
         command = wire.BaseCommand(type=PRODUCER, producer=request)
         with self._changed:
             self._lost = None
@@ -95,6 +130,7 @@ class Producer:
             raise
         self.name = answer.producer_name
         self.schema_version = answer.schema_version or None
+        self._topic_epoch = answer.topic_epoch if answer.HasField("topic_epoch") else None
         self.max_message_bytes = connection.max_message_bytes
         self._epoch += 1
         self._connection = connection
@@ -142,7 +178,7 @@ class Producer:
             self._changed.notify_all()
 
     def _fail(self, failure: PulsarError) -> None:
-        if not isinstance(failure, SendError):
+        if not isinstance(failure, SendError | WriterFenced):
             failure = SendError(f"{failure}; nothing behind it counts as written")
         with self._changed:
             self._failure = self._failure or failure
@@ -186,6 +222,14 @@ class Producer:
     def _recover(self) -> None:
         with self._changed:
             oldest = self._unconfirmed[0].sent_at if self._unconfirmed else time.monotonic()
+        if not self._sends_again:
+            with self._changed:
+                if self._unconfirmed:
+                    raise SendError(
+                        f"{self.topic}: expected a receipt for every message, but the connection or the topic went "
+                        f"away ({self._lost}) with some unconfirmed; sent again they could be stored twice, so this "
+                        f"attempt is given up and nothing of it counts as written"
+                    )
         patience = max(0.1, oldest + self._timeout_seconds - time.monotonic())
         self._client.forget_owner(self.topic)
         # The broker may still hold the producer, on a connection that is otherwise sound.

@@ -16,6 +16,8 @@ from pyspark_pulsar.errors import (
     SubscriptionBusy,
     TopicNameError,
     TopicNotFoundError,
+    TransactionEnded,
+    WriterFenced,
 )
 
 AUTHENTICATION_ERROR = 3
@@ -41,7 +43,11 @@ _NAMES = {
     17: "InvalidTopicName",
     18: "IncompatibleSchema",
     19: "ConsumerAssignError",
+    20: "TransactionCoordinatorNotFound",
+    21: "InvalidTxnStatus",
     22: "NotAllowedError",
+    23: "TransactionConflict",
+    24: "TransactionNotFound",
     25: "ProducerFenced",
 }
 
@@ -65,12 +71,16 @@ _ERRORS: dict[int, tuple[type[PulsarError], str]] = {
     15: (SendError, "the topic is terminated and takes no more messages"),
     17: (TopicNameError, "correct the topic's name"),
     18: (SchemaError, "change the data or the topic's schema compatibility strategy"),
+    21: (TransactionEnded, "it is not open any more"),
     22: (OptionError, "the broker's policies do not allow this"),
+    24: (TransactionEnded, "it is not open any more"),
+    25: (WriterFenced, "another writer has taken over"),
 }
 
 # ServiceNotReady: the topic moves or loads; TooManyRequests: the broker throttles; MetadataError and
-# PersistenceError: a metadata store or bookie hiccup. Pulsar's own clients retry the same set.
-_PASSING = frozenset({1, 2, 6, 14})
+# PersistenceError: a metadata store or bookie hiccup; TransactionCoordinatorNotFound: it moves. Pulsar's own clients
+# retry the same set.
+_PASSING = frozenset({1, 2, 6, 14, 20})
 
 
 class NotReady(ConnectionFailed):

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyspark_pulsar._kernel import Encoder, KernelError
 from pyspark_pulsar.codec.kernel_errors import write_error
+from pyspark_pulsar.codec.producing import Producing
 from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.metadata_columns import TOMBSTONE
 from pyspark_pulsar.schema.write_schema import WriteSchema
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ class BatchEncoder:
         batching_max_messages: int = DEFAULT_BATCHING_MAX_MESSAGES,
         batching_max_bytes: int = DEFAULT_BATCHING_MAX_BYTES,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
+        producing: Producing | None = None,
     ) -> None:
         """`topic` is the full name without partition suffix; `partitions` is 1 when it is not partitioned.
 
@@ -42,9 +46,14 @@ class BatchEncoder:
         """
         self._schema = schema
         self._topic = topic
+        producing = producing or Producing()
+        self._tombstones = producing.tombstones and "__key" in schema.input_schema.names
+        self._input_schema = schema.input_schema
+        if self._tombstones:
+            self._input_schema = schema.input_schema.append(pa.field(TOMBSTONE, pa.bool_()))
         try:
             self._encoder = Encoder(
-                schema.input_schema,
+                self._input_schema,
                 value=schema.value,
                 partitions=partitions,
                 compression=compression,
@@ -52,6 +61,11 @@ class BatchEncoder:
                 batching_max_bytes=batching_max_bytes,
                 max_message_bytes=max_message_bytes,
             )
+            self._encoder.set_producing(
+                batching=producing.batching, chunk_bytes=producing.chunk_bytes, hashing=producing.hashing
+            )
+            if producing.data_key is not None:
+                self._encoder.set_data_key(producing.data_key.key, list(producing.data_key.wrapped))
         except KernelError as error:
             raise write_error(error, topic=topic) from None
 
@@ -63,14 +77,17 @@ class BatchEncoder:
         producer_name: str,
         next_sequence_id: int,
         schema_version: bytes | None,
+        transaction: tuple[int, int] | None = None,
     ) -> None:
-        """Name the open producer of a partition; for every partition before the first `encode`."""
+        """Name the open producer of a partition, and the transaction of all that it sends (most and least
+        significant bits); for every partition before the first `encode`."""
         self._encoder.set_producer(
             partition,
             producer_id=producer_id,
             producer_name=producer_name,
             next_sequence_id=next_sequence_id,
             schema_version=schema_version,
+            transaction=transaction,
         )
 
     def encode(self, batch: pa.RecordBatch, publish_time_ms: int) -> list[SendFrames]:
@@ -106,7 +123,17 @@ class BatchEncoder:
                     f"batch of {', '.join(batch.schema.names)} ({error}); plan the write "
                     "again with these columns"
                 ) from None
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema.input_schema)
+        if self._tombstones:
+            arrays.append(self._tombstones_of(batch))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._input_schema)
+
+    def _tombstones_of(self, batch: pa.RecordBatch) -> pa.Array:
+        """Whether a row has a key, and null in all value columns that the DataFrame has."""
+        found = pc.is_valid(batch.column("__key"))
+        for name in batch.schema.names:
+            if not name.startswith("__"):
+                found = pc.and_(found, pc.is_null(batch.column(name)))
+        return found
 
 
 def _with_defaults(column: pa.Array, field: pa.Field, defaults: Mapping[str, object]) -> pa.Array:

@@ -46,7 +46,10 @@ _WRITE: dict[str, tuple[type[PulsarError], str]] = {
     "schema": (SchemaError, "change the columns or the topic's schema; nothing was sent"),
     "too_large": (
         SendError,
-        "make the row smaller, or raise maxMessageSize on the brokers; nothing of its batch was sent",
+        (
+            "make the row smaller, set pulsar.producer.chunkingEnabled=true, or raise maxMessageSize on the brokers; "
+            "nothing of its batch was sent"
+        ),
     ),
 }
 

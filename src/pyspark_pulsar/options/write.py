@@ -4,20 +4,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.fields import option
-from pyspark_pulsar.options.parsers import choice, text, whole
-from pyspark_pulsar.options.protobuf import ProtobufOptions
+from pyspark_pulsar.options.parsers import choice, text, whole, yes_or_no
+from pyspark_pulsar.options.producer import ProducerOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class WriteOptions(ProtobufOptions):
+class WriteOptions(ProducerOptions):
     """`df.write` and `df.writeStream`."""
 
-    topic: str = option("topic", text, "The topic to write to.")
+    topic: str | None = option(
+        "topic",
+        text,
+        "The topic to write to. Without it column `__topic` names the topic of each row.",
+        default=None,
+    )
+    partitions: int | None = option(
+        "partitions",
+        whole(0, 100_000),
+        "Create topics that are missing, with so many partitions (0: not partitioned); needs `admin.url`. Without it, "
+        "the topic of option `topic` is created as the broker's policy says, and those that rows name must exist.",
+        default=None,
+    )
     value_format: str | None = option(
         "valueFormat",
-        choice("avro", "json", "protobuf"),
-        "Schema to register for rows when the topic has none: `avro` (default), `json` or `protobuf`.",
+        choice("avro", "json", "protobuf", "bytes", "string"),
+        "What rows are written as when the topic has no schema: records in `avro` (default), `json` or `protobuf`, "
+        "whose schema is registered, or the column `value` as `bytes` without a schema, or as a `string`.",
         default=None,
     )
     key_value_encoding: str | None = option(
@@ -27,33 +41,41 @@ class WriteOptions(ProtobufOptions):
         "both into the payload, `separated` makes `key` the message's key. Structs are records in `valueFormat`.",
         default=None,
     )
-    compression_type: str = option(
-        "pulsar.producer.compressionType",
-        choice("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY"),
-        "Codec of the batched entries.",
-        default="LZ4",
+    write_tombstones: bool = option(
+        "writeTombstones",
+        yes_or_no,
+        "Write rows with a key whose value columns are all null as messages without a value, which delete the key "
+        "from a compacted topic; otherwise they are records of nulls.",
+        default=False,
     )
-    batching_max_messages: int = option(
-        "pulsar.producer.batchingMaxMessages",
-        whole(1, 100_000),
-        "Most messages of one batched entry.",
-        default=1_000,
+    delivery_guarantee: str = option(
+        "deliveryGuarantee",
+        choice("at-least-once", "exactly-once", "none"),
+        "`at-least-once`: an epoch or job ends when the broker has every row, and rows may be there twice. "
+        "`exactly-once`: all rows of an epoch or job become visible, each once, or none do; needs transactions on "
+        "the broker. `none`: does not wait for the broker, and rows may be lost.",
+        default="at-least-once",
     )
-    batching_max_bytes: int = option(
-        "pulsar.producer.batchingMaxBytes",
-        whole(1, 64 * 1024 * 1024),
-        "Most bytes of one batched entry before compression.",
-        default=128 * 1024,
+    transaction_timeout_ms: int = option(
+        "transactionTimeoutMs",
+        whole(1_000, 24 * 3_600_000),
+        "With `exactly-once`: how long an epoch or job may take before the broker aborts its transactions, in "
+        "milliseconds. Readers wait as long for what follows a transaction that nobody ends.",
+        default=600_000,
     )
-    max_pending_bytes: int = option(
-        "maxPendingBytes",
-        whole(1, 2**40),
-        "Bytes that one task keeps sent but not yet confirmed; sending waits above it.",
-        default=32 * 1024 * 1024,
+    transaction_journal: str | None = option(
+        "transactionJournal",
+        text,
+        "With `exactly-once`: begin of the names of the three topics that hold what was decided; every query needs "
+        "its own. Default: in the topic's namespace, named after the query's `checkpointLocation`, or for each job. "
+        "Needed where rows name their topics.",
+        default=None,
     )
-    send_timeout_ms: int = option(
-        "pulsar.producer.sendTimeoutMs",
-        whole(1, 3_600_000),
-        "How long a sent entry may stay unconfirmed before the task fails, reconnects included, in milliseconds.",
-        default=30_000,
-    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.partitions is not None and self.admin_url is None:
+            raise OptionError(
+                "option 'partitions': expected 'admin.url' beside it, since topics are created over the admin REST "
+                "API, got no admin.url; set it, or create the topics yourself"
+            )

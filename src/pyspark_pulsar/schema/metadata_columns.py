@@ -48,8 +48,21 @@ ON_REQUEST_FIELDS: Final = (
 FIELDS: Final = {field.name: field for field in DEFAULT_FIELDS + ON_REQUEST_FIELDS}
 """All metadata columns by name."""
 
-WRITTEN: Final = ("__key", "__eventTime", "__messageProperties", "__orderingKey")
-"""The columns that a write stores with the message."""
+WRITTEN: Final = (
+    "__key",
+    "__eventTime",
+    "__messageProperties",
+    "__orderingKey",
+    "__partition",
+    "__deliverAt",
+)
+"""The columns that a write stores with the message, or sends it by."""
+
+WRITABLE: Final = FIELDS | {"__deliverAt": pa.field("__deliverAt", _INSTANT)}
+"""All metadata columns that a write takes, by name. Readers are not told when a message was to be delivered."""
+
+TOMBSTONE: Final = "__tombstone"
+"""Says in what the kernel is given whether a row is written as a null value; no column of a user."""
 
 ROUTING: Final = "__topic"
 """Names the topic of a row, where no option does."""

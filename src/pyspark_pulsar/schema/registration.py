@@ -25,6 +25,12 @@ FORMATS: Final = {
 }
 """Schema types of records, by the names that the option `valueFormat` has for them."""
 
+PLAIN_FORMATS: Final = {"bytes": SchemaType.BYTES, "string": SchemaType.STRING}
+"""Schema types of a column `value` that is written as it is, by their names in `valueFormat`."""
+
+VALUE_FORMATS: Final = FORMATS | PLAIN_FORMATS
+"""All that `valueFormat` may be."""
+
 _DEFAULT_FORMAT: Final = "avro"
 
 
@@ -36,6 +42,21 @@ def record_info(columns: pa.Schema, value_format: str | None, *, name: str, wher
         return new_protobuf_info(columns, name=name, where=where)
     document = record_document(columns, record_name=name, where=where)
     return SchemaInfo(name, FORMATS[value_format or _DEFAULT_FORMAT], document.encode())
+
+
+def plain_info(columns: Sequence[pa.Field], value_format: str, *, where: str) -> SchemaInfo:
+    """The single column `value` as bytes, or as text. Raises SchemaError for other columns, and for a type that is
+    not written as it is."""
+    schema_type = PLAIN_FORMATS[value_format]
+    fitting = (pa.string(), pa.binary()) if schema_type is SchemaType.BYTES else (pa.string(),)
+    if [each.name for each in columns] != [VALUE_COLUMN] or columns[0].type not in fitting:
+        found = ", ".join(f"{each.name} {type_text(each.type)}" for each in columns)
+        raise SchemaError(
+            f"{where}: expected one column {VALUE_COLUMN} of type {' or '.join(map(type_text, fitting))} for "
+            f"valueFormat={value_format}, got {found}; make one column of them, as to_json(struct(*)) does, or use "
+            f"another format"
+        )
+    return SchemaInfo(PRIMITIVES[schema_type].schema_name, schema_type)
 
 
 def pair_info(

@@ -30,7 +30,14 @@ from pyspark_pulsar.schema.protobuf import PROTOBUF_TYPES, PROTOBUF_VALUE
 from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
 from pyspark_pulsar.schema.protobuf_document import native_info
 from pyspark_pulsar.schema.read_schema import suggestion
-from pyspark_pulsar.schema.registration import FORMATS, pair_info, record_info
+from pyspark_pulsar.schema.registration import (
+    FORMATS,
+    PLAIN_FORMATS,
+    VALUE_FORMATS,
+    pair_info,
+    plain_info,
+    record_info,
+)
 from pyspark_pulsar.schema.type_text import type_text
 
 _RESERVED: Final = "__"
@@ -70,15 +77,21 @@ def resolve_write_schema(
     `info` None or of type NONE is a topic without schema. A single value column named `value` of a
     primitive type is then written as that primitive; anything else, or with `value_format` ("avro", "json" or
     "protobuf") anything at all, is written as a record in that format (Avro when not said) which is
-    registered under `record_name`. `descriptor` is the Protobuf message to write instead.
+    registered under `record_name`. With "bytes" or "string" a single column `value` is written as it is.
+    `descriptor` is the Protobuf message to write instead.
     With `key_value_encoding` ("inline" or "separated") the columns must be `key` and `value`, which are
     registered as a KEY_VALUE schema: structs as records in that format, others as primitives. A topic that
     has a schema keeps it, and the columns must fit it.
     Raises SchemaError, listing all mismatches at once.
     """
-    if value_format is not None and value_format not in FORMATS:
+    if value_format is not None and value_format not in VALUE_FORMATS:
         raise SchemaError(
-            f"value format: expected {' or '.join(FORMATS)}, got {value_format!r}; use one of them"
+            f"value format: expected {' or '.join(VALUE_FORMATS)}, got {value_format!r}; use one of them"
+        )
+    if key_value_encoding is not None and value_format in PLAIN_FORMATS:
+        raise SchemaError(
+            f"value format: expected {' or '.join(FORMATS)} for the structs of a pair, got {value_format}; leave "
+            "it out"
         )
     if key_value_encoding is not None and key_value_encoding not in _ENCODINGS:
         raise SchemaError(
@@ -100,6 +113,10 @@ def resolve_write_schema(
         separated = key_value_encoding == "separated"
         new = pair_info(values, value_format, separated=separated, name=record_name, where=f"topic {topic}")
         return _pair(values, stored, new, topic=topic, registers=True)
+    if value_format in PLAIN_FORMATS:
+        new = plain_info(values, value_format, where=f"topic {topic}")
+        primitive = PRIMITIVES[new.type]
+        return _primitive(values, stored, new, primitive, registers=new.type is not SchemaType.BYTES)
     return _for_no_schema(values, stored, topic=topic, value_format=value_format, record_name=record_name)
 
 
@@ -158,7 +175,7 @@ def _for_protobuf(
 
 
 def _check_format(value_format: str | None, schema_type: SchemaType, topic: str) -> None:
-    if value_format is None or FORMATS[value_format] is schema_type:
+    if value_format is None or VALUE_FORMATS[value_format] is schema_type:
         return
     if value_format == PROTOBUF_VALUE and schema_type is SchemaType.PROTOBUF:
         return
@@ -243,18 +260,18 @@ def _split(columns: pa.Schema, topic: str) -> tuple[list[pa.Field], list[pa.Fiel
     for column in columns:
         if not column.name.startswith(_RESERVED):
             values.append(column)
-        elif column.name not in metadata_columns.FIELDS:
-            close = suggestion(column.name, metadata_columns.FIELDS)
+        elif column.name not in metadata_columns.WRITABLE:
+            close = suggestion(column.name, metadata_columns.WRITABLE)
             faults.append(
                 f"column {column.name}, which begins with {_RESERVED} as only metadata columns do{close}"
             )
         elif not _metadata_fits(column):
-            wanted = metadata_columns.FIELDS[column.name].type
+            wanted = metadata_columns.WRITABLE[column.name].type
             faults.append(
                 f"column {column.name} of type {type_text(column.type)}; cast it to {type_text(wanted)}"
             )
         elif column.name in metadata_columns.WRITTEN:
-            stored.append(pa.field(column.name, metadata_columns.FIELDS[column.name].type))
+            stored.append(pa.field(column.name, metadata_columns.WRITABLE[column.name].type))
     if not values:
         faults.append("no value column; add one")
     _refuse(faults, f"topic {topic}: expected value columns and known metadata columns")
@@ -264,7 +281,9 @@ def _split(columns: pa.Schema, topic: str) -> tuple[list[pa.Field], list[pa.Fiel
 def _metadata_fits(column: pa.Field) -> bool:
     if column.name in metadata_columns.SET_BY_PULSAR:
         return True
-    wanted = metadata_columns.FIELDS[column.name].type
+    wanted = metadata_columns.WRITABLE[column.name].type
+    if types.is_integer(wanted):
+        return bool(types.is_integer(column.type))
     if types.is_timestamp(wanted):
         return bool(types.is_timestamp(column.type) and column.type.tz is not None)
     if types.is_binary(wanted):

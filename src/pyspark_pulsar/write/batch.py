@@ -1,7 +1,8 @@
-"""`df.write.format("pulsar").mode("append")`, at-least-once."""
+"""`df.write.format("pulsar").mode("append")`."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -9,23 +10,39 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from pyspark_pulsar.interpreter import Shipped
 from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.write import delivery
 from pyspark_pulsar.write.commit import RowsStored
-from pyspark_pulsar.write.target import Target
+from pyspark_pulsar.write.journal import Writer
+from pyspark_pulsar.write.target import RowTargets, Target
 from pyspark_pulsar.write.task import write_rows
+from pyspark_pulsar.write.transactional import write_in_transaction
+
+_EPOCH = 0
 
 
 class PulsarBatchWriter(Shipped, DataSourceArrowWriter):
-    """`write` runs on executors, the rest on the driver."""
+    """`write` runs on executors, the rest on the driver. With a journal the job is one epoch, exactly-once."""
 
-    def __init__(self, options: WriteOptions, target: Target) -> None:
+    def __init__(
+        self, options: WriteOptions, target: Target | RowTargets, journal: str | None = None
+    ) -> None:
         self._options = options
         self._target = target
+        self._journal = journal
+        job = uuid.uuid4().hex
+        self._job = Writer(job, job)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return RowsStored(write_rows(self._options, self._target, iterator))
+        if self._journal is None:
+            return RowsStored(write_rows(self._options, self._target, iterator))
+        return write_in_transaction(self._options, self._target, self._journal, iterator, self._job)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Nothing to do: at-least-once rows are visible as they are stored."""
+        """Without a journal there is nothing to do: rows are visible as they are stored."""
+        if self._journal is not None:
+            delivery.commit(self._options, self._journal, _EPOCH, messages)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Nothing can be taken back; Spark reports the failure of the job."""
+        """Without a journal nothing can be taken back; Spark reports the failure of the job."""
+        if self._journal is not None:
+            delivery.abort(self._options, self._journal, _EPOCH, messages, self._job)

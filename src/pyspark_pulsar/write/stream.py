@@ -1,4 +1,4 @@
-"""`df.writeStream.format("pulsar")`, at-least-once: an epoch is complete when every row has its receipt."""
+"""`df.writeStream.format("pulsar")`: an epoch is complete when every row has its receipt, or is committed."""
 
 from __future__ import annotations
 
@@ -9,23 +9,34 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 
 from pyspark_pulsar.interpreter import Shipped
 from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.write import delivery
 from pyspark_pulsar.write.commit import RowsStored
-from pyspark_pulsar.write.target import Target
+from pyspark_pulsar.write.target import RowTargets, Target
 from pyspark_pulsar.write.task import write_rows
+from pyspark_pulsar.write.transactional import write_in_transaction
 
 
 class PulsarStreamWriter(Shipped, DataSourceStreamArrowWriter):
-    """`write` runs on executors, `commit` and `abort` in a driver process of their own."""
+    """`write` runs on executors, `commit` and `abort` in a driver process of their own, with a writer made anew."""
 
-    def __init__(self, options: WriteOptions, target: Target) -> None:
+    def __init__(
+        self, options: WriteOptions, target: Target | RowTargets, journal: str | None = None
+    ) -> None:
         self._options = options
         self._target = target
+        self._journal = journal
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return RowsStored(write_rows(self._options, self._target, iterator))
+        if self._journal is None:
+            return RowsStored(write_rows(self._options, self._target, iterator))
+        return write_in_transaction(self._options, self._target, self._journal, iterator, None)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Nothing to do: the epoch's rows are stored when its tasks have ended."""
+        """Without a journal there is nothing to do: the epoch's rows are stored when its tasks have ended."""
+        if self._journal is not None:
+            delivery.commit(self._options, self._journal, batchId, messages)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Nothing can be taken back; Spark fails the query, and the epoch runs again after a restart."""
+        """Spark fails the query, and the epoch runs again after a restart; without a journal its rows stay."""
+        if self._journal is not None:
+            delivery.abort(self._options, self._journal, batchId, messages)

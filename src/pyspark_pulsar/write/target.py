@@ -1,18 +1,27 @@
-"""The topic that a write goes to, settled before any row is sent. Driver only."""
+"""The topic that a write goes to, settled before any row is sent to it: on the driver, or where rows name it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 
+from pyspark_pulsar.client.admin import AdminClient
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.producer import Producer
+from pyspark_pulsar.codec.public_keys import check_encryption
 from pyspark_pulsar.descriptors import read_descriptor_file
-from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.errors import OptionError, SchemaError, TopicNotFoundError
 from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.schema.metadata_columns import ROUTING
+from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
+from pyspark_pulsar.schema.type_text import type_text
 from pyspark_pulsar.schema.write_schema import WriteSchema, resolve_write_schema
 from pyspark_pulsar.topic import TopicName, TopicPartition
+
+PROBE_ID: Final = 2**40
+"""Id of the producer that settles a topic: no other producer of its client has it."""
 
 
 @dataclass(frozen=True)
@@ -27,34 +36,111 @@ class Target:
     schema: WriteSchema
 
 
-def settle_target(options: WriteOptions, columns: pa.Schema) -> Target:
+@dataclass(frozen=True)
+class RowTargets:
+    """Topics that rows name, settled by the tasks that meet them. Picklable. `columns` are the DataFrame's."""
+
+    columns: pa.Schema
+    descriptor: DescriptorFile | None
+
+
+def settle_target(options: WriteOptions, columns: pa.Schema) -> Target | RowTargets:
+    """The topic of option `topic`, settled as `settle_topic` does; without that option, those that rows name.
+
+    Raises what `settle_topic` raises, `OptionError` where neither names a topic, `SchemaError`.
+    """
+    check_encryption(options)
+    _check_tombstones(options, columns)
+    descriptor = read_descriptor_file(options)
+    if options.topic is None:
+        return _row_targets(columns, descriptor)
+    with BrokerClient.for_planning(options) as client:
+        return settle_topic(client, options, TopicName.parse(options.topic), columns, descriptor)
+
+
+def settle_topic(
+    client: BrokerClient,
+    options: WriteOptions,
+    topic: TopicName,
+    columns: pa.Schema,
+    descriptor: DescriptorFile | None,
+    *,
+    named_by_rows: bool = False,
+) -> Target:
     """Create the topic if there is none, register its schema if it has none, and check the columns.
 
-    A topic that is missing is created as the broker's auto-creation policy says. Raises `SchemaError` for
-    columns that do not fit, `OptionError` for a topic that is not persistent, `TopicNotFoundError` when the
-    broker does not create topics by itself.
+    A topic that is missing is created with `partitions`; without that option as the broker's auto-creation policy
+    says, or not at all where rows name it. Raises `SchemaError` for columns that do not fit, `OptionError` for a
+    topic that is not persistent, `TopicNotFoundError` when it is not created.
     """
-    topic = TopicName.parse(options.topic)
     if not topic.is_persistent:
         raise OptionError(
             f"topic {topic}: expected a persistent topic, got a non-persistent one, which stores no messages; "
             f"make it persistent"
         )
-    descriptor = read_descriptor_file(options)
-    with BrokerClient.for_planning(options) as client:
-        schema = resolve_write_schema(
-            columns,
-            client.schema(topic.without_partition()),
-            topic=str(topic),
-            value_format=options.value_format,
-            key_value_encoding=options.key_value_encoding,
-            record_name=topic.without_partition().local,
-            descriptor=descriptor,
-        )
-        count = client.partition_count(topic, create=True)
-        names = tuple(TopicPartition(topic, index).name for index in range(count)) or (str(topic),)
-        # Opening a producer is what creates a topic that is not partitioned and registers the schema.
-        producer = Producer(client, names[0], 1, schema.info, client.request_seconds)
-        producer.open()
-        producer.close()
+    # Columns that do not fit leave no new topic behind.
+    schema = _write_schema(client, options, topic, columns, descriptor)
+    count = _partitions(client, options, topic, named_by_rows=named_by_rows)
+    names = tuple(TopicPartition(topic, index).name for index in range(count)) or (str(topic),)
+    # Opening a producer is what creates a topic that is not partitioned and registers the schema.
+    encrypted = bool(options.encryption_keys)
+    producer = Producer(client, names[0], PROBE_ID, schema.info, client.request_seconds, encrypted=encrypted)
+    producer.open()
+    producer.close()
     return Target(topic, names, schema)
+
+
+def _write_schema(
+    client: BrokerClient,
+    options: WriteOptions,
+    topic: TopicName,
+    columns: pa.Schema,
+    descriptor: DescriptorFile | None,
+) -> WriteSchema:
+    return resolve_write_schema(
+        columns,
+        client.schema(topic.without_partition()),
+        topic=str(topic),
+        value_format=options.value_format,
+        key_value_encoding=options.key_value_encoding,
+        record_name=topic.without_partition().local,
+        descriptor=descriptor,
+    )
+
+
+def _partitions(client: BrokerClient, options: WriteOptions, topic: TopicName, *, named_by_rows: bool) -> int:
+    if options.partitions is None and not named_by_rows:
+        return client.partition_count(topic, create=True)
+    try:
+        return client.partition_count(topic)
+    except TopicNotFoundError:
+        if options.partitions is None:
+            raise TopicNotFoundError(
+                f"topic {topic}, which rows name in column {ROUTING}, does not exist; create it, correct the rows, or "
+                f"set option 'partitions' to let it be created"
+            ) from None
+    with AdminClient(options) as admin:
+        admin.create_topic(topic, options.partitions)
+    return client.partition_count(topic)
+
+
+def _row_targets(columns: pa.Schema, descriptor: DescriptorFile | None) -> RowTargets:
+    if ROUTING not in columns.names:
+        raise OptionError(
+            f"option 'topic' is missing: expected it, or a column {ROUTING} that names the topic of each row, got "
+            f"columns {', '.join(columns.names)}"
+        )
+    # What does not fit any topic is told before the first row.
+    if columns.field(ROUTING).type != pa.string():
+        raise SchemaError(
+            f"column {ROUTING}: expected type string, got {type_text(columns.field(ROUTING).type)}; cast it"
+        )
+    return RowTargets(columns, descriptor)
+
+
+def _check_tombstones(options: WriteOptions, columns: pa.Schema) -> None:
+    if options.write_tombstones and not {"__key", "key"} & set(columns.names):
+        raise OptionError(
+            "option 'writeTombstones': expected a column __key, whose rows without a value are tombstones, got "
+            f"columns {', '.join(columns.names)}; add it, or leave the option out"
+        )

@@ -2,71 +2,65 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.producer import Producer
-from pyspark_pulsar.codec.encode import BatchEncoder
+from pyspark_pulsar.client.coordinator import OpenTransaction
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.write.target import Target
+from pyspark_pulsar.write.row_topics import RowTopics
+from pyspark_pulsar.write.sender import TopicSender
+from pyspark_pulsar.write.target import RowTargets, Target
 
 
-def write_rows(options: WriteOptions, target: Target, batches: Iterator[pa.RecordBatch]) -> int:
-    """Store all rows; returns how many. When it returns, every one has the broker's receipt.
+def write_rows(options: WriteOptions, target: Target | RowTargets, batches: Iterator[pa.RecordBatch]) -> int:
+    """Store all rows; returns how many. When it returns, every one has the broker's receipt, unless the delivery
+    guarantee is `none`.
 
     When it raises, or the process dies, some rows may be stored: Spark runs the task again, so readers may
     see rows twice (at-least-once). Raises `SendError`, `SchemaError` for a row that does not fit.
     """
     with BrokerClient(options) as client:
-        producers = [
-            Producer(client, name, index + 1, target.schema.info, options.send_timeout_ms / 1000)
-            for index, name in enumerate(target.partitions)
-        ]
-        try:
-            for producer in producers:
-                producer.open()
-            return _send_all(options, target, batches, producers)
-        finally:
-            for producer in producers:
-                producer.close()
+        return send_rows(options, target, batches, client)
 
 
-def _send_all(
-    options: WriteOptions, target: Target, batches: Iterator[pa.RecordBatch], producers: list[Producer]
+def send_rows(
+    options: WriteOptions,
+    target: Target | RowTargets,
+    batches: Iterator[pa.RecordBatch],
+    client: BrokerClient,
+    transaction: OpenTransaction | None = None,
 ) -> int:
-    encoder = _encoder(options, target, producers)
-    share = max(1, options.max_pending_bytes // len(producers))
+    """`write_rows` by `client`. In a transaction, which takes every partition in before the first message to it, no
+    message is sent a second time: a connection that breaks with receipts due is a `SendError`."""
+    if isinstance(target, RowTargets):
+        return _send_to_topics_of_rows(RowTopics(client, options, target, transaction), batches)
+    return _send_to_one_topic(options, TopicSender(client, options, target, transaction=transaction), batches)
+
+
+def _send_to_one_topic(options: WriteOptions, sender: TopicSender, batches: Iterator[pa.RecordBatch]) -> int:
+    share = max(1, options.max_pending_bytes // len(sender.producers))
     rows = 0
-    for batch in batches:
-        for frames in encoder.encode(batch, time.time_ns() // 1_000_000):
-            producer = producers[frames.partition]
-            producer.await_below(share)
-            producer.send(frames)
-            rows += frames.num_messages
-    for producer in producers:
-        producer.await_below(0)
+    try:
+        sender.open()
+        for batch in batches:
+            sender.send(batch, share)
+            rows += batch.num_rows
+        sender.flush(share)
+        sender.await_receipts()
+    finally:
+        sender.close()
     return rows
 
 
-def _encoder(options: WriteOptions, target: Target, producers: list[Producer]) -> BatchEncoder:
-    encoder = BatchEncoder(
-        target.schema,
-        topic=str(target.topic),
-        partitions=len(producers),
-        compression=options.compression_type,
-        batching_max_messages=options.batching_max_messages,
-        batching_max_bytes=options.batching_max_bytes,
-        max_message_bytes=min(producer.max_message_bytes for producer in producers),
-    )
-    for index, producer in enumerate(producers):
-        encoder.set_producer(
-            index,
-            producer_id=producer.producer_id,
-            producer_name=producer.name,
-            next_sequence_id=0,
-            schema_version=producer.schema_version,
-        )
-    return encoder
+def _send_to_topics_of_rows(topics: RowTopics, batches: Iterator[pa.RecordBatch]) -> int:
+    rows = 0
+    try:
+        for batch in batches:
+            topics.send(batch)
+            rows += batch.num_rows
+        topics.finish()
+    finally:
+        topics.close()
+    return rows

@@ -42,7 +42,7 @@ public class OfficialClient {
         boolean byKey = job.path("keyBased").asBoolean();
         Producer<Object> producer = client.newProducer(schema)
                 .topic(job.get("topic").asText())
-                .hashingScheme(HashingScheme.JavaStringHash)
+                .hashingScheme(HashingScheme.valueOf(job.path("hashing").asText("JavaStringHash")))
                 .compressionType(CompressionType.valueOf(job.path("compression").asText("NONE")))
                 .enableBatching(job.path("batching").asBoolean(true))
                 .batcherBuilder(byKey ? BatcherBuilder.KEY_BASED : BatcherBuilder.DEFAULT)

@@ -150,6 +150,7 @@ def test_what_was_read_can_be_written_back() -> None:
         "__key",
         "__eventTime",
         "__messageProperties",
+        "__partition",
         "__orderingKey",
     ]
 

@@ -1,0 +1,163 @@
+"""Transactions of the broker: begin, take partitions in, commit or abort.
+
+What the broker does, as seen on 4.0.8: END_TXN is not idempotent: for a transaction that has ended, however it ended,
+the answer is TransactionNotFound. So whoever commits must be able to find out by other means what became of it.
+Losing a connection aborts nothing; a transaction ends by END_TXN or by its timeout.
+
+Protocol: CommandTcClientConnectRequest, CommandNewTxn, CommandAddPartitionToTxn, CommandEndTxn; the coordinator's
+number is the upper 16 bits of a transaction's id, and a broker serves it when it owns that partition of
+`transaction_coordinator_assign`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any, Final
+
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.commands import ADD_PARTITION_TO_TXN, END_TXN, NEW_TXN, TC_CLIENT_CONNECT
+from pyspark_pulsar.client.connection import Connection, await_answer
+from pyspark_pulsar.client.refusal import refusal
+from pyspark_pulsar.client.transactions import TransactionId
+from pyspark_pulsar.client.wire import commands_pb2 as wire
+from pyspark_pulsar.errors import ConnectionFailed, OptionError, TopicNotFoundError, TransactionEnded
+from pyspark_pulsar.topic import TopicName
+
+_ASSIGN: Final = TopicName.parse("persistent://pulsar/system/transaction_coordinator_assign")
+_COMMIT, _ABORT = 0, 1
+_COORDINATOR_BITS: Final = 48
+_OFF: Final = (
+    "transactions: expected them to be on, as deliveryGuarantee=exactly-once needs them, but the broker has none; set "
+    "transactionCoordinatorEnabled=true in the broker's configuration, or use deliveryGuarantee=at-least-once"
+)
+
+
+class Coordinators:
+    """All transaction coordinators of a cluster, by one client; used by one thread."""
+
+    def __init__(self, client: BrokerClient) -> None:
+        self._client = client
+        self._connected: dict[int, Connection] = {}
+
+    def check(self) -> None:
+        """Raises `OptionError` naming the broker's setting when transactions are off."""
+        self._client.retrying(lambda: self._connection(0))
+
+    def begin(self, timeout_ms: int) -> TransactionId:
+        """A new transaction, aborted by the broker when it is open for longer than the timeout."""
+        count = self._client.partition_count(_ASSIGN)
+        number = random.randrange(max(1, count))  # noqa: S311 -- only spreads load
+        # Whatever the field is called: clients send milliseconds, and brokers take them so.
+        request = wire.CommandNewTxn(request_id=0, tc_id=number, txn_ttl_seconds=timeout_ms)
+        answer = self._ask(number, wire.BaseCommand(type=NEW_TXN, newTxn=request), "beginning a transaction")
+        return (int(answer.txnid_most_bits), int(answer.txnid_least_bits))
+
+    def add_partitions(self, transaction: TransactionId, partitions: Sequence[str]) -> None:
+        """Before the first message to each; may be repeated, which shows that the transaction is still open.
+
+        Raises `TransactionEnded` when it is not.
+        """
+        most, least = transaction
+        request = wire.CommandAddPartitionToTxn(
+            request_id=0, txnid_most_bits=most, txnid_least_bits=least, partitions=partitions
+        )
+        command = wire.BaseCommand(type=ADD_PARTITION_TO_TXN, addPartitionToTxn=request)
+        self._ask(_number(transaction), command, f"adding partitions to {named(transaction)}")
+
+    def end(self, transaction: TransactionId, *, commit: bool) -> None:
+        """Returns when all its partitions know. Raises `TransactionEnded` when it had ended before, or when an
+        earlier request of this call was carried out and only its answer was lost."""
+        most, least = transaction
+        request = wire.CommandEndTxn(
+            request_id=0,
+            txnid_most_bits=most,
+            txnid_least_bits=least,
+            txn_action=_COMMIT if commit else _ABORT,
+        )
+        doing = "committing" if commit else "aborting"
+        command = wire.BaseCommand(type=END_TXN, endTxn=request)
+        self._ask(_number(transaction), command, f"{doing} {named(transaction)}")
+
+    def abort(self, transaction: TransactionId) -> None:
+        """Ends it if it is open, else does nothing. A transaction that is being committed is not aborted."""
+        try:
+            self.end(transaction, commit=False)
+        except TransactionEnded:
+            return
+
+    def _ask(self, number: int, command: wire.BaseCommand, where: str) -> Any:
+        def attempt() -> Any:
+            connection = self._connection(number)
+            answer = self._submitted(connection, command, where)
+            if answer.HasField("error"):
+                fault = refusal(answer.error, answer.message, where)
+                if isinstance(fault, ConnectionFailed):
+                    self._forget(number)
+                raise fault
+            return answer
+
+        return self._client.retrying(attempt)
+
+    def _submitted(self, connection: Connection, command: wire.BaseCommand, where: str) -> Any:
+        answer: Future[Any] = connection.submit(command, where)
+        return await_answer(answer, where, self._client.left(self._client.request_seconds))
+
+    def _connection(self, number: int) -> Connection:
+        known = self._connected.get(number)
+        if known is not None and known.is_open:
+            return known
+        self._forget(number)
+        connection: Connection = _or_off(lambda: self._client.owner_connection(_topic(number)))
+        where = f"connecting to transaction coordinator {number}"
+        request = wire.CommandTcClientConnectRequest(request_id=0, tc_id=number)
+        command = wire.BaseCommand(type=TC_CLIENT_CONNECT, tcClientConnectRequest=request)
+        answer = _or_off(lambda: self._submitted(connection, command, where))
+        if answer.HasField("error"):
+            fault = refusal(answer.error, answer.message, where)
+            raise OptionError(_OFF) if isinstance(fault, OptionError) else fault
+        self._connected[number] = connection
+        return connection
+
+    def _forget(self, number: int) -> None:
+        self._connected.pop(number, None)
+        self._client.forget_owner(_topic(number))
+
+
+class OpenTransaction:
+    """A transaction that this process has begun, and the partitions that it has. Used by one thread."""
+
+    def __init__(self, coordinators: Coordinators, transaction: TransactionId) -> None:
+        self.id = transaction
+        self._coordinators = coordinators
+        self._partitions: set[str] = set()
+
+    def take_in(self, partitions: Sequence[str]) -> None:
+        """Before the first message to each; asks the coordinator only for those that are new. Raises
+        `TransactionEnded`."""
+        new = [name for name in partitions if name not in self._partitions]
+        if new:
+            self._coordinators.add_partitions(self.id, new)
+            self._partitions.update(new)
+
+
+def _or_off(ask: Callable[[], Any]) -> Any:
+    """What `ask` gives; "not allowed" and "not found" are what a broker without transactions answers."""
+    try:
+        return ask()
+    except (OptionError, TopicNotFoundError) as fault:
+        raise OptionError(_OFF) from fault
+
+
+def _topic(number: int) -> str:
+    return str(_ASSIGN.with_partition(number))
+
+
+def _number(transaction: TransactionId) -> int:
+    return transaction[0] >> _COORDINATOR_BITS
+
+
+def named(transaction: TransactionId) -> str:
+    """For people, as Pulsar's own tools write it."""
+    return f"transaction ({transaction[0]},{transaction[1]})"

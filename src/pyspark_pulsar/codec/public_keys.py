@@ -1,0 +1,84 @@
+"""Data keys to encrypt with, wrapped for those who may read: RSA-OAEP with SHA-1 and MGF1, as Pulsar's clients do.
+
+No key material is logged or put into errors.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pyspark_pulsar.errors import OptionError, PrerequisiteMissing
+from pyspark_pulsar.options import WriteOptions
+
+_OPTION: Final = "pulsar.producer.cryptoKeyReader"
+_KEY_BYTES: Final = 32
+_ADVICE: Final = "install it on driver and executors with pip install 'pyspark-pulsar[encryption]'"
+
+
+@dataclass(frozen=True)
+class DataKey:
+    """For one encoder only, whose nonces are numbers in a row. `wrapped` are name of the key pair and wrapped key."""
+
+    key: bytes = field(repr=False)
+    wrapped: tuple[tuple[str, bytes], ...]
+
+
+def check_encryption(options: WriteOptions) -> None:
+    """On the driver, before anything is sent. Key files are not looked at, since only executors need to have them.
+    Raises `PrerequisiteMissing`."""
+    if options.encryption_keys and importlib.util.find_spec("cryptography") is None:
+        raise PrerequisiteMissing(
+            f"option 'pulsar.producer.encryptionKeys': expected the package cryptography, which encrypting needs, got "
+            f"none; {_ADVICE}"
+        )
+
+
+def new_data_key(options: WriteOptions) -> DataKey | None:
+    """A fresh data key; None when messages are not encrypted. Executor only.
+
+    Raises `OptionError` for a key file that cannot be used, `PrerequisiteMissing`.
+    """
+    if not options.encryption_keys:
+        return None
+    paths = dict(options.crypto_public_keys)
+    key = os.urandom(_KEY_BYTES)
+    wrapped = [
+        (name, _wrap(key, name, paths.get(name, options.crypto_default_public_key or "")))
+        for name in options.encryption_keys
+    ]
+    return DataKey(key, tuple(wrapped))
+
+
+def _wrap(key: bytes, name: str, path: str) -> bytes:
+    where = f"option '{_OPTION}.*', key {name!r}"
+    try:
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric import padding, rsa
+        from cryptography.hazmat.primitives.serialization import load_pem_public_key
+    except ImportError:
+        raise PrerequisiteMissing(
+            f"{where}: expected the package cryptography, got none on this executor; {_ADVICE}"
+        ) from None
+    try:
+        text = Path(path).read_bytes()
+    except (OSError, ValueError) as fault:
+        raise OptionError(
+            f"{where}: expected a public key at {path!r} on the executor, got none ({fault}); nothing was sent"
+        ) from None
+    try:
+        public = load_pem_public_key(text)
+    except (ValueError, UnsupportedAlgorithm) as fault:
+        raise OptionError(
+            f"{where}: expected an RSA public key in PEM format at {path}, got a file that cannot be read as one "
+            f"({type(fault).__name__}); nothing was sent"
+        ) from None
+    if not isinstance(public, rsa.RSAPublicKey):
+        raise OptionError(
+            f"{where}: expected an RSA public key at {path}, got a key of another kind; nothing was sent"
+        )
+    return public.encrypt(key, padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), label=None))  # noqa: S303 -- the format's

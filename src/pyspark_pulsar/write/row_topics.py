@@ -1,0 +1,99 @@
+"""Topics that rows name in column `__topic`: each is settled when its first row comes. Executor only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.coordinator import OpenTransaction
+from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.schema.metadata_columns import ROUTING
+from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.write.sender import TopicSender
+from pyspark_pulsar.write.target import RowTargets, settle_topic
+
+
+class RowTopics:
+    """The senders of a task by topic. Used by one thread; close it."""
+
+    def __init__(
+        self,
+        client: BrokerClient,
+        options: WriteOptions,
+        targets: RowTargets,
+        transaction: OpenTransaction | None = None,
+    ) -> None:
+        """All messages belong to the transaction, where there is one."""
+        self._client = client
+        self._options = options
+        self._targets = targets
+        self._transaction = transaction
+        self._senders: dict[str, TopicSender] = {}
+        self._producers = 0
+
+    def send(self, batch: pa.RecordBatch) -> None:
+        """Raises what settling and opening a topic raises, `SendError`, and `SchemaError` for rows without a topic or
+        that do not fit theirs."""
+        for name, rows in rows_by_topic(batch):
+            sender = self._sender(name)
+            sender.send(rows, self._share())
+        for sender in self._senders.values():
+            sender.flush_due(self._share())
+
+    def finish(self) -> None:
+        """Send what is held back, and wait for all receipts."""
+        for sender in self._senders.values():
+            sender.flush(self._share())
+        for sender in self._senders.values():
+            sender.await_receipts()
+
+    def close(self) -> None:
+        for sender in self._senders.values():
+            sender.close()
+
+    def _share(self) -> int:
+        return max(1, self._options.max_pending_bytes // max(1, self._producers))
+
+    def _sender(self, name: str) -> TopicSender:
+        if name not in self._senders:
+            target = settle_topic(
+                self._client,
+                self._options,
+                TopicName.parse(name),
+                self._targets.columns,
+                self._targets.descriptor,
+                named_by_rows=True,
+            )
+            sender = TopicSender(self._client, self._options, target, self._producers + 1, self._transaction)
+            self._producers += len(sender.producers)
+            self._senders[name] = sender
+            sender.open()
+        return self._senders[name]
+
+
+def rows_by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Full topic names and their rows, in order. Raises `SchemaError` for a row without a topic, `TopicNameError`."""
+    column = batch.column(ROUTING)
+    if column.null_count:
+        row = pc.index(pc.is_null(column), pa.scalar(True)).as_py()  # noqa: FBT003 -- a value
+        raise SchemaError(
+            f"row {row} of the record batch: expected a topic in column {ROUTING}, got null; name one in every row, or "
+            f"set option 'topic'"
+        )
+    encoded = column.dictionary_encode()
+    # One topic can be spelled in several ways.
+    spelled = [str(TopicName.parse(text)) for text in encoded.dictionary.to_pylist()]
+    places = {name: place for place, name in enumerate(dict.fromkeys(spelled))}
+    codes = pa.array([places[name] for name in spelled], pa.int32()).take(encoded.indices)
+    # A stable sort: the rows of a topic keep their order.
+    order = pc.array_sort_indices(codes)
+    sorted_rows, sorted_codes = batch.take(order), codes.take(order)
+    start = 0
+    for name, code in places.items():
+        count = pc.sum(pc.equal(sorted_codes, code)).as_py()
+        yield name, sorted_rows.slice(start, count)
+        start += count

@@ -1,0 +1,124 @@
+"""Sends the rows of one task to one topic. Executor only."""
+
+from __future__ import annotations
+
+import time
+
+import pyarrow as pa
+
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.coordinator import OpenTransaction
+from pyspark_pulsar.client.producer import Producer
+from pyspark_pulsar.codec.encode import BatchEncoder
+from pyspark_pulsar.codec.producing import producing
+from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.write.target import Target
+
+
+class TopicSender:
+    """An encoder, and a producer for each partition. Used by one thread; close it."""
+
+    def __init__(
+        self,
+        client: BrokerClient,
+        options: WriteOptions,
+        target: Target,
+        first_producer_id: int = 1,
+        transaction: OpenTransaction | None = None,
+    ) -> None:
+        """`first_producer_id` and those behind it, one for each partition, are no other producer's of `client`.
+
+        In a transaction no message is sent a second time: a connection that breaks with receipts due is a `SendError`.
+        """
+        self._options = options
+        self._target = target
+        self._transaction = transaction
+        self.producers = [
+            Producer(
+                client,
+                name,
+                first_producer_id + index,
+                target.schema.info,
+                options.send_timeout_ms / 1000,
+                encrypted=bool(options.encryption_keys),
+                transactional=transaction is not None,
+                sends_again=transaction is None,
+            )
+            for index, name in enumerate(target.partitions)
+        ]
+        self._encoder: BatchEncoder | None = None
+        self._held: list[pa.RecordBatch] = []
+        self._held_rows = 0
+        self._held_since = 0.0
+
+    def open(self) -> None:
+        """Raises what brokers refuse producers with, what `new_data_key` raises, and `TransactionEnded`."""
+        if self._transaction is not None:
+            self._transaction.take_in(self._target.partitions)
+        for producer in self.producers:
+            producer.open()
+        self._encoder = self._new_encoder()
+
+    def _new_encoder(self) -> BatchEncoder:
+        options = self._options
+        encoder = BatchEncoder(
+            self._target.schema,
+            topic=str(self._target.topic),
+            partitions=len(self.producers),
+            compression=options.compression_type,
+            batching_max_messages=options.batching_max_messages,
+            batching_max_bytes=options.batching_max_bytes,
+            max_message_bytes=min(producer.max_message_bytes for producer in self.producers),
+            producing=producing(options),
+        )
+        for index, producer in enumerate(self.producers):
+            encoder.set_producer(
+                index,
+                producer_id=producer.producer_id,
+                producer_name=producer.name,
+                next_sequence_id=0,
+                schema_version=producer.schema_version,
+                transaction=None if self._transaction is None else self._transaction.id,
+            )
+        return encoder
+
+    def send(self, batch: pa.RecordBatch, share: int) -> None:
+        """Send the rows, or hold them back as option `batchingMaxPublishDelayMicros` allows. Waits while a producer has
+        `share` bytes unconfirmed. Raises `SendError`, `SchemaError` for a row that does not fit."""
+        if not self._held:
+            self._held_since = time.monotonic()
+        self._held.append(batch)
+        self._held_rows += batch.num_rows
+        if self._held_rows >= self._options.batching_max_messages * len(self.producers):
+            self.flush(share)
+        else:
+            self.flush_due(share)
+
+    def flush_due(self, share: int) -> None:
+        """Send what has been held back for as long as is allowed."""
+        delay = self._options.batching_max_publish_delay_micros
+        if delay is None or time.monotonic() - self._held_since >= delay / 1_000_000:
+            self.flush(share)
+
+    def flush(self, share: int) -> None:
+        """Send all that is held back."""
+        if not self._held or self._encoder is None:
+            return
+        batch = self._held[0] if len(self._held) == 1 else pa.concat_batches(self._held)
+        self._held, self._held_rows = [], 0
+        for frames in self._encoder.encode(batch, time.time_ns() // 1_000_000):
+            producer = self.producers[frames.partition]
+            producer.await_below(share)
+            producer.send(frames)
+
+    def await_receipts(self) -> None:
+        """Wait until everything that was sent is confirmed, unless the delivery guarantee is `none`. Raises
+        `SendError`, `DeadlineExceeded`."""
+        if self._options.delivery_guarantee == "none":
+            return
+        for producer in self.producers:
+            producer.await_below(0)
+
+    def close(self) -> None:
+        for producer in self.producers:
+            producer.close()

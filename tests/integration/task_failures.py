@@ -1,0 +1,17 @@
+"""Actions that fail in a task, as against those that fail before any ran (fixture `refused`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+def failure(action: Callable[[], Any], kind: str) -> str:
+    """The text with which `action` fails; names `kind`."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - Spark wraps what Python raises
+        action()
+    text = str(caught.value)
+    assert kind in text, text
+    return text

@@ -1,0 +1,219 @@
+"""The protocol of the exactly-once sink step by step: killed at each of them, a later run must leave every row once.
+
+What is there is what the official client reads; a plain message behind it shows that no transaction was left open.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pulsar as official_client
+import pytest
+from click.testing import CliRunner
+from integration.official import await_true, messages_of
+
+from pyspark_pulsar.cli import cli
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.coordinator import Coordinators
+from pyspark_pulsar.errors import CommitError, OptionError, TransactionEnded, WriterFenced
+from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.write.epochs import Sink, commit_epoch, take_over
+from pyspark_pulsar.write.journal import Prepared, Writer
+
+PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "write_epoch.py"
+ROWS = 20
+END = "end"
+STEPS = [
+    "Coordinators.begin:before:1",
+    "Coordinators.begin:after:1",
+    "Journal.write_begun:after:1",
+    "Coordinators.add_partitions:after:1",
+    "transactional.send_rows:after:1",
+    "Journal.write_marker:after:1",
+    "Journal.write_marker:after:2",
+    "Journal.begun_since:after:2",
+    "Decider.decide:before:2",
+    "Decider.decide:after:2",
+    "Coordinators.end:before:1",
+    "Coordinators.end:after:1",
+    "Coordinators.end:after:2",
+    "Journal.ended_end:after:1",
+    "Decider.decide:after:3",
+]
+
+
+def options(pulsar: LocalPulsar, topic: str) -> WriteOptions:
+    return WriteOptions(service_url=pulsar.service_url, topic=topic, delivery_guarantee="exactly-once")
+
+
+def run(pulsar: LocalPulsar, topic: str, name: str, timeout_ms: int = 600_000, **environment: str) -> int:
+    """The program's return code; shows its errors."""
+    done = subprocess.run(
+        [
+            *(sys.executable, PROGRAM, pulsar.service_url, topic, f"{topic}-journal"),
+            *("owner", name, str(ROWS), str(timeout_ms)),
+        ],
+        env={**os.environ, **environment},
+        timeout=120,
+        check=False,
+    )
+    return done.returncode
+
+
+def read(official: official_client.Client, topic: str) -> Counter[str]:
+    """Every row in front of a plain message that is sent now."""
+    producer = official.create_producer(topic, schema=official_client.schema.StringSchema())
+    producer.send(END)
+    producer.close()
+    found: list[str] = []
+
+    def complete() -> bool:
+        found[:] = [message.data().decode() for message in messages_of(official, topic)]
+        return bool(found) and found[-1] == END
+
+    await_true("the last message: a transaction is open", complete)
+    return Counter(value for value in found if value != END)
+
+
+def once() -> Counter[str]:
+    return Counter(str(number) for number in range(ROWS))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_at_a_step(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str, step: str
+) -> None:
+    assert run(pulsar, topic, "first", KILL_AT=step) == -signal.SIGKILL
+    assert run(pulsar, topic, "second") == 0
+    assert read(official, topic) == once()
+
+
+def test_killed_again_while_it_finishes(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str
+) -> None:
+    assert run(pulsar, topic, "first", KILL_AT="Coordinators.end:after:1") == -signal.SIGKILL
+    assert run(pulsar, topic, "second", KILL_AT="Coordinators.end:after:2") == -signal.SIGKILL
+    assert run(pulsar, topic, "third", KILL_AT="Decider.decide:before:1") == -signal.SIGKILL
+    assert run(pulsar, topic, "fourth") == 0
+    assert read(official, topic) == once()
+
+
+def test_the_comparison_finds_a_repeated_epoch(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str
+) -> None:
+    """Negative control: a run that forgets what was decided writes the epoch again."""
+    assert run(pulsar, topic, "first", KILL_AT="Decider.decide:after:3") == -signal.SIGKILL
+    assert run(pulsar, topic, "second", FORGET="1") == 0
+    assert read(official, topic) == once() + once()
+
+
+def test_the_former_run_is_fenced(pulsar: LocalPulsar, topic: str) -> None:
+    given = options(pulsar, topic)
+    with BrokerClient(given) as client, BrokerClient(given) as other:
+        first = Sink.open(client, f"{topic}-journal")
+        second = Sink.open(other, f"{topic}-journal")
+        take_over(first, Writer("owner", "a"))
+        take_over(second, Writer("owner", "b"))
+        with pytest.raises(WriterFenced, match=r"another run of this query \(b\)"):
+            take_over(first, Writer("owner", "a"))
+        with pytest.raises(WriterFenced, match="Let only one query run on a checkpoint"):
+            commit_epoch(first, Writer("owner", "a"), 0, [])
+        commit_epoch(second, Writer("owner", "b"), 0, [])
+
+
+def test_who_decides_is_thrown_out_by_the_next_one(pulsar: LocalPulsar, topic: str) -> None:
+    given = options(pulsar, topic)
+    with BrokerClient(given) as client, BrokerClient(given) as other:
+        first, second = Sink.open(client, f"{topic}-journal"), Sink.open(other, f"{topic}-journal")
+        state = take_over(first, Writer("owner", "a"))
+        with first.journal.alone() as decider, second.journal.alone() as next_decider:
+            with pytest.raises(WriterFenced):
+                decider.decide(state)
+            next_decider.decide(state)
+
+
+def test_a_decided_transaction_that_timed_out_is_loud(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str
+) -> None:
+    step = "Decider.decide:after:2"
+    assert run(pulsar, topic, "first", 4_000, KILL_AT=step) == -signal.SIGKILL
+    time.sleep(6)
+    with BrokerClient(options(pulsar, topic)) as client:
+        sink = Sink.open(client, f"{topic}-journal")
+        for _ in range(2):
+            with pytest.raises(
+                CommitError, match=rf"epoch 0: .*{ROWS} rows of Spark's partitions .* missing"
+            ):
+                take_over(sink, Writer("owner", "second"))
+    assert read(official, topic) == Counter()
+
+
+def test_what_timed_out_is_not_decided(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str
+) -> None:
+    assert run(pulsar, topic, "first") == 0
+    writer = Writer("owner", "second")
+    with BrokerClient(options(pulsar, topic)) as client:
+        sink = Sink.open(client, f"{topic}-journal")
+        take_over(sink, writer)
+        late, early = sink.coordinators.begin(600_000), sink.coordinators.begin(1_000)
+        for transaction in (late, early):
+            sink.coordinators.add_partitions(transaction, [topic, sink.journal.marker_partition])
+
+        def ended() -> bool:
+            try:
+                sink.coordinators.add_partitions(early, [topic])
+            except TransactionEnded:
+                return True
+            return False
+
+        await_true("the timeout", ended)
+        sink.coordinators.add_partitions(late, [topic])
+        with pytest.raises(CommitError, match=r"epoch 1: .*raise that, or make epochs smaller"):
+            commit_epoch(sink, writer, 1, [Prepared(late, 0, 1), Prepared(early, 1, 1)])
+        with pytest.raises(TransactionEnded):
+            sink.coordinators.add_partitions(late, [topic])
+        state = sink.journal.state()
+        assert state is not None
+        assert (state.epoch, state.done) == (0, True)
+    assert read(official, topic) == once()
+
+
+def test_a_broker_without_transactions(tmp_path: Path) -> None:
+    with (
+        LocalPulsar(data=tmp_path, config={"transactionCoordinatorEnabled": "false"}) as server,
+        BrokerClient(options(server, "t")) as client,
+        pytest.raises(OptionError, match="transactionCoordinatorEnabled=true"),
+    ):
+        Coordinators(client).check()
+
+
+def test_what_a_dead_job_had_decided_is_resolved_by_hand(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str
+) -> None:
+    assert run(pulsar, topic, "first", KILL_AT="Coordinators.end:after:1") == -signal.SIGKILL
+    arguments = ["transactions", "resolve", topic, "--service-url", pulsar.service_url]
+    arguments += ["--journal", f"{topic}-journal"]
+    for _ in range(2):
+        done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+        assert done.exit_code == 0
+        assert f"epoch 0 of owner is committed, {ROWS} rows in 2 transactions" in done.output
+    assert read(official, topic) == once()
+
+
+def test_what_a_dead_job_left_open_is_aborted_by_hand(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str
+) -> None:
+    assert run(pulsar, topic, "first", KILL_AT="Decider.decide:before:2") == -signal.SIGKILL
+    arguments = ["transactions", "resolve", topic, "--service-url", pulsar.service_url]
+    arguments += ["--journal", f"{topic}-journal", "--abort-open"]
+    done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert (done.exit_code, "nothing is decided" in done.output) == (0, True)
+    assert read(official, topic) == Counter()

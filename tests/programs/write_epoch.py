@@ -1,0 +1,88 @@
+"""Writes one epoch in two transactions and commits it, as tasks and driver do, without Spark; may kill itself.
+
+Arguments: service URL, topic, prefix of the journal, owner, run, how many rows, transactionTimeoutMs. Environment:
+`KILL_AT` is `Class.method:before:n` or `...:after:n` (or `transactional.function:...`) and ends the process with
+SIGKILL at the n-th call of that method; `FORGET` takes out the guard by which a later run knows what an earlier one
+has decided.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from pyspark_pulsar.client import coordinator
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.write import epochs, journal, target, transactional
+
+_SCOPES: dict[str, Any] = {
+    "Coordinators": coordinator.Coordinators,
+    "Journal": journal.Journal,
+    "Decider": journal.Decider,
+    "transactional": transactional,
+}
+
+
+def kill_at(where: str) -> None:
+    name, when, nth = where.split(":")
+    owner, method = name.split(".")
+    scope = _SCOPES[owner]
+    plain: Callable[..., Any] = getattr(scope, method)
+    calls = 0
+
+    @functools.wraps(plain)
+    def deadly(*arguments: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if when == "before" and calls == int(nth):
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = plain(*arguments, **named)
+        if when == "after" and calls == int(nth):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    setattr(scope, method, deadly)
+
+
+def forget() -> None:
+    def forgetful(state: journal.State, writer: journal.Writer) -> journal.State:
+        return replace(state, writer=writer, epoch=journal.NO_EPOCH, transactions=(), done=True)
+
+    journal.State.taken_over_by = forgetful  # type: ignore[method-assign]
+
+
+def main() -> None:
+    service_url, topic, prefix, owner, run, count, timeout = sys.argv[1:]
+    options = WriteOptions(
+        service_url=service_url,
+        topic=topic,
+        delivery_guarantee="exactly-once",
+        transaction_timeout_ms=int(timeout),
+    )
+    columns = pa.schema([pa.field("value", pa.string())])
+    settled = target.settle_target(options, columns)
+    writer = journal.Writer(owner, run)
+    rows = [str(number) for number in range(int(count))]
+    batches = [pa.record_batch([pa.array(half)], schema=columns) for half in (rows[::2], rows[1::2])]
+    messages = [
+        transactional.write_in_transaction(options, settled, prefix, iter([batch]), writer)
+        for batch in batches
+    ]
+    prepared = [message.prepared for message in messages if message.prepared is not None]
+    with BrokerClient(options) as client:
+        epochs.commit_epoch(epochs.Sink.open(client, prefix), writer, 0, prepared)
+
+
+if "KILL_AT" in os.environ:
+    kill_at(os.environ["KILL_AT"])
+if "FORGET" in os.environ:
+    forget()
+main()
