@@ -1,77 +1,34 @@
-"""A streaming query whose driver and workers are killed while it writes exactly-once.
+"""A streaming query that writes exactly-once, killed at steps of the protocol, doubled by Spark, doubled by its user.
 
-The sink reaches the broker through a forwarder that sees each command, so that the whole process group dies just
-before a step of the protocol.
+The sink reaches the broker through a forwarder that sees each command, so that driver or workers die just before a step.
+The official Java client looks at what is there: every row once, in order under its key.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
+import base64
+import json
+import re
 import threading
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import pulsar as official_client
 import pytest
 from fixtures.forwarder import Forwarder, Seen
-from integration.official import Admin, messages_of
-from integration.streams import send_numbers
+from integration.official import Admin, JavaClient, await_true
+from soak.query import Query
 
 from pyspark_pulsar.client.commands import ADD_PARTITION_TO_TXN, END_TXN, NEW_TXN
 from pyspark_pulsar.standalone import LocalPulsar
 
-PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "stream_to_topic.py"
-ROWS = 300
+ROWS, KEYS = 300, 7
 END_TXN_RESPONSE = 57
 SEND_RECEIPT = 7
-_DEADLINE_SECONDS = 240
-
-
-class Query:
-    """One run of the program, in a process group of its own."""
-
-    def __init__(self, pulsar: LocalPulsar, source: str, sink_url: str, topic: str, scratch: Path) -> None:
-        self._log = (scratch / "driver.log").open("a")
-        arguments = [pulsar.service_url, source, sink_url, topic, str(scratch / "checkpoint")]
-        self._process = subprocess.Popen(
-            [sys.executable, PROGRAM, *arguments],
-            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-            stdout=self._log,
-            stderr=self._log,
-            start_new_session=True,
-        )
-
-    def kill(self) -> None:
-        os.killpg(self._process.pid, signal.SIGKILL)
-
-    def kill_workers(self) -> None:
-        """All Python workers that Spark has forked for tasks; it runs their tasks again."""
-        listing = subprocess.run(
-            ["ps", "-o", "pid=,ppid=,args=", "-g", str(self._process.pid)],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        rows = [line.split(None, 2) for line in listing.stdout.splitlines()]
-        daemons = {pid for pid, _, args in rows if "pyspark.daemon" in args}
-        for pid, parent, _ in rows:
-            if parent in daemons:
-                os.kill(int(pid), signal.SIGKILL)
-
-    def end(self) -> int:
-        try:
-            return self._process.wait(timeout=_DEADLINE_SECONDS)
-        finally:
-            if self._process.poll() is None:
-                self.kill()
-                self._process.wait(timeout=30)
-            self._log.close()
-
-    def said(self) -> str:
-        return Path(self._log.name).read_text()
+_SECONDS = 240
+_LAME_SECONDS = 60
 
 
 class Killer:
@@ -91,11 +48,56 @@ class Killer:
         with self._lock:
             self._left -= 1
             if self._left == 0 and self.query is not None:
-                self.killed = True
                 if self._workers:
                     self.query.kill_workers()
                 else:
                     self.query.kill()
+                self.killed = True
+
+
+@pytest.fixture
+def source(topic: str, official: official_client.Client, admin: Admin) -> str:
+    """A topic with `ROWS` numbers under keys; the sink, `topic`, has two partitions."""
+    admin.create_partitioned(topic, 2)
+    name = f"{topic}-source"
+    send(official, name, 0)
+    return name
+
+
+def send(official: official_client.Client, name: str, first: int) -> None:
+    producer = official.create_producer(name)
+    for number in range(first, first + ROWS):
+        producer.send_async(str(number).encode(), lambda *_: None, partition_key=f"key-{number % KEYS}")
+    producer.flush()
+    producer.close()
+
+
+def setting(pulsar: LocalPulsar, source: str, topic: str, sink_url: str, **more: Any) -> str:
+    return json.dumps(
+        {
+            "source": {"service.url": pulsar.service_url, "topic": source, "startingOffsets": "earliest"},
+            "sink": {"service.url": sink_url, "topic": topic, "deliveryGuarantee": "exactly-once"},
+            **more,
+        }
+    )
+
+
+def query_of(folder: Path, given: str) -> Query:
+    return Query(folder, "stream_to_topic.py", given)
+
+
+def finish(query: Query) -> None:
+    failed = query.read_what_is_there(_SECONDS)
+    assert failed is None, failed
+
+
+def assert_once(java_client: JavaClient, topic: str, rows: int = ROWS) -> None:
+    found = java_client.read(topic, "STRING")
+    assert Counter(int(row["value"]) for row in found) == Counter(range(rows))
+    by_key: dict[str, list[int]] = defaultdict(list)
+    for row in found:
+        by_key[base64.b64decode(row["keyBytes"]).decode()].append(int(row["value"]))
+    assert by_key == {f"key-{key}": list(range(key, rows, KEYS)) for key in range(KEYS)}
 
 
 @pytest.mark.parametrize(
@@ -110,45 +112,101 @@ class Killer:
 )
 def test_killed_driver(
     pulsar: LocalPulsar,
-    official: official_client.Client,
-    admin: Admin,
+    java_client: JavaClient,
     topic: str,
+    source: str,
     tmp_path: Path,
     command: int,
     nth: int,
 ) -> None:
-    source = f"{topic}-source"
-    admin.create_partitioned(topic, 2)
-    send_numbers(official, source, range(ROWS))
     killer = Killer(command, nth)
     with Forwarder(pulsar.service_url, killer) as forwarder:
-        query = killer.query = Query(pulsar, source, forwarder.service_url, topic, tmp_path)
-        assert query.end() == -signal.SIGKILL, query.said()[-3000:]
-    assert killer.killed
-    again = Query(pulsar, source, pulsar.service_url, topic, tmp_path)
-    assert again.end() == 0, again.said()[-3000:]
-    found = Counter(int(message.data()) for message in messages_of(official, topic))
-    assert found == Counter(range(ROWS))
+        killer.query = query_of(tmp_path, setting(pulsar, source, topic, forwarder.service_url))
+        killer.query.start()
+        await_true("the step", lambda: killer.killed, _SECONDS)
+    finish(query_of(tmp_path, setting(pulsar, source, topic, pulsar.service_url)))
+    assert_once(java_client, topic)
 
 
 @pytest.mark.parametrize(("command", "nth"), [(ADD_PARTITION_TO_TXN, 1), (SEND_RECEIPT, 4)])
 def test_killed_workers(
     pulsar: LocalPulsar,
-    official: official_client.Client,
-    admin: Admin,
+    java_client: JavaClient,
     topic: str,
+    source: str,
     tmp_path: Path,
     command: int,
     nth: int,
 ) -> None:
     """The first attempt's transaction is aborted, the second's rows are there, and a reader is not held up."""
-    source = f"{topic}-source"
-    admin.create_partitioned(topic, 2)
-    send_numbers(official, source, range(ROWS))
     killer = Killer(command, nth, workers=True)
     with Forwarder(pulsar.service_url, killer) as forwarder:
-        query = killer.query = Query(pulsar, source, forwarder.service_url, topic, tmp_path)
-        assert query.end() == 0, query.said()[-3000:]
+        killer.query = query_of(tmp_path, setting(pulsar, source, topic, forwarder.service_url))
+        finish(killer.query)
     assert killer.killed
-    found = Counter(int(message.data()) for message in messages_of(official, topic))
-    assert found == Counter(range(ROWS))
+    assert_once(java_client, topic)
+
+
+def test_a_speculative_twin_wins(
+    pulsar: LocalPulsar, java_client: JavaClient, topic: str, source: str, tmp_path: Path
+) -> None:
+    """Spark runs a second attempt beside the first one, which has sent half of its rows: those stay out."""
+    seen: Counter[int] = Counter()
+
+    def count(each: Seen) -> None:
+        seen[each.command] += 1
+
+    speculation = {
+        "spark.speculation": "true",
+        "spark.speculation.interval": "100ms",
+        "spark.speculation.task.duration.threshold": "3s",
+        "spark.speculation.minTaskRuntime": "1s",
+    }
+    with Forwarder(pulsar.service_url, count) as forwarder:
+        # Spark does not speculate in local mode. One split: the first attempt alone is lame.
+        given = setting(
+            pulsar,
+            source,
+            topic,
+            forwarder.service_url,
+            master="local-cluster[2,1,1024]",
+            conf=speculation,
+            lame_seconds=_LAME_SECONDS,
+        )
+        finish(query_of(tmp_path, given))
+    assert seen[NEW_TXN] == 2
+    assert_once(java_client, topic)
+
+
+def test_of_two_queries_on_a_checkpoint_one_is_thrown_out(
+    pulsar: LocalPulsar,
+    java_client: JavaClient,
+    official: official_client.Client,
+    topic: str,
+    source: str,
+    tmp_path: Path,
+) -> None:
+    """By the journal, or by Spark where both come to write the same file of the checkpoint."""
+    given = setting(pulsar, source, topic, pulsar.service_url)
+    queries = [query_of(tmp_path, given) for _ in range(2)]
+    sent = ROWS
+    try:
+        for number, query in enumerate(queries):
+            query.log = tmp_path / f"driver-{number}.log"
+            query.start()
+            query.await_commit(_SECONDS)
+        give_up = time.monotonic() + _SECONDS
+        while not any(query.has_ended for query in queries):
+            assert time.monotonic() < give_up, "both go on"
+            send(official, source, sent)
+            sent += ROWS
+            time.sleep(1)
+        said = "".join(query.end_of_log() for query in queries if query.has_ended)
+        assert re.search("another run of this query|concurrently using|CONCURRENT_STREAM_LOG_UPDATE", said), (
+            said
+        )
+    finally:
+        for query in queries:
+            query.kill()
+    finish(queries[0])
+    assert_once(java_client, topic, sent)

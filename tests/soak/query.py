@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -80,6 +81,12 @@ class Query:
                 return True
             time.sleep(_POLL_SECONDS)
         return False
+
+    def kill_workers(self) -> None:
+        """All that run tasks at this moment."""
+        for worker in self._workers():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
 
     def _workers(self) -> list[int]:
         """Process ids of what Spark has forked for tasks, its daemon's children.
