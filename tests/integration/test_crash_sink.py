@@ -1,6 +1,6 @@
 """A streaming query that writes exactly-once, killed at steps of the protocol, doubled by Spark, doubled by its user.
 
-The sink reaches the broker through a forwarder that sees each command, so that driver or workers die just before a step.
+The sink reaches the broker through a forwarder that sees each command: driver or workers die just before a step.
 The official Java client looks at what is there: every row once, in order under its key.
 """
 

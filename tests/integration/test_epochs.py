@@ -16,7 +16,7 @@ from pathlib import Path
 import pulsar as official_client
 import pytest
 from click.testing import CliRunner
-from integration.official import await_true, messages_of
+from integration.official import Admin, await_true, messages_of
 
 from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.broker import BrokerClient
@@ -26,6 +26,7 @@ from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.write.epochs import Sink, commit_epoch, take_over
 from pyspark_pulsar.write.journal import Prepared, Writer
+from pyspark_pulsar.write.records import KEEPER
 
 PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "write_epoch.py"
 ROWS = 20
@@ -217,3 +218,26 @@ def test_what_a_dead_job_left_open_is_aborted_by_hand(
     done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
     assert (done.exit_code, "nothing is decided" in done.output) == (0, True)
     assert read(official, topic) == Counter()
+
+
+def test_the_journal_lets_go_of_what_is_settled(
+    pulsar: LocalPulsar, official: official_client.Client, admin: Admin, topic: str
+) -> None:
+    assert run(pulsar, topic, "first") == 0
+    for name, most in {"begun": 0, "decided": 2, "ended": 0}.items():
+        stats = admin.stats(f"{topic}-journal-{name}")
+        # The last state, and a fence behind it.
+        assert stats["subscriptions"][KEEPER]["msgBacklog"] <= most, name
+        assert stats["msgInCounter"] > most
+    assert run(pulsar, topic, "second") == 0
+    assert read(official, topic) == once()
+
+
+def test_a_query_that_goes_on_does_not_begin_a_journal(pulsar: LocalPulsar, topic: str) -> None:
+    with BrokerClient(options(pulsar, topic)) as client:
+        sink = Sink.open(client, f"{topic}-journal")
+        sink.journal.prepare()
+        with pytest.raises(
+            CommitError, match=r"expected the journal .* but it is empty: .* transactionJournal"
+        ):
+            take_over(sink, Writer("owner", "a"), begins=False)

@@ -5,6 +5,7 @@ Every function here may die at any point and be called again, by this driver or 
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +14,13 @@ from typing import Final, TypeVar
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.coordinator import Coordinators, named
 from pyspark_pulsar.client.transactions import TransactionId
-from pyspark_pulsar.errors import CommitError, TransactionEnded, WriterFenced
+from pyspark_pulsar.errors import CommitError, PulsarError, TransactionEnded, WriterFenced
 from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.write.journal import NO_EPOCH, Begun, Decider, Journal, Prepared, State, Writer
 
+_log = logging.getLogger(__name__)
+
+_FORGET_EVERY: Final = 100
 _TRIES: Final = 5
 _PAUSE_SECONDS: Final = 0.2
 
@@ -40,14 +44,22 @@ class Sink:
         return cls(client, Journal(client, prefix), Coordinators(client))
 
 
-def take_over(sink: Sink, writer: Writer) -> State:
+def take_over(sink: Sink, writer: Writer, *, begins: bool = True) -> State:
     """Make `writer` the one who writes: finish what others decided, abort what they left open.
 
-    Called by every task; cheap when it is already. Raises `WriterFenced` when another one has taken over from it.
+    Called by every task; cheap when it is already. `begins`: the journal may be empty. Raises `WriterFenced` when
+    another one has taken over from it, `CommitError` for a journal that is empty and must not be.
     """
     state = sink.journal.state()
     if state is not None and state.writer == writer:
         return state
+    if state is None and not begins:
+        raise CommitError(
+            f"expected the journal {sink.journal.prefix} to know the last epoch of this query, but it is empty: it was "
+            f"deleted, or expired by the namespace's message TTL, or the query had another deliveryGuarantee before. "
+            f"Whether the epoch that runs now was written already is not known; see whether its rows are there, then "
+            f"give the query a new journal (transactionJournal)"
+        )
     _refuse_former(state, writer, sink.journal)
     return _alone(sink, lambda decider: _take_over(sink, decider, writer))
 
@@ -95,6 +107,16 @@ def _commit(sink: Sink, decider: Decider, writer: Writer, epoch: int, prepared: 
     state = _finish(sink, decider, state)
     # A speculative twin may have begun meanwhile; nobody would end its transaction when Spark kills it.
     _abort_begun(sink, state, lambda _: True)
+    if epoch % _FORGET_EVERY == 0:
+        _forget(sink, state)
+
+
+def _forget(sink: Sink, state: State) -> None:
+    """The epoch is committed, whatever becomes of this."""
+    try:
+        sink.journal.forget_before(state)
+    except PulsarError as fault:
+        _log.warning("%s: not trimmed, which the next epochs will do: %s", sink.journal.prefix, fault)
 
 
 def _after_the_fact(sink: Sink, state: State, epoch: int, prepared: Sequence[Prepared]) -> State:

@@ -143,6 +143,13 @@ class Journal:
         """Behind the last visible marker."""
         return self._ended.end()
 
+    def forget_before(self, state: State) -> None:
+        """Let go of what nobody needs who begins at the last state, which is `state`. One attempt."""
+        start, _ = self._find()
+        self._decided.forget_before(start)
+        self._begun.forget_before(state.begun)
+        self._ended.forget_before(state.ended)
+
     def fence_markers(self, start: Position) -> bool:
         """Whether all that was written to the markers' topic until now is settled: what follows an open
         transaction stays invisible. Leaves a record behind."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.consumer import EntryConsumer, subscribe
+from pyspark_pulsar.client.cursor import hold_cursor
 from pyspark_pulsar.client.producer import Producer
 from pyspark_pulsar.client.transactions import TransactionId
 from pyspark_pulsar.codec.decode import EntryDecoder
@@ -82,6 +83,17 @@ class Records:
     def end(self) -> Position:
         """Behind the last visible record."""
         return self._found(self._end, EARLIEST)
+
+    def forget_before(self, position: Position) -> None:
+        """Let the broker delete what lies before `position`: whole ledgers, as for any subscription. One attempt;
+        raises what `hold_cursor` does."""
+        if position.is_earliest:
+            return
+        cursor = hold_cursor(self._client, self.name, KEEPER)
+        try:
+            cursor.settle(cursor.acknowledge(position))
+        finally:
+            cursor.close()
 
     def _found(self, attempt: Callable[[], T], nothing: T) -> T:
         """The first writer creates the topic."""

@@ -31,12 +31,13 @@ def write_in_transaction(
     """Send all rows in an open transaction. Executor only. `job` None: an epoch of a streaming query.
 
     When it raises, its transaction is aborted; when the process dies, whoever commits aborts it. Raises what
-    `write_rows` does, and `WriterFenced` when another run of the query has taken over.
+    `write_rows` and `take_over` do.
     """
     writer, epoch = present_epoch() if job is None else (job, _EPOCH_OF_A_JOB)
     with BrokerClient(options) as client:
         sink = Sink.open(client, journal)
-        state = take_over(sink, writer)
+        begins = epoch == 0 or options.transaction_journal is not None
+        state = take_over(sink, writer, begins=begins)
         first = next(batches, None)
         if epoch <= state.epoch or first is None:
             for _ in batches:
