@@ -58,7 +58,7 @@ def run(pulsar: LocalPulsar, topic: str, name: str, timeout_ms: int = 600_000, *
     """The program's return code; shows its errors."""
     done = subprocess.run(
         [
-            *(sys.executable, PROGRAM, pulsar.service_url, topic, f"{topic}-journal"),
+            *(sys.executable, PROGRAM, pulsar.service_url, topic, f"{topic.partition(',')[0]}-journal"),
             *("owner", name, str(ROWS), str(timeout_ms)),
         ],
         env={**os.environ, **environment},
@@ -94,6 +94,28 @@ def test_killed_at_a_step(
     assert run(pulsar, topic, "first", KILL_AT=step) == -signal.SIGKILL
     assert run(pulsar, topic, "second") == 0
     assert read(official, topic) == once()
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "Coordinators.add_partitions:after:2",
+        "transactional.send_rows:after:2",
+        "Decider.decide:after:2",
+        "Coordinators.end:after:1",
+    ],
+)
+def test_killed_where_rows_name_topics(
+    pulsar: LocalPulsar, official: official_client.Client, admin: Admin, topic: str, step: str
+) -> None:
+    topics = [f"{topic}-{number}" for number in range(3)]
+    for name in topics:
+        admin.create(name)
+    assert run(pulsar, ",".join(topics), "first", KILL_AT=step) == -signal.SIGKILL
+    assert run(pulsar, ",".join(topics), "second") == 0
+    found = [read(official, name) for name in topics]
+    assert all(found)
+    assert sum(found, Counter()) == once()
 
 
 def test_killed_again_while_it_finishes(

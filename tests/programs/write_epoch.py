@@ -1,9 +1,9 @@
 """Writes one epoch in two transactions and commits it, as tasks and driver do, without Spark; may kill itself.
 
-Arguments: service URL, topic, prefix of the journal, owner, run, how many rows, transactionTimeoutMs. Environment:
-`KILL_AT` is `Class.method:before:n` or `...:after:n` (or `transactional.function:...`) and ends the process with
-SIGKILL at the n-th call of that method; `FORGET` takes out the guard by which a later run knows what an earlier one
-has decided.
+Arguments: service URL, topic (or several with commas between, which rows then name in turn), prefix of the journal,
+owner, run, how many rows, transactionTimeoutMs. Environment: `KILL_AT` is `Class.method:before:n` or `...:after:n` (or
+`transactional.function:...`) and ends the process with SIGKILL at the n-th call of that method; `FORGET` takes out the
+guard by which a later run knows what an earlier one has decided.
 """
 
 from __future__ import annotations
@@ -61,17 +61,21 @@ def forget() -> None:
 
 def main() -> None:
     service_url, topic, prefix, owner, run, count, timeout = sys.argv[1:]
+    topics = topic.split(",")
     options = WriteOptions(
         service_url=service_url,
-        topic=topic,
+        topic=topic if len(topics) == 1 else None,
         delivery_guarantee="exactly-once",
         transaction_timeout_ms=int(timeout),
     )
-    columns = pa.schema([pa.field("value", pa.string())])
-    settled = target.settle_target(options, columns)
+    rows = pa.table({"value": [str(number) for number in range(int(count))]})
+    if len(topics) > 1:
+        turns = [topics[number // 2 % len(topics)] for number in range(int(count))]
+        rows = rows.append_column("__topic", pa.array(turns))
+    settled = target.settle_target(options, rows.schema)
     writer = journal.Writer(owner, run)
-    rows = [str(number) for number in range(int(count))]
-    batches = [pa.record_batch([pa.array(half)], schema=columns) for half in (rows[::2], rows[1::2])]
+    halves = [rows.take(list(range(first, int(count), 2))) for first in (0, 1)]
+    batches = [half.combine_chunks().to_batches()[0] for half in halves]
     messages = [
         transactional.write_in_transaction(options, settled, prefix, iter([batch]), writer)
         for batch in batches

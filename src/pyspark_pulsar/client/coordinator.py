@@ -22,7 +22,13 @@ from pyspark_pulsar.client.connection import Connection, await_answer
 from pyspark_pulsar.client.refusal import refusal
 from pyspark_pulsar.client.transactions import TransactionId
 from pyspark_pulsar.client.wire import commands_pb2 as wire
-from pyspark_pulsar.errors import ConnectionFailed, OptionError, TopicNotFoundError, TransactionEnded
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    OptionError,
+    PermissionDenied,
+    TopicNotFoundError,
+    TransactionEnded,
+)
 from pyspark_pulsar.topic import TopicName
 
 _ASSIGN: Final = TopicName.parse("persistent://pulsar/system/transaction_coordinator_assign")
@@ -31,6 +37,12 @@ _COORDINATOR_BITS: Final = 48
 _OFF: Final = (
     "transactions: expected them to be on, as deliveryGuarantee=exactly-once needs them, but the broker has none; set "
     "transactionCoordinatorEnabled=true in the broker's configuration, or use deliveryGuarantee=at-least-once"
+)
+# https://github.com/apache/pulsar/issues/18716
+_RIGHT: Final = (
+    "deliveryGuarantee=exactly-once needs a right in Pulsar's own namespace, where clients look transaction "
+    "coordinators up; an administrator gives it by: pulsar-admin namespaces grant-permission pulsar/system --role ROLE "
+    "--actions consume"
 )
 
 
@@ -42,12 +54,13 @@ class Coordinators:
         self._connected: dict[int, Connection] = {}
 
     def check(self) -> None:
-        """Raises `OptionError` naming the broker's setting when transactions are off."""
+        """Raises `OptionError` naming the broker's setting when transactions are off, `PermissionDenied` naming the
+        right to ask for."""
         self._client.retrying(lambda: self._connection(0))
 
     def begin(self, timeout_ms: int) -> TransactionId:
         """A new transaction, aborted by the broker when it is open for longer than the timeout."""
-        count = self._client.partition_count(_ASSIGN)
+        count = _allowed(lambda: self._client.partition_count(_ASSIGN))
         number = random.randrange(max(1, count))  # noqa: S311 -- only spreads load
         # Whatever the field is called: clients send milliseconds, and brokers take them so.
         request = wire.CommandNewTxn(request_id=0, tc_id=number, txn_ttl_seconds=timeout_ms)
@@ -142,10 +155,18 @@ class OpenTransaction:
             self._partitions.update(new)
 
 
+def _allowed(ask: Callable[[], Any]) -> Any:
+    """What `ask` gives; else a refusal says which right is needed."""
+    try:
+        return ask()
+    except PermissionDenied as fault:
+        raise PermissionDenied(f"{fault}; {_RIGHT}") from fault
+
+
 def _or_off(ask: Callable[[], Any]) -> Any:
     """What `ask` gives; "not allowed" and "not found" are what a broker without transactions answers."""
     try:
-        return ask()
+        return _allowed(ask)
     except (OptionError, TopicNotFoundError) as fault:
         raise OptionError(_OFF) from fault
 

@@ -89,3 +89,9 @@ def test_an_error_of_ours_is_one_line(
         main()
     assert ended.value.code == 1
     assert capsys.readouterr().err.startswith("Error: option 'admin.url' is missing")
+
+
+def test_resolving_transactions_needs_a_topic_or_a_journal() -> None:
+    result = CliRunner().invoke(cli, ["transactions", "resolve", "--service-url", "pulsar://localhost:1"])
+    assert result.exit_code == 2
+    assert "Missing argument 'TOPIC', or option '--journal'" in result.output

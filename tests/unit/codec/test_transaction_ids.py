@@ -1,6 +1,7 @@
 """Whose transaction a frame belongs to stands in its command, for the broker, and in its metadata, for readers."""
 
 import struct
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -9,6 +10,8 @@ from unit.codec.sent_entries import entries_of
 from pyspark_pulsar._kernel import Decoder, SendFrames
 from pyspark_pulsar.client.transactions import TransactionId
 from pyspark_pulsar.codec.encode import BatchEncoder
+from pyspark_pulsar.codec.producing import Producing
+from pyspark_pulsar.codec.public_keys import DataKey
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.write_schema import resolve_write_schema
 
@@ -62,3 +65,44 @@ def test_metadata_and_command_name_the_transaction(transaction: TransactionId) -
 def test_without_a_transaction_nothing_is_named() -> None:
     assert wanted(sent(None)) == []
     assert len(command(sent(None)[0])) < len(command(sent((0, 0))[0]))
+
+
+@pytest.mark.parametrize(
+    "producing",
+    [Producing(batching="key"), Producing(batching="none"), Producing(chunk_bytes=2_000)],
+    ids=["by key", "unbatched", "chunked"],
+)
+@pytest.mark.parametrize("sealed", [False, True], ids=["", "encrypted"])
+def test_storage_shows_nothing_of_an_aborted_one(producing: Producing, sealed: bool) -> None:
+    """Whatever kind of entry its messages are in; and all of it where it was committed."""
+    values = ["short", "long".ljust(9_000, "x"), "last"]
+    if sealed:
+        producing = replace(producing, data_key=DataKey(bytes(range(32)), (("k", b"wrapped"),)))
+    for aborted in (False, True):
+        assert rows_of(values, producing, aborted=aborted) == ([] if aborted else values)
+
+
+def rows_of(values: list[str], producing: Producing, *, aborted: bool) -> list[str]:
+    """What a reader of storage gets of a transaction that has them all."""
+    batch = pa.record_batch({"value": pa.array(values)})
+    schema = resolve_write_schema(batch.schema, None, topic=TOPIC)
+    encoder = BatchEncoder(schema, topic=TOPIC, partitions=1, compression="NONE", producing=producing)
+    encoder.set_producer(
+        0, producer_id=1, producer_name="p", next_sequence_id=0, schema_version=None, transaction=(1, 2)
+    )
+    entries = entries_of(encoder.encode(batch, 1_700_000_000_000))
+    entries.unfiltered = True
+    read_schema = resolve_read_schema(schema.info, topic=TOPIC, columns=["value"])
+    decoder = Decoder(read_schema.output_schema, topic=TOPIC, partition=-1, value=read_schema.value)
+    decoder.push(entries)
+    found: list[str] = []
+    while True:
+        rows = decoder.next_batch(True)
+        if rows is not None:
+            found += pa.record_batch(rows).column("value").to_pylist()
+        elif decoder.wanted_transactions():
+            decoder.add_transaction(1, 2, aborted)
+        elif decoder.wanted_data_keys():
+            decoder.add_data_key(b"wrapped", bytes(range(32)))
+        else:
+            return found

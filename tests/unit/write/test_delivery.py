@@ -69,3 +69,12 @@ def test_a_journal_of_the_users_own() -> None:
 def test_jobs_to_one_topic_share_a_journal() -> None:
     assert journal_of_batch(OPTIONS) == journal_of_batch(replace(OPTIONS, topic="persistent://t/n/orders"))
     assert journal_of_batch(OPTIONS) != journal_of_batch(replace(OPTIONS, topic="t/n/other"))
+
+
+def test_rows_that_name_topics_need_a_journal_of_the_users_own() -> None:
+    options = replace(OPTIONS, topic=None)
+    for journal in (lambda: journal_of_stream(options, "/a/b"), lambda: journal_of_batch(options)):
+        with pytest.raises(OptionError, match="transactionJournal where column __topic names the topics"):
+            journal()
+    named = replace(options, transaction_journal="t/n/mine")
+    assert journal_of_stream(named, "/a/b") == journal_of_batch(named) == "persistent://t/n/mine"

@@ -1,0 +1,47 @@
+"""Exactly-once against a Pulsar that asks who one is: transaction coordinators are asked over the same protected
+connections, and the right that they need is named."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+from fixtures.secured_pulsar import STRANGER, WORKER, SecuredPulsar
+from integration.official import Refused
+from pyspark.sql import SparkSession
+
+from pyspark_pulsar.cli import cli
+
+RIGHT = "grant-permission pulsar/system --role ROLE --actions consume"
+
+
+def write(spark: SparkSession, topic: str, options: dict[str, str]) -> None:
+    rows = spark.range(100, numPartitions=3).selectExpr("cast(id as string) value")
+    writer = rows.write.format("pulsar").options(**options).option("topic", topic)
+    writer.option("deliveryGuarantee", "exactly-once").mode("append").save()
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_one_right_more_than_for_other_writes(
+    spark: SparkSession, secured: SecuredPulsar, topic: str, refused: Refused, tls: bool
+) -> None:
+    options = secured.options(WORKER, tls=tls)
+    right = f"namespaces/pulsar/system/permissions/{WORKER}"
+    assert RIGHT in refused(lambda: write(spark, topic, options), "PermissionDenied")
+    secured.ask("POST", right, ["consume"])
+    try:
+        write(spark, topic, options)
+        found = spark.read.format("pulsar").options(**options).option("topic", topic).load()
+        assert sorted(int(row.value) for row in found.collect()) == list(range(100))
+        settings = [word for key, text in options.items() for word in ("--option", f"{key}={text}")]
+        arguments = ["transactions", "resolve", topic, "--service-url", options["service.url"], *settings]
+        result = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        assert "is committed, 100 rows in 3 transactions" in result.output
+    finally:
+        secured.ask("DELETE", right)
+
+
+def test_a_stranger_is_refused(
+    spark: SparkSession, secured: SecuredPulsar, topic: str, refused: Refused
+) -> None:
+    assert STRANGER in refused(lambda: write(spark, topic, secured.options(STRANGER)), "PermissionDenied")
