@@ -156,8 +156,9 @@ clean: ## Remove what was built in this clone; the cache outside of it stays
 	rm -f src/pyspark_pulsar/_kernel*.so
 
 .PHONY: bench
-bench: server ## Measure against the official client, the kernel against Python, direct reads and streams; writes bench/results
+bench: server ## Measure against the official client, the kernel against Python, direct reads, streams and sinks; writes bench/results
 	$(BIN)/python bench/client_side_by_side.py
 	$(BIN)/python bench/kernel_codec.py
 	$(BIN)/python bench/segments.py
 	$(BIN)/python bench/streams.py
+	$(BIN)/python bench/sinks.py

@@ -1,0 +1,164 @@
+"""Rows per second and CPU per row of sinks, and what transactions add."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from competitor import Competitor, Measures, medians
+from process_use import cpu_seconds
+from sink_writer import EPOCH_ROWS, avro_of, json_of, write_files
+from stream_server import StreamServer
+
+SINK_WRITER = (sys.executable, str(Path(__file__).parent / "sink_writer.py"))
+OFFICIAL, OFFICIAL_BYTES = "official Python client, its schema", "official Python client, bytes made by us"
+PERF = "pulsar-perf produce, the same size"
+BATCH, STREAM = "this package, batch", "this package, stream"
+_MESSAGES, _BYTES = 1000, 128 * 1024
+_PERF_RATE = re.compile(r"Aggregated throughput stats --- (\d+) records sent --- ([\d.]+) msg/s")
+
+
+@dataclass(frozen=True)
+class Bench:
+    server: StreamServer
+    scratch: Path
+    rows: int
+    official_rows: int
+    repeat: int
+
+    def topic(self, name: str) -> str:
+        """A new one each time: nobody writes behind another's messages."""
+        topic = f"persistent://public/default/{name}-{time.time_ns():x}"
+        self.server.create(topic, 1)
+        return topic
+
+    @property
+    def files(self) -> str:
+        """Parquet files of 100,000 rows each, written once."""
+        folder = self.scratch / "rows"
+        if not folder.exists():
+            write_files(folder, self.rows)
+        return str(folder)
+
+
+def measure_speed(bench: Bench) -> dict[str, Any]:
+    return {"JSON": _speed(bench, "json", json_of), "Avro": _speed(bench, "avro", avro_of)}
+
+
+def _speed(bench: Bench, value_format: str, encode: Callable[[int], bytes]) -> dict[str, Any]:
+    size = len(encode(bench.rows // 2))
+    official = {"rows": bench.official_rows, "format": value_format, "messages": _MESSAGES, "bytes": _BYTES}
+    spark = {"rows": bench.rows, "format": value_format, "files": bench.files, "guarantee": "at-least-once"}
+    jobs = {
+        OFFICIAL: official | {"do": "official"},
+        OFFICIAL_BYTES: official | {"do": "official bytes"},
+        BATCH: spark | {"do": "batch"},
+        STREAM: spark | {"do": "stream"},
+    }
+    runs: dict[str, list[Measures]] = {name: [] for name in [*jobs, PERF]}
+    with Competitor(SINK_WRITER) as python, Competitor(SINK_WRITER) as session:
+        processes = {OFFICIAL: python, OFFICIAL_BYTES: python}
+        for number in range(bench.repeat + 1):
+            taken = {
+                name: processes.get(name, session).run(
+                    _addressed(bench, job), server_cpu=bench.server.cpu_seconds
+                )
+                for name, job in jobs.items()
+            }
+            taken[PERF] = _perf(bench, encode(bench.rows // 2))
+            for name, took in taken.items() if number else ():
+                runs[name].append(took)
+    lines = {name: _line(f"{value_format}: {name}", each) for name, each in runs.items()}
+    goals = [
+        _goal(lines, who, whom, goal)
+        for who in (BATCH, STREAM)
+        for whom, goal in ((OFFICIAL, 8.0), (OFFICIAL_BYTES, 8.0), (PERF, 2.0))
+    ]
+    return {"payload_bytes": size, "measures": lines, "goals": goals}
+
+
+def _addressed(bench: Bench, job: Mapping[str, Any]) -> dict[str, Any]:
+    topic = bench.topic(job["do"].replace(" ", "-"))
+    return {"service_url": bench.server.service_url, "topic": topic, **job}
+
+
+def _perf(bench: Bench, payload: bytes) -> Measures:
+    """Its own report: from its first message to its last."""
+    file = bench.scratch / "payload"
+    file.write_bytes(payload.replace(b"\n", b" "))
+    command = [
+        f"{bench.server.home}/bin/pulsar-perf", "produce", "--service-url", bench.server.service_url,
+        "--rate", "100000000", "--num-messages", str(bench.rows), "--payload-file", str(file),
+        "--batch-max-messages", str(_MESSAGES), "--batch-max-bytes", str(_BYTES), "--compression", "LZ4",
+        "--max-outstanding", "20000", "--memory-limit", str(64 << 20), bench.topic("perf"),
+    ]  # fmt: skip
+    server, own = bench.server.cpu_seconds(), cpu_seconds(os.getpid())
+    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    rate = _PERF_RATE.search(found.stdout + found.stderr)
+    assert rate is not None, found.stdout[-2000:] + found.stderr[-2000:]
+    rows = int(rate[1])
+    assert rows >= bench.rows, rows
+    return {
+        "rows": rows,
+        "seconds": rows / float(rate[2]),
+        "cpu": cpu_seconds(os.getpid()) - own,
+        "server_cpu": bench.server.cpu_seconds() - server,
+    }
+
+
+def measure_exactly_once(bench: Bench) -> dict[str, Any]:
+    """Micro-batches' time in Spark's own progress; the first one of each query is not counted."""
+    guarantees = ("at-least-once", "exactly-once")
+    job = {"do": "stream", "rows": bench.rows, "format": "json", "files": bench.files}
+    runs: dict[str, list[Measures]] = {each: [] for each in guarantees}
+    with Competitor(SINK_WRITER) as session:
+        for number in range(bench.repeat + 1):
+            for each in guarantees:
+                took = session.run(
+                    _addressed(bench, job | {"guarantee": each}), server_cpu=bench.server.cpu_seconds
+                )
+                if number:
+                    runs[each].append(took)
+    lines = {name: _line(name, each) for name, each in runs.items()}
+    plain, exact = (lines[each]["epoch_milliseconds"] for each in guarantees)
+    cost = round(1 - plain / exact, 3)
+    print(f"    exactly-once: {cost:.1%} fewer rows per second", flush=True)
+    return {
+        "rows_of_an_epoch": EPOCH_ROWS,
+        "measures": lines,
+        "goals": [{"what": "rate lost by exactly-once", "goal": 0.3, "got": cost, "met": cost <= 0.3}],
+    }
+
+
+def _line(title: str, runs: list[Measures]) -> dict[str, float]:
+    took = medians(runs)
+    rows = took["rows"]
+    line = {
+        "rows": int(rows),
+        "seconds": round(took["seconds"], 3),
+        "rows_per_second": round(rows / took["seconds"]),
+        "cpu_microseconds_per_row": round(1e6 * took["cpu"] / rows, 3),
+        "server_cpu_microseconds_per_row": round(1e6 * took["server_cpu"] / rows, 3),
+    }
+    if "epoch_milliseconds" in took:
+        line["epoch_milliseconds"] = round(took["epoch_milliseconds"], 1)
+    print(
+        f"{title:56} {line['rows_per_second']:10,.0f} rows/s {line['cpu_microseconds_per_row']:7.2f} us CPU/row, "
+        f"server {line['server_cpu_microseconds_per_row']:.2f}",
+        flush=True,
+    )
+    return line
+
+
+def _goal(lines: Mapping[str, Mapping[str, float]], who: str, whom: str, goal: float) -> dict[str, Any]:
+    got = round(lines[who]["rows_per_second"] / lines[whom]["rows_per_second"], 2)
+    found = {"what": f"{who}, against {whom}", "goal": goal, "got": got, "met": got >= goal}
+    print(f"    {found}", flush=True)
+    return found

@@ -1,0 +1,46 @@
+"""Writing: rows of six fields to JSON and Avro topics, and what exactly-once costs.
+
+    make bench        (or: python bench/sinks.py --only speed --rows 1000000 --repeat 5)
+
+speed         a batch and a stream from Parquet files, against the official Python client's send_async with a callback
+              (with its own schemas, and with bytes of the fastest Python encoder) and against `pulsar-perf produce`
+              with payloads of the same size, the same batches and codec. What pulsar-perf says of itself leaves out
+              the start of its JVM; a batch's time has everything from save() on
+exactly_once  a stream whose epochs have 100,000 rows, with and without transactions
+
+Competitors take turns, in processes of their own; the result file holds medians. All share the cores with the server,
+whose own CPU per row is in the file too. Absolute figures depend on the machine: read the ratios.
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from run_report import arguments, new_report, write_report
+from sink_speed import Bench, measure_exactly_once, measure_speed
+from stream_server import stream_server
+
+
+def main() -> None:
+    given = _arguments()
+    report = new_report(__file__)
+    measures = {"speed": measure_speed, "exactly_once": measure_exactly_once}
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch,
+        stream_server(Path(scratch) / "pulsar") as server,
+    ):
+        bench = Bench(server, Path(scratch), given.rows, given.official_rows, given.repeat)
+        for section in given.only.split(","):
+            report[section] = measures[section](bench)
+    write_report(report, given.result)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = arguments(__doc__, "speed,exactly_once", "sink.json")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="a multiple of 100,000")
+    parser.add_argument("--official-rows", type=int, default=200_000, help="of the official Python client")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
