@@ -128,7 +128,8 @@ def test_connections_that_break_at_any_command(pulsar: LocalPulsar, topic: str, 
             for after in (0, 10):
                 once = Once(command, nth, lambda after=after: cut(after))
                 assert read_watched(once) == [WHOLE, b"plain"], (command, nth, after)
-                assert once.done or nth >= count
+                # The last answer may come when nobody listens any more.
+                assert once.done or nth >= count - 1
 
 
 def test_connections_that_break_between_any_two_chunks(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
