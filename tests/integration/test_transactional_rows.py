@@ -22,7 +22,7 @@ from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.write.commit import RowsPrepared
-from pyspark_pulsar.write.epochs import Sink, abort_epoch, commit_epoch
+from pyspark_pulsar.write.epochs import Sink, commit_epoch
 from pyspark_pulsar.write.journal import Writer
 from pyspark_pulsar.write.target import settle_target
 from pyspark_pulsar.write.transactional import write_in_transaction
@@ -76,14 +76,11 @@ def attempt(
     return write_in_transaction(options, settle_target(options, columns), journal, iter(batches), JOB)
 
 
-def end(options: WriteOptions, journal: str, told: RowsPrepared, *, commit: bool) -> None:
-    prepared = [] if told.prepared is None else [told.prepared]
+def commit(options: WriteOptions, journal: str, told: RowsPrepared) -> None:
+    """The driver's part, which aborts all other attempts."""
+    assert told.prepared is not None
     with BrokerClient(options) as client:
-        sink = Sink.open(client, journal)
-        if commit:
-            commit_epoch(sink, JOB, 0, prepared)
-        else:
-            abort_epoch(sink, 0, prepared, JOB)
+        commit_epoch(Sink.open(client, journal), JOB, 0, [told.prepared])
 
 
 def send_end(official: official_client.Client, topic: str) -> None:
@@ -122,11 +119,10 @@ def test_each_kind_of_entry_belongs_to_its_transaction(
         service_url=pulsar.service_url, topic=topic, delivery_guarantee="exactly-once", **fields
     )
     journal = f"{topic}-journal"
-    lost = attempt(options, COLUMNS, journal, rows("lost"), rows("lost too"))
+    attempt(options, COLUMNS, journal, rows("lost"), rows("lost too"))
     kept = attempt(options, COLUMNS, journal, rows("kept"), rows("kept too"))
     stored = admin.entries(topic)
-    end(options, journal, lost, commit=False)
-    end(options, journal, kept, commit=True)
+    commit(options, journal, kept)
     wanted = [text for name in ("kept", "kept too") for text in rows(name).column("value").to_pylist()]
     found = read(official, topic, pair)
     assert Counter(found) == Counter(wanted)
@@ -168,10 +164,9 @@ def test_topics_that_rows_name_belong_to_the_transaction(
         batching_max_messages=20,
     )
     columns = pa.schema([("value", pa.string()), ("__topic", pa.string())])
-    lost = attempt(options, columns, journal, *to_topics("lost", topics))
+    attempt(options, columns, journal, *to_topics("lost", topics))
     kept = attempt(options, columns, journal, *to_topics("kept", topics))
-    end(options, journal, lost, commit=False)
-    end(options, journal, kept, commit=True)
+    commit(options, journal, kept)
     for name, count in topics.items():
         wanted = Counter([f"kept {number}" for number in range(count)] + ["kept mixed"] * 3)
         parts = [f"{name}-partition-{index}" for index in range(3)] if name.endswith("-b") else [name]

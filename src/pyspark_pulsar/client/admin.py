@@ -263,7 +263,7 @@ def _refusal(status: int, body: bytes, where: str, doubt: str) -> PulsarError:
             f"{text}; check pulsar.client.authPluginClassName and pulsar.client.authParams"
         )
     if status == _FORBIDDEN:
-        return PermissionDenied(f"{text}; ask for the right to see the topic's stats, or leave admin.url out")
+        return PermissionDenied(f"{text}; ask for the right to do that, or leave admin.url out")
     if status == _NOT_FOUND:
         return TopicNotFoundError(
             f"{text}; check the name, and that admin.url and service.url are one cluster"
