@@ -194,7 +194,7 @@ def test_of_two_queries_on_a_checkpoint_one_is_thrown_out(
         for number, query in enumerate(queries):
             query.log = tmp_path / f"driver-{number}.log"
             query.start()
-            query.await_commit(_SECONDS)
+            query.await_commits(1, _SECONDS)
         give_up = time.monotonic() + _SECONDS
         while not any(query.has_ended for query in queries):
             assert time.monotonic() < give_up, "both go on"

@@ -7,27 +7,22 @@ SETTING is a JSON object: the options of `source` and `sink`, and if needed Spar
 Values are texts.
 """
 
-import argparse
 import json
 import time
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
+from killable import arguments, session, start
 from pyspark import TaskContext
-from pyspark.sql import SparkSession
 
 Batches = Iterator[pa.RecordBatch]
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("checkpoint")
-    arguments.add_argument("setting", type=json.loads)
-    arguments.add_argument("--available-now", action="store_true")
-    given = arguments.parse_args()
-    setting = given.setting
+    given = arguments("setting").parse_args()
+    setting = json.loads(given.setting)
     rows = (
-        session(setting)
+        session(setting.get("master", "local[2,8]"), setting.get("conf"))
         .readStream.format("pulsar")
         .options(**setting["source"])
         .load()
@@ -35,25 +30,7 @@ def main() -> None:
     )
     if "lame_seconds" in setting:
         rows = rows.mapInArrow(lame(setting["lame_seconds"]), rows.schema)
-    trigger = {"availableNow": True} if given.available_now else {"processingTime": "500 milliseconds"}
-    writer = rows.writeStream.format("pulsar").options(**setting["sink"])
-    writer.option("checkpointLocation", given.checkpoint).trigger(**trigger).start().awaitTermination()
-
-
-def session(setting: dict[str, object]) -> SparkSession:
-    builder = (
-        SparkSession.builder.master(str(setting.get("master", "local[2,8]")))
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-    )
-    conf = setting.get("conf", {})
-    assert isinstance(conf, dict)
-    spark = builder.config(map=conf).getOrCreate()
-    spark.sparkContext.setLogLevel("WARN")
-    return spark
+    start(rows.writeStream.format("pulsar").options(**setting["sink"]), given).awaitTermination()
 
 
 def lame(seconds: float) -> Callable[[Batches], Batches]:

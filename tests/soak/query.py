@@ -60,10 +60,10 @@ class Query:
                 assert process.poll() is not None
             process.wait(timeout=30)
 
-    def await_commit(self, seconds: float) -> None:
-        """Return once this run has committed a micro-batch, or has ended, or after so long."""
+    def await_commits(self, count: int, seconds: float) -> None:
+        """Return once this run has committed so many micro-batches, or has ended, or after so long."""
         give_up = time.monotonic() + seconds
-        while self.committed() <= self._committed_before and time.monotonic() < give_up:
+        while self.committed() < self._committed_before + count and time.monotonic() < give_up:
             if self.has_ended:
                 return
             time.sleep(_POLL_SECONDS)

@@ -92,7 +92,7 @@ class _Run:
         chance.shuffle(kinds)
         self._chaos.writer.start()
         self._chaos.query.start()
-        self._chaos.query.await_commit(_FIRST_ROWS_SECONDS)
+        self._chaos.query.await_commits(1, _FIRST_ROWS_SECONDS)
         for kind in kinds:
             self._go_on_after_failure()
             time.sleep(chance.uniform(0.0, 1.0))
