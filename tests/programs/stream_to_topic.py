@@ -3,19 +3,17 @@
     stream_to_topic.py CHECKPOINT SETTING [--available-now]
 
 SETTING is a JSON object: the options of `source` and `sink`, and if needed Spark's `master`, more of its `conf`, and
-`lame_seconds`: so long the first attempt of each epoch's first task rests when it has given half of its rows.
-Values are texts.
+`lame`: for how many seconds the first attempt of a task rests at which value. Values are texts.
 """
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import pyarrow as pa
 from killable import arguments, session, start
 from pyspark import TaskContext
-
-Batches = Iterator[pa.RecordBatch]
+from pyspark.sql import Column
+from pyspark.sql.functions import udf
 
 
 def main() -> None:
@@ -28,23 +26,18 @@ def main() -> None:
         .load()
         .selectExpr("cast(value as string) as value", "cast(__key as string) as __key")
     )
-    if "lame_seconds" in setting:
-        rows = rows.mapInArrow(lame(setting["lame_seconds"]), rows.schema)
+    if "lame" in setting:
+        rows = rows.withColumn("value", lame(*setting["lame"])(rows["value"]))
     start(rows.writeStream.format("pulsar").options(**setting["sink"]), given).awaitTermination()
 
 
-def lame(seconds: float) -> Callable[[Batches], Batches]:
-    def give(batches: Batches) -> Batches:
+def lame(seconds: float, at: str) -> Callable[[Column], Column]:
+    @udf("string")
+    def give(value: str) -> str:
         context = TaskContext.get()
-        assert context is not None
-        rests = context.partitionId() == 0 and context.attemptNumber() == 0
-        for batch in batches:
-            half = batch.num_rows // 2
-            yield batch.slice(0, half)
-            if rests:
-                time.sleep(seconds)
-                rests = False
-            yield batch.slice(half)
+        if value == at and context is not None and context.attemptNumber() == 0:
+            time.sleep(seconds)
+        return value
 
     return give
 
