@@ -141,7 +141,8 @@ def fill_ledgers(
 ) -> None:
     """So many ledgers, in each so many `entries` of so many `rows`, each open for about so many `seconds`.
 
-    The broker begins a new ledger by itself after `entries` entries.
+    The broker begins a new ledger by itself after `entries` entries. Each entry waits for the receipt of the one before,
+    so that none is stored long after its publish time.
     """
     options = WriteOptions(
         service_url=servers.cluster.service_url,
@@ -149,6 +150,7 @@ def fill_ledgers(
         batching_max_messages=rows,
         batching_max_bytes=4 << 20,
         compression_type="LZ4",
+        max_pending_bytes=1,
     )
     column = pa.array([values[number % len(values)] for number in range(rows)], pa.binary())
     entry = pa.RecordBatch.from_arrays([column], names=["value"])

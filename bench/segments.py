@@ -49,7 +49,7 @@ def main() -> None:
                 for name, measure in sections.items():
                     if name in only:
                         report[name] = measure(servers)
-    write_report(report, given.result)
+                        write_report(report, given.result)
 
 
 def _arguments() -> argparse.Namespace:
