@@ -95,11 +95,11 @@ test-unit: $(BUILD_DONE) ## Tests that need no server
 # Two halves at once: each waits for servers most of its time. Both start servers of their own on free ports.
 # pytest's exit code 5 (no test ran) is a failure like any other.
 STREAM_TESTS := tests/integration/cluster $(wildcard $(addprefix tests/integration/test_, \
-  admission.py crash_source.py progress.py reconnect.py removed_ledgers.py security*.py stream*.py subscription_start.py))
+  admission.py crash_*.py epochs.py progress.py reconnect.py removed_ledgers.py security*.py stream*.py subscription_start.py))
 .PHONY: test-integration test-streams test-others
 test-integration: server ## Tests against real Pulsar servers
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-streams test-others
-# Clusters, security and streams.
+# Clusters, security, streams and the exactly-once sink.
 test-streams: server
 	$(BIN)/python -m pytest $(STREAM_TESTS)
 test-others: server
