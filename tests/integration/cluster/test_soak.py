@@ -1,4 +1,4 @@
-"""A soak of a minute; `make soak` is the same for half an hour.
+"""A soak of a minute, and one of four kills; `make soak` and `make soak-sink` are the same for half an hour, and longer.
 
 A writer never stops while driver, Python workers, broker and bookies are killed, topics and partitions come, ledgers
 end, move to tiered storage and go behind the reader: every message is in the sink once, and in order under its key.
@@ -11,9 +11,11 @@ from pathlib import Path
 
 from fixtures.cluster.pulsar_cluster import PulsarCluster
 from soak.schedule import HALF_HOUR
+from soak.sink_soaking import sink_soak
 from soak.soaking import soak
 
 SECONDS = 60.0
+KILLS = 4
 
 
 def test_every_message_once_through_all_interruptions(cluster: PulsarCluster, tmp_path: Path) -> None:
@@ -27,3 +29,12 @@ def test_every_message_once_through_all_interruptions(cluster: PulsarCluster, tm
     assert report.removed > 0
     assert report.offloaded > 0
     assert report.entries_read.keys() >= {"broker", "tiered"}
+
+
+def test_every_row_is_written_once_through_kills(cluster: PulsarCluster, tmp_path: Path) -> None:
+    seed = secrets.randbits(32)
+    report = sink_soak(cluster, tmp_path, seed, KILLS, "exactly-once", lambda line: print(line, flush=True))  # noqa: T201
+    print(report)  # noqa: T201
+    assert report.faults == []
+    assert report.rows == report.messages > 0
+    assert sum(report.interruptions.values()) == KILLS
