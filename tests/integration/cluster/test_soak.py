@@ -1,4 +1,4 @@
-"""A soak of a minute, and one of four kills; `make soak` and `make soak-sink` are the same for half an hour, and longer.
+"""A soak of a minute, and one of four kills; `make soak` and `make soak-sink` are the same, and longer.
 
 A writer never stops while driver, Python workers, broker and bookies are killed, topics and partitions come, ledgers
 end, move to tiered storage and go behind the reader: every message is in the sink once, and in order under its key.
