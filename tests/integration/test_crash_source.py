@@ -7,11 +7,8 @@ control shows that the same comparison finds repeated and lost rows.
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter, defaultdict
@@ -21,11 +18,11 @@ from pathlib import Path
 import pulsar as official
 import pytest
 from pyspark.sql import SparkSession
+from soak.query import Query
 
 from pyspark_pulsar.standalone import LocalPulsar
 
-PROGRAM = Path(__file__).parent.parent / "programs" / "stream_to_files.py"
-ROUNDS = 10
+ROUNDS = 5
 KEYS = 7
 _DEADLINE_SECONDS = 240.0
 
@@ -58,76 +55,6 @@ class Numbers(threading.Thread):
         return self.sent
 
 
-class Stream:
-    """One run of the program, in a process group of its own."""
-
-    def __init__(self, pulsar: LocalPulsar, topic: str, scratch: Path, *flags: str) -> None:
-        self._commits = scratch / "checkpoint" / "commits"
-        self._log = (scratch / "driver.log").open("a")
-        self._process = subprocess.Popen(
-            [
-                sys.executable,
-                PROGRAM,
-                pulsar.service_url,
-                topic,
-                scratch / "checkpoint",
-                scratch / "rows",
-                *flags,
-            ],
-            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-            stdout=self._log,
-            stderr=self._log,
-            start_new_session=True,
-        )
-
-    def committed(self) -> int:
-        return sum(1 for each in self._commits.glob("*") if each.name.isdigit())
-
-    def await_commits(self, more: int) -> None:
-        """Wait until this many more micro-batches are committed."""
-        goal = self.committed() + more
-        deadline = time.monotonic() + _DEADLINE_SECONDS
-        while self.committed() < goal:
-            assert self._process.poll() is None, f"the driver ended; see {self._log.name}"
-            assert time.monotonic() < deadline, (
-                f"no micro-batch for {_DEADLINE_SECONDS} s; see {self._log.name}"
-            )
-            time.sleep(0.05)
-
-    def workers(self) -> list[int]:
-        """Process ids of the Python workers that Spark has forked for tasks."""
-        listing = subprocess.run(
-            ["ps", "-o", "pid=,ppid=,args=", "-g", str(self._process.pid)],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        rows = [line.split(None, 2) for line in listing.stdout.splitlines()]
-        daemons = {pid for pid, _, args in rows if "pyspark.daemon" in args}
-        return [int(pid) for pid, parent, _ in rows if parent in daemons]
-
-    def kill_a_worker(self, chance: random.Random) -> bool:
-        workers = self.workers()
-        if not workers:
-            return False
-        try:
-            os.kill(chance.choice(workers), signal.SIGKILL)
-        except ProcessLookupError:
-            return False
-        return True
-
-    def kill(self) -> None:
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(timeout=30)
-        self._log.close()
-
-    def end(self) -> None:
-        """Wait for a run with --available-now."""
-        assert self._process.wait(timeout=_DEADLINE_SECONDS) == 0, Path(self._log.name).read_text()[-3000:]
-        self._log.close()
-
-
 def faults(rows: list[tuple[str, str, tuple[int, int, int]]], expected: int) -> list[str]:
     """What is wrong with (value, key, position) rows, which should be the numbers below `expected`, each once,
     and in order of position for each key."""
@@ -149,6 +76,15 @@ def stored_rows(spark: SparkSession, scratch: Path) -> list[tuple[str, str, tupl
     return [(row.value, row.key, (row.id.ledger, row.id.entry, row.id.batchIndex)) for row in frame.collect()]
 
 
+def query_of(pulsar: LocalPulsar, topic: str, folder: Path) -> Query:
+    return Query(folder, "stream_to_files.py", pulsar.service_url, topic, str(folder / "rows"))
+
+
+def finish(query: Query) -> None:
+    failed = query.read_what_is_there(_DEADLINE_SECONDS)
+    assert failed is None, failed
+
+
 @pytest.fixture
 def numbers(pulsar: LocalPulsar, topic: str) -> Iterator[Numbers]:
     thread = Numbers(pulsar.service_url, topic)
@@ -165,20 +101,21 @@ def test_kill_workers_and_drivers(
     print(f"seed {seed}")  # noqa: T201
     chance = random.Random(seed)
     killed_workers = 0
-    for _ in range(ROUNDS):
-        stream = Stream(pulsar, topic, tmp_path)
-        try:
-            stream.await_commits(1)
+    query = query_of(pulsar, topic, tmp_path)
+    try:
+        for _ in range(ROUNDS):
+            query.start()
+            query.await_commits(1, _DEADLINE_SECONDS)
             time.sleep(chance.uniform(0.0, 0.5))
-            while not stream.kill_a_worker(chance):
-                time.sleep(0.01)
-            killed_workers += 1
-            stream.await_commits(1)
+            killed_workers += query.kill_a_worker(chance, _DEADLINE_SECONDS)
+            query.await_commits(2, _DEADLINE_SECONDS)
             time.sleep(chance.uniform(0.0, 1.0))
-        finally:
-            stream.kill()
+            assert not query.has_ended, query.end_of_log()
+            query.kill()
+    finally:
+        query.kill()
     expected = numbers.finish()
-    Stream(pulsar, topic, tmp_path, "--available-now").end()
+    finish(query)
     assert killed_workers == ROUNDS
     assert expected > 0
     assert faults(stored_rows(spark, tmp_path), expected) == []
@@ -188,14 +125,15 @@ def test_the_comparison_finds_a_lost_checkpoint(
     spark: SparkSession, pulsar: LocalPulsar, topic: str, numbers: Numbers, tmp_path: Path
 ) -> None:
     """Negative control: without the offsets, a second run repeats the rows of the first."""
-    stream = Stream(pulsar, topic, tmp_path)
-    stream.await_commits(2)
-    stream.kill()
+    query = query_of(pulsar, topic, tmp_path)
+    query.start()
+    query.await_commits(2, _DEADLINE_SECONDS)
+    query.kill()
     expected = numbers.finish()
     # The file sink skips batch ids that it has seen, so both memories go; the files stay.
     for folder in (tmp_path / "checkpoint", tmp_path / "rows" / "_spark_metadata"):
         subprocess.run(["rm", "-r", folder], check=True)
-    Stream(pulsar, topic, tmp_path, "--available-now").end()
+    finish(query)
     subprocess.run(["rm", "-r", tmp_path / "rows" / "_spark_metadata"], check=True)
     found = faults(stored_rows(spark, tmp_path), expected)
     assert any("repeated" in fault for fault in found), found

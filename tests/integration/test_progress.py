@@ -249,7 +249,7 @@ def test_without_a_name_nothing_is_left_behind(
     await_true("the first micro-batch", begun(tmp_path / "stopped" / "checkpoint"), 120)
     query.stop()
     killed = subprocess.Popen(
-        [sys.executable, PROGRAM, pulsar.service_url, topic, tmp_path / "checkpoint", tmp_path / "rows"],
+        [sys.executable, PROGRAM, tmp_path / "checkpoint", pulsar.service_url, topic, tmp_path / "rows"],
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         start_new_session=True,
     )

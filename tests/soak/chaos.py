@@ -61,7 +61,7 @@ class Chaos:
     def _kill_driver(self, chance: random.Random) -> bool:
         """Mostly once it has come to something, sometimes in the middle of its start."""
         if chance.random() < 0.75:
-            self.query.await_commit(_COMMIT_SECONDS)
+            self.query.await_commits(1, _COMMIT_SECONDS)
             time.sleep(chance.uniform(0.0, 2.0))
         # A query that has ended by itself is left for all to see.
         if self.query.has_ended:
@@ -72,7 +72,7 @@ class Chaos:
 
     def _rest(self, _: random.Random) -> bool:
         """The query comes back to find what it has not read in tiered storage."""
-        self.query.await_commit(_COMMIT_SECONDS)
+        self.query.await_commits(1, _COMMIT_SECONDS)
         if self.query.has_ended:
             return False
         self.query.kill()

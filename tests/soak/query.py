@@ -9,12 +9,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark_pulsar.message_id import Position
 
-_PROGRAM = Path(__file__).parent.parent / "programs" / "stream_to_epochs.py"
+_PROGRAMS = Path(__file__).parent.parent / "programs"
 _POLL_SECONDS = 0.05
 _TASKS = "pyspark.daemon pyspark.worker"
 _TAIL, _LOOK_BACK = 4000, 100_000
@@ -23,12 +22,12 @@ _TAIL, _LOOK_BACK = 4000, 100_000
 class Query:
     """Runs of one query on one checkpoint, one after the other, each in a process group of its own."""
 
-    def __init__(self, folder: Path, options: Mapping[str, str]) -> None:
-        """Starts nothing. `folder` is for all that the query leaves behind; `options` are the source's."""
-        self.rows = folder / "rows"
+    def __init__(self, folder: Path, program: str, *arguments: str) -> None:
+        """Starts nothing. `folder` is for all that the query leaves behind; the program in programs/ is given its
+        checkpoint there, and then `arguments`."""
         self.log = folder / "driver.log"
         self._checkpoint = folder / "checkpoint"
-        self._options = dict(options)
+        self._command = [sys.executable, str(_PROGRAMS / program), str(self._checkpoint), *arguments]
         self._process: subprocess.Popen[bytes] | None = None
         self._committed_before = 0
 
@@ -40,10 +39,9 @@ class Query:
     def start(self, *flags: str) -> None:
         assert self._process is None, "the query already runs"
         self._committed_before = self.committed()
-        command = [sys.executable, str(_PROGRAM), str(self._checkpoint), str(self.rows)]
         with self.log.open("a") as log:
             self._process = subprocess.Popen(
-                [*command, json.dumps(self._options), *flags],
+                [*self._command, *flags],
                 env={**os.environ, "PYSPARK_PYTHON": sys.executable},
                 stdout=log,
                 stderr=log,
@@ -61,10 +59,10 @@ class Query:
                 assert process.poll() is not None
             process.wait(timeout=30)
 
-    def await_commit(self, seconds: float) -> None:
-        """Return once this run has committed a micro-batch, or has ended, or after so long."""
+    def await_commits(self, count: int, seconds: float) -> None:
+        """Return once this run has committed so many micro-batches, or has ended, or after so long."""
         give_up = time.monotonic() + seconds
-        while self.committed() <= self._committed_before and time.monotonic() < give_up:
+        while self.committed() < self._committed_before + count and time.monotonic() < give_up:
             if self.has_ended:
                 return
             time.sleep(_POLL_SECONDS)

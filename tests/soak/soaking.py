@@ -26,6 +26,7 @@ _FIRST_ROWS_SECONDS: Final = 300.0
 _RECEIPTS_SECONDS: Final = 300.0
 _CATCH_UP_SECONDS: Final = 900.0
 _LOOK_SECONDS: Final = 0.2
+_ROWS: Final = "rows"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ def soak(
     """Takes `seconds`, and about a minute before and after. Leaves all servers of the cluster serving."""
     admin = ClusterAdmin(cluster)
     topics = Topics(admin, f"public/soak-{seed}-{time.time_ns():x}")
-    query = Query(folder, _options(cluster, topics, folder))
+    options = json.dumps(_options(cluster, topics, folder))
+    query = Query(folder, "stream_to_epochs.py", str(folder / _ROWS), options)
     chaos = Chaos(cluster, topics, Writer(cluster.service_url, folder / "writer.log"), query)
     try:
         return _Run(chaos, seed, seconds, say).run(folder)
@@ -108,7 +110,7 @@ class _Run:
             f"{sent.messages} messages sent, {len(sent.uncertain)} of them without receipt; catching up"
         )
         failed = chaos.query.read_what_is_there(_CATCH_UP_SECONDS)
-        rows = list(delivered(chaos.query.rows))
+        rows = list(delivered(folder / _ROWS))
         self._faults += [failed] if failed else []
         self._faults += faults(rows, sent)
         return self._report(sent.messages, len(rows), _entries_by_reader(folder / "audit"))

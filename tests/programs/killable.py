@@ -1,0 +1,38 @@
+"""What the programs share that tests kill: a session whose tasks Spark runs again, and a query that never ends or takes
+what is there."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+
+
+def arguments(*names: str) -> argparse.ArgumentParser:
+    """The checkpoint, then `names`, all by position."""
+    parser = argparse.ArgumentParser()
+    for name in ("checkpoint", *names):
+        parser.add_argument(name)
+    parser.add_argument("--available-now", action="store_true")
+    return parser
+
+
+def session(master: str = "local[2,8]", conf: Mapping[str, str] | None = None) -> SparkSession:
+    builder = (
+        SparkSession.builder.master(master)
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+    )
+    spark = builder.config(map=dict(conf or {})).getOrCreate()
+    spark.sparkContext.setLogLevel("WARN")
+    return spark
+
+
+def start(query: DataStreamWriter, given: argparse.Namespace, path: str | None = None) -> StreamingQuery:
+    trigger = {"availableNow": True} if given.available_now else {"processingTime": "500 milliseconds"}
+    return query.option("checkpointLocation", given.checkpoint).trigger(**trigger).start(path)
