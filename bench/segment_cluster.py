@@ -141,8 +141,8 @@ def fill_ledgers(
 ) -> None:
     """So many ledgers, in each so many `entries` of so many `rows`, each open for about so many `seconds`.
 
-    The broker begins a new ledger by itself after `entries` entries. Each entry waits for the receipt of the one before,
-    so that none is stored long after its publish time.
+    The broker begins a new ledger by itself after `entries` entries. Each entry waits for the receipt of the one
+    before, so that none is stored long after its publish time.
     """
     options = WriteOptions(
         service_url=servers.cluster.service_url,

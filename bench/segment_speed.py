@@ -18,6 +18,7 @@ class Topic:
     case: str
     name: str
     batched: bool
+    value_bytes: int
     ensemble: int
     goal: float
 
@@ -27,18 +28,25 @@ class Topic:
 
 
 TOPICS = (
-    Topic("batches of 1000, ensemble 2, 2 copies", "batched-2", batched=True, ensemble=2, goal=8.0),
-    Topic("batches of 1000, ensemble 3, 2 copies", "batched-3", batched=True, ensemble=3, goal=8.0),
-    Topic("unbatched, ensemble 2, 2 copies", "single-2", batched=False, ensemble=2, goal=3.0),
-    Topic("unbatched, ensemble 3, 2 copies", "single-3", batched=False, ensemble=3, goal=3.0),
+    Topic(
+        "batches of 1000, 100 B, ensemble 2", "batched-2", batched=True, value_bytes=100, ensemble=2, goal=8.0
+    ),
+    Topic(
+        "batches of 1000, 100 B, ensemble 3", "batched-3", batched=True, value_bytes=100, ensemble=3, goal=8.0
+    ),
+    Topic(
+        "batches of 1000, 1 KiB, ensemble 2", "large-2", batched=True, value_bytes=1024, ensemble=2, goal=8.0
+    ),
+    Topic("unbatched, 100 B, ensemble 2", "single-2", batched=False, value_bytes=100, ensemble=2, goal=3.0),
+    Topic("unbatched, 100 B, ensemble 3", "single-3", batched=False, value_bytes=100, ensemble=3, goal=3.0),
 )
 
 
 def measure_speed(servers: Servers, batched_rows: int, single_rows: int, repeat: int) -> dict[str, Any]:
     """Each case's medians, ratios and goals."""
     report = {}
-    values = payloads(5000, 1024)
     for topic in TOPICS:
+        values = payloads(5000, topic.value_bytes)
         rows = batched_rows if topic.batched else single_rows
         servers.admin.create_namespace(f"public/{topic.name}", topic.ensemble, 2)
         fill(servers, topic.full_name, rows, values, partitions=PARTITIONS, batched=topic.batched)
