@@ -1,10 +1,11 @@
 """Unions of generated branches and values come back, in Avro and in JSON; what is no Avro is an error."""
 
+import base64
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from property.arrow_strategies import TEXT, comparable
 from unit.codec.raw_payloads import decoded, entries, record, written
 
@@ -61,6 +62,8 @@ def unions(draw: st.DrawFn) -> tuple[list[Any], list[Any]]:
 @pytest.mark.parametrize("kind", ["AVRO", "JSON"])
 @settings(print_blob=True, deadline=None, max_examples=200)
 @given(unions())
+@example((["float", "string"], [(1, "NaN"), (0, 1.5)]))
+@example((["double", "bytes"], [(1, b"NaN"), (1, base64.b64decode("Infinity"))]))
 def test_round_trip(kind: str, union: tuple[list[Any], list[Any]]) -> None:
     branches, rows = union
     document = record(("u", branches), ("behind", "int"), name="R")

@@ -83,6 +83,14 @@ impl BoundUnion {
         self.tags.branch(key).is_some()
     }
 
+    /// Whether what was written of a value that is no number would be taken for one: for NaN or an infinity.
+    pub fn is_odd_number(&self, values: &Bound, written: &[u8]) -> bool {
+        let number = |values: &Bound| matches!(values, Bound::Float(_) | Bound::Double(_));
+        matches!(written, b"\"NaN\"" | b"\"Infinity\"" | b"\"-Infinity\"")
+            && !number(values)
+            && self.members.iter().any(|member| number(&member.values))
+    }
+
     /// Whether text in JSON could be meant for another branch than a number's.
     pub fn has_text(&self) -> bool {
         self.members.iter().any(|member| {

@@ -97,7 +97,12 @@ fn union(union: &BoundUnion, row: usize, out: &mut Vec<u8>) -> Written {
         _ => false,
     };
     if member.told_by_value && !misleading {
-        return write(&member.values, row, out);
+        let start = out.len();
+        write(&member.values, row, out)?;
+        if !union.is_odd_number(&member.values, &out[start..]) {
+            return Ok(());
+        }
+        out.truncate(start);
     }
     out.push(b'{');
     put_text(out, &member.tag);
