@@ -30,6 +30,7 @@ END_TXN_RESPONSE = 57
 SEND_RECEIPT = 7
 _SECONDS = 240
 _LAME_SECONDS = 120
+_WIDE = 2000
 
 
 class Killer:
@@ -65,10 +66,12 @@ def source(topic: str, official: official_client.Client, admin: Admin) -> str:
     return name
 
 
-def send(official: official_client.Client, name: str, first: int) -> None:
+def send(official: official_client.Client, name: str, first: int, width: int = 0) -> None:
     producer = official.create_producer(name)
     for number in range(first, first + ROWS):
-        producer.send_async(str(number).encode(), lambda *_: None, partition_key=f"key-{number % KEYS}")
+        producer.send_async(
+            str(number).ljust(width).encode(), lambda *_: None, partition_key=f"key-{number % KEYS}"
+        )
     producer.flush()
     producer.close()
 
@@ -149,9 +152,18 @@ def test_killed_workers(
 
 
 def test_a_speculative_twin_wins(
-    pulsar: LocalPulsar, java_client: JavaClient, topic: str, source: str, tmp_path: Path
+    pulsar: LocalPulsar,
+    java_client: JavaClient,
+    official: official_client.Client,
+    admin: Admin,
+    topic: str,
+    tmp_path: Path,
 ) -> None:
     """Spark runs a second attempt beside the first one, which has sent most of its rows: those stay out."""
+    admin.create_partitioned(topic, 2)
+    source = f"{topic}-wide"
+    # More than the pipes between Spark and its workers hold back.
+    send(official, source, 0, width=_WIDE)
     seen: Counter[int] = Counter()
 
     def count(each: Seen) -> None:
@@ -167,7 +179,7 @@ def test_a_speculative_twin_wins(
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
     }
     with Forwarder(pulsar.service_url, count) as forwarder, spark_cluster(tmp_path) as master:
-        lame = [_LAME_SECONDS, str(ROWS - 1)]
+        lame = [_LAME_SECONDS, str(ROWS - 1).ljust(_WIDE)]
         url = forwarder.service_url
         began = time.monotonic()
         finish(query_of(tmp_path, setting(pulsar, source, topic, url, master=master, conf=conf, lame=lame)))
