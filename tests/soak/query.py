@@ -116,8 +116,8 @@ class Query:
         return "\n".join(line for line in lines if not line.startswith("\tat "))[-_TAIL:]
 
     def committed(self) -> int:
-        """The number of micro-batches that Spark's checkpoint has as done."""
-        return len(self._commits())
+        """The number of micro-batches that Spark's checkpoint has as done, of which it keeps the last hundred."""
+        return max(self._commits(), default=-1) + 1
 
     def positions(self) -> dict[str, Position]:
         """Partition's name to the position up to which the query will never read again."""
