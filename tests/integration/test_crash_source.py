@@ -22,7 +22,7 @@ from soak.query import Query
 
 from pyspark_pulsar.standalone import LocalPulsar
 
-ROUNDS = 5
+ROUNDS = 10
 KEYS = 7
 _DEADLINE_SECONDS = 240.0
 
@@ -105,10 +105,10 @@ def test_kill_workers_and_drivers(
     try:
         for _ in range(ROUNDS):
             query.start()
-            query.await_commits(1, _DEADLINE_SECONDS)
+            assert query.await_commits(1, _DEADLINE_SECONDS), query.end_of_log()
             time.sleep(chance.uniform(0.0, 0.5))
             killed_workers += query.kill_a_worker(chance, _DEADLINE_SECONDS)
-            query.await_commits(2, _DEADLINE_SECONDS)
+            assert query.await_commits(2, _DEADLINE_SECONDS), query.end_of_log()
             time.sleep(chance.uniform(0.0, 1.0))
             assert not query.has_ended, query.end_of_log()
             query.kill()
@@ -127,7 +127,7 @@ def test_the_comparison_finds_a_lost_checkpoint(
     """Negative control: without the offsets, a second run repeats the rows of the first."""
     query = query_of(pulsar, topic, tmp_path)
     query.start()
-    query.await_commits(2, _DEADLINE_SECONDS)
+    assert query.await_commits(2, _DEADLINE_SECONDS), query.end_of_log()
     query.kill()
     expected = numbers.finish()
     # The file sink skips batch ids that it has seen, so both memories go; the files stay.

@@ -60,13 +60,14 @@ class Query:
                 assert process.poll() is not None
             process.wait(timeout=30)
 
-    def await_commits(self, count: int, seconds: float) -> None:
-        """Return once this run has committed so many micro-batches, or has ended, or after so long."""
+    def await_commits(self, count: int, seconds: float) -> bool:
+        """Whether this run has committed so many micro-batches, within so long and before it ended."""
         give_up = time.monotonic() + seconds
-        while self.committed() < self._committed_before + count and time.monotonic() < give_up:
-            if self.has_ended:
-                return
+        while self.committed() < self._committed_before + count:
+            if self.has_ended or time.monotonic() > give_up:
+                return False
             time.sleep(_POLL_SECONDS)
+        return True
 
     def kill_a_worker(self, chance: random.Random, seconds: float) -> bool:
         """Kill one of the Python workers that run tasks; False when there was none within `seconds`."""
@@ -122,8 +123,8 @@ class Query:
         return "\n".join(line for line in lines if not line.startswith("\tat "))[-_TAIL:]
 
     def committed(self) -> int:
-        """The number of micro-batches that Spark's checkpoint has as done."""
-        return len(self._commits())
+        """The number of micro-batches that Spark's checkpoint has as done, of which it keeps the last hundred."""
+        return max(self._commits(), default=-1) + 1
 
     def positions(self) -> dict[str, Position]:
         """Partition's name to the position up to which the query will never read again."""

@@ -46,6 +46,8 @@ _MOVED: Final = (301, 302, 303, 307, 308)
 _NOT_FOUND: Final = 404
 # Throttled, or a broker that starts, unloads the topic, or waits for its metadata store.
 _PASSING: Final = frozenset({409, 429, 500, 502, 503, 504})
+# Of a topic whose bundle moves; the same status says that a name is not valid, which no second question changes.
+_PRECONDITION_FAILED, _MOVES = 412, ": Can't find owner"
 _SHOWN: Final = 300
 
 
@@ -257,7 +259,8 @@ def _unreachable(where: str, fault: BaseException) -> PulsarError:
 
 
 def _refusal(status: int, body: bytes, where: str, doubt: str) -> PulsarError:
-    text = f"{where}: the admin REST API answered {status}{_reason(body)}{doubt}"
+    reason = _reason(body)
+    text = f"{where}: the admin REST API answered {status}{reason}{doubt}"
     if status == _UNKNOWN:
         return PermissionDenied(
             f"{text}; check pulsar.client.authPluginClassName and pulsar.client.authParams"
@@ -268,7 +271,8 @@ def _refusal(status: int, body: bytes, where: str, doubt: str) -> PulsarError:
         return TopicNotFoundError(
             f"{text}; check the name, and that admin.url and service.url are one cluster"
         )
-    return ConnectionFailed(text) if status in _PASSING else ProtocolError(text)
+    is_passing = status in _PASSING or (status == _PRECONDITION_FAILED and reason.startswith(_MOVES))
+    return ConnectionFailed(text) if is_passing else ProtocolError(text)
 
 
 def _reason(body: bytes) -> str:

@@ -22,6 +22,7 @@ from pyspark_pulsar.client.bookie_links import Arrival, BookieLinks, Loss
 from pyspark_pulsar.client.bookie_memory import MEMORY
 from pyspark_pulsar.client.ledger_layout import Layout, Layouts
 from pyspark_pulsar.client.ledger_run import LedgerRun
+from pyspark_pulsar.errors import LedgerUnavailable
 
 # Of one answer; bookies cap it at 5 MiB (`maxBatchReadSize`).
 _BATCH_BYTES: Final = 4 << 20
@@ -72,15 +73,18 @@ class LedgerEntries:
         self._entry_bytes = max(1, run.entry_bytes)
 
     def __iter__(self) -> Iterator[EntryBatch]:
-        """Entries in order, each once."""
+        """Entries in order, each once; also before an error, all that have come."""
         while self._frames.next <= self._run.last:
             self._ask_ahead()
-            entries = self._frames.take()
+            entries, fault = self._frames.take(), None
             if entries is None:
-                self._receive()
-            else:
+                fault = self._receive()
+                entries = self._frames.take()
+            if entries is not None:
                 self._entry_bytes = max(self._run.entry_bytes, entries.nbytes // len(entries))
                 yield entries
+            if fault is not None:
+                raise fault
 
     # Asking
 
@@ -162,15 +166,20 @@ class LedgerEntries:
 
     # Receiving
 
-    def _receive(self) -> None:
+    def _receive(self) -> LedgerUnavailable | None:
+        """Returns why the run cannot go on, if it cannot."""
         seconds = min(
             (asked.not_before - time.monotonic() for asked in self._later), default=_LOOK_AGAIN_SECONDS
         )
-        for event in self._links.wait(self._expected(), max(0.0, seconds)):
-            if isinstance(event, Loss):
-                self._lose(event)
-            else:
-                self._feed(event)
+        try:
+            for event in self._links.wait(self._expected(), max(0.0, seconds)):
+                if isinstance(event, Loss):
+                    self._lose(event)
+                else:
+                    self._feed(event)
+        except LedgerUnavailable as fault:
+            return fault
+        return None
 
     def _expected(self) -> set[str]:
         """The bookies to listen to."""

@@ -105,6 +105,17 @@ def test_passing_failures_are_asked_again(serve: Serve, status: int) -> None:
         assert admin.get("a", "asking") == {"done": True}
 
 
+def test_a_topic_that_moves_is_asked_for_again(serve: Serve) -> None:
+    left = iter([b"Can't find owner for topic persistent://t/n/x"] * 2)
+
+    def answer(_: str) -> Answer:
+        reason = next(left, None)
+        return (200, {}, b"{}") if reason is None else (412, {}, as_json({"reason": reason.decode()}))
+
+    with client(serve(answer)) as admin:
+        assert admin.internal_info(TopicPartition.parse("t/n/x")) == {}
+
+
 def test_failures_that_stay_end_with_the_patience(serve: Serve) -> None:
     url = serve(lambda _: (500, {}, as_json({"reason": "no ledger\nfor you"})))
     with client(url, operation_timeout_ms=300) as admin, pytest.raises(ConnectionFailed) as caught:
@@ -114,7 +125,13 @@ def test_failures_that_stay_end_with_the_patience(serve: Serve) -> None:
 
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(401, PermissionDenied), (403, PermissionDenied), (404, TopicNotFoundError), (400, ProtocolError)],
+    [
+        (401, PermissionDenied),
+        (403, PermissionDenied),
+        (404, TopicNotFoundError),
+        (400, ProtocolError),
+        (412, ProtocolError),
+    ],
 )
 def test_refusals(serve: Serve, status: int, kind: type[PulsarError]) -> None:
     asked: list[str] = []
