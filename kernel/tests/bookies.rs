@@ -98,12 +98,56 @@ fn requests_stay_in_the_run_and_leave_out_what_is_here() {
     for entry in [10, 16, 19] {
         put_read(&mut expected, LEDGER, entry);
     }
-    assert_eq!(frames.read_requests(10, 1000, 3), expected);
-    assert_eq!(frames.missing(10, 1000, 3), 3);
-    assert_eq!(frames.missing(0, 1000, 1), 9);
+    assert_eq!(frames.read_requests(10, 1000, 3, 1), expected);
+    assert_eq!(frames.missing(10, 1000, 3, 1), 3);
+    assert_eq!(frames.missing(0, 1000, 1, 1), 9);
     let mut expected = Vec::new();
     put_batch_read(&mut expected, LEDGER, 15, 8, 5, 99);
     assert_eq!(frames.batch_request(15, 1000, 8, 99), expected);
+}
+
+#[test]
+fn groups_are_asked_for_at_once_and_what_is_here_is_left_out() {
+    let mut frames = frames(10, 19);
+    frames.feed(0, &[read_answer(13), read_answer(16), read_answer(17)].concat()).unwrap();
+    let mut expected = Vec::new();
+    put_batch_read(&mut expected, LEDGER, 10, -2, 2, 4 << 20);
+    put_read(&mut expected, LEDGER, 12);
+    put_batch_read(&mut expected, LEDGER, 14, -2, 2, 4 << 20);
+    put_batch_read(&mut expected, LEDGER, 18, -2, 2, 4 << 20);
+    assert_eq!(frames.read_requests(10, 1000, 2, 2), expected);
+    assert_eq!(frames.missing(10, 1000, 2, 2), 7);
+    // Neither the end of what is asked for nor that of the run is passed.
+    let mut expected = Vec::new();
+    put_batch_read(&mut expected, LEDGER, 10, -3, 3, 4 << 20);
+    put_read(&mut expected, LEDGER, 14);
+    assert_eq!(frames.read_requests(10, 15, 4, 3), expected);
+    let mut expected = Vec::new();
+    put_read(&mut expected, LEDGER, 19);
+    assert_eq!(frames.read_requests(19, 1000, 2, 2), expected);
+    assert_eq!(frames.missing(19, 1000, 2, 2), 1);
+}
+
+#[test]
+fn of_a_group_only_what_lacks_is_told() {
+    let mut frames = frames(0, 9);
+    assert_eq!(frames.feed(0, &batch_answer(-2, 0..2)).unwrap(), []);
+    assert_eq!((taken(&mut frames), frames.groups()), (vec![0, 1], 1));
+    let alone = |entry, code| Answer { request_id: None, entry, code, count: 0 };
+    // The bookie stopped before the end, says why there is nothing, or gives something damaged.
+    let mut short = batch_answer(-3, 2..3);
+    assert_eq!(frames.feed(0, &short).unwrap(), [alone(3, 0), alone(4, 0)]);
+    let refused = frame(7, 2, LEDGER, 3, &(-2i64).to_be_bytes());
+    assert_eq!(frames.feed(0, &refused).unwrap(), [alone(3, 2), alone(4, 0)]);
+    *short.last_mut().unwrap() ^= 1;
+    assert_eq!(frames.feed(0, &short).unwrap(), [alone(2, DAMAGED), alone(3, 0), alone(4, 0)]);
+    let empty = batch_answer(-2, 5..5);
+    assert_eq!(frames.feed(0, &empty).unwrap(), [alone(5, DAMAGED), alone(6, 0)]);
+    assert_eq!((taken(&mut frames), frames.groups()), (vec![2], 1));
+    for beyond in [batch_answer(-2, 9..10), batch_answer(-65, 3..4), batch_answer(i64::MIN, 3..4)] {
+        assert_eq!(frames.feed(0, &beyond).unwrap_err().kind, ErrorKind::Corrupt);
+        frames.forget(0);
+    }
 }
 
 #[test]

@@ -163,20 +163,27 @@ class LedgerFrames:
     def buffered_bytes(self) -> int:
         """Bytes that wait inside: entries, and beginnings of frames."""
 
-    def missing(self, first: int, stop: int, step: int) -> int:
-        """How many of the entries range(first, stop, step) of the run are not here yet."""
+    @property
+    def groups(self) -> int:
+        """How many groups of more than one entry were given whole."""
 
-    def read_requests(self, first: int, stop: int, step: int) -> bytes:
-        """A READ_ENTRY request for each of these."""
+    def missing(self, first: int, stop: int, step: int, size: int = 1) -> int:
+        """How many entries of the run are not here yet, of groups of `size` in a row that begin with range(first, stop,
+        step) and end before `stop`."""
+
+    def read_requests(self, first: int, stop: int, step: int, size: int = 1) -> bytes:
+        """A request for what is missing of each group: READ_ENTRY for one entry, else BATCH_READ, whose answer counts
+        as if each of its entries had been asked for by itself."""
 
     def batch_request(self, first: int, stop: int, request_id: int, max_bytes: int) -> bytes:
         """One BATCH_READ request for range(first, stop), as far as it lies in the run."""
 
     def feed(self, connection: int, data: bytes) -> list[tuple[int | None, int, int, int]]:
         """Take what the socket of this connection gave. Returns what is not just an entry, as (request id, entry,
-        code, count): each refused READ_ENTRY (None, entry, why, 0), and the answer to each BATCH_READ (its id, its
-        first entry, 0 or why not, good entries in it). Codes are BookKeeper's; -1 is an entry whose digest does not
-        fit, or that is another one. Raises KernelError "corrupt" when this is no bookie's answer to such a request:
+        code, count): each refused entry of `read_requests` (None, entry, why, 0), with 0 for one that the bookie did
+        not get to, behind another of its group; and the answer to each `batch_request` (its id, its first entry, 0 or
+        why not, good entries in it). Codes are BookKeeper's; -1 is an entry whose digest does not fit, or that is
+        another one. Raises KernelError "corrupt" when this is no bookie's answer to such a request:
         close the connection and `forget` it."""
 
     def forget(self, connection: int) -> None:

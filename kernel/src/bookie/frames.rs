@@ -1,6 +1,7 @@
 //! The entries of one run of a ledger, from any number of bookies, in order.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use crate::bookie::digest::Digest;
 use crate::bookie::protocol::{OK, Response, parse, put_batch_read, put_read, split_body};
@@ -14,15 +15,20 @@ pub const DAMAGED: i32 = -1;
 /// An answer that is not just an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
-    /// Of a BATCH_READ; each of them is told, also when it went well.
+    /// Of a BATCH_READ that was asked for as such; each of them is told, also when it went well.
     pub request_id: Option<i64>,
     /// Entry asked for; of a BATCH_READ the first.
     pub entry: i64,
-    /// What the bookie said about it, or [`DAMAGED`].
+    /// What the bookie said about it, or [`DAMAGED`]; [`OK`] of an entry that it did not get to, behind another one of
+    /// its group.
     pub code: i32,
     /// Good entries in the answer to a BATCH_READ; with [`DAMAGED`], those before the damaged one.
     pub count: u32,
 }
+
+/// A group of entries is never more than this.
+const GROUP_BYTES: i64 = 4 << 20;
+const GROUP_ENTRIES: i64 = 64;
 
 /// Puts the entries from `next` to `last` in order.
 #[derive(Debug)]
@@ -37,13 +43,14 @@ pub struct LedgerFrames {
     /// Entries that are here and were not taken.
     here: BTreeMap<i64, Vec<u8>>,
     here_bytes: usize,
+    groups: u64,
 }
 
 impl LedgerFrames {
     /// For the entries `first` to `last`, both inclusive. Frames above `max_frame_bytes` are refused.
     pub fn new(ledger: i64, first: i64, last: i64, digest: Digest, max_frame_bytes: usize) -> Self {
         let (pending, here) = (HashMap::new(), BTreeMap::new());
-        Self { ledger, next: first, last, digest, max_frame_bytes, pending, here, here_bytes: 0 }
+        Self { ledger, next: first, last, digest, max_frame_bytes, pending, here, here_bytes: 0, groups: 0 }
     }
 
     /// The first entry that was not taken; behind `last` when all were.
@@ -56,23 +63,48 @@ impl LedgerFrames {
         self.pending.values().map(Vec::len).fold(self.here_bytes, usize::saturating_add)
     }
 
-    /// Those of the entries `first`, `first + step`, ... below `stop` that are not here yet.
-    fn missing_entries(&self, first: i64, stop: i64, step: usize) -> impl Iterator<Item = i64> + '_ {
+    /// How many groups of entries were given whole.
+    pub fn groups(&self) -> u64 {
+        self.groups
+    }
+
+    /// The groups of `size` entries in a row (64 at most) that begin with `first`, `first + step`, ..., as far as they lie in the run
+    /// and below `stop`.
+    fn groups_of(
+        &self,
+        first: i64,
+        stop: i64,
+        step: usize,
+        size: usize,
+    ) -> impl Iterator<Item = Range<i64>> + use<> {
         let stop = stop.min(self.last.saturating_add(1));
-        let (next, here) = (self.next, &self.here);
-        (first..stop).step_by(step.max(1)).filter(move |id| *id >= next && !here.contains_key(id))
+        let size = i64::try_from(size).unwrap_or(i64::MAX).clamp(1, GROUP_ENTRIES);
+        (first..stop).step_by(step.max(1)).map(move |begin| begin..begin.saturating_add(size).min(stop))
     }
 
-    /// How many of the entries `first`, `first + step`, ... below `stop` are not here yet.
-    pub fn missing(&self, first: i64, stop: i64, step: usize) -> usize {
-        self.missing_entries(first, stop, step).count()
+    fn is_missing(&self, entry: i64) -> bool {
+        entry >= self.next && !self.here.contains_key(&entry)
     }
 
-    /// A READ_ENTRY request for each of them.
-    pub fn read_requests(&self, first: i64, stop: i64, step: usize) -> Vec<u8> {
+    /// How many of their entries are not here yet.
+    pub fn missing(&self, first: i64, stop: i64, step: usize, size: usize) -> usize {
+        self.groups_of(first, stop, step, size).flatten().filter(|entry| self.is_missing(*entry)).count()
+    }
+
+    /// A request for what is missing of each group: READ_ENTRY for one entry, else BATCH_READ.
+    pub fn read_requests(&self, first: i64, stop: i64, step: usize, size: usize) -> Vec<u8> {
         let mut out = Vec::new();
-        for entry in self.missing_entries(first, stop, step) {
-            put_read(&mut out, self.ledger, entry);
+        for group in self.groups_of(first, stop, step, size) {
+            let mut missing = group.filter(|entry| self.is_missing(*entry));
+            let Some(begin) = missing.next() else { continue };
+            match missing.last().map_or(1, |end| end - begin + 1) {
+                1 => put_read(&mut out, self.ledger, begin),
+                // What is asked for says itself in the answer how much it was.
+                count => {
+                    let most = i32::try_from(count).unwrap_or(i32::MAX);
+                    put_batch_read(&mut out, self.ledger, begin, -i64::from(most), most, GROUP_BYTES);
+                }
+            }
         }
         out
     }
@@ -140,24 +172,57 @@ impl LedgerFrames {
                     response.ledger, self.ledger
                 )));
             }
-            answers.extend(self.handle(&response)?);
+            self.handle(&response, answers)?;
             rest = after;
         }
         Ok(data.len() - rest.len())
     }
 
-    fn handle(&mut self, response: &Response<'_>) -> Result<Option<Answer>> {
+    fn handle(&mut self, response: &Response<'_>, answers: &mut Vec<Answer>) -> Result<()> {
         let Response { request_id, entry, code, .. } = *response;
-        if code != OK || request_id.is_some() {
-            let (code, count) = if code == OK { self.keep_all(response)? } else { (code, 0) };
-            return Ok(Some(Answer { request_id, entry, code, count }));
+        match request_id {
+            Some(id) if id < 0 => self.handle_group(response, id.saturating_neg(), answers)?,
+            Some(_) => {
+                let (code, count) = self.keep_all(response)?;
+                answers.push(Answer { request_id, entry, code, count });
+            }
+            None if code != OK => answers.push(Answer { request_id, entry, code, count: 0 }),
+            None => {
+                if !self.keep(entry, response.rest)? {
+                    answers.push(Answer { request_id, entry, code: DAMAGED, count: 0 });
+                }
+            }
         }
-        let kept = self.keep(entry, response.rest)?;
-        Ok((!kept).then_some(Answer { request_id, entry, code: DAMAGED, count: 0 }))
+        Ok(())
     }
 
-    /// Keep the entries of a BATCH_READ up to the first that is damaged.
+    /// The answer for a group of `size` entries: told is each that it lacks, as if it had been asked for by itself.
+    fn handle_group(&mut self, response: &Response<'_>, size: i64, answers: &mut Vec<Answer>) -> Result<()> {
+        if size > GROUP_ENTRIES {
+            return Err(KernelError::corrupt(format!(
+                "an answer for {size} entries, more than are asked for"
+            )));
+        }
+        let stop = response.entry.saturating_add(size);
+        if stop > self.last.saturating_add(1) {
+            return Err(self.beyond(stop.saturating_sub(1)));
+        }
+        let (code, count) = self.keep_all(response)?;
+        let lacking = response.entry.saturating_add(i64::from(count))..stop;
+        self.groups += u64::from(lacking.is_empty());
+        let failed = lacking.start;
+        answers.extend(lacking.map(|entry| {
+            let code = if entry == failed { code } else { OK };
+            Answer { request_id: None, entry, code, count: 0 }
+        }));
+        Ok(())
+    }
+
+    /// Keep the entries of a BATCH_READ up to the first that is damaged; its code, and how many.
     fn keep_all(&mut self, response: &Response<'_>) -> Result<(i32, u32)> {
+        if response.code != OK {
+            return Ok((response.code, 0));
+        }
         let (mut rest, mut count) = (response.rest, 0u32);
         while !rest.is_empty() {
             let Some((body, after)) = split_body(rest) else {
@@ -179,15 +244,19 @@ impl LedgerFrames {
             return Ok(false);
         };
         if entry > self.last {
-            return Err(KernelError::corrupt(format!(
-                "entry {entry} of ledger {} where at most {} was asked for",
-                self.ledger, self.last
-            )));
+            return Err(self.beyond(entry));
         }
         if entry >= self.next && !self.here.contains_key(&entry) {
             self.here_bytes = self.here_bytes.saturating_add(data.len());
             self.here.insert(entry, data.to_vec());
         }
         Ok(true)
+    }
+
+    fn beyond(&self, entry: i64) -> KernelError {
+        KernelError::corrupt(format!(
+            "entry {entry} of ledger {} where at most {} was asked for",
+            self.ledger, self.last
+        ))
     }
 }

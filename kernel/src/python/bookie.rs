@@ -39,12 +39,26 @@ impl LedgerFrames {
         self.0.buffered_bytes()
     }
 
-    fn missing(&self, first: i64, stop: i64, step: usize) -> usize {
-        self.0.missing(first, stop, step)
+    #[getter]
+    fn groups(&self) -> u64 {
+        self.0.groups()
     }
 
-    fn read_requests<'py>(&self, py: Python<'py>, first: i64, stop: i64, step: usize) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.read_requests(first, stop, step))
+    #[pyo3(signature = (first, stop, step, size = 1))]
+    fn missing(&self, first: i64, stop: i64, step: usize, size: usize) -> usize {
+        self.0.missing(first, stop, step, size)
+    }
+
+    #[pyo3(signature = (first, stop, step, size = 1))]
+    fn read_requests<'py>(
+        &self,
+        py: Python<'py>,
+        first: i64,
+        stop: i64,
+        step: usize,
+        size: usize,
+    ) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.read_requests(first, stop, step, size))
     }
 
     fn batch_request<'py>(

@@ -1,8 +1,9 @@
 """A run of entries of one ledger, straight from the bookies that hold it. Executor only.
 
 Where every bookie of the ensemble holds all entries (ensemble size equals write quorum), one of them is asked for many
-at once (BATCH_READ), and for the next ones as soon as the answer is here, before it is decoded. Else each entry is
-asked for by itself (READ_ENTRY), of the bookies in turn, many ahead. The kernel puts them in order.
+at once (BATCH_READ), and for the next ones as soon as the answer is here, before it is decoded. Else those few that
+lie together on one bookie are asked for at once, or each entry by itself (READ_ENTRY), of the bookies in turn, many
+ahead. The kernel puts them in order.
 
 An entry that a bookie does not give is asked of the next one that may hold it. Bookies are shared with those who
 write: what is asked for ahead is bounded, and one that has too much to do is left in peace for a while.
@@ -10,16 +11,18 @@ write: what is asked for ahead is bounded, and one that has too much to do is le
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 from pyspark_pulsar._kernel import EntryBatch, KernelError
 from pyspark_pulsar.client import bookie_answers
 from pyspark_pulsar.client.bookie_links import Arrival, BookieLinks, Loss
 from pyspark_pulsar.client.bookie_memory import MEMORY
+from pyspark_pulsar.client.ledger_asked import Asked
 from pyspark_pulsar.client.ledger_layout import Layout, Layouts
 from pyspark_pulsar.client.ledger_run import LedgerRun
 from pyspark_pulsar.errors import LedgerUnavailable
@@ -29,28 +32,14 @@ _BATCH_BYTES: Final = 4 << 20
 _AHEAD_BYTES: Final = 16 << 20
 _AHEAD_ENTRIES: Final = 1024
 _LEAST_AHEAD: Final = 4
+# Of larger entries, a request for each costs nothing beside their bytes.
+_SMALL_BYTES: Final = 64 << 10
 # Above it, only what the reader waits for is received.
 _HOLD_BYTES: Final = 24 << 20
 _FIRST_PAUSE_SECONDS: Final = 0.05
 _LONGEST_PAUSE_SECONDS: Final = 2.0
 _LOOK_AGAIN_SECONDS: Final = 1.0
 _NOT_UNDERSTOOD: Final = (bookie_answers.BAD_REQUEST, bookie_answers.BAD_VERSION)
-
-
-@dataclass(slots=True)
-class _Asked:
-    """Entries that one bookie was asked for and has not given yet."""
-
-    entries: range
-    bookie: str
-    tried: dict[str, str] = field(default_factory=dict)
-    """Bookies that did not give them, and what they said."""
-    batch: int | None = None
-    """The id of a BATCH_READ."""
-    pauses: int = 0
-    """How often the bookie had too many requests."""
-    paused_seconds: float = 0.0
-    not_before: float = 0.0
 
 
 class LedgerEntries:
@@ -61,8 +50,8 @@ class LedgerEntries:
         self._layouts = layouts
         self._links = links
         self._frames = run.frames()
-        self._asked: list[_Asked] = []
-        self._later: list[_Asked] = []
+        self._asked: list[Asked] = []
+        self._later: list[Asked] = []
         self._ahead = run.first
         """The first entry that nobody was asked for."""
         self._misled = False
@@ -126,20 +115,38 @@ class LedgerEntries:
         if self._frames.buffered_bytes > _HOLD_BYTES:
             return
         self._batches += 1
-        self._asked.append(_Asked(entries, bookie, batch=self._batches))
+        self._asked.append(Asked(entries, bookie, batch=self._batches))
         requests = self._frames.batch_request(entries.start, entries.stop, self._batches, _BATCH_BYTES)
         self._links.ask(bookie, requests)
 
     def _ask_stretch(self, layout: Layout, entries: range) -> None:
         """Ask for each entry of the first healthy bookie that should hold it."""
-        for first in entries[: layout.period]:
-            bookie = self._by_health(layout.of(first))[0]
-            self._ask(_Asked(range(first, entries.stop, layout.period), bookie))
+        size = layout.group if self._entry_bytes <= _SMALL_BYTES else 1
+        turn = math.lcm(layout.period, size)
+        for first in entries[:turn:size]:
+            groups = range(first, entries.stop, turn)
+            bookie = self._group_bookie(layout.of_all(first, size)) if size > 1 else None
+            if bookie is not None:
+                self._ask(Asked(groups, bookie, size))
+                continue
+            for each in Asked(groups, "", size).one_by_one():
+                self._ask(replace(each, bookie=self._by_health(layout.of(each.entries.start))[0]))
         self._ahead = entries.stop
 
-    def _ask(self, asked: _Asked) -> None:
+    def _group_bookie(self, bookies: tuple[str, ...]) -> str | None:
+        addresses = self._links.addresses
+        return next(
+            (
+                bookie
+                for bookie in bookies
+                if MEMORY.knows_batches(addresses[bookie]) and not MEMORY.is_avoided(addresses[bookie])
+            ),
+            None,
+        )
+
+    def _ask(self, asked: Asked) -> None:
         entries = asked.entries
-        requests = self._frames.read_requests(entries.start, entries.stop, entries.step)
+        requests = self._frames.read_requests(entries.start, entries.stop, entries.step, asked.size)
         if requests:
             self._asked.append(asked)
             self._links.ask(asked.bookie, requests)
@@ -152,8 +159,12 @@ class LedgerEntries:
         for asked in due:
             self._ask(asked)
 
-    def _ask_next(self, asked: _Asked, answer: str) -> None:
+    def _ask_next(self, asked: Asked, answer: str) -> None:
         """The bookie does not give these entries: ask the next one. Raises `LedgerUnavailable` after the last."""
+        for each in asked.one_by_one():
+            self._ask_another(each, answer)
+
+    def _ask_another(self, asked: Asked, answer: str) -> None:
         missing = next((entry for entry in asked.entries if self._frames.missing(entry, entry + 1, 1)), None)
         if missing is None:
             return
@@ -162,7 +173,7 @@ class LedgerEntries:
         left = tuple(bookie for bookie in layout.of(missing) if bookie not in tried)
         if not left:
             raise self._run.unavailable(missing, tried)
-        self._ask(_Asked(asked.entries, self._by_health(left)[0], tried))
+        self._ask(Asked(asked.entries, self._by_health(left)[0], tried=tried))
 
     # Receiving
 
@@ -185,9 +196,10 @@ class LedgerEntries:
         """The bookies to listen to."""
         if self._frames.buffered_bytes <= _HOLD_BYTES:
             return {asked.bookie for asked in self._asked}
-        return {asked.bookie for asked in self._asked if self._frames.next in asked.entries}
+        return {asked.bookie for asked in self._asked if asked.covers(self._frames.next)}
 
     def _feed(self, arrival: Arrival) -> None:
+        groups = self._frames.groups
         try:
             answers = self._frames.feed(arrival.connection, arrival.data)
         except KernelError as error:
@@ -197,6 +209,8 @@ class LedgerEntries:
         address = self._links.addresses[arrival.bookie]
         if MEMORY.is_avoided(address):
             MEMORY.has_answered(address)
+        if self._frames.groups > groups:
+            MEMORY.answers_batches(address)
         for batch, entry, code, count in answers:
             if batch is None:
                 self._refused(arrival.bookie, entry, code)
@@ -204,29 +218,34 @@ class LedgerEntries:
                 self._batch_answered(batch, entry, code, count)
         self._asked = [each for each in self._asked if each.bookie != arrival.bookie or self._is_open(each)]
 
-    def _is_open(self, asked: _Asked) -> bool:
+    def _is_open(self, asked: Asked) -> bool:
         entries = asked.entries
         if asked.batch is not None:
             return True
-        return self._frames.missing(entries.start, entries.stop, entries.step) > 0
+        return self._frames.missing(entries.start, entries.stop, entries.step, asked.size) > 0
 
     def _refused(self, bookie: str, entry: int, code: int) -> None:
-        """The answer to a READ_ENTRY that is not the entry."""
+        """An entry that was asked for, by itself or in a group, and did not come."""
         asked = next(
             (
                 each
                 for each in self._asked
-                if each.bookie == bookie and each.batch is None and entry in each.entries
+                if each.bookie == bookie and each.batch is None and each.covers(entry)
             ),
             None,
         )
         if asked is None:
             return
         self._asked.remove(asked)
-        begin, stop, step = asked.entries.start, asked.entries.stop, asked.entries.step
-        parts = (range(begin, entry, step), range(entry + step, stop, step))
-        self._asked += [replace(asked, entries=part) for part in parts if part]
-        self._go_on(replace(asked, entries=range(entry, entry + 1)), code)
+        self._asked += asked.without(entry)
+        one = replace(asked, entries=range(entry, entry + 1), size=1)
+        if code == bookie_answers.OK:
+            self._ask(one)
+        elif asked.size > 1 and code in _NOT_UNDERSTOOD:
+            MEMORY.refuses_batches(self._links.addresses[bookie])
+            self._ask(one)
+        else:
+            self._go_on(one, code)
 
     def _batch_answered(self, batch: int, entry: int, code: int, count: int) -> None:
         asked = next((each for each in self._asked if each.batch == batch), None)
@@ -248,16 +267,16 @@ class LedgerEntries:
     def _without_batch(self, bookie: str, code: int) -> None:
         """The bookie does not give the next entry: read it by itself, from another one."""
         entry, self._ahead = self._ahead, self._ahead + 1
-        self._go_on(_Asked(range(entry, entry + 1), bookie), code)
+        self._go_on(Asked(range(entry, entry + 1), bookie), code)
 
-    def _go_on(self, asked: _Asked, code: int) -> None:
+    def _go_on(self, asked: Asked, code: int) -> None:
         if code == bookie_answers.TOO_MANY_REQUESTS and self._leave_in_peace(asked):
             return
         if code in (bookie_answers.NO_ENTRY, bookie_answers.NO_LEDGER):
             self._misled = self._layouts.may_change
         self._ask_next(asked, bookie_answers.said(code))
 
-    def _leave_in_peace(self, asked: _Asked) -> bool:
+    def _leave_in_peace(self, asked: Asked) -> bool:
         """Ask the same bookie again after a pause; false when it has been given time enough: pauses count, and not
         what the reader's caller does meanwhile."""
         if asked.paused_seconds > self._links.timeout_seconds:
@@ -278,11 +297,14 @@ class LedgerEntries:
         address = self._links.addresses[loss.bookie]
         lost = [asked for asked in self._asked if asked.bookie == loss.bookie]
         self._asked = [asked for asked in self._asked if asked.bookie != loss.bookie]
-        batched = any(asked.batch is not None for asked in lost)
+        batched = any(asked.is_batched for asked in lost)
         if batched and loss.hung_up and not MEMORY.has_answered_batches(address):
             # So BookKeeper before 4.17 answers a BATCH_READ; its entries may be asked for one by one.
             MEMORY.refuses_batches(address)
-            lost = [asked for asked in lost if asked.batch is None]
+            groups = [asked for asked in lost if asked.size > 1]
+            lost = [asked for asked in lost if not asked.is_batched]
+            for each in (single for group in groups for single in group.one_by_one()):
+                self._ask(each)
         else:
             MEMORY.avoid(address)
         for asked in lost:
@@ -291,4 +313,4 @@ class LedgerEntries:
             else:
                 self._ahead += 1
                 first = asked.entries.start
-                self._ask_next(_Asked(range(first, first + 1), asked.bookie), loss.reason)
+                self._ask_next(Asked(range(first, first + 1), asked.bookie), loss.reason)

@@ -36,9 +36,24 @@ class Layout:
         """Whether runs of entries lie on one bookie, so that it can be asked for many at once."""
         return self.period == 1
 
+    @property
+    def group(self) -> int:
+        """How many entries in a row lie together on some bookie, wherever they begin: the write quorum, mostly."""
+        most = min(len(holders) for holders in self.holders)
+        return next(
+            size
+            for size in range(most, 0, -1)
+            if size == 1 or all(self.of_all(first, size) for first in range(self.period))
+        )
+
     def of(self, entry: int) -> tuple[str, ...]:
         """Who is asked for this entry, in this order."""
         return tuple(dict.fromkeys(self.holders[entry % self.period] + self.others))
+
+    def of_all(self, first: int, size: int) -> tuple[str, ...]:
+        """Who holds each of `size` entries from `first` on."""
+        held = [self.holders[entry % self.period] for entry in range(first, first + size)]
+        return tuple(bookie for bookie in held[0] if all(bookie in holders for holders in held))
 
 
 class Layouts(Protocol):

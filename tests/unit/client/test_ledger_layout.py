@@ -21,6 +21,24 @@ def test_striping_as_bookkeeper_does_it() -> None:
     assert striped_layout(Ensemble(0, ("a",)), 1).of(7) == ("a",)
 
 
+@given(ensemble=st.integers(1, 7), copies=st.integers(1, 7), first=st.integers(0, 50))
+def test_as_many_entries_in_a_row_as_there_are_copies_lie_on_one_bookie(
+    ensemble: int, copies: int, first: int
+) -> None:
+    layout = striped_layout(Ensemble(0, BOOKIES[:ensemble]), copies)
+    assert layout.group == min(ensemble, copies)
+    together = layout.of_all(first, layout.group)
+    assert together
+    assert all(set(together) <= set(layout.of(first + place)) for place in range(layout.group))
+    if copies < ensemble:
+        assert layout.of_all(first, copies) == (BOOKIES[(first + copies - 1) % ensemble],)
+
+
+def test_a_layout_of_which_little_is_known_may_have_no_groups() -> None:
+    layout = guessed_layout(0, [{"a", "b"}, {"b", "c"}, {"d", "e"}], BOOKIES)
+    assert (layout.group, layout.of_all(0, 2), layout.of_all(1, 2)) == (1, ("b",), ())
+
+
 def test_each_entry_belongs_to_the_last_ensemble_that_began() -> None:
     ensembles = (Ensemble(0, ("a", "b")), Ensemble(10, ("a", "c")), Ensemble(12, ("c", "d")))
     layouts = KnownLayouts(Striping(2, "CRC32C", ensembles))
