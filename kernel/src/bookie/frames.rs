@@ -97,7 +97,7 @@ impl LedgerFrames {
         for group in self.groups_of(first, stop, step, size) {
             let mut missing = group.filter(|entry| self.is_missing(*entry));
             let Some(begin) = missing.next() else { continue };
-            match missing.last().map_or(1, |end| end - begin + 1) {
+            match missing.next_back().map_or(1, |end| end - begin + 1) {
                 1 => put_read(&mut out, self.ledger, begin),
                 // What is asked for says itself in the answer how much it was.
                 count => {
