@@ -43,9 +43,11 @@ STEPS = [
     "Journal.begun_since:after:2",
     "Decider.decide:before:2",
     "Decider.decide:after:2",
-    "Coordinators.end:before:1",
-    "Coordinators.end:after:1",
-    "Coordinators.end:after:2",
+    "Coordinators._submit_end:before:1",
+    "Coordinators._submit_end:after:1",
+    "Coordinators._submit_end:after:2",
+    "Coordinators._settle:after:5",
+    "Coordinators.commit_all:after:1",
     "Journal.ended_end:after:1",
     "Decider.decide:after:3",
 ]
@@ -103,7 +105,7 @@ def test_killed_at_a_step(
         "Coordinators.add_partitions:after:2",
         "transactional.send_rows:after:2",
         "Decider.decide:after:2",
-        "Coordinators.end:after:1",
+        "Coordinators._submit_end:after:1",
     ],
 )
 def test_killed_where_rows_name_topics(
@@ -122,8 +124,8 @@ def test_killed_where_rows_name_topics(
 def test_killed_again_while_it_finishes(
     pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
-    assert run(pulsar, topic, "first", KILL_AT="Coordinators.end:after:1") == -signal.SIGKILL
-    assert run(pulsar, topic, "second", KILL_AT="Coordinators.end:after:2") == -signal.SIGKILL
+    assert run(pulsar, topic, "first", KILL_AT="Coordinators._submit_end:after:1") == -signal.SIGKILL
+    assert run(pulsar, topic, "second", KILL_AT="Coordinators._submit_end:after:2") == -signal.SIGKILL
     assert run(pulsar, topic, "third", KILL_AT="Decider.decide:before:1") == -signal.SIGKILL
     assert run(pulsar, topic, "fourth") == 0
     assert read(official, topic) == once()
@@ -222,7 +224,7 @@ def test_a_broker_without_transactions(tmp_path: Path) -> None:
 def test_what_a_dead_job_had_decided_is_resolved_by_hand(
     pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
-    assert run(pulsar, topic, "first", KILL_AT="Coordinators.end:after:1") == -signal.SIGKILL
+    assert run(pulsar, topic, "first", KILL_AT="Coordinators._submit_end:after:1") == -signal.SIGKILL
     arguments = ["transactions", "resolve", topic, "--service-url", pulsar.service_url]
     arguments += ["--journal", f"{topic}-journal"]
     for _ in range(2):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark_pulsar.client.broker import BrokerClient
@@ -46,6 +47,16 @@ _RIGHT: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request about a transaction that is under way; `answer` None where it could not be sent."""
+
+    transaction: TransactionId
+    command: wire.BaseCommand
+    where: str
+    answer: Future[Any] | None
+
+
 class Coordinators:
     """All transaction coordinators of a cluster, by one client; used by one thread."""
 
@@ -72,26 +83,27 @@ class Coordinators:
 
         Raises `TransactionEnded` when it is not.
         """
-        most, least = transaction
-        request = wire.CommandAddPartitionToTxn(
-            request_id=0, txnid_most_bits=most, txnid_least_bits=least, partitions=partitions
-        )
-        command = wire.BaseCommand(type=ADD_PARTITION_TO_TXN, addPartitionToTxn=request)
-        self._ask(_number(transaction), command, f"adding partitions to {named(transaction)}")
+        self._settle(self._submit_add(transaction, partitions))
+
+    def require_open(self, transactions: Sequence[TransactionId], partition: str) -> None:
+        """`partition` is in all of them already. The requests are pipelined. Raises `TransactionEnded`."""
+        for asked in [self._submit_add(each, [partition]) for each in transactions]:
+            self._settle(asked)
 
     def end(self, transaction: TransactionId, *, commit: bool) -> None:
         """Returns when all its partitions know. Raises `TransactionEnded` when it had ended before, or when an
         earlier request of this call was carried out and only its answer was lost."""
-        most, least = transaction
-        request = wire.CommandEndTxn(
-            request_id=0,
-            txnid_most_bits=most,
-            txnid_least_bits=least,
-            txn_action=_COMMIT if commit else _ABORT,
-        )
-        doing = "committing" if commit else "aborting"
-        command = wire.BaseCommand(type=END_TXN, endTxn=request)
-        self._ask(_number(transaction), command, f"{doing} {named(transaction)}")
+        self._settle(self._submit_end(transaction, commit=commit))
+
+    def commit_all(self, transactions: Sequence[TransactionId]) -> list[TransactionId]:
+        """`end` for many, with the requests pipelined; returns those of which it would raise `TransactionEnded`."""
+        ended = []
+        for asked in [self._submit_end(each, commit=True) for each in transactions]:
+            try:
+                self._settle(asked)
+            except TransactionEnded:
+                ended.append(asked.transaction)
+        return ended
 
     def abort(self, transaction: TransactionId) -> None:
         """Ends it if it is open, else does nothing. A transaction that is being committed is not aborted."""
@@ -100,22 +112,65 @@ class Coordinators:
         except TransactionEnded:
             return
 
+    def _submit_add(self, transaction: TransactionId, partitions: Sequence[str]) -> _Asked:
+        most, least = transaction
+        request = wire.CommandAddPartitionToTxn(
+            request_id=0, txnid_most_bits=most, txnid_least_bits=least, partitions=partitions
+        )
+        command = wire.BaseCommand(type=ADD_PARTITION_TO_TXN, addPartitionToTxn=request)
+        return self._submit(transaction, command, f"adding partitions to {named(transaction)}")
+
+    def _submit_end(self, transaction: TransactionId, *, commit: bool) -> _Asked:
+        most, least = transaction
+        request = wire.CommandEndTxn(
+            request_id=0,
+            txnid_most_bits=most,
+            txnid_least_bits=least,
+            txn_action=_COMMIT if commit else _ABORT,
+        )
+        command = wire.BaseCommand(type=END_TXN, endTxn=request)
+        doing = "committing" if commit else "aborting"
+        return self._submit(transaction, command, f"{doing} {named(transaction)}")
+
+    def _submit(self, transaction: TransactionId, command: wire.BaseCommand, where: str) -> _Asked:
+        """What fails for a passing reason is asked again by `_settle`."""
+        try:
+            answer = self._connection(_number(transaction)).submit(command, where)
+        except ConnectionFailed:
+            answer = None
+        return _Asked(transaction, command, where, answer)
+
+    def _settle(self, asked: _Asked) -> None:
+        number = _number(asked.transaction)
+        if asked.answer is not None:
+            try:
+                self._checked(number, await_answer(asked.answer, asked.where, self._seconds()), asked.where)
+            except ConnectionFailed:
+                pass
+            else:
+                return
+        self._ask(number, asked.command, asked.where)
+
     def _ask(self, number: int, command: wire.BaseCommand, where: str) -> Any:
         def attempt() -> Any:
             connection = self._connection(number)
-            answer = self._submitted(connection, command, where)
-            if answer.HasField("error"):
-                fault = refusal(answer.error, answer.message, where)
-                if isinstance(fault, ConnectionFailed):
-                    self._forget(number)
-                raise fault
-            return answer
+            return self._checked(number, self._submitted(connection, command, where), where)
 
         return self._client.retrying(attempt)
 
+    def _checked(self, number: int, answer: Any, where: str) -> Any:
+        if answer.HasField("error"):
+            fault = refusal(answer.error, answer.message, where)
+            if isinstance(fault, ConnectionFailed):
+                self._forget(number)
+            raise fault
+        return answer
+
     def _submitted(self, connection: Connection, command: wire.BaseCommand, where: str) -> Any:
-        answer: Future[Any] = connection.submit(command, where)
-        return await_answer(answer, where, self._client.left(self._client.request_seconds))
+        return await_answer(connection.submit(command, where), where, self._seconds())
+
+    def _seconds(self) -> float:
+        return self._client.left(self._client.request_seconds)
 
     def _connection(self, number: int) -> Connection:
         known = self._connected.get(number)

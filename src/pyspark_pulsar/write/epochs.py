@@ -141,8 +141,8 @@ def _decide(sink: Sink, decider: Decider, state: State) -> State:
 def _require_open(sink: Sink, state: State) -> None:
     """Adding a partition that it has already is refused for a transaction that is not open."""
     try:
-        for each in state.transactions:
-            sink.coordinators.add_partitions(each.transaction, [sink.journal.marker_partition])
+        transactions = [each.transaction for each in state.transactions]
+        sink.coordinators.require_open(transactions, sink.journal.marker_partition)
     except TransactionEnded as fault:
         _abort(sink, [each.transaction for each in state.transactions])
         raise CommitError(
@@ -200,14 +200,9 @@ def finish_decided(sink: Sink, *, abort_open: bool = False) -> State | None:
 def _finish(sink: Sink, decider: Decider, state: State) -> State:
     if state.done or state.epoch == NO_EPOCH:
         return state
-    unknown = []
-    for each in state.transactions:
-        try:
-            sink.coordinators.end(each.transaction, commit=True)
-        except TransactionEnded:
-            unknown.append(each)
-    if unknown:
-        _require_markers(sink, state, unknown)
+    ended = sink.coordinators.commit_all([each.transaction for each in state.transactions])
+    if ended:
+        _require_markers(sink, state, [each for each in state.transactions if each.transaction in ended])
     done = replace(state, done=True, ended=sink.journal.ended_end())
     decider.decide(done)
     return done

@@ -27,11 +27,10 @@ from pyspark_pulsar.write.records import Records, RecordWriter
 
 _VERSION: Final = 1
 _FORMER_RUNS: Final = 100
-_BEGUN, _DECIDED, _ENDED = 1, 2, 3
 NO_EPOCH: Final = -1
 
 # Producer ids of a client: tasks number those of their topics from 1; 2**40 is that which settles topics.
-_FIRST_PRODUCER_ID: Final = 2**40
+_FIRST_PRODUCER_ID: Final = 2**40 + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +90,8 @@ class Journal:
     def __init__(self, client: BrokerClient, prefix: str) -> None:
         """Creates what is missing, as the broker's policy says."""
         self.prefix = prefix
-        self._begun = _records(client, prefix, "begun", _BEGUN)
-        self._decided = _records(client, prefix, "decided", _DECIDED)
-        self._ended = _records(client, prefix, "ended", _ENDED)
+        topics = [TopicName.parse(f"{prefix}-{name}") for name in ("begun", "decided", "ended")]
+        self._begun, self._decided, self._ended = Records.open(client, topics, _FIRST_PRODUCER_ID)
 
     def prepare(self) -> None:
         """Make the topics keep what is written to them. Driver, before any task."""
@@ -198,10 +196,6 @@ class Decider:
         """Returns when it is stored. Raises `WriterFenced` when another one has come; then it is not stored."""
         self._writer.append(_state_record(state))
         self.state = state
-
-
-def _records(client: BrokerClient, prefix: str, name: str, number: int) -> Records:
-    return Records(client, TopicName.parse(f"{prefix}-{name}"), _FIRST_PRODUCER_ID + number)
 
 
 # Records and what they mean

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import pyarrow as pa
 
@@ -47,14 +47,20 @@ class Record:
 class Records:
     """One such topic, created where it is missing. Used by one thread."""
 
-    def __init__(self, client: BrokerClient, topic: TopicName, producer_id: int) -> None:
+    def __init__(self, client: BrokerClient, name: str, producer_id: int) -> None:
         """`producer_id` must be unique among the producers of `client`."""
         self._client = client
-        self._topic = topic
         self._producer_id = producer_id
-        count = client.partition_count(topic, create=True)
-        self.name = str(topic.with_partition(0) if count else topic)
-        """The full name of the stream: the first partition where the broker creates partitioned topics."""
+        self.name = name
+        """The full name of the stream."""
+
+    @classmethod
+    def open(cls, client: BrokerClient, topics: Sequence[TopicName], first_producer_id: int) -> list[Self]:
+        """One for each of the topics, with producer ids from that one on. In the first partition where the broker
+        creates partitioned topics."""
+        counts = client.partition_counts(topics, create=True)
+        names = [str(topic.with_partition(0) if counts[topic] else topic) for topic in topics]
+        return [cls(client, name, first_producer_id + index) for index, name in enumerate(names)]
 
     def writer(self, *, exclusive: bool = False, transaction: TransactionId | None = None) -> RecordWriter:
         """Raises what opening a producer raises. `exclusive`: every other writer is thrown out for good."""
@@ -113,13 +119,13 @@ class Records:
         end = self._end()
         if end == EARLIEST:
             return None
-        found = list(self._read(Position(end.ledger, end.entry - 1)))
+        found = list(self._read(Position(end.ledger, end.entry - 1), end))
         return found[-1] if found else None
 
-    def _read(self, start: Position) -> Iterator[Record]:
+    def _read(self, start: Position, end: Position | None = None) -> Iterator[Record]:
         consumer = subscribe(self._client, self.name, start)
         try:
-            end = consumer.end()
+            end = consumer.end() if end is None else end
             if end <= start:
                 return
             decoder = EntryDecoder(
