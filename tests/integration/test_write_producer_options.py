@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -113,12 +115,37 @@ def test_a_delay_fills_entries_over_record_batches(
     assert [message.data() for message in only] == [str(number).encode() for number in range(200)]
 
 
+def waiting(consumer: official_client.Consumer) -> Iterator[official_client.Message]:
+    with contextlib.suppress(official_client.Timeout):
+        while True:
+            yield consumer.receive(timeout_millis=200)
+
+
+STICKY = [(0, 9_999), (10_000, 39_999), (40_000, 65_535)]
+
+
+@pytest.mark.parametrize("ranges", [None, STICKY], ids=["shared out", "sticky"])
 def test_batches_by_key_keep_key_shared_right(
-    topic: str, spark: SparkSession, pulsar: LocalPulsar, official: official_client.Client
+    topic: str,
+    spark: SparkSession,
+    pulsar: LocalPulsar,
+    official: official_client.Client,
+    ranges: list[tuple[int, int]] | None,
 ) -> None:
+    def policy(number: int) -> official_client.ConsumerKeySharedPolicy | None:
+        if ranges is None:
+            return None
+        return official_client.ConsumerKeySharedPolicy(
+            key_shared_mode=official_client.KeySharedMode.Sticky, sticky_ranges=[ranges[number]]
+        )
+
     consumers = [
         official.subscribe(
-            topic, "shared", official_client.ConsumerType.KeyShared, consumer_name=f"c{number}"
+            topic,
+            "shared",
+            official_client.ConsumerType.KeyShared,
+            consumer_name=f"c{number}",
+            key_shared_policy=policy(number),
         )
         for number in range(3)
     ]
@@ -132,18 +159,13 @@ def test_batches_by_key_keep_key_shared_right(
         assert len({each.ordering_key() or each.partition_key() for each in messages}) == 1
     who: dict[str, Counter[int]] = defaultdict(Counter)
     order: dict[str, list[int]] = defaultdict(list)
-    left = 600
-    while left:
+    while sum(map(len, order.values())) < 600:
         for number, consumer in enumerate(consumers):
-            try:
-                message = consumer.receive(timeout_millis=200)
-            except official_client.Timeout:
-                continue
-            key = message.ordering_key() or message.partition_key()
-            who[key][number] += 1
-            order[key].append(int(message.data()))
-            consumer.acknowledge(message)
-            left -= 1
+            for message in waiting(consumer):
+                key = message.ordering_key() or message.partition_key()
+                who[key][number] += 1
+                order[key].append(int(message.data()))
+                consumer.acknowledge(message)
     for consumer in consumers:
         consumer.close()
     assert len(who) == 25
