@@ -73,6 +73,25 @@ def test_closed_between_the_two_questions_counts_as_open() -> None:
     )
 
 
+def test_of_a_ledger_that_closes_the_metadata_store_has_the_numbers() -> None:
+    """Whichever answer is the older one."""
+    info, stats = copy.deepcopy(INFO), copy.deepcopy(STATS)
+    info["ledgers"][1] |= {"entries": 6, "size": 66}
+    still_open = Ledger(46, 4, 44, opened_ms=2000, closed_ms=None)
+    assert parsed(info, stats)[2:] == (still_open,)
+    stats["state"] = "ClosingLedger"
+    closed = Ledger(46, 6, 66, opened_ms=2000, closed_ms=9999)
+    assert parsed(info, stats)[2:] == (closed,)
+    info["ledgers"].append({"ledgerId": 50, "timestamp": 10_500, "isOffloaded": False})
+    assert parsed(info, stats)[2:] == (closed,)
+
+
+def test_a_ledger_that_is_gone_from_the_metadata_store_counts_as_open() -> None:
+    info = copy.deepcopy(INFO)
+    del info["ledgers"][0]
+    assert parsed(info)[0] == Ledger(3, 10, 100, opened_ms=None, closed_ms=None)
+
+
 def test_the_last_ledger_of_a_terminated_topic_is_closed() -> None:
     info, stats = copy.deepcopy(INFO), copy.deepcopy(STATS)
     info["ledgers"][1] |= {"entries": 4, "size": 44}
