@@ -62,6 +62,10 @@ class Admin:
         """Close the topic on its broker, with all its consumers and producers; the next lookup loads it."""
         self._must("PUT", _path("persistent", topic) + "/unload")
 
+    def unload_namespace(self, namespace: str) -> None:
+        """The same for all that is in it."""
+        self._must("PUT", f"namespaces/{namespace}/unload")
+
     def truncate(self, topic: str) -> None:
         """Remove all ledgers but the one that is written to."""
         self._must("DELETE", _path("persistent", topic) + "/truncate")

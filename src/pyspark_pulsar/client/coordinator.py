@@ -5,8 +5,8 @@ the answer is TransactionNotFound. So whoever commits must be able to find out b
 Losing a connection aborts nothing; a transaction ends by END_TXN or by its timeout.
 
 Protocol: CommandTcClientConnectRequest, CommandNewTxn, CommandAddPartitionToTxn, CommandEndTxn; the coordinator's
-number is the upper 16 bits of a transaction's id, and a broker serves it when it owns that partition of
-`transaction_coordinator_assign`.
+number is the upper half of a transaction's id (`txnid_most_bits`), and a broker serves it when it owns that partition
+of `transaction_coordinator_assign`, from when a client has connected to it there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from pyspark_pulsar.topic import TopicName
 
 _ASSIGN: Final = TopicName.parse("persistent://pulsar/system/transaction_coordinator_assign")
 _COMMIT, _ABORT = 0, 1
-_COORDINATOR_BITS: Final = 48
 _OFF: Final = (
     "transactions: expected them to be on, as deliveryGuarantee=exactly-once needs them, but the broker has none; set "
     "transactionCoordinatorEnabled=true in the broker's configuration, or use deliveryGuarantee=at-least-once"
@@ -231,7 +230,7 @@ def _topic(number: int) -> str:
 
 
 def _number(transaction: TransactionId) -> int:
-    return transaction[0] >> _COORDINATOR_BITS
+    return transaction[0]
 
 
 def named(transaction: TransactionId) -> str:
