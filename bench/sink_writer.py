@@ -158,9 +158,10 @@ class Session:
         return {"rows": job["rows"]}
 
     def stream(self, job: Job) -> Answer:
-        """A file in each epoch. `epoch_milliseconds`: the median of all but the first."""
+        """`files_of_an_epoch` in each. `epoch_milliseconds`: the median of all but the first."""
         schema = self._session.read.parquet(job["files"]).schema
-        frame = self._session.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(job["files"])
+        stream = self._session.readStream.schema(schema)
+        frame = stream.option("maxFilesPerTrigger", job["files_of_an_epoch"]).parquet(job["files"])
         with tempfile.TemporaryDirectory() as checkpoint:
             writer = frame.writeStream.format("pulsar").options(**self._options(job))
             query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
