@@ -139,7 +139,7 @@ def _ledger(
     # answers counts as open: nothing is known of its end.
     is_closed = info.get("entries") is not None and not (is_last and topic.get("state") == "LedgerOpened")
     if is_closed:
-        entries, size = int(info["entries"]), int(info["size"])
+        entries, size = int(info["entries"]), int(info.get("size", stats["size"]))
     elif is_last:
         # The list shows nothing of the open ledger; the topic's own numbers do.
         entries, size = int(topic["currentLedgerEntries"]), int(topic["currentLedgerSize"])
