@@ -60,26 +60,29 @@ class LedgerEntries:
         self._batches = 0
         self._most_ahead = _AHEAD_ENTRIES
         self._entry_bytes = max(1, run.entry_bytes)
+        self._end = run.last + 1
+        """The first entry that no bookie gives; after the last one while all are given."""
+        self._fault: LedgerUnavailable | None = None
 
     def __iter__(self) -> Iterator[EntryBatch]:
-        """Entries in order, each once; also before an error, all that have come."""
-        while self._frames.next <= self._run.last:
+        """Entries in order, each once; before an error, all that are in front of the one that is not to be had."""
+        while self._frames.next < self._end:
             self._ask_ahead()
-            entries, fault = self._frames.take(), None
-            if entries is None:
-                fault = self._receive()
+            entries = self._frames.take()
+            if entries is None and self._frames.next < self._end:
+                self._receive()
                 entries = self._frames.take()
             if entries is not None:
                 self._entry_bytes = max(self._run.entry_bytes, entries.nbytes // len(entries))
                 yield entries
-            if fault is not None:
-                raise fault
+        if self._fault is not None:
+            raise self._fault
 
     # Asking
 
     def _ask_ahead(self) -> None:
         self._ask_again()
-        if self._later or any(asked.batch is not None for asked in self._asked):
+        if self._fault is not None or self._later or any(asked.batch is not None for asked in self._asked):
             return
         if self._misled:
             if self._asked:
@@ -88,9 +91,11 @@ class LedgerEntries:
             self._misled = False
         window = max(_LEAST_AHEAD, min(self._most_ahead, _AHEAD_BYTES // self._entry_bytes))
         stretch = max(1, window // 4)
-        while self._ahead <= self._run.last:
-            layout, stop = self._layouts.at(self._ahead)
-            stop = min(stop, self._run.last + 1)
+        while self._ahead < self._end:
+            found = self._layout_at(self._ahead)
+            if found is None:
+                return
+            layout, stop = found[0], min(found[1], self._end)
             bookie = self._batch_bookie(layout)
             if bookie is not None:
                 self._ask_batch(bookie, range(self._ahead, stop))
@@ -98,6 +103,19 @@ class LedgerEntries:
             if self._ahead - self._frames.next > window - stretch:
                 return
             self._ask_stretch(layout, range(self._ahead, min(stop, self._ahead + stretch)))
+
+    def _layout_at(self, entry: int) -> tuple[Layout, int] | None:
+        """As `layouts.at`. None: no bookie holds the entry, so it is the end."""
+        try:
+            return self._layouts.at(entry)
+        except LedgerUnavailable as fault:
+            self._end_before(entry, fault)
+            return None
+
+    def _end_before(self, entry: int, fault: LedgerUnavailable) -> None:
+        """What was asked for in front of the entry is still waited for."""
+        if entry < self._end:
+            self._end, self._fault = entry, fault
 
     def _batch_bookie(self, layout: Layout) -> str | None:
         """The bookie to be asked for many entries at once, if there is one."""
@@ -160,7 +178,7 @@ class LedgerEntries:
             self._ask(asked)
 
     def _ask_next(self, asked: Asked, answer: str) -> None:
-        """The bookie does not give these entries: ask the next one. Raises `LedgerUnavailable` after the last."""
+        """The bookie does not give these entries: ask the next one; after the last one, they are the end."""
         for each in asked.one_by_one():
             self._ask_another(each, answer)
 
@@ -169,28 +187,26 @@ class LedgerEntries:
         if missing is None:
             return
         tried = asked.tried | {asked.bookie: answer}
-        layout, _ = self._layouts.at(missing)
-        left = tuple(bookie for bookie in layout.of(missing) if bookie not in tried)
+        found = self._layout_at(missing)
+        if found is None:
+            return
+        left = tuple(bookie for bookie in found[0].of(missing) if bookie not in tried)
         if not left:
-            raise self._run.unavailable(missing, tried)
+            self._end_before(missing, self._run.unavailable(missing, tried))
+            return
         self._ask(Asked(asked.entries, self._by_health(left)[0], tried=tried))
 
     # Receiving
 
-    def _receive(self) -> LedgerUnavailable | None:
-        """Returns why the run cannot go on, if it cannot."""
+    def _receive(self) -> None:
         seconds = min(
             (asked.not_before - time.monotonic() for asked in self._later), default=_LOOK_AGAIN_SECONDS
         )
-        try:
-            for event in self._links.wait(self._expected(), max(0.0, seconds)):
-                if isinstance(event, Loss):
-                    self._lose(event)
-                else:
-                    self._feed(event)
-        except LedgerUnavailable as fault:
-            return fault
-        return None
+        for event in self._links.wait(self._expected(), max(0.0, seconds)):
+            if isinstance(event, Loss):
+                self._lose(event)
+            else:
+                self._feed(event)
 
     def _expected(self) -> set[str]:
         """The bookies to listen to."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -272,15 +274,31 @@ def flip_last_bit(frame: bytes) -> bytes:
     return frame[:-1] + bytes([frame[-1] ^ 1])
 
 
+@pytest.mark.parametrize("slow", [None, 0, 1, 2])
 def test_the_broker_goes_on_in_the_middle(
-    cluster: PulsarCluster, wires: list[Wire], make: Any, caplog: pytest.LogCaptureFixture
+    slow: int | None, cluster: PulsarCluster, wires: list[Wire], make: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """`slow`: the bookie that answers only after the others are gone; one of the three holds the first entry."""
     topic = make(3, 2, messages=190, size=3000)
     reading = Reading(cluster, topic, wires)
     expected, splits = reading.read("broker"), reading.splits(read_from="auto")
     assert locations(splits) == {"bookie", "broker"}
+
+    def cut_short(wire: Wire, frame: bytes) -> bytes | None:
+        return frame if wire.answered_bytes < 100_000 else None
+
+    def late(frame: bytes) -> bytes | None:
+        deadline = time.monotonic() + 10
+        while any(wire.answered_bytes < 100_000 for wire in others) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        time.sleep(0.2)
+        return cut_short(wires[slow], frame)
+
     for wire in wires:
-        wire.on_answer = lambda frame, wire=wire: frame if wire.answered_bytes < 100_000 else None
+        wire.on_answer = partial(cut_short, wire)
+    others = [wire for place, wire in enumerate(wires) if place != slow]
+    if slow is not None:
+        wires[slow].on_answer = late
     with caplog.at_level(logging.WARNING, "pyspark_pulsar"):
         assert reading.rows(splits) == expected
     told = [each.getMessage() for each in caplog.records if "the rest of a piece" in each.getMessage()]
