@@ -20,7 +20,7 @@ pub fn slot_without_key(producer_name: &[u8], sequence_id: u64) -> u32 {
 }
 
 /// MurmurHash3, x86 32 bits, seed 0 (public domain, Austin Appleby).
-fn murmur3_32(data: &[u8]) -> u32 {
+pub fn murmur3_32(data: &[u8]) -> u32 {
     let (blocks, tail) = data.as_chunks::<4>();
     let mut hash = 0u32;
     for block in blocks {

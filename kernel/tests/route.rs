@@ -1,7 +1,8 @@
 //! Routing must equal the official Java client's. The hashes are those of
 //! `String.hashCode`.
 
-use _kernel::encode::route::{Hashing, java_string_hash, murmur3_32, partition_of_key};
+use _kernel::encode::route::{Hashing, java_string_hash, partition_of_key};
+use _kernel::key_slot::murmur3_32;
 
 #[test]
 fn equals_java() {

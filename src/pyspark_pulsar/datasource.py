@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import DataSource
 
-from pyspark_pulsar.interpreter import Shipped
+from pyspark_pulsar.interpreter import Shipped, runs_in
 from pyspark_pulsar.options import ReadOptions, WriteOptions, parse_options
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar.write.batch import PulsarBatchWriter
     from pyspark_pulsar.write.stream import PulsarStreamWriter
 
+_COMMITTING_WORKER: Final = "pyspark.sql.worker.python_streaming_sink_runner"
 _FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 
 
@@ -106,6 +107,9 @@ class PulsarDataSource(Shipped, DataSource):
 
         options = parse_options(WriteOptions, self.options)
         journal = journal_of_stream(options, self.options.get("checkpointLocation"))
+        if runs_in(_COMMITTING_WORKER):
+            # All was settled when the epoch was planned; this process is waited for in every epoch.
+            return PulsarStreamWriter(options, None, journal)
         check_transactions(options, journal)
         return PulsarStreamWriter(options, settle_target(options, arrow_schema(schema)), journal)
 

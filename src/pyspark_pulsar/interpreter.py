@@ -3,7 +3,7 @@
 Spark starts executors' Python as `PYSPARK_PYTHON` (or `spark.pyspark.python`, or else `python3` on the
 PATH), which need not be the driver's. Objects of this package that are shipped to executors travel as the
 pickled bytes of their state next to a function that is pickled *by value*, so that a worker without the
-package fails in our words and not with a bare ModuleNotFoundError.
+package fails in our words and not with a bare ModuleNotFoundError. And which of Spark's programs this process is.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Callable
+from inspect import currentframe
 from typing import TYPE_CHECKING, Any
 
 from pyspark_pulsar.errors import InterpreterError
@@ -54,6 +55,17 @@ class Shipped:
     def __reduce__(self) -> tuple[Callable[[bytes, str], Any], tuple[bytes, str]]:
         state = pickle.dumps((type(self), self.shipped_state()))
         return restorer(), (state, sys.executable)
+
+
+def runs_in(program: str) -> bool:
+    """Whether this is called in a process that Spark started with the module `program`, and by it."""
+    frame = currentframe()
+    while frame is not None:
+        spec = frame.f_globals.get("__spec__")
+        if program in (frame.f_globals.get("__name__"), getattr(spec, "name", None)):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def check_workers(spark: SparkSession) -> None:

@@ -22,12 +22,11 @@ from fixtures.spark_cluster import spark_cluster
 from integration.official import Admin, JavaClient, await_true
 from soak.query import Query
 
-from pyspark_pulsar.client.commands import ADD_PARTITION_TO_TXN, END_TXN, NEW_TXN
+from pyspark_pulsar.client.commands import ADD_PARTITION_TO_TXN, END_TXN, NEW_TXN, SEND_RECEIPT
 from pyspark_pulsar.standalone import LocalPulsar
 
 ROWS, KEYS = 300, 7
 END_TXN_RESPONSE = 57
-SEND_RECEIPT = 7
 _SECONDS = 240
 _LAME_SECONDS = 120
 _WIDE = 2000

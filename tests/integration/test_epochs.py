@@ -11,7 +11,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pulsar as official_client
 import pytest
@@ -24,7 +26,7 @@ from pyspark_pulsar.client.coordinator import Coordinators
 from pyspark_pulsar.errors import CommitError, OptionError, TransactionEnded, WriterFenced
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.write import epochs as epochs_module
+from pyspark_pulsar.write import delivery, epochs as epochs_module
 from pyspark_pulsar.write.epochs import Sink, commit_epoch, take_over
 from pyspark_pulsar.write.journal import Begun, Prepared, Writer
 from pyspark_pulsar.write.records import KEEPER
@@ -152,6 +154,42 @@ def test_the_former_run_is_fenced(pulsar: LocalPulsar, topic: str) -> None:
         with pytest.raises(WriterFenced, match="Let only one query run on a checkpoint"):
             commit_epoch(first, Writer("owner", "a"), 0, [])
         commit_epoch(second, Writer("owner", "b"), 0, [])
+
+
+def test_many_tasks_take_over_at_once(pulsar: LocalPulsar, topic: str) -> None:
+    """As in the first epoch of a new run, on as many cores."""
+    former, now = Writer("owner", "former"), Writer("owner", "now")
+    with BrokerClient(options(pulsar, topic)) as client:
+        take_over(Sink.open(client, f"{topic}-journal"), former)
+    gate = Barrier(24)
+
+    def task(_: int) -> str:
+        with BrokerClient(options(pulsar, topic)) as client:
+            sink = Sink.open(client, f"{topic}-journal")
+            gate.wait(30)
+            return take_over(sink, now).writer.run
+
+    with ThreadPoolExecutor(24) as pool:
+        assert set(pool.map(task, range(24))) == {"now"}
+
+
+def test_a_run_that_was_taken_over_from_leaves_the_next_one_alone(pulsar: LocalPulsar, topic: str) -> None:
+    """All its tasks fail, so Spark tells its `abort` of nobody, while the next run writes the same epoch."""
+    journal = f"{topic}-journal"
+    former, now = Writer("owner", "former"), Writer("owner", "now")
+    with BrokerClient(options(pulsar, topic)) as client:
+        sink = Sink.open(client, journal)
+        take_over(sink, former)
+        take_over(sink, now)
+        transaction = sink.coordinators.begin(60_000)
+        sink.journal.write_begun(Begun(transaction, now, 0))
+        sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition])
+        sink.journal.write_marker(transaction)
+        delivery.abort(options(pulsar, topic), journal, 0, [None, None])
+        commit_epoch(sink, now, 0, [Prepared(transaction, 0, 1)])
+        state = sink.journal.state()
+    assert state is not None
+    assert (state.epoch, state.done) == (0, True)
 
 
 def test_who_decides_is_thrown_out_by_the_next_one(pulsar: LocalPulsar, topic: str) -> None:

@@ -12,9 +12,8 @@ from typing import Any
 import pulsar as official_client
 import pyarrow as pa
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 from fixtures.fix_spark import ReadTopic
+from fixtures.key_pair import KeyPair, new_key_pair
 from integration.official import Admin, Refused, await_true, messages_of
 from pyspark.sql import DataFrame, SparkSession
 
@@ -49,14 +48,8 @@ JOB = Writer("job", "job")
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """Paths of a public and a private RSA key."""
-    folder, key = tmp_path_factory.mktemp("keys"), rsa.generate_private_key(65537, 2048)
-    pem, info = serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    (folder / "public.pem").write_bytes(key.public_key().public_bytes(pem, info))
-    plain = serialization.NoEncryption()
-    (folder / "private.pem").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
-    return str(folder / "public.pem"), str(folder / "private.pem")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> KeyPair:
+    return new_key_pair(tmp_path_factory.mktemp("keys"))
 
 
 def rows(name: str) -> pa.RecordBatch:
@@ -89,11 +82,13 @@ def send_end(official: official_client.Client, topic: str) -> None:
     producer.close()
 
 
-def read(official: official_client.Client, topic: str, pair: tuple[str, str]) -> list[str]:
+def read(official: official_client.Client, topic: str, pair: KeyPair) -> list[str]:
     """All in front of a plain message that is sent now."""
     send_end(official, topic)
     reader = official.create_reader(
-        topic, official_client.MessageId.earliest, crypto_key_reader=official_client.CryptoKeyReader(*pair)
+        topic,
+        official_client.MessageId.earliest,
+        crypto_key_reader=official_client.CryptoKeyReader(pair.public, pair.private),
     )
     found: list[str] = []
     while not found or found[-1] != END:
@@ -106,7 +101,7 @@ def read(official: official_client.Client, topic: str, pair: tuple[str, str]) ->
 def test_each_kind_of_entry_belongs_to_its_transaction(
     kind: str,
     topic: str,
-    pair: tuple[str, str],
+    pair: KeyPair,
     pulsar: LocalPulsar,
     official: official_client.Client,
     admin: Admin,
@@ -114,7 +109,7 @@ def test_each_kind_of_entry_belongs_to_its_transaction(
 ) -> None:
     fields = dict(KINDS[kind])
     if "encryption_keys" in fields:
-        fields["crypto_default_public_key"] = pair[0]
+        fields["crypto_default_public_key"] = pair.public
     options = WriteOptions(
         service_url=pulsar.service_url, topic=topic, delivery_guarantee="exactly-once", **fields
     )
@@ -130,7 +125,9 @@ def test_each_kind_of_entry_belongs_to_its_transaction(
         assert found == wanted
     # Otherwise the kind is not what it is called.
     assert stored >= {"unbatched": 48, "chunked": 32, "encrypted chunks": 32}.get(kind, 12)
-    private = {"pulsar.consumer.cryptoKeyReader.defaultPrivateKey": pair[1]} if "encrypted" in kind else {}
+    private = (
+        {"pulsar.consumer.cryptoKeyReader.defaultPrivateKey": pair.private} if "encrypted" in kind else {}
+    )
     ours = [row.value for row in read_topic(topic, **private).select("value").collect()]
     assert ours == [*found, END]
 
@@ -147,7 +144,7 @@ def to_topics(name: str, topics: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
 
 def test_topics_that_rows_name_belong_to_the_transaction(
     topic: str,
-    pair: tuple[str, str],
+    pair: KeyPair,
     pulsar: LocalPulsar,
     official: official_client.Client,
     admin: Admin,
@@ -220,7 +217,7 @@ def test_a_stream_whose_rows_name_topics(
     pulsar: LocalPulsar,
     admin: Admin,
     official: official_client.Client,
-    pair: tuple[str, str],
+    pair: KeyPair,
 ) -> None:
     lines = tmp_path / "lines"
     lines.mkdir()

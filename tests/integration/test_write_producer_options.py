@@ -10,9 +10,8 @@ from typing import Any
 
 import pulsar as official_client
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
 from fixtures.fix_spark import ReadTopic
+from fixtures.key_pair import KeyPair, new_key_pair
 from integration.official import Admin, Refused, messages_of
 from integration.task_failures import failure
 from pyspark.sql import DataFrame, SparkSession
@@ -42,14 +41,8 @@ def entries(
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """Paths of a public and a private RSA key."""
-    folder, key = tmp_path_factory.mktemp("keys"), rsa.generate_private_key(65537, 2048)
-    pem, info = serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    (folder / "public.pem").write_bytes(key.public_key().public_bytes(pem, info))
-    plain = serialization.NoEncryption()
-    (folder / "private.pem").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
-    return str(folder / "public.pem"), str(folder / "private.pem")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> KeyPair:
+    return new_key_pair(tmp_path_factory.mktemp("keys"))
 
 
 def noise(spark: SparkSession, sizes: list[int]) -> DataFrame:
@@ -204,7 +197,7 @@ def test_large_messages_fail_without_chunking(topic: str, spark: SparkSession, p
 @pytest.mark.parametrize("batching", ["true", "false"])
 def test_encryption(
     batching: str,
-    pair: tuple[str, str],
+    pair: KeyPair,
     topic: str,
     spark: SparkSession,
     pulsar: LocalPulsar,
@@ -212,21 +205,23 @@ def test_encryption(
     read_topic: ReadTopic,
 ) -> None:
     frame = noise(spark, [10, 1000, LARGE, 0])
-    keys: dict[str, Any] = {"encryptionKeys": "mine,yours", "cryptoKeyReader.defaultPublicKey": pair[0]}
+    keys: dict[str, Any] = {"encryptionKeys": "mine,yours", "cryptoKeyReader.defaultPublicKey": pair.public}
     save(frame, pulsar, topic, batchingEnabled=batching, chunkingEnabled="true", **keys)
     wanted = [row.value for row in frame.collect()]
     reader = official.create_reader(
-        topic, official_client.MessageId.earliest, crypto_key_reader=official_client.CryptoKeyReader(*pair)
+        topic,
+        official_client.MessageId.earliest,
+        crypto_key_reader=official_client.CryptoKeyReader(pair.public, pair.private),
     )
     assert [reader.read_next(RECEIVE_MS).data().decode() for _ in wanted] == wanted
     reader.close()
     option = "pulsar.consumer.cryptoKeyReader.defaultPrivateKey"
-    assert [row.value for row in read_topic(topic, **{option: pair[1]}).collect()] == wanted
+    assert [row.value for row in read_topic(topic, **{option: pair.private}).collect()] == wanted
     failure(lambda: read_topic(topic).collect(), "DecryptionError")
 
 
 def test_a_namespace_that_demands_encryption(
-    pair: tuple[str, str],
+    pair: KeyPair,
     topic: str,
     spark: SparkSession,
     pulsar: LocalPulsar,
@@ -238,7 +233,7 @@ def test_a_namespace_that_demands_encryption(
     assert admin.request("POST", f"namespaces/{namespace}/encryptionRequired", True).status < 300
     frame = spark.range(3).selectExpr("cast(id as string) value")
     refused(lambda: save(frame, pulsar, f"persistent://{namespace}/t"), "")
-    keys = {"encryptionKeys": "mine", "cryptoKeyReader.publicKeys": f'{{"mine": "{pair[0]}"}}'}
+    keys = {"encryptionKeys": "mine", "cryptoKeyReader.publicKeys": f'{{"mine": "{pair.public}"}}'}
     save(frame, pulsar, f"persistent://{namespace}/t", **keys)
 
 

@@ -1,6 +1,7 @@
 //! Which partition a message goes to: as the official clients decide.
 
 use crate::error::{KernelError, Result};
+use crate::key_slot::murmur3_32;
 
 /// `java.lang.String.hashCode()` of UTF-8 text: over UTF-16 code units, wrapping.
 pub fn java_string_hash(text: &str) -> i32 {
@@ -25,7 +26,7 @@ pub fn first_partition(producer_name: &str, partitions: usize) -> usize {
 /// The hashes that the official clients know, by the Java client's names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Hashing {
-    /// `String.hashCode`, the default of the Java and Python clients.
+    /// `String.hashCode`, the default of the Java client.
     #[default]
     JavaString,
     /// Murmur3 with 32 bits, seed 0.
@@ -54,20 +55,4 @@ impl Hashing {
             }
         }
     }
-}
-
-/// MurmurHash3_x86_32 with seed 0. Source: Austin Appleby's description, in the public domain.
-pub fn murmur3_32(bytes: &[u8]) -> u32 {
-    let mixed = |word: u32| word.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593);
-    let (words, tail) = bytes.as_chunks::<4>();
-    let mut hash = words.iter().fold(0u32, |hash, word| {
-        let hash = hash ^ mixed(u32::from_le_bytes(*word));
-        hash.rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
-    });
-    let rest = tail.iter().rev().fold(0u32, |rest, byte| rest << 8 | u32::from(*byte));
-    hash ^= mixed(rest);
-    hash ^= bytes.len() as u32;
-    hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
-    hash = (hash ^ hash >> 13).wrapping_mul(0xc2b2_ae35);
-    hash ^ hash >> 16
 }

@@ -89,27 +89,23 @@ class Coordinators:
         for asked in [self._submit_add(each, [partition]) for each in transactions]:
             self._settle(asked)
 
-    def end(self, transaction: TransactionId, *, commit: bool) -> None:
-        """Returns when all its partitions know. Raises `TransactionEnded` when it had ended before, or when an
-        earlier request of this call was carried out and only its answer was lost."""
-        self._settle(self._submit_end(transaction, commit=commit))
-
     def commit_all(self, transactions: Sequence[TransactionId]) -> list[TransactionId]:
-        """`end` for many, with the requests pipelined; returns those of which it would raise `TransactionEnded`."""
+        """Returns when all their partitions know. The requests are pipelined. Gives those that had ended before, or
+        for which an earlier request of this call was carried out and only its answer was lost."""
+        return self._end_all(transactions, commit=True)
+
+    def abort_all(self, transactions: Sequence[TransactionId]) -> None:
+        """Those that are open; one that is being committed is not aborted. The requests are pipelined."""
+        self._end_all(transactions, commit=False)
+
+    def _end_all(self, transactions: Sequence[TransactionId], *, commit: bool) -> list[TransactionId]:
         ended = []
-        for asked in [self._submit_end(each, commit=True) for each in transactions]:
+        for asked in [self._submit_end(each, commit=commit) for each in transactions]:
             try:
                 self._settle(asked)
             except TransactionEnded:
                 ended.append(asked.transaction)
         return ended
-
-    def abort(self, transaction: TransactionId) -> None:
-        """Ends it if it is open, else does nothing. A transaction that is being committed is not aborted."""
-        try:
-            self.end(transaction, commit=False)
-        except TransactionEnded:
-            return
 
     def _submit_add(self, transaction: TransactionId, partitions: Sequence[str]) -> _Asked:
         most, least = transaction

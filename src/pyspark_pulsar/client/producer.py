@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Final
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.commands import CLOSE_PRODUCER, PRODUCER, SEND_ERROR, SEND_RECEIPT
@@ -30,6 +31,9 @@ from pyspark_pulsar.errors import (
     WriterFenced,
 )
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+
+PROBE_ID: Final = 2**40
+"""Id of the producer that settles a topic: no other producer of its client has it."""
 
 _CLOSE_SECONDS = 5.0
 _WAIT_SECONDS = 0.5

@@ -82,7 +82,8 @@ def read_error(error: KernelError, *, topic: str) -> PulsarError:
 
 
 def write_error(error: KernelError, *, topic: str) -> PulsarError:
-    """The error of a write; rows are counted from 0 within the record batch."""
+    """The error of a write; rows are counted from 0 within what was encoded at once: a record batch, those of its rows
+    that name the topic, or several that were held back."""
     found, advice = _WRITE.get(error.kind, (PulsarError, "please report this"))
     row = f", row {error.row} of the record batch" if error.row >= 0 else ""
     return found(f"topic {topic}{row}: {error.message}; {advice}")

@@ -67,8 +67,8 @@ class WriteOptions(ProducerOptions):
         "transactionJournal",
         text,
         "With `exactly-once`: begin of the names of the three topics that hold what was decided; every query needs "
-        "its own. Default: in the topic's namespace, named after the query's `checkpointLocation`, or for each job. "
-        "Needed where rows name their topics.",
+        "its own. Default: in the topic's namespace, named after the query's `checkpointLocation`; all jobs that "
+        "write to one topic share theirs. Needed where rows name their topics.",
         default=None,
     )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from pyspark_pulsar.client.admin import AdminClient
@@ -48,18 +49,15 @@ def fetch_ledgers(
     """All partitions, some at a time. Raises the errors of `AdminClient`."""
     wanted = list(partitions)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
-        asked = [
-            (
-                partition,
-                pool.submit(admin.internal_info, partition),
-                pool.submit(admin.internal_stats, partition),
-            )
-            for partition in wanted
+        questions = [
+            partial(ask, each) for each in wanted for ask in (admin.internal_info, admin.internal_stats)
         ]
-        return {
-            partition: parse_ledgers(info.result(), stats.result(), f"reading the ledgers of {partition}")
-            for partition, info, stats in asked
-        }
+        # `map` and not `submit`: what waits is not asked any more when one has failed.
+        answers = list(pool.map(lambda ask: ask(), questions))
+    return {
+        partition: parse_ledgers(info, stats, f"reading the ledgers of {partition}")
+        for partition, info, stats in zip(wanted, answers[::2], answers[1::2], strict=True)
+    }
 
 
 def fetch_striping(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import currentframe
 from typing import Any, Final
 
 from pyspark.sql.datasource import (
@@ -30,6 +29,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
+from pyspark_pulsar.interpreter import runs_in
 from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.read.plan import Asked
 from pyspark_pulsar.read.times import Window
@@ -158,13 +158,7 @@ def filters_may_come() -> bool:
     Spark plans a read with filters in another program than one without, and takes a reader that could push filters
     for an error where the user has not turned that on. Nothing else tells the two apart.
     """
-    frame = currentframe()
-    while frame is not None:
-        spec = frame.f_globals.get("__spec__")
-        if _PUSHING_WORKER in (frame.f_globals.get("__name__"), getattr(spec, "name", None)):
-            return True
-        frame = frame.f_back
-    return False
+    return runs_in(_PUSHING_WORKER)
 
 
 def _push(pushed: Pushed, one: Filter) -> tuple[Pushed, bool]:

@@ -12,12 +12,10 @@ from pyspark_pulsar.interpreter import Shipped
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write import delivery
 from pyspark_pulsar.write.commit import RowsStored
-from pyspark_pulsar.write.journal import Writer
+from pyspark_pulsar.write.journal import EPOCH_OF_A_JOB, Writer
 from pyspark_pulsar.write.target import RowTargets, Target
 from pyspark_pulsar.write.task import write_rows
 from pyspark_pulsar.write.transactional import write_in_transaction
-
-_EPOCH = 0
 
 
 class PulsarBatchWriter(Shipped, DataSourceArrowWriter):
@@ -40,9 +38,9 @@ class PulsarBatchWriter(Shipped, DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Without a journal there is nothing to do: rows are visible as they are stored."""
         if self._journal is not None:
-            delivery.commit(self._options, self._journal, _EPOCH, messages)
+            delivery.commit(self._options, self._journal, EPOCH_OF_A_JOB, messages)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Without a journal nothing can be taken back; Spark reports the failure of the job."""
         if self._journal is not None:
-            delivery.abort(self._options, self._journal, _EPOCH, messages, self._job)
+            delivery.abort(self._options, self._journal, EPOCH_OF_A_JOB, messages, self._job)

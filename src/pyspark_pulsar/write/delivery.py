@@ -76,8 +76,12 @@ def abort(
     """Make sure that no row of the epoch becomes visible, unless that is decided already. Driver only."""
     told = _told(messages)
     writer = told[0].writer if told else job
+    if writer is None:
+        # Every task has failed and has aborted its own transaction. Which others are of this run and not of one that
+        # has taken over, nobody can tell here; those of workers that were killed end when the query starts again.
+        return
     with BrokerClient(options) as client:
-        abort_epoch(Sink.open(client, journal), epoch, _prepared(told), writer)
+        abort_epoch(Sink.open(client, journal), writer, epoch, _prepared(told))
 
 
 def resolve_journal(options: WriteOptions, journal: str, *, abort_open: bool) -> list[str]:

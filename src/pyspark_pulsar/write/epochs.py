@@ -6,6 +6,7 @@ Every function here may die at any point and be called again, by this driver or 
 from __future__ import annotations
 
 import logging
+import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from pyspark_pulsar.write.journal import NO_EPOCH, Begun, Decider, Journal, Prep
 _log = logging.getLogger(__name__)
 
 _FORGET_EVERY: Final = 100
-_TRIES: Final = 5
+_TRIES: Final = 6
 _PAUSE_SECONDS: Final = 0.2
 
 T = TypeVar("T")
@@ -47,21 +48,24 @@ class Sink:
 def take_over(sink: Sink, writer: Writer, *, begins: bool = True) -> State:
     """Make `writer` the one who writes: finish what others decided, abort what they left open.
 
-    Called by every task; cheap when it is already. `begins`: the journal may be empty. Raises `WriterFenced` when
-    another one has taken over from it, `CommitError` for a journal that is empty and must not be.
+    Called by every task; cheap when it is already, also by what another task has done meanwhile. `begins`: the journal
+    may be empty. Raises `WriterFenced` when another one has taken over from it, `CommitError` for a journal that is
+    empty and must not be.
     """
-    state = sink.journal.state()
-    if state is not None and state.writer == writer:
-        return state
-    if state is None and not begins:
-        raise CommitError(
-            f"expected the journal {sink.journal.prefix} to know the last epoch of this query, but it is empty: it was "
-            f"deleted, or expired by the namespace's message TTL, or the query had another deliveryGuarantee before. "
-            f"Whether the epoch that runs now was written already is not known; see whether its rows are there, then "
-            f"give the query a new journal (transactionJournal)"
-        )
-    _refuse_former(state, writer, sink.journal)
-    return _alone(sink, lambda decider: _take_over(sink, decider, writer))
+
+    def look() -> State | None:
+        state = sink.journal.state()
+        if state is None and not begins:
+            raise CommitError(
+                f"expected the journal {sink.journal.prefix} to know the last epoch of this query, but it is empty: it "
+                f"was deleted, or expired by the namespace's message TTL, or the query had another deliveryGuarantee "
+                f"before. Whether the epoch that runs now was written already is not known; see whether its rows are "
+                f"there, then give the query a new journal (transactionJournal)"
+            )
+        _refuse_former(state, writer, sink.journal)
+        return state if state is not None and state.writer == writer else None
+
+    return _alone(sink, lambda decider: _take_over(sink, decider, writer), look)
 
 
 def _take_over(sink: Sink, decider: Decider, writer: Writer) -> State:
@@ -106,7 +110,7 @@ def _commit(sink: Sink, decider: Decider, writer: Writer, epoch: int, prepared: 
         state = _after_the_fact(sink, state, epoch, prepared)
     state = _finish(sink, decider, state)
     # A speculative twin may have begun meanwhile; nobody would end its transaction when Spark kills it.
-    _abort_begun(sink, state, lambda _: True)
+    _abort_begun(sink, state)
     if epoch % _FORGET_EVERY == 0:
         _forget(sink, state)
 
@@ -120,8 +124,7 @@ def _forget(sink: Sink, state: State) -> None:
 
 
 def _after_the_fact(sink: Sink, state: State, epoch: int, prepared: Sequence[Prepared]) -> State:
-    winners = {each.transaction for each in state.transactions}
-    _abort(sink, [each.transaction for each in prepared if each.transaction not in winners])
+    _abort(sink, [each.transaction for each in prepared if each.transaction not in state.decided])
     if epoch < state.epoch:
         raise CommitError(
             f"epoch {epoch}: expected it to be the last one or a new one, but epoch {state.epoch} is decided already "
@@ -131,7 +134,7 @@ def _after_the_fact(sink: Sink, state: State, epoch: int, prepared: Sequence[Pre
 
 
 def _decide(sink: Sink, decider: Decider, state: State) -> State:
-    position = _abort_begun(sink, state, lambda _: True)
+    position = _abort_begun(sink, state)
     _require_open(sink, state)
     decided = replace(state, begun=position)
     decider.decide(decided)
@@ -141,10 +144,9 @@ def _decide(sink: Sink, decider: Decider, state: State) -> State:
 def _require_open(sink: Sink, state: State) -> None:
     """Adding a partition that it has already is refused for a transaction that is not open."""
     try:
-        transactions = [each.transaction for each in state.transactions]
-        sink.coordinators.require_open(transactions, sink.journal.marker_partition)
+        sink.coordinators.require_open(state.decided, sink.journal.marker_partition)
     except TransactionEnded as fault:
-        _abort(sink, [each.transaction for each in state.transactions])
+        _abort(sink, state.decided)
         raise CommitError(
             f"epoch {state.epoch}: expected the transactions of all its tasks to be open, but {fault}; nothing of the "
             f"epoch is written. It timed out if the epoch took longer than transactionTimeoutMs: raise that, or make "
@@ -152,27 +154,25 @@ def _require_open(sink: Sink, state: State) -> None:
         ) from fault
 
 
-def _abort_begun(sink: Sink, state: State, stray: Callable[[Begun], bool]) -> Position:
+def _abort_begun(sink: Sink, state: State, stray: Callable[[Begun], bool] = lambda _: True) -> Position:
     """Abort the strays among what is begun and not decided; returns the position up to which that was looked at."""
-    decided = {each.transaction for each in state.transactions}
     begun, position = sink.journal.begun_since(state.begun)
-    _abort(sink, [each.transaction for each in begun if each.transaction not in decided and stray(each)])
+    _abort(
+        sink, [each.transaction for each in begun if each.transaction not in state.decided and stray(each)]
+    )
     return position
 
 
-def abort_epoch(sink: Sink, epoch: int, prepared: Sequence[Prepared], writer: Writer | None) -> None:
-    """Abort what was begun for the epoch, by `writer` if that is known; if it has been decided, finish it instead."""
-
-    def stray(begun: Begun) -> bool:
-        return begun.epoch == epoch and writer in (None, begun.writer)
+def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[Prepared]) -> None:
+    """Abort what `writer` has begun for the epoch; if it has been decided, finish it instead."""
 
     def attempt(decider: Decider) -> None:
         state = decider.state
-        decided: set[TransactionId] = set()
+        decided: Sequence[TransactionId] = ()
         if state is not None:
-            decided = {each.transaction for each in state.transactions}
+            decided = state.decided
             _finish(sink, decider, state)
-            _abort_begun(sink, state, stray)
+            _abort_begun(sink, state, lambda begun: (begun.writer, begun.epoch) == (writer, epoch))
         _abort(sink, [each.transaction for each in prepared if each.transaction not in decided])
 
     _alone(sink, attempt)
@@ -188,10 +188,9 @@ def finish_decided(sink: Sink, *, abort_open: bool = False) -> State | None:
     def attempt(decider: Decider) -> State | None:
         state = decider.state
         if state is not None:
-            decided = {each.transaction for each in state.transactions}
             state = _finish(sink, decider, state)
             if abort_open:
-                _abort_begun(sink, state, lambda begun: begun.transaction not in decided)
+                _abort_begun(sink, state)
         return state
 
     return _alone(sink, attempt)
@@ -200,7 +199,7 @@ def finish_decided(sink: Sink, *, abort_open: bool = False) -> State | None:
 def _finish(sink: Sink, decider: Decider, state: State) -> State:
     if state.done or state.epoch == NO_EPOCH:
         return state
-    ended = sink.coordinators.commit_all([each.transaction for each in state.transactions])
+    ended = sink.coordinators.commit_all(state.decided)
     if ended:
         _require_markers(sink, state, [each for each in state.transactions if each.transaction in ended])
     done = replace(state, done=True, ended=sink.journal.ended_end())
@@ -225,7 +224,7 @@ def _require_markers(sink: Sink, state: State, unknown: Sequence[Prepared]) -> N
                 f"transactions were committed, but a transaction is open in {sink.journal.marker_partition}; the epoch "
                 f"is decided, and the next start of the query finishes it"
             )
-        _abort_begun(sink, state, lambda _: True)
+        _abort_begun(sink, state)
         time.sleep(_PAUSE_SECONDS)
 
 
@@ -243,8 +242,7 @@ def _lost(sink: Sink, state: State, missing: Sequence[Prepared]) -> str:
 
 
 def _abort(sink: Sink, transactions: Sequence[TransactionId]) -> None:
-    for transaction in transactions:
-        sink.coordinators.abort(transaction)
+    sink.coordinators.abort_all(transactions)
 
 
 def _refuse_former(state: State | None, writer: Writer, journal: Journal) -> None:
@@ -256,16 +254,21 @@ def _refuse_former(state: State | None, writer: Writer, journal: Journal) -> Non
         )
 
 
-def _alone(sink: Sink, attempt: Callable[[Decider], T]) -> T:
-    """`attempt` looks at the journal's state before it acts, so it may be called again."""
-    for left in reversed(range(_TRIES)):
+def _alone(sink: Sink, attempt: Callable[[Decider], T], look: Callable[[], T | None] = lambda: None) -> T:
+    """`attempt` looks at the journal's state before it acts, so it may be called again. `look` comes before each try:
+    when it gives something, nobody needs to be thrown out."""
+    for number in range(_TRIES):
+        found = look()
+        if found is not None:
+            return found
         try:
             with sink.journal.alone() as decider:
                 return attempt(decider)
         except _Superseded:
             raise
         except WriterFenced:
-            if not left:
+            if number == _TRIES - 1:
                 raise
-            time.sleep(_PAUSE_SECONDS)
+            # All tasks of a run begin at once.
+            time.sleep(random.uniform(0.5, 1.5) * _PAUSE_SECONDS * 2**number)  # noqa: S311 -- spreads them
     raise AssertionError

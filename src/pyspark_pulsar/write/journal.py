@@ -3,7 +3,7 @@
 | topic | who writes | what |
 |---|---|---|
 | `...-begun` | tasks | each transaction before its first row, so that whoever comes later can abort it |
-| `...-decided` | the driver, alone | which transactions an epoch consists of; its last state counts |
+| `...-decided` | one alone: driver, or task of a new run | which transactions an epoch consists of; the last counts |
 | `...-ended` | tasks, in their transactions | one marker each: visible if and only if the transaction was committed |
 
 A decision is a compare and append: whoever wants to decide throws all other writers out of `decided`, appends a
@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.producer import PROBE_ID
 from pyspark_pulsar.client.transactions import TransactionId
 from pyspark_pulsar.errors import CommitError
 from pyspark_pulsar.message_id import EARLIEST, Position
@@ -28,9 +29,10 @@ from pyspark_pulsar.write.records import Records, RecordWriter
 _VERSION: Final = 1
 _FORMER_RUNS: Final = 100
 NO_EPOCH: Final = -1
+EPOCH_OF_A_JOB: Final = 0
 
-# Producer ids of a client: tasks number those of their topics from 1; 2**40 is that which settles topics.
-_FIRST_PRODUCER_ID: Final = 2**40 + 1
+# Behind that of the producer that settles topics; tasks number theirs from 1.
+_FIRST_PRODUCER_ID: Final = PROBE_ID + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,10 @@ class State:
     """Transactions begun before it have ended."""
     ended: Position = EARLIEST
     """Markers before it are of epochs that are done."""
+
+    @property
+    def decided(self) -> tuple[TransactionId, ...]:
+        return tuple(each.transaction for each in self.transactions)
 
     def taken_over_by(self, writer: Writer) -> State:
         """Epochs are numbered anew for another owner."""

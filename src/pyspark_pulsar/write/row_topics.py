@@ -91,9 +91,10 @@ def rows_by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]
     codes = pa.array([places[name] for name in spelled], pa.int32()).take(encoded.indices)
     # A stable sort: the rows of a topic keep their order.
     order = pc.array_sort_indices(codes)
-    sorted_rows, sorted_codes = batch.take(order), codes.take(order)
+    sorted_codes = codes.take(order)
     start = 0
     for name, code in places.items():
         count = pc.sum(pc.equal(sorted_codes, code)).as_py()
-        yield name, sorted_rows.slice(start, count)
+        # Not a slice of all rows, which would keep them as long as the rows of one topic are held back.
+        yield name, batch.take(order.slice(start, count))
         start += count

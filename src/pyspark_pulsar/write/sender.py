@@ -11,6 +11,7 @@ from pyspark_pulsar.client.coordinator import OpenTransaction
 from pyspark_pulsar.client.producer import Producer
 from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.codec.producing import producing
+from pyspark_pulsar.errors import SendError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write.target import Target
 
@@ -49,6 +50,7 @@ class TopicSender:
         self._encoder: BatchEncoder | None = None
         self._held: list[pa.RecordBatch] = []
         self._held_rows = 0
+        self._held_bytes = 0
         self._held_since = 0.0
 
     def open(self) -> None:
@@ -89,10 +91,17 @@ class TopicSender:
             self._held_since = time.monotonic()
         self._held.append(batch)
         self._held_rows += batch.num_rows
-        if self._held_rows >= self._options.batching_max_messages * len(self.producers):
+        self._held_bytes += batch.nbytes
+        if self._are_full():
             self.flush(share)
         else:
             self.flush_due(share)
+
+    def _are_full(self) -> bool:
+        """Whether there may be an entry for each producer; bytes are those in Arrow."""
+        options, count = self._options, len(self.producers)
+        most_bytes = options.batching_max_bytes * count
+        return self._held_rows >= options.batching_max_messages * count or self._held_bytes >= most_bytes
 
     def flush_due(self, share: int) -> None:
         """Send what has been held back for as long as is allowed."""
@@ -102,11 +111,16 @@ class TopicSender:
 
     def flush(self, share: int) -> None:
         """Send all that is held back."""
-        if not self._held or self._encoder is None:
+        if not self._held:
             return
         batch = self._held[0] if len(self._held) == 1 else pa.concat_batches(self._held)
-        self._held, self._held_rows = [], 0
-        for frames in self._encoder.encode(batch, time.time_ns() // 1_000_000):
+        self._held, self._held_rows, self._held_bytes = [], 0, 0
+        encoder = self._encoder
+        if encoder is None:
+            raise SendError(
+                f"topic {self._target.topic}: expected it to be open before rows are sent; please report this"
+            )
+        for frames in encoder.encode(batch, time.time_ns() // 1_000_000):
             producer = self.producers[frames.partition]
             producer.await_below(share)
             producer.send(frames)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
+from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.interpreter import Shipped
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write import delivery
@@ -20,13 +21,18 @@ class PulsarStreamWriter(Shipped, DataSourceStreamArrowWriter):
     """`write` runs on executors, `commit` and `abort` in a driver process of their own, with a writer made anew."""
 
     def __init__(
-        self, options: WriteOptions, target: Target | RowTargets, journal: str | None = None
+        self, options: WriteOptions, target: Target | RowTargets | None, journal: str | None = None
     ) -> None:
+        """`target` None: no rows will be written with it."""
         self._options = options
         self._target = target
         self._journal = journal
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        if self._target is None:
+            raise PulsarError(
+                "expected a writer that was made to write, got one that commits; please report this"
+            )
         if self._journal is None:
             return RowsStored(write_rows(self._options, self._target, iterator))
         return write_in_transaction(self._options, self._target, self._journal, iterator, None)

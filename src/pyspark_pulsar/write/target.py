@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import pyarrow as pa
 
 from pyspark_pulsar.client.admin import AdminClient
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.producer import Producer
+from pyspark_pulsar.client.producer import PROBE_ID, Producer
 from pyspark_pulsar.codec.public_keys import check_encryption
 from pyspark_pulsar.descriptors import read_descriptor_file
 from pyspark_pulsar.errors import OptionError, SchemaError, TopicNotFoundError
@@ -19,9 +18,6 @@ from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
 from pyspark_pulsar.schema.type_text import type_text
 from pyspark_pulsar.schema.write_schema import WriteSchema, resolve_write_schema
 from pyspark_pulsar.topic import TopicName, TopicPartition
-
-PROBE_ID: Final = 2**40
-"""Id of the producer that settles a topic: no other producer of its client has it."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +41,10 @@ class RowTargets:
 
 
 def settle_target(options: WriteOptions, columns: pa.Schema) -> Target | RowTargets:
-    """The topic of option `topic`, settled as `settle_topic` does; without that option, those that rows name.
+    """The topic of option `topic`, settled as `settle_topic` does, and there, with its schema registered; without that
+    option, those that rows name.
 
-    Raises what `settle_topic` raises, `OptionError` where neither names a topic, `SchemaError`.
+    Raises what `settle_topic` and opening a producer raise, `OptionError` where neither names a topic, `SchemaError`.
     """
     check_encryption(options)
     _check_tombstones(options, columns)
@@ -55,7 +52,14 @@ def settle_target(options: WriteOptions, columns: pa.Schema) -> Target | RowTarg
     if options.topic is None:
         return _row_targets(columns, descriptor)
     with BrokerClient.for_planning(options) as client:
-        return settle_topic(client, options, TopicName.parse(options.topic), columns, descriptor)
+        target = settle_topic(client, options, TopicName.parse(options.topic), columns, descriptor)
+        # Opening a producer is what creates a topic that is not partitioned and registers the schema.
+        encrypted = bool(options.encryption_keys)
+        info, seconds = target.schema.info, client.request_seconds
+        producer = Producer(client, target.partitions[0], PROBE_ID, info, seconds, encrypted=encrypted)
+        producer.open()
+        producer.close()
+        return target
 
 
 def settle_topic(
@@ -67,11 +71,12 @@ def settle_topic(
     *,
     named_by_rows: bool = False,
 ) -> Target:
-    """Create the topic if there is none, register its schema if it has none, and check the columns.
+    """Check the columns, and create the topic if there is none: with `partitions`; without that option as the broker's
+    auto-creation policy says, or not at all where rows name it.
 
-    A topic that is missing is created with `partitions`; without that option as the broker's auto-creation policy
-    says, or not at all where rows name it. Raises `SchemaError` for columns that do not fit, `OptionError` for a
-    topic that is not persistent, `TopicNotFoundError` when it is not created.
+    One that is not partitioned is created by the first producer, and so is a schema registered. Raises `SchemaError`
+    for columns that do not fit, `OptionError` for a topic that is not persistent, `TopicNotFoundError` when it is not
+    created.
     """
     if not topic.is_persistent:
         raise OptionError(
@@ -82,11 +87,6 @@ def settle_topic(
     schema = _write_schema(client, options, topic, columns, descriptor)
     count = _partitions(client, options, topic, named_by_rows=named_by_rows)
     names = tuple(TopicPartition(topic, index).name for index in range(count)) or (str(topic),)
-    # Opening a producer is what creates a topic that is not partitioned and registers the schema.
-    encrypted = bool(options.encryption_keys)
-    producer = Producer(client, names[0], PROBE_ID, schema.info, client.request_seconds, encrypted=encrypted)
-    producer.open()
-    producer.close()
     return Target(topic, names, schema)
 
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Iterator
-from typing import Final
 
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.coordinator import OpenTransaction
+from pyspark_pulsar.client.coordinator import OpenTransaction, named
+from pyspark_pulsar.client.transactions import TransactionId
+from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write.attempt import present_epoch, present_partition
 from pyspark_pulsar.write.commit import RowsPrepared
 from pyspark_pulsar.write.epochs import Sink, take_over
-from pyspark_pulsar.write.journal import Begun, Prepared, Writer
+from pyspark_pulsar.write.journal import EPOCH_OF_A_JOB, Begun, Prepared, Writer
 from pyspark_pulsar.write.target import RowTargets, Target
 from pyspark_pulsar.write.task import send_rows
 
-_EPOCH_OF_A_JOB: Final = 0
+_log = logging.getLogger(__name__)
 
 
 def write_in_transaction(
@@ -33,7 +35,7 @@ def write_in_transaction(
     When it raises, its transaction is aborted; when the process dies, whoever commits aborts it. Raises what
     `write_rows` and `take_over` do.
     """
-    writer, epoch = present_epoch() if job is None else (job, _EPOCH_OF_A_JOB)
+    writer, epoch = present_epoch() if job is None else (job, EPOCH_OF_A_JOB)
     with BrokerClient(options) as client:
         sink = Sink.open(client, journal)
         begins = epoch == 0 or options.transaction_journal is not None
@@ -53,6 +55,16 @@ def write_in_transaction(
             rows = send_rows(options, target, itertools.chain([first], batches), client, open_transaction)
             sink.journal.write_marker(transaction)
         except BaseException:
-            sink.coordinators.abort(transaction)
+            _abort(sink, transaction)
             raise
         return RowsPrepared(writer, Prepared(transaction, present_partition(), rows))
+
+
+def _abort(sink: Sink, transaction: TransactionId) -> None:
+    """What made the task fail is what the user must see."""
+    try:
+        sink.coordinators.abort_all([transaction])
+    except PulsarError as fault:
+        _log.warning(
+            "%s was not aborted, which the next one who commits will do: %s", named(transaction), fault
+        )

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec
+from fixtures.key_pair import KeyPair, in_files, new_key_pair
 from unit.codec.sent_entries import entries_of
 
 from pyspark_pulsar.codec.data_keys import DataKeys
@@ -103,25 +103,15 @@ def test_tombstones_are_rows_with_a_key_and_nothing_else() -> None:
     assert without[0] > 0
 
 
-class Pair:
-    def __init__(self, folder: Path, key: Any) -> None:
-        pem = serialization.Encoding.PEM
-        self.public, self.private = folder / "public.pem", folder / "private.pem"
-        info = serialization.PublicFormat.SubjectPublicKeyInfo
-        self.public.write_bytes(key.public_key().public_bytes(pem, info))
-        plain = serialization.NoEncryption()
-        self.private.write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
-
-
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
-    return Pair(tmp_path_factory.mktemp("pair"), rsa.generate_private_key(65537, 2048))
+def pair(tmp_path_factory: pytest.TempPathFactory) -> KeyPair:
+    return new_key_pair(tmp_path_factory.mktemp("pair"))
 
 
 @pytest.mark.parametrize("batching", ["default", "none", "key"])
 @pytest.mark.parametrize("compression", ["NONE", "ZSTD"])
 def test_encrypted_chunks_come_back_with_the_private_key_only(
-    batching: str, compression: str, pair: Pair
+    batching: str, compression: str, pair: KeyPair
 ) -> None:
     text = "".join(str(number**3) for number in range(LARGE // 10))
     batch = pa.record_batch({"t": ["", text, "short"], "__key": ["a", "b", "a"]})
@@ -131,7 +121,7 @@ def test_encrypted_chunks_come_back_with_the_private_key_only(
         )
     )
     how = Producing(batching, 4_000, data_key=data_key)
-    keys = DataKeys(str(pair.private), {})
+    keys = DataKeys(pair.private, {})
     found = rows(batch, how, Intake(unwrap=keys.unwrap), compression=compression)
     order = {"key": ["", "short", text]}.get(batching, ["", text, "short"])
     assert [row["t"] for row in found] == order
@@ -139,10 +129,8 @@ def test_encrypted_chunks_come_back_with_the_private_key_only(
         rows(batch, how, compression=compression)
 
 
-def test_a_data_key_is_new_for_each_encoder_and_not_shown(pair: Pair) -> None:
-    given = options(
-        **{f"{KEYS}.defaultPublicKey": str(pair.public), "pulsar.producer.encryptionKeys": "a, b"}
-    )
+def test_a_data_key_is_new_for_each_encoder_and_not_shown(pair: KeyPair) -> None:
+    given = options(**{f"{KEYS}.defaultPublicKey": pair.public, "pulsar.producer.encryptionKeys": "a, b"})
     first, second = new_data_key(given), new_data_key(given)
     assert first is not None
     assert second is not None
@@ -152,7 +140,7 @@ def test_a_data_key_is_new_for_each_encoder_and_not_shown(pair: Pair) -> None:
 
 
 def test_public_keys_of_other_kinds(tmp_path: Path) -> None:
-    elliptic = Pair(tmp_path, ec.generate_private_key(ec.SECP256R1()))
+    elliptic = in_files(tmp_path, ec.generate_private_key(ec.SECP256R1()))
     for path, said in [
         (elliptic.public, "a key of another kind"),
         (elliptic.private, "cannot be read as one"),

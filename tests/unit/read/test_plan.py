@@ -107,3 +107,10 @@ def test_a_look_is_rare_and_may_fail(topic: Topic, planner: SplitPlanner) -> Non
     for _ in range(3):
         planner.keep_up([A])
     assert topic.asked == 2, "for both lists, once"
+
+
+def test_of_many_partitions_the_first_refusal_is_enough(topic: Topic, planner: SplitPlanner) -> None:
+    topic.ledgers = [(5, 10)]
+    topic.status = 403
+    planner.keep_up([TopicPartition(A.topic, index) for index in range(100)])
+    assert topic.asked < 30, "those that were asked already, and not 200"
