@@ -97,6 +97,8 @@ test-unit: $(BUILD_DONE) ## Tests that need no server
 STREAM_TESTS := tests/integration/cluster $(wildcard $(addprefix tests/integration/test_, \
   admission.py crash_*.py epochs.py progress.py reconnect.py removed_ledgers.py security*.py stream*.py subscription_start.py))
 .PHONY: test-integration test-streams test-others
+# Servers and sessions live for seconds: compiling them as for days takes half of the tests' processor time.
+test-integration test-streams test-others: export JDK_JAVA_OPTIONS := -XX:TieredStopAtLevel=1
 test-integration: server ## Tests against real Pulsar servers
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-streams test-others
 # Clusters, security, streams and the exactly-once sink.

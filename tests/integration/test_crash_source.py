@@ -22,7 +22,7 @@ from soak.query import Query
 
 from pyspark_pulsar.standalone import LocalPulsar
 
-ROUNDS = 10
+ROUNDS = 5
 KEYS = 7
 _DEADLINE_SECONDS = 240.0
 

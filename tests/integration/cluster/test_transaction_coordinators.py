@@ -1,4 +1,7 @@
-"""Transaction coordinators where there are many of them, as in any cluster; a standalone server has one."""
+"""Transaction coordinators where there are many of them, as in any cluster; a standalone server has one.
+
+The file is named to come behind those that share topics: a broker that crashes closes their open ledgers.
+"""
 
 from __future__ import annotations
 
