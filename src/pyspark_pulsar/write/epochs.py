@@ -78,7 +78,7 @@ def _take_over(sink: Sink, decider: Decider, writer: Writer) -> State:
     else:
         return state
     begun, position = sink.journal.begun_since(state.begun)
-    _abort(sink, [each.transaction for each in begun if each.writer != writer])
+    sink.coordinators.abort_all([each.transaction for each in begun if each.writer != writer])
     # What this run has begun meanwhile is looked at again when its epoch is committed.
     if all(each.writer != writer for each in begun):
         state = replace(state, begun=position)
@@ -99,7 +99,7 @@ def _commit(sink: Sink, decider: Decider, writer: Writer, epoch: int, prepared: 
     state = decider.state
     _refuse_former(state, writer, sink.journal)
     if state is None or state.writer != writer:
-        _abort(sink, [each.transaction for each in prepared])
+        sink.coordinators.abort_all([each.transaction for each in prepared])
         raise CommitError(
             f"epoch {epoch}: expected the journal {sink.journal.prefix} to be at run {writer.run}, got another state; "
             f"it was deleted or damaged, so nothing of the epoch is counted as written; start the query again"
@@ -124,7 +124,8 @@ def _forget(sink: Sink, state: State) -> None:
 
 
 def _after_the_fact(sink: Sink, state: State, epoch: int, prepared: Sequence[Prepared]) -> State:
-    _abort(sink, [each.transaction for each in prepared if each.transaction not in state.decided])
+    decided = set(state.decided)
+    sink.coordinators.abort_all([each.transaction for each in prepared if each.transaction not in decided])
     if epoch < state.epoch:
         raise CommitError(
             f"epoch {epoch}: expected it to be the last one or a new one, but epoch {state.epoch} is decided already "
@@ -146,7 +147,7 @@ def _require_open(sink: Sink, state: State) -> None:
     try:
         sink.coordinators.require_open(state.decided, sink.journal.marker_partition)
     except TransactionEnded as fault:
-        _abort(sink, state.decided)
+        sink.coordinators.abort_all(state.decided)
         raise CommitError(
             f"epoch {state.epoch}: expected the transactions of all its tasks to be open, but {fault}; nothing of the "
             f"epoch is written. It timed out if the epoch took longer than transactionTimeoutMs: raise that, or make "
@@ -157,8 +158,9 @@ def _require_open(sink: Sink, state: State) -> None:
 def _abort_begun(sink: Sink, state: State, stray: Callable[[Begun], bool] = lambda _: True) -> Position:
     """Abort the strays among what is begun and not decided; returns the position up to which that was looked at."""
     begun, position = sink.journal.begun_since(state.begun)
-    _abort(
-        sink, [each.transaction for each in begun if each.transaction not in state.decided and stray(each)]
+    decided = set(state.decided)
+    sink.coordinators.abort_all(
+        [each.transaction for each in begun if each.transaction not in decided and stray(each)]
     )
     return position
 
@@ -168,12 +170,14 @@ def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[Prepa
 
     def attempt(decider: Decider) -> None:
         state = decider.state
-        decided: Sequence[TransactionId] = ()
+        decided: set[TransactionId] = set()
         if state is not None:
-            decided = state.decided
+            decided = set(state.decided)
             _finish(sink, decider, state)
             _abort_begun(sink, state, lambda begun: (begun.writer, begun.epoch) == (writer, epoch))
-        _abort(sink, [each.transaction for each in prepared if each.transaction not in decided])
+        sink.coordinators.abort_all(
+            [each.transaction for each in prepared if each.transaction not in decided]
+        )
 
     _alone(sink, attempt)
 
@@ -239,10 +243,6 @@ def _lost(sink: Sink, state: State, missing: Sequence[Prepared]) -> str:
         f"written. Write them again by hand, then go on with another journal (transactionJournal); "
         f"a larger transactionTimeoutMs gives a driver more time to come back"
     )
-
-
-def _abort(sink: Sink, transactions: Sequence[TransactionId]) -> None:
-    sink.coordinators.abort_all(transactions)
 
 
 def _refuse_former(state: State | None, writer: Writer, journal: Journal) -> None:
