@@ -22,7 +22,7 @@ BIN := .venv/bin
 KERNEL := kernel/Cargo.toml
 VENV_DONE := .venv/.requirements-installed
 BUILD_DONE := .venv/.package-installed
-KERNEL_INPUTS := $(shell find kernel -name target -prune -o -type f -print 2>/dev/null)
+BUILD_INPUTS := $(shell find kernel jvm -name target -prune -o -type f -not -name '*.pyc' -print 2>/dev/null)
 CARGO_TESTS := --locked --release --manifest-path $(KERNEL)
 
 .PHONY: help
@@ -41,17 +41,27 @@ $(VENV_DONE): requirements/dev.txt | check-prerequisites
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
 	@touch $@
 
-# An editable install: changed Python files count at once, changed Rust files after the next `make build`.
-$(BUILD_DONE): $(VENV_DONE) pyproject.toml $(KERNEL_INPUTS)
+# An editable install: changed Python files count at once, changed Rust and Java files after the next `make build`.
+$(BUILD_DONE): $(VENV_DONE) pyproject.toml $(BUILD_INPUTS)
 	PATH="$(CURDIR)/.venv/bin:$$PATH" python -m pip install --quiet --no-deps --no-build-isolation \
 	  --config-settings build-args=--locked --editable .
+	@touch $@
+
+# What Spark Connect needs lies beside the environment, so that tests show that nothing else needs pandas.
+CONNECT_DONE := .venv/connect/.requirements-installed
+$(CONNECT_DONE): requirements/connect.txt $(VENV_DONE)
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --upgrade --target $(@D) --requirement $<
 	@touch $@
 
 .PHONY: venv
 venv: $(VENV_DONE) ## Make .venv with all tools, from the hash-locked requirements/dev.txt
 
 .PHONY: build
-build: $(BUILD_DONE) ## Compile the kernel and install the package into .venv, editable
+build: $(BUILD_DONE) ## Compile the kernel and the catalog, and install the package into .venv, editable
+
+.PHONY: jar
+jar: $(VENV_DONE) ## Compile the catalog's jar alone, after a change in jvm
+	$(BIN)/python jvm/build_jar.py
 
 .PHONY: server
 server: $(BUILD_DONE) ## Fetch the Pulsar server into the cache
@@ -104,7 +114,7 @@ test-integration: server ## Tests against real Pulsar servers
 # Clusters, security, streams and the exactly-once sink.
 test-streams: server
 	$(BIN)/python -m pytest $(STREAM_TESTS)
-test-others: server
+test-others: server $(CONNECT_DONE)
 	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(STREAM_TESTS))
 
 .PHONY: docs
@@ -151,16 +161,20 @@ lock: ## Choose new versions for requirements/*.txt (needs uv)
 	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet --output-file requirements/dev.txt
 	uv pip compile --group docs --constraint requirements/dev.txt --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet --output-file requirements/docs.txt
+	uv pip compile --group connect --constraint requirements/dev.txt --universal --python-version 3.11 \
+	  --no-emit-package pyspark --no-emit-package py4j --no-emit-package pyarrow --no-emit-package protobuf \
+	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet --output-file requirements/connect.txt
 
 .PHONY: clean
 clean: ## Remove what was built in this clone; the cache outside of it stays
 	rm -rf .venv dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	rm -f src/pyspark_pulsar/_kernel*.so
+	rm -rf src/pyspark_pulsar/_kernel*.so src/pyspark_pulsar/jars
 
 .PHONY: bench
-bench: server ## Measure against the official client, the kernel against Python, direct reads, streams and sinks; writes bench/results
+bench: server ## Measure against the official client, the kernel against Python, direct reads, streams, sinks and the catalog; writes bench/results
 	$(BIN)/python bench/client_side_by_side.py
 	$(BIN)/python bench/kernel_codec.py
 	$(BIN)/python bench/segments.py
 	$(BIN)/python bench/streams.py
 	$(BIN)/python bench/sinks.py
+	$(BIN)/python bench/catalog.py

@@ -28,6 +28,7 @@ if ! command -v "$java" >/dev/null; then
   lack "JDK 17 or later ('$java' not found): apt-get install openjdk-17-jdk-headless, or brew install openjdk@17"
 else
   found=$("$java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1)
+  command -v "${java}c" >/dev/null || lack "javac of that JDK ('${java}c' not found): apt-get install openjdk-17-jdk-headless"
   at_least "${found:-0}" 17 || lack "JDK 17 or later (found ${found:-an unknown version} at $java): set JAVA_HOME"
 fi
 

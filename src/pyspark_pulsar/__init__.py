@@ -18,15 +18,21 @@ if TYPE_CHECKING:
     from pyspark_pulsar.interpreter import check_workers as check_workers
     from pyspark_pulsar.listener import PulsarProgressListener as PulsarProgressListener
     from pyspark_pulsar.query_end import stop_at_end as stop_at_end
+    from pyspark_pulsar.seam import HistoryAndLive as HistoryAndLive, history_and_live as history_and_live
+    from pyspark_pulsar.session import catalog_jar as catalog_jar, configure as configure
     from pyspark_pulsar.tables import audit as audit, plan as plan, segments as segments
 
 __all__ = [
     "DefaultSource",
+    "HistoryAndLive",
     "PulsarDataSource",
     "PulsarError",
     "PulsarProgressListener",
     "audit",
+    "catalog_jar",
     "check_workers",
+    "configure",
+    "history_and_live",
     "plan",
     "register",
     "segments",
@@ -35,12 +41,16 @@ __all__ = [
 
 _HOMES = {
     "DefaultSource": ("datasource", "PulsarDataSource"),
+    "HistoryAndLive": ("seam", "HistoryAndLive"),
     "PulsarDataSource": ("datasource", "PulsarDataSource"),
     "register": ("datasource", "register"),
     "PulsarError": ("errors", "PulsarError"),
     "PulsarProgressListener": ("listener", "PulsarProgressListener"),
     "audit": ("tables", "audit"),
+    "catalog_jar": ("session", "catalog_jar"),
     "check_workers": ("interpreter", "check_workers"),
+    "configure": ("session", "configure"),
+    "history_and_live": ("seam", "history_and_live"),
     "plan": ("tables", "plan"),
     "segments": ("tables", "segments"),
     "stop_at_end": ("query_end", "stop_at_end"),

@@ -22,6 +22,26 @@ class TopicNotFoundError(PulsarError):
     """A topic does not exist. A read never creates one."""
 
 
+class TopicExistsError(PulsarError):
+    """A topic that is to be created is there already. It is left as it is."""
+
+
+class NamespaceNotFoundError(PulsarError):
+    """A namespace, or the tenant that it is in, does not exist."""
+
+
+class NamespaceExistsError(PulsarError):
+    """A namespace that is to be created is there already. It is left as it is."""
+
+
+class NamespaceNotEmptyError(PulsarError):
+    """A namespace that is to be deleted has topics. Says how many."""
+
+
+class CatalogUnsupported(PulsarError):
+    """A statement asks for what the catalog of Pulsar cannot or will not do. Says why, and what to do instead."""
+
+
 class SchemaError(PulsarError):
     """A schema cannot be used, or data and schema do not fit. The user changes the schema or the query."""
 
@@ -100,6 +120,10 @@ class WriterFenced(CommitError):
 
 class InterpreterError(PulsarError):
     """Python workers run an interpreter that lacks this package. Says how to set PYSPARK_PYTHON."""
+
+
+class SessionStarted(PulsarError):
+    """A Spark session, or its JVM, runs already and cannot be given the catalog any more."""
 
 
 class PrerequisiteMissing(PulsarError):

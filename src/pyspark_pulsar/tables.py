@@ -6,6 +6,7 @@ Connect that is the client's.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -106,13 +107,17 @@ def audit(spark: SparkSession, path: str, *, attempts: bool = False) -> DataFram
 
 
 def read_options(given: dict[str, Any]) -> ReadOptions:
+    """Values as `option_texts` takes them."""
+    return parse_options(ReadOptions, option_texts(given))
+
+
+def option_texts(given: Mapping[str, Any]) -> dict[str, str]:
     """Values as `DataFrameReader.options` takes them: None is not given, booleans become `true` and `false`."""
-    texts = {
+    return {
         key: str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in given.items()
         if value is not None
     }
-    return parse_options(ReadOptions, texts)
 
 
 def segments_table(found: Survey) -> pa.Table:

@@ -1,4 +1,4 @@
-"""The three word counts of the documentation and the demo, run as a user runs them."""
+"""The programs of examples/, run as a user runs them."""
 
 from __future__ import annotations
 
@@ -79,6 +79,12 @@ def test_word_count_batch(pulsar: LocalPulsar, lines: str, read_topic: ReadTopic
     rows = read_topic(result).collect()
     assert Counter({row.word: row.cnt for row in rows}) == EXPECTED
     assert len(rows) == len(EXPECTED)
+
+
+def test_past_now_future(tmp_path: Path) -> None:
+    """Starts a server of its own."""
+    said = run("past_now_future.py", cwd=tmp_path)
+    assert said.strip().splitlines()[-1].endswith(" orders, all agree")
 
 
 def test_demo(tmp_path: Path) -> None:

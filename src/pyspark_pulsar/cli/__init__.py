@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from pyspark_pulsar.cli.catalog import catalog
 from pyspark_pulsar.cli.plan import plan
 from pyspark_pulsar.cli.segments import segments
 from pyspark_pulsar.cli.standalone import standalone
@@ -21,6 +22,7 @@ cli.add_command(standalone)
 cli.add_command(segments)
 cli.add_command(plan)
 cli.add_command(transactions)
+cli.add_command(catalog)
 
 
 def main() -> None:

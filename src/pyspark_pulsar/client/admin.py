@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import ssl
 import threading
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote, urljoin
 
 import urllib3
@@ -49,6 +51,15 @@ _PASSING: Final = frozenset({409, 429, 500, 502, 503, 504})
 # Of a topic whose bundle moves; the same status says that a name is not valid, which no second question changes.
 _PRECONDITION_FAILED, _MOVES = 412, ": Can't find owner"
 _SHOWN: Final = 300
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Change:
+    """The answer to a change: `status` of HTTP, and the text, which need not be JSON. Never log the text."""
+
+    status: int
+    text: str
 
 
 class AdminClient:
@@ -140,8 +151,8 @@ class AdminClient:
         """Create a topic with so many partitions, or 0 for one that is not partitioned; one that exists is left
         alone. Raises `PermissionDenied`, `TopicNotFoundError` without its namespace, `ConnectionFailed`."""
         path = _path(TopicPartition(topic, -1))
-        body = str(partitions) if partitions else None
-        self._retried("PUT", f"{path}/partitions" if partitions else path, f"creating {topic}", body=body)
+        path, body = (f"{path}/partitions", partitions) if partitions else (path, None)
+        self.change("PUT", path, f"creating {topic}", body, told=(_EXISTS,))
 
     def _object(self, path: str, where: str, empty_is: dict[str, Any] | None = None) -> dict[str, Any]:
         answer = self.get(path, where)
@@ -159,11 +170,21 @@ class AdminClient:
         Raises `PermissionDenied`, `TopicNotFoundError` (whatever is not found), `ConnectionFailed`, `TlsFailed`,
         `ProtocolError`, and the errors of `Credentials.headers`.
         """
-        return self._retried("GET", path, where, version)
+        return self._retried(path, version, lambda url: self._got(url, where))
 
-    def _retried(
-        self, method: str, path: str, where: str, version: str = "v2", body: str | None = None
-    ) -> Any:
+    def change(
+        self, method: str, path: str, where: str, body: Any = None, *, told: Collection[int] = ()
+    ) -> Change:
+        """PUT, POST or DELETE `/admin/v2/<path>`, with `body` as JSON; None sends none. Retried as `get` is, so it must
+        be a change that can be made twice.
+
+        Statuses in `told` are answers, and neither errors nor retried. Raises what `get` raises for any other status
+        that is not a success.
+        """
+        sent = None if body is None else json.dumps(body)
+        return self._retried(path, "v2", lambda url: self._changed(method, url, where, sent, told))
+
+    def _retried(self, path: str, version: str, once: Callable[[str], _T]) -> _T:
         attempts = iter(range(1_000_000))
         retry = Retrying(
             retry=retry_if_exception_type(ConnectionFailed),
@@ -171,23 +192,20 @@ class AdminClient:
             wait=wait_random_exponential(multiplier=0.1, max=2.0),
             reraise=True,
         )
-        return retry(
-            lambda: self._once(
-                method,
-                f"{self._hosts[next(attempts) % len(self._hosts)]}/admin/{version}/{path}",
-                where,
-                body,
-            )
-        )
+        return retry(lambda: once(f"{self._hosts[next(attempts) % len(self._hosts)]}/admin/{version}/{path}"))
 
-    def _once(self, method: str, url: str, where: str, body: str | None) -> Any:
+    def _changed(self, method: str, url: str, where: str, body: str | None, told: Collection[int]) -> Change:
         answer = self._answer(method, url, where, body)
-        done = answer.status == _NO_CONTENT or (method == "PUT" and answer.status == _EXISTS)
-        if done or (answer.status == _OK and not answer.data.strip()):
+        if answer.status not in (_OK, _NO_CONTENT, *told):
+            raise self._refused(answer, where)
+        return Change(answer.status, answer.data.decode(errors="replace"))
+
+    def _got(self, url: str, where: str) -> Any:
+        answer = self._answer("GET", url, where, None)
+        if answer.status == _NO_CONTENT or (answer.status == _OK and not answer.data.strip()):
             return None
         if answer.status != _OK:
-            doubt = why_refused(self._credentials.data()) if answer.status == _UNKNOWN else ""
-            raise _refusal(answer.status, answer.data, where, doubt)
+            raise self._refused(answer, where)
         try:
             return json.loads(answer.data)
         except (ValueError, RecursionError):
@@ -195,6 +213,10 @@ class AdminClient:
                 f"{where}: expected JSON, got something else; check that admin.url names the admin REST API of "
                 f"Pulsar (port 8080 by default)"
             ) from None
+
+    def _refused(self, answer: urllib3.BaseHTTPResponse, where: str) -> PulsarError:
+        doubt = why_refused(self._credentials.data()) if answer.status == _UNKNOWN else ""
+        return _refusal(answer.status, answer.data, where, doubt)
 
     def _answer(self, method: str, url: str, where: str, body: str | None) -> urllib3.BaseHTTPResponse:
         """Goes where brokers send us, to the one that owns the topic, and says there as well who we are."""

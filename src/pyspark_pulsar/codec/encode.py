@@ -48,6 +48,7 @@ class BatchEncoder:
         self._topic = topic
         producing = producing or Producing()
         self._tombstones = producing.tombstones and "__key" in schema.input_schema.names
+        self._key_column = producing.key_column
         self._input_schema = schema.input_schema
         if self._tombstones:
             self._input_schema = schema.input_schema.append(pa.field(TOMBSTONE, pa.bool_()))
@@ -128,10 +129,11 @@ class BatchEncoder:
         return pa.RecordBatch.from_arrays(arrays, schema=self._input_schema)
 
     def _tombstones_of(self, batch: pa.RecordBatch) -> pa.Array:
-        """Whether a row has a key, and null in all value columns that the DataFrame has."""
+        """Whether a row has a key, and null in all value columns that the DataFrame has, but the one that is the key:
+        who deletes a key names it."""
         found = pc.is_valid(batch.column("__key"))
         for name in batch.schema.names:
-            if not name.startswith("__"):
+            if not name.startswith("__") and name != self._key_column:
                 found = pc.and_(found, pc.is_null(batch.column(name)))
         return found
 

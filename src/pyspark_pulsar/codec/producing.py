@@ -13,12 +13,13 @@ _BROKERS_LIMIT = 2**31 - 1
 @dataclass(frozen=True)
 class Producing:
     """`batching` is default, key or none; `chunk_bytes` None means that nothing is cut into chunks, else the kernel
-    takes the broker's limit where that is less. `tombstones`: see option `writeTombstones`."""
+    takes the broker's limit where that is less. `tombstones`: see option `writeTombstones`; `key_column` makes none."""
 
     batching: str = "default"
     chunk_bytes: int | None = None
     hashing: str = "JavaStringHash"
     tombstones: bool = False
+    key_column: str | None = None
     data_key: DataKey | None = None
 
 
@@ -30,5 +31,6 @@ def producing(options: WriteOptions) -> Producing:
         chunk_bytes=chunk_bytes,
         hashing=options.hashing_scheme,
         tombstones=options.write_tombstones,
+        key_column=options.key_column,
         data_key=new_data_key(options),
     )

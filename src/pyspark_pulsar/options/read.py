@@ -40,7 +40,8 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
     starting_offsets: str | None = option(
         "startingOffsets",
         text,
-        "`earliest`, `latest`, or JSON from topic partition to `ledger:entry[:batchIndex]`, inclusive. "
+        "`earliest`, `latest`, or JSON from topic partition to one of them or `ledger:entry[:batchIndex]`, inclusive; "
+        "`*` names all that are not named otherwise, `earliest` or `latest`. "
         "Default: `earliest` for a batch, `latest` for a stream. Only for a new query: a checkpoint wins.",
         default=None,
     )

@@ -41,11 +41,18 @@ class WriteOptions(ProducerOptions):
         "both into the payload, `separated` makes `key` the message's key. Structs are records in `valueFormat`.",
         default=None,
     )
+    key_column: str | None = option(
+        "keyColumn",
+        text,
+        "A value column that is also the message's key: a string in UTF-8, binary as it is; a whole number, boolean or "
+        "date as the text of `CAST(... AS STRING)`. Null is no key. Not beside a column `__key`.",
+        default=None,
+    )
     write_tombstones: bool = option(
         "writeTombstones",
         yes_or_no,
-        "Write rows with a key whose value columns are all null as messages without a value, which delete the key "
-        "from a compacted topic; otherwise they are records of nulls.",
+        "Write rows with a key whose value columns (without that of `keyColumn`) are all null as messages without a "
+        "value, which delete the key from a compacted topic; otherwise they are records of nulls.",
         default=False,
     )
     delivery_guarantee: str = option(
@@ -78,4 +85,9 @@ class WriteOptions(ProducerOptions):
             raise OptionError(
                 "option 'partitions': expected 'admin.url' beside it, since topics are created over the admin REST "
                 "API, got no admin.url; set it, or create the topics yourself"
+            )
+        if self.key_column is not None and self.key_value_encoding == "separated":
+            raise OptionError(
+                "option 'keyColumn': expected it without keyValueEncoding=separated, where column key is the message's "
+                "key, got both; leave one of them out"
             )

@@ -57,6 +57,13 @@ def plan_batch(options: ReadOptions, narrow: Narrow | None = None) -> BatchPlan:
         return BatchPlan(tuple(SplitPlanner(options, client, admin).plan(asked)))
 
 
+def asked_now(options: ReadOptions) -> list[Asked]:
+    """The range of each topic partition that a batch read has which is planned now. Raises what `plan_batch` does."""
+    check_batch(options)
+    with BrokerClient(options) as client, admin_client(options) as admin:
+        return _asked(options, client, admin)
+
+
 def _asked(options: ReadOptions, client: BrokerClient, admin: AdminClient | None) -> list[Asked]:
     partitions = discover_partitions(client, discover_topics(client, options))
     windows = resolve_windows(options, partitions)

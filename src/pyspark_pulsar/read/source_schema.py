@@ -11,6 +11,7 @@ from pyspark_pulsar.descriptors import read_descriptor_file
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.discovery import discover_partitions, discover_topics, require_topics
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
+from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
 from pyspark_pulsar.schema.read_schema import ColumnChoice, ReadSchema, resolve_read_schema
 from pyspark_pulsar.schema.same_schema import only_schema
 from pyspark_pulsar.schema.wanted_columns import restrict_to
@@ -28,17 +29,28 @@ def resolve_source_schema(options: ReadOptions, wanted: pa.Schema | None = None)
     descriptor = read_descriptor_file(options)
     with BrokerClient.for_planning(options) as client:
         topics = require_topics(discover_topics(client, options), options)
-        discover_partitions(client, topics)
-        first = topics[0].without_partition()
-        info = None if options.different_schemas else _shared_schema(client, topics)
-        resolved = resolve_read_schema(
-            info, topic=str(first), columns=column_choice(options), descriptor=descriptor
-        )
-        if wanted is None:
-            return resolved
-        return restrict_to(
-            resolved, wanted, topic=str(first), older=lambda: _former_versions(client, first, info)
-        )
+        return schema_of_topics(client, topics, options, descriptor, wanted)
+
+
+def schema_of_topics(
+    client: BrokerClient,
+    topics: list[TopicName],
+    options: ReadOptions,
+    descriptor: DescriptorFile | None,
+    wanted: pa.Schema | None = None,
+) -> ReadSchema:
+    """`resolve_source_schema` for topics that are known by name, at least one, with a client that is open."""
+    discover_partitions(client, topics)
+    first = topics[0].without_partition()
+    info = None if options.different_schemas else _shared_schema(client, topics)
+    resolved = resolve_read_schema(
+        info, topic=str(first), columns=column_choice(options), descriptor=descriptor
+    )
+    if wanted is None:
+        return resolved
+    return restrict_to(
+        resolved, wanted, topic=str(first), older=lambda: _former_versions(client, first, info)
+    )
 
 
 def column_choice(options: ReadOptions) -> ColumnChoice:

@@ -18,6 +18,7 @@ from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
 from pyspark_pulsar.schema.type_text import type_text
 from pyspark_pulsar.schema.write_schema import WriteSchema, resolve_write_schema
 from pyspark_pulsar.topic import TopicName, TopicPartition
+from pyspark_pulsar.write.key_column import KEY, keyed_columns, refuse_separated
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class Target:
 
 @dataclass(frozen=True)
 class RowTargets:
-    """Topics that rows name, settled by the tasks that meet them. Picklable. `columns` are the DataFrame's."""
+    """Topics that rows name, settled by the tasks that meet them. Picklable. `columns` are the DataFrame's, and `__key`
+    where option `keyColumn` makes one."""
 
     columns: pa.Schema
     descriptor: DescriptorFile | None
@@ -47,6 +49,7 @@ def settle_target(options: WriteOptions, columns: pa.Schema) -> Target | RowTarg
     Raises what `settle_topic` and opening a producer raise, `OptionError` where neither names a topic, `SchemaError`.
     """
     check_encryption(options)
+    columns = keyed_columns(columns, options.key_column)
     _check_tombstones(options, columns)
     descriptor = read_descriptor_file(options)
     if options.topic is None:
@@ -97,9 +100,11 @@ def _write_schema(
     columns: pa.Schema,
     descriptor: DescriptorFile | None,
 ) -> WriteSchema:
+    info = client.schema(topic.without_partition())
+    refuse_separated(info, options.key_column, str(topic))
     return resolve_write_schema(
         columns,
-        client.schema(topic.without_partition()),
+        info,
         topic=str(topic),
         value_format=options.value_format,
         key_value_encoding=options.key_value_encoding,
@@ -139,8 +144,16 @@ def _row_targets(columns: pa.Schema, descriptor: DescriptorFile | None) -> RowTa
 
 
 def _check_tombstones(options: WriteOptions, columns: pa.Schema) -> None:
-    if options.write_tombstones and not {"__key", "key"} & set(columns.names):
+    if not options.write_tombstones:
+        return
+    if not {KEY, "key"} & set(columns.names):
         raise OptionError(
-            "option 'writeTombstones': expected a column __key, whose rows without a value are tombstones, got "
-            f"columns {', '.join(columns.names)}; add it, or leave the option out"
+            "option 'writeTombstones': expected option keyColumn or a column __key, whose rows without a value are "
+            f"tombstones, got columns {', '.join(columns.names)}; add one, or leave the option out"
+        )
+    values = [name for name in columns.names if not name.startswith("__")]
+    if options.key_column is not None and values == [options.key_column]:
+        raise OptionError(
+            f"option 'writeTombstones': expected a value column besides that of keyColumn, got {options.key_column} "
+            f"alone, with which every row would delete its key; if that is what you want, add a column of nulls"
         )

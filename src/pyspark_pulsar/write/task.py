@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.coordinator import OpenTransaction
 from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.write.key_column import keyed
 from pyspark_pulsar.write.row_topics import RowTopics
 from pyspark_pulsar.write.sender import TopicSender
 from pyspark_pulsar.write.target import RowTargets, Target
@@ -34,6 +35,7 @@ def send_rows(
 ) -> int:
     """`write_rows` by `client`. In a transaction, which takes every partition in before the first message to it, no
     message is sent a second time: a connection that breaks with receipts due is a `SendError`."""
+    batches = keyed(batches, options.key_column)
     if isinstance(target, RowTargets):
         return _send_to_topics_of_rows(RowTopics(client, options, target, transaction), batches)
     return _send_to_one_topic(options, TopicSender(client, options, target, transaction=transaction), batches)

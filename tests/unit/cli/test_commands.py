@@ -25,7 +25,7 @@ def test_help_names_the_options_of_spark(command: str) -> None:
 def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; from click.testing import CliRunner; from pyspark_pulsar.cli import cli; "
-        "CliRunner().invoke(cli, ['plan', '--help']); "
+        "CliRunner().invoke(cli, ['plan', '--help']); CliRunner().invoke(cli, ['catalog', 'conf', '--help']); "
         "print([name for name in ('pyspark', 'pyarrow', 'rich') if name in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -95,3 +95,46 @@ def test_resolving_transactions_needs_a_topic_or_a_journal() -> None:
     result = CliRunner().invoke(cli, ["transactions", "resolve", "--service-url", "pulsar://localhost:1"])
     assert result.exit_code == 2
     assert "Missing argument 'TOPIC', or option '--journal'" in result.output
+
+
+@pytest.fixture
+def jar(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    path = tmp_path / "catalog.jar"
+    monkeypatch.setattr("pyspark_pulsar.session.catalog_jar", lambda: path)
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    return path
+
+
+def test_the_settings_of_a_session_with_the_catalog(jar: Path) -> None:
+    arguments = ["--service-url", "pulsar://h:1", "--catalog", "p", "--python", "/py"]
+    arguments += ["--option", "pulsar.client.authPluginClassName=token"]
+    arguments += ["--option", "pulsar.client.authParams=token:a\\b"]
+    result = CliRunner().invoke(cli, ["catalog", "conf", *arguments])
+    assert result.exit_code == 0, result.output
+    assert dict(line.split(" ", 1) for line in result.output.splitlines()) == {
+        "spark.jars": str(jar),
+        "spark.sql.extensions": "org.pysparkpulsar.catalog.PulsarExtensions",
+        "spark.sql.python.filterPushdown.enabled": "true",
+        "spark.pyspark.python": "/py",
+        "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|authparams",
+        "spark.sql.catalog.p.python": "/py",
+        "spark.sql.catalog.p": "org.pysparkpulsar.catalog.PulsarCatalog",
+        "spark.sql.catalog.p.service.url": "pulsar://h:1",
+        "spark.sql.catalog.p.pulsar.client.authPluginClassName": "token",
+        "spark.sql.catalog.p.pulsar.client.authParams": "token:a\\\\b",
+    }
+    assert CliRunner().invoke(cli, ["catalog", "jar"]).output.strip() == str(jar)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ([], "--service-url"),
+        (["--service-url", "pulsar://h:1", "--option", "x"], "KEY=VALUE"),
+        (["--service-url", "pulsar://h:1", "--option", "mode=a", "--option", "mode=b"], "given twice"),
+    ],
+)
+def test_a_wrong_call_for_settings(arguments: list[str], text: str, jar: Path) -> None:
+    result = CliRunner().invoke(cli, ["catalog", "conf", *arguments])
+    assert result.exit_code == 2
+    assert text in result.output

@@ -52,3 +52,15 @@ def test_behind_the_last_message_is_refused() -> None:
     check_reachable("endingOffsets", {A: Position(5, 10)}, ENDS)
     with pytest.raises(OptionError, match=r"at most 5:10:0.*got 5:10:1"):
         check_reachable("endingOffsets", {A: Position(5, 10, 1)}, ENDS)
+
+
+def test_a_star_stands_for_what_is_not_named() -> None:
+    named = '{"a": "1:2", "*": "earliest"}'
+    assert resolve_bound("startingOffsets", named, [A, B], ENDS) == {A: Position(1, 2), B: EARLIEST}
+    named = '{"b-partition-1": "1:2", "*": "latest"}'
+    assert resolve_bound("startingOffsets", named, [A, B], ENDS) == {A: ENDS[A], B: Position(1, 2)}
+    # All that is named must still be there.
+    with pytest.raises(OptionError, match="one for persistent://public/default/other"):
+        resolve_bound("startingOffsets", '{"other": "1:2", "*": "earliest"}', [A, B], ENDS)
+    with pytest.raises(OptionError, match=r"expected earliest or latest for '\*'"):
+        check_bound("startingOffsets", '{"*": "1:2"}')

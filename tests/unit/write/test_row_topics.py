@@ -51,5 +51,5 @@ def test_what_the_driver_looks_at() -> None:
     with pytest.raises(SchemaError, match="expected type string, got bigint"):
         settle_target(options, pa.schema([("n", pa.int64()), ("__topic", pa.int64())]))
     tombstones = parse_options(WriteOptions, {**SERVICE, "writeTombstones": "true"})
-    with pytest.raises(OptionError, match="expected a column __key"):
+    with pytest.raises(OptionError, match="expected option keyColumn or a column __key"):
         settle_target(tombstones, columns)

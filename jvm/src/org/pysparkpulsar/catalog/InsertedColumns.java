@@ -1,0 +1,136 @@
+package org.pysparkpulsar.catalog;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.AppendData;
+import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.None$;
+import scala.Option;
+import scala.collection.immutable.Map$;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Lets a write that names columns name metadata columns too, as `INSERT INTO t (id, __key)` or a DataFrame that has
+ * `__key`: for such a write the table has those columns, and no others that it did not have.
+ */
+final class InsertedColumns extends PlanRule {
+  private final SparkSession session;
+
+  InsertedColumns(SparkSession session) {
+    this.session = session;
+  }
+
+  @Override
+  LogicalPlan changed(LogicalPlan node) {
+    if (node instanceof InsertIntoStatement insert && insert.table() instanceof DataSourceV2Relation relation) {
+      if (insert.query().resolved()) {
+        DataSourceV2Relation widened = widened(relation, named(insert));
+        return widened == relation ? node : onto(insert, widened);
+      }
+      return node;
+    }
+    if (node instanceof AppendData append && append.isByName()) {
+      if (append.table() instanceof DataSourceV2Relation relation && append.query().resolved()) {
+        DataSourceV2Relation widened = widened(relation, byName(append.query()));
+        return widened == relation ? node : append.withNewTable(widened);
+      }
+      if (append.table() instanceof UnresolvedRelation relation && isOurs(relation)) {
+        return asStatement(append, relation);
+      }
+    }
+    return node;
+  }
+
+  /** Spark compares a DataFrame's columns with the table's in the same step in which it finds the table; a statement's later. */
+  private static LogicalPlan asStatement(AppendData append, UnresolvedRelation relation) {
+    Map<String, String> options = new HashMap<>(relation.options().asCaseSensitiveMap());
+    options.putAll(CollectionConverters.asJava(append.writeOptions()));
+    return new InsertIntoStatement(
+        relation.copy(relation.multipartIdentifier(), new CaseInsensitiveStringMap(options), relation.isStreaming()),
+        Map$.MODULE$.empty(), seq(List.<String>of()), append.query(), false, false, true, none(),
+        append.withSchemaEvolution());
+  }
+
+  private boolean isOurs(UnresolvedRelation relation) {
+    CatalogManager catalogs = session.sessionState().catalogManager();
+    List<String> parts = list(relation.multipartIdentifier());
+    boolean named = parts.size() > 1 && catalogs.isCatalogRegistered(parts.get(0));
+    return (named ? catalogs.catalog(parts.get(0)) : catalogs.currentCatalog()) instanceof PulsarCatalog;
+  }
+
+  /** The columns that the write names, with the types that their values have. */
+  private static Map<String, DataType> named(InsertIntoStatement insert) {
+    if (insert.byName()) {
+      return byName(insert.query());
+    }
+    Map<String, DataType> named = new LinkedHashMap<>();
+    List<String> columns = list(insert.userSpecifiedCols());
+    List<Attribute> values = list(insert.query().output());
+    for (int i = 0; i < Math.min(columns.size(), values.size()); i++) {
+      named.put(columns.get(i), values.get(i).dataType());
+    }
+    return named;
+  }
+
+  private static Map<String, DataType> byName(LogicalPlan query) {
+    Map<String, DataType> named = new LinkedHashMap<>();
+    for (Attribute each : list(query.output())) {
+      named.put(each.name(), each.dataType());
+    }
+    return named;
+  }
+
+  private static DataSourceV2Relation widened(DataSourceV2Relation relation, Map<String, DataType> named) {
+    if (!(relation.table() instanceof PulsarTable table)) {
+      return relation;
+    }
+    List<String> known = names(relation.output());
+    List<AttributeReference> output = new ArrayList<>(list(relation.output()));
+    for (StructField each : table.writable().fields()) {
+      if (named.containsKey(each.name()) && !known.contains(each.name())) {
+        DataType type = taken(each.dataType(), named.get(each.name()));
+        output.add(new AttributeReference(
+            each.name(), type, true, Metadata.empty(), NamedExpression.newExprId(), seq(List.<String>of())));
+      }
+    }
+    if (output.size() == known.size()) {
+      return relation;
+    }
+    return relation.copy(
+        relation.table(), seq(output), relation.catalog(), relation.identifier(), relation.options(),
+        relation.timeTravelSpec());
+  }
+
+  /** The data source takes keys as texts too, which Spark would not cast to bytes by itself. */
+  private static DataType taken(DataType own, DataType given) {
+    return own instanceof BinaryType && given instanceof StringType ? given : own;
+  }
+
+  private static LogicalPlan onto(InsertIntoStatement insert, DataSourceV2Relation table) {
+    return insert.copy(
+        table, insert.partitionSpec(), insert.userSpecifiedCols(), insert.query(), insert.overwrite(),
+        insert.ifPartitionNotExists(), insert.byName(), insert.replaceCriteriaOpt(), insert.withSchemaEvolution());
+  }
+
+  @SuppressWarnings("unchecked")
+  private static <T> Option<T> none() {
+    return (Option<T>) None$.MODULE$;
+  }
+}

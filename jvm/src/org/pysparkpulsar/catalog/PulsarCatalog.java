@@ -1,0 +1,285 @@
+package org.pysparkpulsar.catalog;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.NamespaceChange;
+import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.connector.catalog.TableSummary;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.pysparkpulsar.catalog.CatalogProcess.Refusal;
+
+/**
+ * Namespaces and topics of Pulsar as Spark's namespaces and tables.
+ *
+ * <p>For `spark.sql.catalog.NAME`; `spark.sql.catalog.NAME.*` are its settings. It decides nothing: what a name or a
+ * property means is the Python package's business (`pyspark_pulsar.catalog`), which {@link CatalogProcess} asks.
+ */
+public final class PulsarCatalog implements TableCatalog, SupportsNamespaces {
+  private static final long MICROSECONDS = 1000;
+
+  private String name;
+  private Map<String, String> settings;
+
+  @Override
+  public void initialize(String catalog, CaseInsensitiveStringMap options) {
+    name = catalog;
+    settings = new TreeMap<>(options.asCaseSensitiveMap());
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public String[] defaultNamespace() {
+    for (Map.Entry<String, String> setting : settings.entrySet()) {
+      if (setting.getKey().toLowerCase(Locale.ROOT).equals("defaultnamespace")) {
+        return setting.getValue().split("/");
+      }
+    }
+    return new String[] {"public", "default"};
+  }
+
+  @Override
+  public String[][] listNamespaces() throws NoSuchNamespaceException {
+    return listNamespaces(new String[0]);
+  }
+
+  @Override
+  public String[][] listNamespaces(String[] parent) throws NoSuchNamespaceException {
+    ObjectNode arguments = CatalogProcess.arguments();
+    arguments.set("parent", CatalogProcess.tree(parent));
+    JsonNode answer;
+    try {
+      answer = ask("list_namespaces", arguments);
+    } catch (Refusal refusal) {
+      throw noSuchNamespace(refusal, parent);
+    }
+    String[][] found = new String[answer.size()][];
+    for (int i = 0; i < found.length; i++) {
+      found[i] = texts(answer.get(i));
+    }
+    return found;
+  }
+
+  @Override
+  public Map<String, String> loadNamespaceMetadata(String[] namespace) throws NoSuchNamespaceException {
+    try {
+      return PulsarTable.texts(ask("load_namespace", of(namespace)));
+    } catch (Refusal refusal) {
+      throw noSuchNamespace(refusal, namespace);
+    }
+  }
+
+  @Override
+  public void createNamespace(String[] namespace, Map<String, String> properties)
+      throws NamespaceAlreadyExistsException {
+    ObjectNode arguments = of(namespace);
+    arguments.set("properties", CatalogProcess.tree(properties));
+    try {
+      ask("create_namespace", arguments);
+    } catch (Refusal refusal) {
+      if (refusal.kind.equals("NamespaceExists")) {
+        throw new NamespaceAlreadyExistsException(namespace);
+      }
+      throw CatalogException.raised(refusal.getMessage());
+    }
+  }
+
+  @Override
+  public void alterNamespace(String[] namespace, NamespaceChange... changes) throws NoSuchNamespaceException {
+    ObjectNode arguments = Changes.ofNamespace(changes);
+    arguments.set("namespace", CatalogProcess.tree(namespace));
+    try {
+      ask("alter_namespace", arguments);
+    } catch (Refusal refusal) {
+      throw noSuchNamespace(refusal, namespace);
+    }
+  }
+
+  @Override
+  public boolean dropNamespace(String[] namespace, boolean cascade)
+      throws NoSuchNamespaceException, NonEmptyNamespaceException {
+    try {
+      return ask("drop_namespace", of(namespace).put("cascade", cascade)).asBoolean();
+    } catch (Refusal refusal) {
+      if (refusal.kind.equals("NamespaceNotEmpty")) {
+        throw new NonEmptyNamespaceException(namespace, refusal.getMessage(), scala.Option.empty());
+      }
+      throw noSuchNamespace(refusal, namespace);
+    }
+  }
+
+  @Override
+  public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
+    try {
+      return Arrays.stream(texts(ask("list_tables", of(namespace))))
+          .map(table -> Identifier.of(namespace, table))
+          .toArray(Identifier[]::new);
+    } catch (Refusal refusal) {
+      throw noSuchNamespace(refusal, namespace);
+    }
+  }
+
+  /** Without loading each table, as the default does. */
+  @Override
+  public TableSummary[] listTableSummaries(String[] namespace) throws NoSuchNamespaceException {
+    return Arrays.stream(listTables(namespace))
+        .map(table -> TableSummary.of(table, TableSummary.MANAGED_TABLE_TYPE))
+        .toArray(TableSummary[]::new);
+  }
+
+  @Override
+  public Table loadTable(Identifier table) throws NoSuchTableException {
+    JsonNode described;
+    try {
+      described = ask("load_table", of(table));
+    } catch (Refusal refusal) {
+      throw noSuchTable(refusal, table);
+    }
+    String shown = name + "." + table;
+    if (described.has("system")) {
+      return new RowsTable(shown, PulsarTable.columns(described.get("schema")), () -> asked("rows", of(table)));
+    }
+    return new PulsarTable(shown, described, () -> PulsarTable.texts(asked("table_properties", of(table))));
+  }
+
+  /** `TIMESTAMP AS OF`, in microseconds: what was published up to then, by the publish time of each message. */
+  @Override
+  public Table loadTable(Identifier table, long timestamp) throws NoSuchTableException {
+    if (loadTable(table) instanceof PulsarTable found) {
+      return found.upTo(Math.floorDiv(timestamp, MICROSECONDS));
+    }
+    throw CatalogException.raised("table " + table + ": expected no TIMESTAMP AS OF, as a system table shows what is now");
+  }
+
+  @Override
+  public Table loadTable(Identifier table, String version) throws NoSuchTableException {
+    throw CatalogException.raised(
+        "table " + table + ": expected TIMESTAMP AS OF, got VERSION AS OF '" + version + "'; a topic has no versions, only "
+            + "positions: use the option endingOffsets");
+  }
+
+  @Override
+  @SuppressWarnings("deprecation")
+  public Table createTable(
+      Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
+    ObjectNode arguments = of(table);
+    arguments.set("schema", CatalogProcess.parse(schema.json()));
+    arguments.set("properties", CatalogProcess.tree(properties));
+    arguments.set("partitioning", CatalogProcess.tree(Arrays.stream(partitions).map(Transform::describe).toList()));
+    try {
+      ask("create_table", arguments);
+      return loadTable(table);
+    } catch (Refusal refusal) {
+      if (refusal.kind.equals("TableExists")) {
+        throw new TableAlreadyExistsException(table);
+      }
+      throw noSuchNamespace(refusal, table.namespace());
+    } catch (NoSuchTableException gone) {
+      throw CatalogException.raised("table " + table + " was created, and is not there any more: " + gone.getMessage());
+    }
+  }
+
+  @Override
+  public Table createTable(Identifier table, TableInfo info)
+      throws TableAlreadyExistsException, NoSuchNamespaceException {
+    if (info.constraints().length > 0) {
+      throw CatalogException.raised("table " + table + ": expected no constraints, which Pulsar does not check; leave them out");
+    }
+    return createTable(table, info.schema(), info.partitions(), info.properties());
+  }
+
+  @Override
+  public Table alterTable(Identifier table, TableChange... changes) throws NoSuchTableException {
+    ObjectNode arguments = of(table);
+    arguments.set("changes", Changes.ofTable(changes));
+    try {
+      ask("alter_table", arguments);
+    } catch (Refusal refusal) {
+      throw noSuchTable(refusal, table);
+    }
+    return loadTable(table);
+  }
+
+  @Override
+  public boolean dropTable(Identifier table) {
+    return asked("drop_table", of(table)).asBoolean();
+  }
+
+  /** A topic that is dropped is gone at once. */
+  @Override
+  public boolean purgeTable(Identifier table) {
+    return dropTable(table);
+  }
+
+  @Override
+  public void renameTable(Identifier from, Identifier to) {
+    throw CatalogException.raised(
+        "table " + from + ": expected it to keep its name, as Pulsar cannot rename a topic; create " + to + " and insert "
+            + "into it");
+  }
+
+  private JsonNode ask(String call, ObjectNode arguments) throws Refusal {
+    return CatalogProcess.of(name, settings).ask(call, arguments);
+  }
+
+  /** Where Spark's interface has no exception for what may be refused. */
+  private JsonNode asked(String call, ObjectNode arguments) {
+    try {
+      return ask(call, arguments);
+    } catch (Refusal refusal) {
+      throw CatalogException.raised(refusal.getMessage());
+    }
+  }
+
+  private static ObjectNode of(String[] namespace) {
+    ObjectNode arguments = CatalogProcess.arguments();
+    arguments.set("namespace", CatalogProcess.tree(namespace));
+    return arguments;
+  }
+
+  private static ObjectNode of(Identifier table) {
+    return of(table.namespace()).put("table", table.name());
+  }
+
+  private static String[] texts(JsonNode array) {
+    String[] texts = new String[array.size()];
+    for (int i = 0; i < texts.length; i++) {
+      texts[i] = array.get(i).asText();
+    }
+    return texts;
+  }
+
+  private static NoSuchNamespaceException noSuchNamespace(Refusal refusal, String[] namespace) {
+    if (refusal.kind.equals("NoSuchNamespace")) {
+      return new NoSuchNamespaceException(namespace);
+    }
+    throw CatalogException.raised(refusal.getMessage());
+  }
+
+  private static NoSuchTableException noSuchTable(Refusal refusal, Identifier table) {
+    if (refusal.kind.equals("NoSuchTable") || refusal.kind.equals("NoSuchNamespace")) {
+      return new NoSuchTableException(table);
+    }
+    throw CatalogException.raised(refusal.getMessage());
+  }
+}

@@ -1,0 +1,72 @@
+package org.pysparkpulsar.catalog;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
+import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonScanBuilder;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** Tells the data source which columns a query needs, which it decodes alone, and what it filters by. */
+final class PulsarScanBuilder implements SupportsPushDownFilters, SupportsPushDownRequiredColumns {
+  private final StructType metadata;
+  private final CaseInsensitiveStringMap options;
+  private StructType columns;
+  private Filter[] filters = {};
+
+  PulsarScanBuilder(StructType columns, StructType metadata, CaseInsensitiveStringMap options) {
+    this.columns = columns;
+    this.metadata = metadata;
+    this.options = options;
+  }
+
+  /** Spark evaluates all of them again, so the data source is asked once, when the columns are known too. */
+  @Override
+  public Filter[] pushFilters(Filter[] given) {
+    filters = given;
+    return given;
+  }
+
+  @Override
+  public Filter[] pushedFilters() {
+    return filters;
+  }
+
+  /** Whole columns, of which Spark takes the fields that it needs; one at least, which count(*) counts. */
+  @Override
+  public void pruneColumns(StructType required) {
+    List<StructField> wanted = new ArrayList<>();
+    for (StructField each : required.fields()) {
+      wanted.add(whole(each.name()));
+    }
+    if (wanted.isEmpty()) {
+      wanted.add(cheapest());
+    }
+    columns = new StructType(wanted.toArray(new StructField[0]));
+  }
+
+  @Override
+  public Scan build() {
+    PythonScanBuilder builder = new PythonScanBuilder(PythonSource.make(), PythonSource.NAME, columns, options);
+    builder.pushFilters(filters);
+    return builder.build();
+  }
+
+  private StructField whole(String name) {
+    return Arrays.stream(columns.fields())
+        .filter(each -> each.name().equals(name))
+        .findFirst()
+        .orElseGet(() -> metadata.apply(name));
+  }
+
+  private StructField cheapest() {
+    return Arrays.stream(columns.fields())
+        .min((left, right) -> Integer.compare(left.dataType().defaultSize(), right.dataType().defaultSize()))
+        .orElseThrow();
+  }
+}

@@ -1,0 +1,116 @@
+"""What the JVM may ask, by name. Arguments are JSON values, by the names of the catalog's protocol.
+
+What changes anything is imported when it is asked for: most processes only load tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from pyspark_pulsar.catalog import described, rows, tables
+from pyspark_pulsar.catalog.cluster import Cluster
+from pyspark_pulsar.catalog.names import Table, parse_namespace, parse_table, tenant_of
+from pyspark_pulsar.errors import CatalogUnsupported, PermissionDenied, TopicNameError
+from pyspark_pulsar.topic import TopicName
+
+
+def _load_namespace(cluster: Cluster, namespace: Sequence[str]) -> dict[str, str]:
+    """A tenant alone has no properties, and of a namespace none are shown to a role that may not see them."""
+    from pyspark_pulsar.catalog import namespaces
+
+    if tenant_of(namespace) is not None:
+        tables.require_tenant(cluster, namespace[0])
+        return {}
+    where = parse_namespace(namespace)
+    if not cluster.has_admin:
+        return {}
+    try:
+        return namespaces.load_namespace(cluster.administration, where)
+    except PermissionDenied:
+        return {}
+
+
+def _create_namespace(cluster: Cluster, namespace: Sequence[str], properties: Mapping[str, str]) -> None:
+    from pyspark_pulsar.catalog import namespaces
+
+    namespaces.create_namespace(cluster.administration, parse_namespace(namespace), properties)
+
+
+def _alter_namespace(cluster: Cluster, namespace: Sequence[str], **changes: Any) -> None:
+    from pyspark_pulsar.catalog import namespaces
+
+    where = parse_namespace(namespace)
+    namespaces.alter_namespace(cluster.administration, where, changes["set"], changes["remove"])
+
+
+def _drop_namespace(cluster: Cluster, namespace: Sequence[str], cascade: Any) -> bool:
+    from pyspark_pulsar.catalog import namespaces
+
+    where = parse_namespace(namespace)
+    return namespaces.drop_namespace(cluster.administration, where, cascade=bool(cascade))
+
+
+def _create_table(
+    cluster: Cluster,
+    namespace: Sequence[str],
+    table: str,
+    schema: Mapping[str, Any],
+    properties: Mapping[str, str],
+    partitioning: Sequence[str],
+) -> None:
+    from pyspark_pulsar.catalog import created
+
+    topic = _topic(parse_table(namespace, table), "created")
+    options = cluster.settings.write
+    created.create_table(cluster.administration, topic, schema, properties, partitioning, options)
+
+
+def _alter_table(
+    cluster: Cluster, namespace: Sequence[str], table: str, changes: Sequence[Mapping[str, Any]]
+) -> None:
+    from pyspark_pulsar.catalog import altered
+
+    topic = _topic(parse_table(namespace, table), "changed")
+    altered.alter_table(cluster.administration, topic, changes)
+
+
+def _drop_table(cluster: Cluster, namespace: Sequence[str], table: str) -> bool:
+    from pyspark_pulsar.catalog import dropped
+
+    try:
+        named = parse_table(namespace, table)
+    except TopicNameError:
+        return False
+    return dropped.drop_table(cluster.administration, _topic(named, "dropped"))
+
+
+def _topic(named: Table, done: str) -> TopicName:
+    """Raises `CatalogUnsupported` for a system table."""
+    if named.system is not None:
+        raise CatalogUnsupported(
+            f"table {named.name}: expected a topic to be {done}, got a system table, which is only read; a topic "
+            f"of that name is the table {Table(_named_like(named)).name}"
+        )
+    return named.topic
+
+
+def _named_like(named: Table) -> TopicName:
+    return TopicName(named.topic.domain, named.topic.namespace, f"{named.topic.local}${named.system}")
+
+
+CALLS: Final[Mapping[str, Callable[..., Any]]] = {
+    "list_namespaces": tables.list_namespaces,
+    "load_namespace": _load_namespace,
+    "create_namespace": _create_namespace,
+    "alter_namespace": _alter_namespace,
+    "drop_namespace": _drop_namespace,
+    "list_tables": tables.list_tables,
+    "load_table": tables.load_table,
+    "table_properties": described.table_properties,
+    "rows": rows.rows,
+    "create_table": _create_table,
+    "alter_table": _alter_table,
+    "drop_table": _drop_table,
+}
+"""Each is given the cluster and the arguments of the call, and returns what the protocol calls `result`."""

@@ -1,0 +1,52 @@
+"""Comments of columns, which are the `doc` of fields in Avro's documents (of Pulsar's types AVRO and JSON)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark_pulsar.schema.info import SchemaInfo
+from pyspark_pulsar.schema.primitive import RECORD_TYPES
+
+StructJson = dict[str, Any]
+
+
+def commented(columns: StructJson, info: SchemaInfo | None) -> StructJson:
+    """A StructType as JSON, that of the schema `info`, with the comments of columns and of fields within them."""
+    if info is None or info.type not in RECORD_TYPES:
+        return columns
+    return _struct(columns, json.loads(info.text))
+
+
+def _struct(columns: StructJson, record: Any) -> StructJson:
+    documents = {each["name"]: each for each in _fields(record)}
+    return {
+        **columns,
+        "fields": [_column(each, documents.get(each["name"], {})) for each in columns["fields"]],
+    }
+
+
+def _column(column: StructJson, document: Mapping[str, Any]) -> StructJson:
+    found = {**column, "type": _type(column["type"], document.get("type"))}
+    if document.get("doc"):
+        found["metadata"] = {**column.get("metadata", {}), "comment": str(document["doc"])}
+    return found
+
+
+def _type(kind: Any, document: Any) -> Any:
+    if not isinstance(kind, Mapping):
+        return kind
+    for branch in document if isinstance(document, list) else [document]:
+        if kind["type"] == "struct" and _fields(branch):
+            return _struct(dict(kind), branch)
+        if kind["type"] == "array" and isinstance(branch, Mapping) and branch.get("type") == "array":
+            return {**kind, "elementType": _type(kind["elementType"], branch["items"])}
+        if kind["type"] == "map" and isinstance(branch, Mapping) and branch.get("type") == "map":
+            return {**kind, "valueType": _type(kind["valueType"], branch["values"])}
+    return kind
+
+
+def _fields(record: Any) -> list[Mapping[str, Any]]:
+    """Of a record that is defined here; one that is named only is defined, and commented, elsewhere."""
+    return list(record.get("fields", [])) if isinstance(record, Mapping) else []

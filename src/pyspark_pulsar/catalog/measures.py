@@ -1,0 +1,105 @@
+"""Durations and sizes in the properties of tables and namespaces: parse, print. Minus one is infinite."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pyspark_pulsar.errors import OptionError
+
+INFINITE: Final = -1
+_ENDLESS: Final = "infinite"
+_DURATION: Final = re.compile(r"(?P<number>\d{1,15})\s*(?P<unit>s|m|min|h|d)")
+_SIZE: Final = re.compile(r"(?P<number>\d{1,15})\s*(?P<unit>[kmgt]?b?)")
+_SECONDS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_BYTES: Final = {"TB": 1 << 40, "GB": 1 << 30, "MB": 1 << 20, "KB": 1 << 10}
+_MINUTE: Final = 60
+# What Pulsar keeps in 32 bits: minutes, seconds and MiB.
+_MOST: Final = 2**31 - 1
+_MOST_BYTES: Final = 2**63 - 1
+
+
+def ttl_seconds(key: str, text: str) -> int:
+    """Raises OptionError unless it is a duration."""
+    return _within(key, text, _seconds(key, text, "a duration such as 30s, 12h or 7d"), _MOST)
+
+
+def retention_minutes(key: str, text: str) -> int:
+    """Raises OptionError unless it is a duration in whole minutes, or `infinite`."""
+    expected = "a duration in whole minutes such as 12h or 7d, or infinite"
+    if text.strip().lower() == _ENDLESS:
+        return INFINITE
+    seconds = _seconds(key, text, expected)
+    if seconds % _MINUTE:
+        raise _refusal(key, text, expected)
+    return _within(key, text, seconds // _MINUTE, _MOST)
+
+
+def retention_megabytes(key: str, text: str) -> int:
+    """MiB. Raises OptionError unless it is a size in whole megabytes, or `infinite`."""
+    expected = "a size in whole megabytes such as 512MB or 10GB, or infinite"
+    if text.strip().lower() == _ENDLESS:
+        return INFINITE
+    size = _size(key, text, expected)
+    if size % _BYTES["MB"]:
+        raise _refusal(key, text, expected)
+    return _within(key, text, size // _BYTES["MB"], _MOST)
+
+
+def threshold_bytes(key: str, text: str) -> int:
+    """Raises OptionError unless it is a size."""
+    return _within(key, text, _size(key, text, "a size such as 100MB, or a number of bytes"), _MOST_BYTES)
+
+
+def printed_duration(seconds: int) -> str:
+    """In the largest unit that is exact."""
+    if seconds < 0:
+        return _ENDLESS
+    if seconds:
+        for unit, length in _SECONDS.items():
+            if seconds % length == 0:
+                return f"{seconds // length}{unit}"
+    return "0s"
+
+
+def printed_size(size: int) -> str:
+    """In the largest unit that is exact, a power of 1024; below it a number of bytes."""
+    if size < 0:
+        return _ENDLESS
+    if size:
+        for unit, length in _BYTES.items():
+            if size % length == 0:
+                return f"{size // length}{unit}"
+    return str(size)
+
+
+def printed_retention(minutes: int, megabytes: int) -> dict[str, str]:
+    """The two properties of a retention."""
+    size = megabytes if megabytes < 0 else megabytes * _BYTES["MB"]
+    seconds = minutes if minutes < 0 else minutes * _MINUTE
+    return {"retention_time": printed_duration(seconds), "retention_size": printed_size(size)}
+
+
+def _seconds(key: str, text: str, expected: str) -> int:
+    match = _DURATION.fullmatch(text.strip().lower())
+    if match is None:
+        raise _refusal(key, text, expected)
+    return int(match["number"]) * _SECONDS[match["unit"][0]]
+
+
+def _size(key: str, text: str, expected: str) -> int:
+    match = _SIZE.fullmatch(text.strip().lower())
+    if match is None:
+        raise _refusal(key, text, expected)
+    unit = match["unit"].removesuffix("b").upper()
+    return int(match["number"]) * (_BYTES[f"{unit}B"] if unit else 1)
+
+
+def _within(key: str, text: str, number: int, most: int) -> int:
+    if number > most:
+        raise _refusal(key, text, "less, or infinite where that is possible")
+    return number
+
+
+def _refusal(key: str, text: str, expected: str) -> OptionError:
+    return OptionError(f"property '{key}': expected {expected}, got {text!r}; correct it")

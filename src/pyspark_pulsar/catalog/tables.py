@@ -1,0 +1,244 @@
+"""Which namespaces and tables there are, and what Spark needs to know of a table to query it.
+
+A role that may only consume a topic can load it: existence and schema come from the broker. The admin REST API adds
+lists, and the key column of a table.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from concurrent.futures import Future
+from functools import cache
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pyspark_pulsar.catalog.cluster import Cluster
+from pyspark_pulsar.catalog.comments import commented
+from pyspark_pulsar.catalog.names import Table, parse_namespace, parse_table, tenant_of
+from pyspark_pulsar.catalog.properties import key_column
+from pyspark_pulsar.catalog.rows import SCHEMAS
+from pyspark_pulsar.client.administration import Administration
+from pyspark_pulsar.descriptors import read_descriptor_file
+from pyspark_pulsar.errors import NamespaceNotFoundError, PermissionDenied, TopicNotFoundError
+from pyspark_pulsar.read.source_schema import schema_of_topics
+from pyspark_pulsar.schema import metadata_columns
+from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.schema.spark import spark_schema
+from pyspark_pulsar.topic import Namespace, TopicName
+
+Properties = dict[str, str]
+
+_SYSTEM_TENANT: Final = "pulsar"
+# What Pulsar's functions worker keeps for itself, by its default settings.
+_SYSTEM_NAMESPACES: Final = frozenset({Namespace("pulsar", "system"), Namespace("public", "functions")})
+
+_log: Final = logging.getLogger(__name__)
+
+
+def list_namespaces(cluster: Cluster, parent: Sequence[str]) -> list[list[str]]:
+    """Of all tenants that are shown, or of one (`parent` is `["tenant"]`); a namespace holds no others.
+
+    A role that may list no tenants sees those of setting `tenants`, else that of the default namespace; of a tenant
+    whose namespaces it may not list it sees the default namespace. Raises `NamespaceNotFoundError` for a tenant that is
+    not there, `PermissionDenied` for one by name whose namespaces are not shown.
+    """
+    if not parent:
+        return [[each.tenant, each.name] for each in _of_tenants(cluster, _shown_tenants(cluster))]
+    tenant = tenant_of(parent)
+    if tenant is None:
+        parse_namespace(parent)
+        return []
+    return [[each.tenant, each.name] for each in _shown(cluster, _of_tenant(cluster, tenant))]
+
+
+def list_tables(cluster: Cluster, namespace: Sequence[str]) -> list[str]:
+    """Names of topics, sorted; no partitions and no system tables. A tenant alone has none.
+
+    Without `admin.url` or the right to list over it the broker is asked, which knows persistent topics only, of those
+    with partitions such as were in use, and not whether there is such a namespace. Raises `NamespaceNotFoundError`.
+    """
+    if tenant_of(namespace) is not None:
+        require_tenant(cluster, namespace[0])
+        return []
+    where = parse_namespace(namespace)
+    try:
+        found = _topics(cluster, where)
+    except PermissionDenied as fault:
+        _log.info("the topics of %s are listed by the broker: %s", where, fault)
+        found = _topics_by_broker(cluster, where)
+    return sorted(Table(topic).name for topic in found)
+
+
+def load_table(cluster: Cluster, namespace: Sequence[str], table: str) -> dict[str, Any]:
+    """What Spark needs for a query: docs of the catalog's protocol say what is in it. Raises `TopicNotFoundError`,
+    `SchemaError` for a schema that cannot be read; `ConnectionFailed` also where there is an `admin.url` that cannot
+    be reached, since the key column would be forgotten in silence."""
+    named = parse_table(namespace, table)
+    if named.system is not None:
+        require_topic(cluster, named.topic)
+        return {"system": named.system, "schema": _json(SCHEMAS[named.system])}
+    asked = _asked_properties(cluster, named.topic)
+    resolved = read_schema(cluster, named.topic)
+    properties = {} if asked is None else _seen(asked)
+    settings, key = cluster.settings, key_column(properties)
+    return {
+        "topic": str(named.topic),
+        "schema": commented(_json(resolved.value_columns), resolved.info),
+        "metadata": _metadata(cluster, resolved),
+        "writable": _writable(),
+        "read_options": settings.read_options(named.topic),
+        "write_options": settings.write_options(named.topic, key),
+        "comment": properties.get("comment"),
+    }
+
+
+def read_schema(cluster: Cluster, topic: TopicName) -> ReadSchema:
+    """As a query reads the topic by the catalog's settings. Raises `TopicNotFoundError`, `SchemaError`."""
+    options = cluster.settings.connection
+    return schema_of_topics(cluster.client, [topic], options, read_descriptor_file(options))
+
+
+def require_topic(cluster: Cluster, topic: TopicName) -> int:
+    """How many partitions it has, 0 for one that is not partitioned. Raises `TopicNotFoundError`."""
+    return cluster.client.partition_count(topic)
+
+
+def require_tenant(cluster: Cluster, tenant: str) -> None:
+    """Raises `NamespaceNotFoundError` for a tenant that is not there, as far as this role may know it."""
+    try:
+        is_there = not cluster.has_admin or cluster.administration.tenant_exists(tenant)
+    except PermissionDenied:
+        return
+    if not is_there:
+        raise _no_tenant(tenant)
+
+
+# Namespaces
+
+
+def _shown_tenants(cluster: Cluster) -> tuple[str, ...]:
+    settings = cluster.settings
+    if settings.tenants is not None:
+        return settings.tenants
+    if cluster.has_admin:
+        try:
+            found = cluster.administration.tenants()
+            return tuple(each for each in found if settings.system_topics or each != _SYSTEM_TENANT)
+        except PermissionDenied as fault:
+            _log.info("the tenants are not listed: %s", fault)
+    return (settings.default_namespace.tenant,)
+
+
+def _of_tenants(cluster: Cluster, tenants: Sequence[str]) -> list[Namespace]:
+    """One question a tenant, some at a time; what cannot be listed of one does not hide the others."""
+
+    def of_tenant(tenant: str) -> list[Namespace]:
+        try:
+            return _of_tenant(cluster, tenant)
+        except (PermissionDenied, NamespaceNotFoundError) as fault:
+            _log.warning("the namespaces of tenant %s are not shown: %s", tenant, fault)
+            return []
+
+    if cluster.has_admin:
+        _ = cluster.administration  # Made by one thread.
+    lists = cluster.threads.map(of_tenant, tenants)
+    return _shown(cluster, [namespace for each in lists for namespace in each])
+
+
+def _of_tenant(cluster: Cluster, tenant: str) -> list[Namespace]:
+    default = cluster.settings.default_namespace
+    if not cluster.has_admin:
+        return [default] if tenant == default.tenant else []
+    try:
+        return list(cluster.administration.admin.namespaces(tenant))
+    except PermissionDenied:
+        if tenant != default.tenant:
+            raise
+        return [default]
+    except TopicNotFoundError:
+        raise _no_tenant(tenant) from None
+
+
+def _shown(cluster: Cluster, namespaces: Sequence[Namespace]) -> list[Namespace]:
+    all_of_them = cluster.settings.system_topics
+    return sorted({each for each in namespaces if all_of_them or each not in _SYSTEM_NAMESPACES})
+
+
+def _no_tenant(tenant: str) -> NamespaceNotFoundError:
+    return NamespaceNotFoundError(f"tenant {tenant!r}: expected one that is there, got none; check the name")
+
+
+# Topics
+
+
+def _topics(cluster: Cluster, namespace: Namespace) -> frozenset[TopicName]:
+    if not cluster.has_admin:
+        return _topics_by_broker(cluster, namespace)
+    return cluster.administration.topics(namespace, system=cluster.settings.system_topics)
+
+
+def _topics_by_broker(cluster: Cluster, namespace: Namespace) -> frozenset[TopicName]:
+    client, with_system = cluster.client, cluster.settings.system_topics
+    listing = client.listings({namespace: None})[namespace]
+    names = {each for each in listing.names if with_system or not each.is_system}
+    wholes = {each.without_partition() for each in names} - names
+    # A name that looks like a partition's is one only where the topic has partitions.
+    partitioned = {topic for topic, count in client.present_partitions(wholes).items() if count}
+    return frozenset(
+        each.without_partition() if each.without_partition() in partitioned else each for each in names
+    )
+
+
+# Tables
+
+
+def own_properties(administration: Administration, topic: TopicName) -> Properties:
+    """Those that Pulsar keeps for the topic; of a partition those of the whole. Raises `TopicNotFoundError`."""
+    whole = topic.without_partition()
+    try:
+        return administration.topic_properties(whole)
+    except TopicNotFoundError:
+        if whole == topic:
+            raise
+        # Only called like a partition: producers can make such topics.
+        return administration.topic_properties(topic)
+
+
+def _asked_properties(cluster: Cluster, topic: TopicName) -> Future[Properties] | None:
+    """Asked for while the broker is asked for the schema. None without `admin.url`, and of a non-persistent topic,
+    which has none."""
+    if not cluster.has_admin or not topic.is_persistent:
+        return None
+    return cluster.threads.submit(own_properties, cluster.brief_administration, topic)
+
+
+def _seen(asked: Future[Properties]) -> Properties:
+    try:
+        return asked.result()
+    except (PermissionDenied, TopicNotFoundError) as fault:
+        _log.info("without a comment and a key column: %s", fault)
+        return {}
+
+
+def _metadata(cluster: Cluster, resolved: ReadSchema) -> Any:
+    """All that can be read, and the bytes of messages that do not decode where the settings show these."""
+    corrupt = resolved.corrupt_column
+    if cluster.settings.connection.mode != "PERMISSIVE" or corrupt is None:
+        return _all_metadata()
+    return _json(pa.schema([*metadata_columns.FIELDS.values(), pa.field(corrupt, pa.binary())]))
+
+
+@cache
+def _all_metadata() -> Any:
+    return _json(pa.schema(list(metadata_columns.FIELDS.values())))
+
+
+@cache
+def _writable() -> Any:
+    return _json(pa.schema([metadata_columns.WRITABLE[name] for name in metadata_columns.WRITTEN]))
+
+
+def _json(schema: pa.Schema) -> Any:
+    return spark_schema(schema).jsonValue()

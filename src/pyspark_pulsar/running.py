@@ -1,0 +1,169 @@
+"""What Spark runs, or will be started with, in this process: what `session` must know before it adds to it.
+
+Spark's own builder and context have no way to ask for most of it; what is private to PySpark is used here alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark_pulsar.errors import SessionStarted
+
+_JARS: Final = "spark.jars"
+_SUBMIT_ARGS: Final = "PYSPARK_SUBMIT_ARGS"
+_CONF_LINE: Final = re.compile(r"\s*(?P<key>[^\s=:#!]+)\s*[=:\s]\s*(?P<value>.*?)\s*")
+_CLIENT: Final = "sc://"
+_INSTEAD: Final = (
+    "call it before the session starts, in a new process, or start the program with what `pyspark-pulsar catalog conf` "
+    "prints (spark-submit --properties-file)"
+)
+
+Ask = Callable[[str], str | None]
+
+
+def builder_options(builder: Any) -> dict[str, str]:
+    """What a `SparkSession.builder` was told so far."""
+    return dict(builder._options)  # noqa: SLF001
+
+
+def is_client(given: Mapping[str, str]) -> bool:
+    """Whether a builder with these options makes the client of a Connect server that somebody else has started. One
+    that is started here, by `remote("local")`, takes all settings."""
+    return given.get("spark.remote", os.environ.get("SPARK_REMOTE", "")).startswith(_CLIENT)
+
+
+def refuse_other_settings(own: Mapping[str, str], catalog: str) -> None:
+    """Raises `SessionStarted` where a session of this process has the catalog, and it is not as in `own`."""
+    ask = _asking()
+    if ask is None or ask(f"spark.sql.catalog.{catalog}") is None:
+        return
+    other = [key for key, value in own.items() if ask(key) != value]
+    if other:
+        raise SessionStarted(
+            f"expected a session whose catalog {catalog} has these settings, got one that runs with other values of "
+            f"{', '.join(other)}, which the catalog has read; give the catalog another name, or {_INSTEAD}"
+        )
+
+
+def refuse_without_catalog(
+    own: Mapping[str, str], catalog: str, catalog_class: str, extensions_class: str
+) -> None:
+    """Raises `SessionStarted` where a session runs without the extension or with other settings of the catalog, and
+    where a JVM runs without the jar. A session that has both takes another catalog while it runs."""
+    ask = _asking()
+    if ask is not None and extensions_class not in (ask("spark.sql.extensions") or "").split(","):
+        raise SessionStarted(
+            f"expected no Spark session yet, or one that can have the catalog {catalog}, got one that runs without its "
+            f"extension and takes no jars or extensions any more; {_INSTEAD}"
+        )
+    refuse_other_settings(own, catalog)
+    if _has_jvm() and not _jvm_has(catalog_class):
+        raise SessionStarted(
+            f"expected no JVM of Spark's yet, or one with the catalog's jar, got one that runs without it (a session "
+            f"was stopped, or spark-submit has started it); {_INSTEAD}"
+        )
+
+
+def started_with() -> dict[str, str]:
+    """The settings of spark-defaults.conf and PYSPARK_SUBMIT_ARGS, or those that a running JVM was started with."""
+    if _has_jvm():
+        from pyspark import SparkConf
+
+        return dict(SparkConf().getAll())
+    submitted, file = _submitted()
+    return {**_conf_file(file), **submitted}
+
+
+def workers_python() -> dict[str, str]:
+    """The interpreter of the workers where the environment says it, which wins over settings."""
+    python = os.environ.get("PYSPARK_PYTHON")
+    return {"spark.pyspark.python": python} if python else {}
+
+
+def add_submitted_jar(jar: str) -> None:
+    """Jars in PYSPARK_SUBMIT_ARGS win over the builder's when Spark starts a JVM; so the jar is added to them too."""
+    words = shlex.split(os.environ.get(_SUBMIT_ARGS, ""))
+    changed = [_with_jar(former, word, jar) for former, word in zip(["", *words], words, strict=False)]
+    if changed != words:
+        os.environ[_SUBMIT_ARGS] = shlex.join(changed)
+
+
+def _with_jar(former: str, word: str, jar: str) -> str:
+    is_list = (
+        former == "--jars"
+        or word.startswith(("--jars=", f"--conf={_JARS}="))
+        or (former in ("--conf", "-c") and word.startswith(f"{_JARS}="))
+    )
+    return f"{word},{jar}" if is_list and jar not in re.split("[,=]", word) else word
+
+
+def _submitted() -> tuple[dict[str, str], str | None]:
+    """Settings in PYSPARK_SUBMIT_ARGS, and the file of settings that it names."""
+    found: dict[str, str] = {}
+    file = None
+    words = shlex.split(os.environ.get(_SUBMIT_ARGS, ""))
+    for number, word in enumerate(words):
+        flag, equals, text = word.partition("=")
+        text = text if equals else next(iter(words[number + 1 :]), "")
+        if flag == "--jars":
+            found[_JARS] = text
+        elif flag in ("--conf", "-c"):
+            key, _, value = text.partition("=")
+            if key != _JARS or "--jars" not in words:
+                found[key] = value
+        elif flag == "--properties-file":
+            file = text
+    return found, file
+
+
+def _conf_file(name: str | None) -> dict[str, str]:
+    """A file of settings, by default Spark's own; nothing where there is none."""
+    home = os.environ.get("SPARK_HOME", "")
+    folder = os.environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else "")
+    file = Path(name or f"{folder}/spark-defaults.conf")
+    if not (name or folder) or not file.is_file():
+        return {}
+    lines = [_CONF_LINE.fullmatch(line) for line in file.read_text().splitlines()]
+    return {line["key"]: line["value"] for line in lines if line is not None}
+
+
+def _asking() -> Ask | None:
+    """What tells the settings of the session that runs in this process; None where none does."""
+    from pyspark.sql import SparkSession
+    from pyspark.util import is_remote_only
+
+    session = SparkSession.getActiveSession()
+    if session is not None:
+        return lambda key: session.conf.get(key, None)
+    if is_remote_only():
+        return None
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context  # noqa: SLF001
+    return None if context is None else lambda key: context.getConf().get(key)
+
+
+def _has_jvm() -> bool:
+    """Whether Spark runs, has run in this process, or has started it (spark-submit)."""
+    from pyspark import SparkContext
+
+    return SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ  # noqa: SLF001
+
+
+def _jvm_has(class_name: str) -> bool:
+    """Whether the JVM's program finds the class, as Spark does when it loads a catalog."""
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+    from pyspark import SparkContext
+
+    SparkContext._ensure_initialized()  # noqa: SLF001
+    jvm: Any = SparkContext._jvm  # noqa: SLF001
+    try:
+        jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(class_name)
+    except Py4JJavaError:
+        return False
+    return True

@@ -1,0 +1,23 @@
+-- Names of topics that are no plain words.
+CREATE NAMESPACE pulsar.`public/sql-names.1`;
+CREATE TABLE pulsar.`public/sql-names.1`.`Upper.dots-and_dashes` (id INT);
+CREATE TABLE pulsar.public.`sql-names.1`.`a%2Fb` (id INT);
+CREATE TABLE pulsar.public.`sql-names.1`.`x-partition-3` (id INT);
+CREATE TABLE pulsar.public.`sql-names.1`.`money$$segments` (id INT);
+CREATE TABLE pulsar.public.`sql-names.1`.parts (id INT) TBLPROPERTIES ('partitions' = '2');
+SHOW TABLES IN pulsar.`public/sql-names.1`;
+INSERT INTO pulsar.`public/sql-names.1`.`Upper.dots-and_dashes` VALUES (1);
+SELECT * FROM pulsar.public.`sql-names.1`.`Upper.dots-and_dashes`;
+SELECT * FROM pulsar.public.`sql-names.1`.`upper.dots-and_dashes`;
+INSERT INTO pulsar.public.`sql-names.1`.`a%2Fb` VALUES (2);
+SELECT id, __topic FROM pulsar.public.`sql-names.1`.`a%2Fb`;
+INSERT INTO pulsar.public.`sql-names.1`.`money$$segments` VALUES (3);
+SELECT id, __topic FROM pulsar.public.`sql-names.1`.`money$$segments`;
+SELECT DISTINCT topic FROM pulsar.public.`sql-names.1`.`money$$segments$segments`;
+INSERT INTO pulsar.public.`sql-names.1`.parts (id, __partition) VALUES (4, 0), (5, 1);
+SELECT * FROM pulsar.public.`sql-names.1`.`parts-partition-1`;
+SELECT * FROM pulsar.public.`sql-names.1`.`parts-partition-7`;
+SELECT * FROM pulsar.public.`sql-names.1`.`not there`;
+SELECT * FROM pulsar.public.`sql-names.1`.`non-persistent://parts`;
+SELECT * FROM pulsar.`public`.parts;
+DROP NAMESPACE pulsar.`public/sql-names.1` CASCADE;

@@ -1,0 +1,26 @@
+-- Namespaces: tenant/namespace, as one name or as two.
+SHOW NAMESPACES IN pulsar LIKE 'public.def*';
+SHOW NAMESPACES IN pulsar.public;
+CREATE NAMESPACE pulsar.`public/sql_spaces` COMMENT 'of a test' WITH DBPROPERTIES ('retention_time' = '7d', 'team' = 'data');
+CREATE NAMESPACE pulsar.`public/sql_spaces`;
+CREATE NAMESPACE IF NOT EXISTS pulsar.`public/sql_spaces`;
+SHOW NAMESPACES IN pulsar LIKE '*sql_spaces';
+DESCRIBE NAMESPACE EXTENDED pulsar.`public/sql_spaces`;
+ALTER NAMESPACE pulsar.public.sql_spaces SET PROPERTIES ('retention_size' = '1GB', 'message_ttl' = '1h');
+DESCRIBE NAMESPACE EXTENDED pulsar.public.sql_spaces;
+ALTER NAMESPACE pulsar.public.sql_spaces SET PROPERTIES ('retention_time' = 'soon');
+ALTER NAMESPACE pulsar.public.sql_spaces UNSET PROPERTIES ('team');
+USE pulsar.`public/sql_spaces`;
+SELECT current_catalog(), current_schema();
+SHOW TABLES;
+CREATE TABLE one (id INT);
+SHOW TABLES;
+DROP NAMESPACE pulsar.`public/sql_spaces`;
+USE spark_catalog;
+DROP NAMESPACE pulsar.`public/sql_spaces` CASCADE;
+DROP NAMESPACE pulsar.`public/sql_spaces`;
+DROP NAMESPACE IF EXISTS pulsar.`public/sql_spaces`;
+SHOW TABLES IN pulsar.`public/sql_spaces`;
+CREATE NAMESPACE pulsar.`no_such_tenant/x`;
+CREATE NAMESPACE pulsar.`a/b/c`;
+DESCRIBE NAMESPACE pulsar.`public/nowhere`;

@@ -1,0 +1,287 @@
+"""Tables and namespaces made, changed and dropped on a real server, and what the server then says of them."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pyspark_pulsar.catalog.altered import alter_table
+from pyspark_pulsar.catalog.created import create_table
+from pyspark_pulsar.catalog.dropped import drop_table
+from pyspark_pulsar.catalog.namespaces import (
+    alter_namespace,
+    create_namespace,
+    drop_namespace,
+    load_namespace,
+)
+from pyspark_pulsar.catalog.properties import format_properties, stored_properties
+from pyspark_pulsar.client.admin import AdminClient
+from pyspark_pulsar.client.administration import Administration
+from pyspark_pulsar.errors import (
+    CatalogUnsupported,
+    NamespaceExistsError,
+    NamespaceNotEmptyError,
+    NamespaceNotFoundError,
+    OptionError,
+    PulsarError,
+    SchemaError,
+    TopicExistsError,
+    TopicNotFoundError,
+)
+from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.key_value import split
+from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.topic import Namespace, TopicName
+
+
+@pytest.fixture(scope="module")
+def options(pulsar: LocalPulsar) -> WriteOptions:
+    return WriteOptions(service_url=pulsar.service_url, admin_url=pulsar.admin_url)
+
+
+@pytest.fixture(scope="module")
+def administration(options: WriteOptions) -> Iterator[Administration]:
+    with AdminClient(options) as admin:
+        yield Administration(admin)
+
+
+@pytest.fixture
+def namespace(administration: Administration) -> Iterator[Namespace]:
+    made = Namespace("public", f"made-{uuid.uuid4().hex[:10]}")
+    administration.create_namespace(made)
+    yield made
+    drop_namespace(administration, made, cascade=True)
+
+
+def columns(*fields: tuple[str, Any] | tuple[str, Any, bool]) -> dict[str, Any]:
+    return {
+        "type": "struct",
+        "fields": [
+            {"name": each[0], "type": each[1], "nullable": each[2] if len(each) > 2 else True, "metadata": {}}
+            for each in fields
+        ],
+    }
+
+
+ORDER = columns(("id", "long", False), ("item", "string"))
+
+
+def fields(administration: Administration, topic: TopicName) -> list[dict[str, Any]]:
+    info = administration.schema(topic)
+    assert info is not None
+    found: list[dict[str, Any]] = json.loads(info.text)["fields"]
+    return found
+
+
+def test_a_table_has_what_it_was_given(
+    administration: Administration, options: WriteOptions, namespace: Namespace
+) -> None:
+    topic = TopicName("persistent", namespace, "Orders.x%2Fy")
+    given = {
+        "partitions": "2",
+        "key_column": "id",
+        "retention_time": "7d",
+        "message_ttl": "12h",
+        "compaction_threshold": "100MB",
+        "comment": "of the shop",
+        "team/a b": "ü",
+        "provider": "pulsar",
+        "owner": "me",
+        "pulsar.topic": "ignored",
+    }
+    create_table(administration, topic, ORDER, given, (), options)
+    assert administration.partitions(topic) == 2
+    assert administration.topics(namespace) == {topic}
+    stored = stored_properties(administration, topic, 2)
+    kept = {key: value for key, value in given.items() if key not in ("provider", "owner", "pulsar.topic")}
+    assert stored == kept | {"retention_size": "infinite"}
+    assert fields(administration, topic)[0] == {"name": "id", "type": "long"}
+    with pytest.raises(TopicExistsError):
+        create_table(administration, topic, ORDER, {}, (), options)
+    assert drop_table(administration, topic) is True
+    assert drop_table(administration, topic) is False
+    assert administration.schema_versions(topic) == ()
+
+
+@pytest.mark.parametrize(
+    ("schema", "properties", "kind"),
+    [
+        (ORDER, {"value_format": "json"}, SchemaType.JSON),
+        (ORDER, {"value_format": "protobuf"}, SchemaType.PROTOBUF_NATIVE),
+        (columns(("value", "string")), {"value_format": "string"}, SchemaType.STRING),
+        (columns(("value", "long")), {}, SchemaType.INT64),
+        (columns(("value", "binary")), {"value_format": "bytes"}, None),
+        (columns(("key", "string"), ("value", ORDER)), {"key_value_encoding": "separated"}, SchemaType.KEY_VALUE),
+        (
+            columns(("key", ORDER), ("value", ORDER)),
+            {"key_value_encoding": "inline", "value_format": "json"},
+            SchemaType.KEY_VALUE,
+        ),
+        (
+            columns(("key", "long"), ("value", ORDER)),
+            {"key_value_encoding": "inline", "value_format": "protobuf"},
+            SchemaType.KEY_VALUE,
+        ),
+    ],
+)  # fmt: skip
+def test_schemas_of_every_format(
+    administration: Administration,
+    options: WriteOptions,
+    namespace: Namespace,
+    schema: dict[str, Any],
+    properties: dict[str, str],
+    kind: SchemaType | None,
+) -> None:
+    topic = TopicName("persistent", namespace, "formats")
+    create_table(administration, topic, schema, properties, (), options)
+    info = administration.schema(topic)
+    assert (None if info is None else info.type) is kind
+    made = format_properties(info)
+    assert made.items() >= properties.items()
+    if info is not None and kind is SchemaType.KEY_VALUE:
+        pair = split(info, topic="x")
+        assert pair.value.name.endswith("_value")
+        assert pair.value.document
+    assert stored_properties(administration, topic, 0)["retention_time"] == "infinite"
+
+
+def test_a_table_that_cannot_be_set_up_leaves_no_topic(
+    administration: Administration, options: WriteOptions, namespace: Namespace
+) -> None:
+    topic = TopicName("persistent", namespace, "half")
+    administration.register_schema(topic, SchemaInfo("half", SchemaType.STRING))
+    with pytest.raises(SchemaError, match="exists schema type STRING, new schema type AVRO"):
+        create_table(administration, topic, ORDER, {}, (), options)
+    assert administration.partitions(topic) is None
+
+
+def test_columns_change_and_the_newest_version_has_them(
+    administration: Administration, options: WriteOptions, namespace: Namespace
+) -> None:
+    topic = TopicName("persistent", namespace, "evolves")
+    create_table(administration, topic, ORDER, {"key_column": "id"}, (), options)
+    add = {"change": "add", "column": ["note"], "type": "string", "nullable": True, "comment": "free text"}
+    alter_table(
+        administration,
+        topic,
+        [
+            {**add, "position": {"after": "id"}},
+            {"change": "comment", "column": ["id"], "comment": "its number"},
+        ],
+    )
+    assert [each["name"] for each in fields(administration, topic)] == ["id", "note", "item"]
+    assert len(administration.schema_versions(topic)) == 2
+    # Equal to the first version, and so nothing new to the registry.
+    alter_table(administration, topic, [{"change": "drop", "column": ["note"], "if_exists": False}])
+    assert [each["name"] for each in fields(administration, topic)] == ["id", "item"]
+    alter_table(administration, topic, [{"change": "comment", "column": ["item"], "comment": "what"}])
+    assert fields(administration, topic)[1]["doc"] == "what"
+    alter_table(administration, topic, [{"change": "comment", "column": ["item"], "comment": "which"}])
+    assert fields(administration, topic)[1]["doc"] == "which"
+    assert fields(administration, topic)[0]["doc"] == "its number"
+    with pytest.raises(CatalogUnsupported, match="unset the property key_column"):
+        alter_table(administration, topic, [{"change": "drop", "column": ["id"]}])
+
+
+def test_the_broker_has_the_last_word_on_types(
+    administration: Administration, options: WriteOptions, namespace: Namespace
+) -> None:
+    topic = TopicName("persistent", namespace, "typed")
+    create_table(administration, topic, columns(("n", "integer")), {}, (), options)
+    wider = [
+        {"change": "type", "column": ["n"], "type": "long"},
+        {"change": "set", "property": "a", "value": "b"},
+    ]
+    with pytest.raises(SchemaError, match=r"strategy FULL.*compatibility strategy for the namespace"):
+        alter_table(administration, topic, wider)
+    assert "a" not in administration.topic_properties(topic)
+    administration.admin.change(
+        "PUT", f"namespaces/{namespace}/schemaCompatibilityStrategy", "setting it", "BACKWARD"
+    )
+    alter_table(administration, topic, wider)
+    assert fields(administration, topic)[0]["type"] == ["null", "long"]
+    assert administration.topic_properties(topic)["a"] == "b"
+
+
+def test_properties_change(
+    administration: Administration, options: WriteOptions, namespace: Namespace
+) -> None:
+    topic = TopicName("persistent", namespace, "kept")
+    create_table(administration, topic, ORDER, {"partitions": "1", "x": "1"}, (), options)
+
+    def change(given: dict[str, str], *removed: str) -> dict[str, str]:
+        sets = [{"change": "set", "property": key, "value": value} for key, value in given.items()]
+        removes = [{"change": "remove", "property": key} for key in removed]
+        alter_table(administration, topic, [*sets, *removes])
+        count = administration.partitions(topic)
+        assert count is not None
+        return stored_properties(administration, topic, count)
+
+    found = change({"partitions": "3", "retention_size": "20GB", "message_ttl": "30s", "comment": "c"}, "x")
+    assert found == {
+        "partitions": "3", "retention_time": "infinite", "retention_size": "20GB", "message_ttl": "30s",
+        "comment": "c",
+    }  # fmt: skip
+    with pytest.raises(OptionError, match="must exceed configured backlog quota"):
+        change({"retention_size": "1MB"})
+    found = change({"key_column": "item", "compaction_threshold": "1MB"}, "message_ttl", "comment")
+    assert (found["key_column"], found["compaction_threshold"]) == ("item", "1MB")
+    with pytest.raises(CatalogUnsupported, match="compaction_threshold"):
+        change({}, "key_column")
+    found = change({}, "key_column", "compaction_threshold", "retention_size", "retention_time")
+    assert found == {"partitions": "3", "retention_time": "infinite", "retention_size": "infinite"}
+    with pytest.raises(CatalogUnsupported):
+        change({"partitions": "2"})
+    with pytest.raises(TopicNotFoundError):
+        alter_table(administration, TopicName("persistent", namespace, "none"), [])
+
+
+def test_namespaces(administration: Administration, options: WriteOptions) -> None:
+    namespace = Namespace("public", f"own-{uuid.uuid4().hex[:10]}")
+    create_namespace(administration, namespace, {"retention_time": "1h", "a/b": "c d", "owner": "me"})
+    with pytest.raises(NamespaceExistsError):
+        create_namespace(administration, namespace, {})
+    with pytest.raises(NamespaceNotFoundError, match="nobody"):
+        create_namespace(administration, Namespace("nobody", "x"), {})
+    assert load_namespace(administration, namespace) == {
+        "retention_time": "1h", "retention_size": "infinite", "a/b": "c d",
+    }  # fmt: skip
+    alter_namespace(
+        administration, namespace, {"message_ttl": "1d", "comment": "ö"}, ["a/b", "retention_time"]
+    )
+    assert load_namespace(administration, namespace) == {"message_ttl": "1d", "comment": "ö"}
+    for name, partitions in (("a", "0"), ("b", "2")):
+        given = {"partitions": partitions, "retention_time": "1d"}
+        create_table(administration, TopicName("persistent", namespace, name), ORDER, given, (), options)
+    with pytest.raises(NamespaceNotEmptyError, match="2 topics"):
+        drop_namespace(administration, namespace, cascade=False)
+    assert drop_namespace(administration, namespace, cascade=True) is True
+    assert drop_namespace(administration, namespace, cascade=False) is False
+    with pytest.raises(NamespaceNotFoundError):
+        administration.topics(namespace)
+    with pytest.raises(NamespaceNotFoundError):
+        create_table(administration, TopicName("persistent", namespace, "a"), ORDER, {}, (), options)
+    assert not administration.namespace_exists(namespace)
+    assert administration.tenant_exists("public")
+    assert not administration.tenant_exists("nobody")
+    assert "public" in administration.tenants()
+
+
+def test_what_is_not_there_is_said_at_once(administration: Administration, namespace: Namespace) -> None:
+    topic = TopicName("persistent", namespace, "none")
+    for ask in (
+        lambda: administration.set_topic_properties(topic, {"a": "b"}),
+        lambda: administration.remove_topic_property(topic, "a"),
+        lambda: administration.set_retention(topic, -1, -1),
+        lambda: administration.stats(topic, 0),
+    ):
+        with pytest.raises(PulsarError):
+            ask()
+    assert administration.partitions(topic) is None
+    assert administration.schema(topic) is None
+    assert administration.delete_topic(topic, partitioned=False) is False

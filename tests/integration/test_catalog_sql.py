@@ -1,0 +1,45 @@
+"""The catalog in SQL alone: scripts and what Spark must answer, in a classic session and over Spark Connect.
+
+`GOLDEN=write pytest tests/integration/test_catalog_sql.py -k classic` writes the answers anew; read the difference
+before it is committed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyspark_pulsar.standalone import LocalPulsar
+
+FOLDER = Path(__file__).parent / "sql"
+SCRIPTS = sorted(FOLDER.glob("*.sql"))
+PROGRAM = Path(__file__).parent.parent / "programs" / "run_sql.py"
+CONNECT = Path(__file__).parent.parent.parent / ".venv" / "connect"
+
+
+@pytest.mark.parametrize("mode", ["classic", "connect"])
+def test_scripts(mode: str, pulsar: LocalPulsar, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    if mode == "connect":
+        assert CONNECT.is_dir(), f"expected what Spark Connect needs in {CONNECT}; make test puts it there"
+        environment["PYTHONPATH"] = str(CONNECT)
+    command = [sys.executable, PROGRAM, mode, pulsar.service_url, pulsar.admin_url, tmp_path, *SCRIPTS]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    if os.environ.get("GOLDEN") == "write":
+        for script in SCRIPTS:
+            answers = script.with_suffix(".out")
+            answers.write_text((tmp_path / answers.name).read_text())
+    different = [line for script in SCRIPTS for line in difference(script.with_suffix(".out"), tmp_path)]
+    assert not different, "\n".join(different[:80])
+
+
+def difference(expected: Path, folder: Path) -> list[str]:
+    found = (folder / expected.name).read_text().splitlines()
+    wanted = expected.read_text().splitlines()
+    return list(difflib.unified_diff(wanted, found, str(expected.name), "found", lineterm="", n=4))

@@ -1,0 +1,91 @@
+"""Runs SQL scripts as a user would, in one session, and writes what each statement gives in the style of Spark's own
+golden files. `python run_sql.py classic|connect SERVICE_URL ADMIN_URL OUTPUT_FOLDER SCRIPT...`"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from pyspark_pulsar import configure
+
+# What differs from run to run: ports, ids, times, and where Spark says in its plan that it stopped.
+VARIABLE = (
+    (re.compile(r"(pulsar|http)://(localhost|127\.0\.0\.1):\d+"), r"\1://SERVER"),
+    (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?"), "TIME"),
+    (re.compile(r"\b\d+:\d+:\d+\b"), "POSITION"),
+    (re.compile(r"#\d+L?"), "#N"),
+)
+
+
+def main(mode: str, service_url: str, admin_url: str, folder: str, *scripts: str) -> None:
+    spark = session(mode, service_url, admin_url)
+    try:
+        for script in map(Path, scripts):
+            told = "\n".join(answer(spark, statement) for statement in statements(script.read_text()))
+            Path(folder, script.with_suffix(".out").name).write_text(told)
+            # Each script starts where the session started.
+            spark.sql("USE spark_catalog")
+    finally:
+        spark.stop()
+
+
+def session(mode: str, service_url: str, admin_url: str) -> SparkSession:
+    builder = SparkSession.builder
+    builder = builder.remote("local[2]") if mode == "connect" else builder.master("local[2]")
+    builder = (
+        configure(builder, service_url=service_url, admin_url=admin_url)
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+    )
+    return builder.getOrCreate()
+
+
+def statements(script: str) -> list[str]:
+    text = "\n".join(line for line in script.splitlines() if not line.startswith("--"))
+    return [each.strip() for each in text.split(";\n") if each.strip().rstrip(";")]
+
+
+def answer(spark: SparkSession, statement: str) -> str:
+    """Rows are sorted unless the statement sorts them."""
+    statement = statement.rstrip(";").strip()
+    try:
+        frame = spark.sql(statement)
+        schema, rows = frame.schema.simpleString(), shown(frame, statement)
+    except PySparkException as fault:
+        schema, rows = "error", [refusal(fault)]
+    body = "\n".join(rows)
+    for pattern, name in VARIABLE:
+        body = pattern.sub(name, body)
+    return f"-- !query\n{statement}\n-- !query schema\n{schema}\n-- !query output\n{body}\n\n"
+
+
+def shown(frame: DataFrame, statement: str) -> list[str]:
+    rows = ["\t".join(cell(value) for value in row) for row in frame.collect()]
+    keeps_order = "order by" in statement.lower() or statement.lower().startswith(("desc", "show create"))
+    return rows if keeps_order else sorted(rows)
+
+
+def cell(value: object) -> str:
+    if isinstance(value, bytes | bytearray):
+        return value.decode()
+    return "NULL" if value is None else str(value)
+
+
+def refusal(fault: PySparkException) -> str:
+    """Spark's condition where it has one, and the first line of what is said, without the plan that may follow."""
+    condition = fault.getCondition() or ""
+    said = str(fault).strip().splitlines()
+    # What a Python worker raised stands at the end of its traceback.
+    own = [line for line in said if line.startswith("pyspark_pulsar.errors.")]
+    return f"{condition}\n{(own or said)[0]}" if condition else (own or said)[0]
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

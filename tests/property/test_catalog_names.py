@@ -1,0 +1,41 @@
+"""Every topic and every system table has one name as a table, and that name leads back to it."""
+
+from hypothesis import given, strategies as st
+
+from pyspark_pulsar.catalog.names import SYSTEM_TABLES, Table, parse_namespace, parse_table
+from pyspark_pulsar.topic import Namespace, TopicName
+
+PIECES = st.sampled_from(["$", "a", "Z", "%2F", ".", "-partition-3", "é", "non-persistent:", *SYSTEM_TABLES])
+ANY_LETTERS = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="/").filter(lambda each: not each.isspace()),
+    min_size=1,
+)
+LOCALS = st.lists(PIECES, min_size=1).map("".join) | ANY_LETTERS
+NAME_PARTS = st.text("aZ0-=:._", min_size=1)
+TABLES = st.builds(
+    Table,
+    st.builds(
+        TopicName,
+        st.sampled_from(["persistent", "non-persistent"]),
+        st.builds(Namespace, NAME_PARTS, NAME_PARTS),
+        LOCALS,
+    ),
+    st.none() | st.sampled_from(SYSTEM_TABLES),
+)
+
+
+@given(TABLES, st.booleans())
+def test_a_name_leads_back(table: Table, apart: bool) -> None:
+    namespace = table.topic.namespace
+    parts = [namespace.tenant, namespace.name] if apart else [str(namespace)]
+    assert parse_table(parts, table.name) == table
+    assert parse_namespace(parts) == namespace
+
+
+@given(st.lists(PIECES, min_size=1).map("".join))
+def test_a_table_has_one_name(name: str) -> None:
+    try:
+        table = parse_table(["a/b"], name)
+    except ValueError:
+        return
+    assert table.name == name

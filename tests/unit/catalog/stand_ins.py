@@ -1,0 +1,125 @@
+"""Pulsar as the catalog's process meets it, without a server: what is there, and what was asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from pyspark_pulsar.catalog.cluster import Cluster
+from pyspark_pulsar.catalog.settings import parse_settings
+from pyspark_pulsar.client.broker import TopicListing
+from pyspark_pulsar.errors import NamespaceNotFoundError, PulsarError, TopicNotFoundError
+from pyspark_pulsar.schema.info import SchemaInfo
+from pyspark_pulsar.topic import Namespace, TopicName
+
+URLS = {"service.url": "pulsar://localhost:1", "admin.url": "http://localhost:1"}
+
+
+@dataclass(kw_only=True)
+class Asked:
+    """`refuses`: what each question is answered with instead."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    refuses: dict[str, PulsarError] = field(default_factory=dict)
+
+    def note(self, question: str) -> None:
+        self.counts[question] += 1
+        if question in self.refuses:
+            raise self.refuses[question]
+
+
+@dataclass(kw_only=True)
+class Administration(Asked):
+    """Of `client.administration` what listing and loading ask."""
+
+    topics_there: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    """By their namespaces."""
+    properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def admin(self) -> Any:
+        return SimpleNamespace(namespaces=self._namespaces, close=lambda: None)
+
+    def _namespaces(self, tenant: str) -> tuple[Namespace, ...]:
+        self.note("namespaces")
+        found = [name.split("/") for name in self.topics_there]
+        if tenant not in {first for first, _ in found}:
+            raise TopicNotFoundError(f"tenant {tenant}")
+        self.note(f"namespaces of {tenant}")
+        return tuple(Namespace(*each) for each in found if each[0] == tenant)
+
+    def tenants(self) -> tuple[str, ...]:
+        self.note("tenants")
+        return tuple(dict.fromkeys(name.split("/")[0] for name in self.topics_there))
+
+    def tenant_exists(self, tenant: str) -> bool:
+        self.note("tenant_exists")
+        return any(name.startswith(f"{tenant}/") for name in self.topics_there)
+
+    def topics(self, namespace: Namespace, *, system: bool = False) -> frozenset[TopicName]:
+        self.note("topics")
+        if str(namespace) not in self.topics_there:
+            raise NamespaceNotFoundError(str(namespace))
+        names = (TopicName.parse(each) for each in self.topics_there[str(namespace)])
+        return frozenset(each for each in names if system or not each.is_system)
+
+    def topic_properties(self, topic: TopicName) -> dict[str, str]:
+        self.note("topic_properties")
+        if str(topic) not in self.properties:
+            raise TopicNotFoundError(str(topic))
+        return dict(self.properties[str(topic)])
+
+
+@dataclass(kw_only=True)
+class Broker(Asked):
+    """Topics by their full names: how many partitions, and the schema."""
+
+    there: Mapping[str, tuple[int, SchemaInfo | None]] = field(default_factory=dict)
+
+    def close(self) -> None:
+        pass
+
+    def partition_count(self, topic: TopicName) -> int:
+        return self.partition_counts([topic])[topic]
+
+    def partition_counts(self, topics: Iterable[TopicName]) -> dict[TopicName, int]:
+        counts = self.present_partitions(topics)
+        for topic, count in counts.items():
+            if count is None:
+                raise TopicNotFoundError(str(topic))
+        return {topic: count for topic, count in counts.items() if count is not None}
+
+    def present_partitions(self, topics: Iterable[TopicName]) -> dict[TopicName, int | None]:
+        self.note("partitions")
+        return {topic: self.there.get(str(topic), (None, None))[0] for topic in topics}
+
+    def schema(self, topic: TopicName) -> SchemaInfo | None:
+        return self.schemas([topic])[topic]
+
+    def schemas(self, topics: Iterable[TopicName]) -> dict[TopicName, SchemaInfo | None]:
+        self.note("schemas")
+        return {topic: self.there[str(topic)][1] for topic in topics}
+
+    def listings(self, known: Mapping[Namespace, Any]) -> dict[Namespace, TopicListing]:
+        self.note("listings")
+        names = [TopicName.parse(each) for each in self.there]
+        return {
+            each: TopicListing(frozenset(name for name in names if name.namespace == each), "")
+            for each in known
+        }
+
+
+def cluster_of(
+    broker: Broker | None = None, administration: Administration | None = None, **settings: str
+) -> Cluster:
+    """Without `administration` there is no `admin.url`."""
+    given = {key: url for key, url in URLS.items() if administration is not None or key != "admin.url"}
+    cluster = Cluster(parse_settings("pulsar", given | settings))
+    made: dict[str, Any] = cluster.__dict__
+    made["client"] = broker or Broker()
+    if administration is not None:
+        made["administration"] = made["brief_administration"] = administration
+    return cluster
