@@ -18,8 +18,10 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 
 import pulsar as official
 from process_use import own_cpu_seconds
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamReader, StreamingQuery, StreamingQueryListener
+from ready_source import ReadySource
 
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.batch_plan import plan_batch
@@ -106,8 +108,14 @@ class Streams:
 
     def catch_up(self, job: Job) -> Answer:
         """All that is there, with Trigger.AvailableNow, to the sink that drops it. `micro_batches` is the time in
-        triggers, without that of starting the query."""
-        frame = self._source(job).option("startingOffsets", "earliest").load()
+        triggers, without that of starting the query. `source` "ready" is a source that has nothing to do."""
+        if job.get("source") == "ready":
+            # Workers cannot import it.
+            cloudpickle.register_pickle_by_value(sys.modules[ReadySource.__module__])
+            self._session.dataSource.register(ReadySource)
+            frame = self._session.readStream.format("ready").options(**job["options"]).load()
+        else:
+            frame = self._source(job).option("startingOffsets", "earliest").load()
         with tempfile.TemporaryDirectory() as checkpoint:
             writer = frame.writeStream.format("noop").option("checkpointLocation", checkpoint)
             query = writer.trigger(availableNow=True).start()

@@ -15,6 +15,7 @@ from stream_server import StreamServer
 STREAM_READER = (sys.executable, str(Path(__file__).parent / "stream_reader.py"))
 PYTHON, JAVA = "official Python client, batch_receive", "official Java client, Reader"
 ARROW, STREAM = "this package, to Arrow", "this package, readStream to noop"
+READY = "Spark alone, the same rows from a Python source that has them ready"
 STREAM_DIRECT, STREAM_WIDE = f"{STREAM}, from bookies", f"{STREAM}, seven columns"
 _QUEUE = 20_000
 _KEYS = 1000
@@ -91,6 +92,8 @@ def measure_speed(server: StreamServer, case: Case, repeat: int) -> dict[str, An
         STREAM: stream | {"options": _SAME},
         STREAM_DIRECT: stream | {"options": _SAME | {"admin.url": server.admin_url}},
         STREAM_WIDE: stream,
+        READY: stream
+        | {"source": "ready", "options": {"rows": case.rows, "splits": max(2, case.partitions)}},
     }
     runs: dict[str, list[Measures]] = {name: [] for name in jobs}
     with (

@@ -1,4 +1,4 @@
-"""The programs of examples/, run as a user runs them."""
+"""The programs of the documentation and the demo, run as a user runs them."""
 
 from __future__ import annotations
 
@@ -71,6 +71,20 @@ def test_word_count_sql(pulsar: LocalPulsar, lines: str, read_topic: ReadTopic, 
     first = client.create_reader(result, official.MessageId.earliest).read_next(10_000).data()
     client.close()
     assert first.startswith(b'{"word":"')
+
+
+def test_word_count_catalog(pulsar: LocalPulsar, lines: str, read_topic: ReadTopic, tmp_path: Path) -> None:
+    """Tables and SQL alone: once over history by INSERT INTO, once as a stream with a watermark."""
+    name = lines.rpartition("/")[2]
+    where = (pulsar.service_url, pulsar.admin_url, name)
+    run("word_count_catalog.py", *where, f"{name}-past", cwd=tmp_path)
+    run("word_count_catalog.py", *where, f"{name}-live", "--stream", "--available-now", cwd=tmp_path)
+    for result in (f"{lines}-past", f"{lines}-live"):
+        frame = read_topic(result).selectExpr("*", "cast(__key as string) AS key")
+        rows = frame.collect()
+        assert sum((Counter({row.word: row.cnt}) for row in rows), Counter()) == EXPECTED
+        assert all(row.key == row.word for row in rows)
+        assert len({(row.word, row.window_start) for row in rows}) == len(rows)
 
 
 def test_word_count_batch(pulsar: LocalPulsar, lines: str, read_topic: ReadTopic, tmp_path: Path) -> None:

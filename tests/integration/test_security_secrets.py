@@ -39,7 +39,15 @@ def test_no_file_log_or_plan_of_spark_shows_a_secret(
         check=False,
     )
     assert ran.returncode == 0, ran.stdout[-5000:]
-    for said in ("done", "on purpose", "AuthenticationError", "identity provider", "did you mean"):
+    for said in (
+        "done",
+        "rows of the table: 3",
+        "TABLE_OR_VIEW_NOT_FOUND",
+        "on purpose",
+        "AuthenticationError",
+        "identity provider",
+        "did you mean",
+    ):
         assert said in ran.stdout
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any("events" in path.parts for path in files)

@@ -11,10 +11,12 @@ import sys
 
 from pyspark.sql import SparkSession
 
+from pyspark_pulsar import configure
+
 
 def main(options: dict[str, str], others: list[dict[str, str]], topic: str, folder: str) -> None:
     spark = (
-        SparkSession.builder.master("local[2]")
+        configure(SparkSession.builder.master("local[2]"), options=options)
         .config("spark.eventLog.enabled", "true")
         .config("spark.eventLog.dir", f"file://{folder}/events")
         .config("spark.eventLog.compress", "false")
@@ -35,6 +37,7 @@ def main(options: dict[str, str], others: list[dict[str, str]], topic: str, fold
         except Exception as fault:  # noqa: BLE001 -- printed, which is the point
             print(fault)
     spark.sql("EXPLAIN EXTENDED SELECT * FROM v").show(truncate=False)
+    query_table(spark, f"pulsar.`public/default`.`{topic.rpartition('/')[2]}`")
     stream = spark.readStream.format("pulsar").options(**options).option("topic", topic)
     query = (
         stream.option("startingOffsets", "earliest")
@@ -61,6 +64,19 @@ def main(options: dict[str, str], others: list[dict[str, str]], topic: str, fold
         print(fault)
     spark.stop()
     print("done")
+
+
+def query_table(spark: SparkSession, table: str) -> None:
+    frame = spark.table(table).where("__partition < 5")
+    frame.explain(extended=True)
+    print("rows of the table:", frame.count())
+    for statement in ("SET", f"DESCRIBE TABLE EXTENDED {table}", f"EXPLAIN EXTENDED SELECT * FROM {table}"):
+        print([row.asDict() for row in spark.sql(statement).collect()])
+    spark.sql(f"INSERT INTO {table} (value, __key) VALUES ('more', 'k')")
+    try:
+        spark.table(f"{table[:-1]}-not-there`")
+    except Exception as fault:  # noqa: BLE001 -- printed, which is the point
+        print(fault)
 
 
 def create_view(spark: SparkSession, name: str, options: dict[str, str]) -> None:
