@@ -53,6 +53,12 @@ $(CONNECT_DONE): requirements/connect.txt $(VENV_DONE)
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --upgrade --target $(@D) --requirement $<
 	@touch $@
 
+# The oldest PySpark that the package takes; on the path it comes before that of the environment.
+OLDEST_SPARK := .venv/oldest-spark
+$(OLDEST_SPARK)/.requirements-installed: requirements/oldest-spark.txt $(VENV_DONE)
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --upgrade --target $(@D) --requirement $<
+	@touch $@
+
 .PHONY: venv
 venv: $(VENV_DONE) ## Make .venv with all tools, from the hash-locked requirements/dev.txt
 
@@ -106,11 +112,11 @@ test-unit: $(BUILD_DONE) ## Tests that need no server
 # pytest's exit code 5 (no test ran) is a failure like any other.
 STREAM_TESTS := tests/integration/cluster $(wildcard $(addprefix tests/integration/test_, \
   admission.py crash_*.py epochs.py progress.py reconnect.py removed_ledgers.py security*.py stream*.py subscription_start.py))
-.PHONY: test-integration test-streams test-others
+.PHONY: test-integration test-streams test-others test-oldest-spark
 # Servers and sessions live for seconds: compiling them as for days takes half of the tests' processor time.
-test-integration test-streams test-others: export JDK_JAVA_OPTIONS := -XX:TieredStopAtLevel=1
+test-integration test-streams test-others test-oldest-spark: export JDK_JAVA_OPTIONS := -XX:TieredStopAtLevel=1
 test-integration: server ## Tests against real Pulsar servers
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-streams test-others
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-streams test-others test-oldest-spark
 # Clusters, security, streams and the exactly-once sink.
 test-streams: server
 	$(BIN)/python -m pytest $(STREAM_TESTS)
@@ -122,6 +128,12 @@ docs: $(BUILD_DONE) ## Write the generated pages and build the site into site/
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/docs.txt
 	$(BIN)/python scripts/generate_docs.py
 	$(BIN)/mkdocs build --strict --quiet
+
+# The same jar, and of each kind of query one.
+test-oldest-spark: export PYTHONPATH := $(CURDIR)/$(OLDEST_SPARK)
+test-oldest-spark: server $(OLDEST_SPARK)/.requirements-installed
+	$(BIN)/python -c 'import pyspark; assert pyspark.__version__ == "4.2.0", pyspark.__version__'
+	$(BIN)/python -m pytest $(addprefix tests/integration/test_,catalog.py exactly_once.py streaming.py)
 
 # SECONDS is a variable of the shell's own, so only one from the command line counts.
 FUZZ_SECONDS := $(if $(findstring command,$(origin SECONDS)),$(SECONDS),60)
@@ -164,6 +176,8 @@ lock: ## Choose new versions for requirements/*.txt (needs uv)
 	uv pip compile --group connect --constraint requirements/dev.txt --universal --python-version 3.11 \
 	  --no-emit-package pyspark --no-emit-package py4j --no-emit-package pyarrow --no-emit-package protobuf \
 	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet --output-file requirements/connect.txt
+	echo pyspark==4.2.0 | uv pip compile - --no-deps --no-annotate \
+	  --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/oldest-spark.txt
 
 .PHONY: clean
 clean: ## Remove what was built in this clone; the cache outside of it stays

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import queue
 import random
 import re
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pulsar as official_client
 import pytest
 from fixtures.secured_pulsar import NAMESPACE, WORKER, SecuredPulsar
 from integration.official import Admin, Refused, await_true
 from integration.streams import Sending
+from py4j.protocol import Py4JError
+from pyspark import InheritableThread
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -88,6 +94,39 @@ def test_a_frame_that_does_not_fit_is_refused_with_its_columns(
     assert spark.table(table).count() == 0
 
 
+@pytest.mark.parametrize(
+    "replace",
+    [
+        lambda frame, table: frame.sparkSession.sql(f"CREATE OR REPLACE TABLE {table} (other INT)"),
+        lambda frame, table: frame.sparkSession.sql(f"REPLACE TABLE {table} AS SELECT id FROM {table}"),
+        lambda frame, table: frame.write.mode("overwrite").saveAsTable(table),
+        lambda frame, table: frame.writeTo(table).createOrReplace(),
+    ],
+)
+def test_a_topic_is_never_replaced(
+    spark: SparkSession, table: Table, replace: Callable[[DataFrame, Table], None]
+) -> None:
+    """Spark would drop it first, and then see whether the rest can be done."""
+    spark.sql(f"CREATE TABLE {table} (id INT)")
+    spark.sql(f"INSERT INTO {table} VALUES (1)")
+    frame = spark.table(table)
+    with pytest.raises(AnalysisException, match="appended to"):
+        replace(frame, table)
+    assert rows(spark.table(table)) == [(1,)]
+
+
+def test_metadata_columns_are_named_in_any_case(spark: SparkSession, table: Table) -> None:
+    spark.sql(f"CREATE TABLE {table} (id INT)")
+    spark.sql(f"INSERT INTO {table} (ID, __KEY) VALUES (1, 'a')")
+    spark.sql(f"INSERT INTO {table} BY NAME SELECT 'b' AS __Key, 2 AS ID")
+    spark.range(1).selectExpr("'c' AS __KEY", "3 AS Id").writeTo(table).append()
+    assert rows(spark.table(table).selectExpr("id", "cast(__key AS string)")) == [
+        (1, "a"),
+        (2, "b"),
+        (3, "c"),
+    ]
+
+
 def test_a_stream_from_table_to_table(
     spark: SparkSession, table: Table, topic: str, official: official_client.Client, rng: random.Random,
     tmp_path: Path,
@@ -147,6 +186,7 @@ def test_options_of_a_read_and_time_travel(spark: SparkSession, table: Table) ->
     spark.sql(f"INSERT INTO {table} VALUES (2)")
     assert rows(spark.read.option("endingTimestamp", f"{first.isoformat()}Z").table(table)) == []
     assert rows(spark.sql(f"SELECT * FROM {table} TIMESTAMP AS OF '{first}'")) == [(1,)]
+    assert rows(spark.read.option("timestampAsOf", str(first)).table(table)) == [(1,)]
     assert spark.read.option("minPartitions", "2").table(table).rdd.getNumPartitions() == 2
 
 
@@ -203,19 +243,45 @@ def test_what_show_create_table_says_makes_the_same_table(spark: SparkSession, t
 def test_the_process_may_die_at_any_time(spark: SparkSession, table: Table) -> None:
     spark.sql(f"CREATE TABLE {table} (id INT)")
     for signal_number in (signal.SIGKILL, signal.SIGTERM):
-        for process in processes():
+        for process in processes(spark):
             os.kill(process, signal_number)
         assert spark.table(table).count() == 0
 
 
+def test_a_cancelled_statement_leaves_no_half_table(spark: SparkSession, table: Table) -> None:
+    """Spark cancels by interrupting the thread that waits for the process."""
+    threads = spark._jvm.java.lang.Thread
+    for tenth in range(12):
+        name = f"{table[:-1]}-{tenth}`"
+        create = f"CREATE TABLE {name} (id INT) TBLPROPERTIES ('partitions' = '5', 'key_column' = 'id')"
+        waiting: queue.Queue[Any] = queue.Queue()
+
+        def run(statement: str = create, told: queue.Queue[Any] = waiting) -> None:
+            told.put(threads.currentThread())
+            with contextlib.suppress(AnalysisException, Py4JError):
+                spark.sql(statement)
+            threads.interrupted()
+
+        thread = InheritableThread(run)
+        thread.start()
+        target = waiting.get(timeout=30)
+        time.sleep(tenth / 40)
+        target.interrupt()
+        thread.join(60)
+        assert not thread.is_alive()
+        if spark.catalog.tableExists(name):
+            assert spark.table(name).columns == ["id"]
+            assert ("key_column", "id") in rows(spark.sql(f"SHOW TBLPROPERTIES {name}"))
+
+
 def test_sessions_with_equal_settings_share_a_process(spark: SparkSession, table: Table) -> None:
     spark.sql(f"CREATE TABLE {table} (id INT)")
-    before = processes()
+    before = processes(spark)
     other = spark.newSession()
     for key in ("", ".service.url", ".admin.url", ".python"):
         other.conf.set(f"spark.sql.catalog.pulsar{key}", spark.conf.get(f"spark.sql.catalog.pulsar{key}"))
     assert other.table(table).count() == 0
-    assert processes() == before
+    assert processes(spark) == before
 
 
 def test_an_interpreter_without_the_package_is_named(spark: SparkSession, configured: Configured) -> None:
@@ -223,6 +289,19 @@ def test_an_interpreter_without_the_package_is_named(spark: SparkSession, config
     spark.conf.set(f"spark.sql.catalog.{name}.python", "/no/such/python")
     with pytest.raises(AnalysisException, match=r"/no/such/python.*spark\.sql\.catalog"):
         spark.sql(f"SHOW TABLES IN {name}.`public/default`")
+
+
+def test_a_process_that_prints_something_else_is_told(
+    spark: SparkSession, configured: Configured, tmp_path: Path
+) -> None:
+    wrapper = tmp_path / "python"
+    wrapper.write_text(f'#!/bin/sh\necho activated\nexec {sys.executable} "$@"\n')
+    wrapper.chmod(0o755)
+    name = configured("talkative", {"service.url": "pulsar://127.0.0.1:1"})
+    spark.conf.set(f"spark.sql.catalog.{name}.python", str(wrapper))
+    for _ in range(2):
+        with pytest.raises(AnalysisException, match=r"'activated'.*spark\.sql\.catalog"):
+            spark.sql(f"SHOW TABLES IN {name}.`public/default`")
 
 
 def test_a_wrong_setting_is_told(spark: SparkSession, configured: Configured) -> None:
@@ -261,6 +340,8 @@ def test_no_listing_asks_for_each_topic(spark: SparkSession, catalog: str, admin
         admin.create_partitioned(f"persistent://{namespace}/{name}", 2)
     shown = spark.sql(f"SHOW TABLES IN {catalog}.`{namespace}`").collect()
     assert {row.tableName for row in shown} == names
+    spark.sql(f"DROP NAMESPACE {catalog}.`{namespace}` CASCADE")
+    assert not spark.sql(f"SHOW NAMESPACES IN {catalog} LIKE '*many-*'").collect()
 
 
 def test_nothing_that_a_user_sees_shows_a_secret(
@@ -284,7 +365,9 @@ def test_nothing_that_a_user_sees_shows_a_secret(
     assert [text for text in shown if secret in text] == []
     # Neither do the arguments and the environment of the catalog's process.
     told = [
-        Path(f"/proc/{each}/{file}").read_bytes() for each in processes() for file in ("cmdline", "environ")
+        Path(f"/proc/{each}/{file}").read_bytes()
+        for each in processes(spark)
+        for file in ("cmdline", "environ")
     ]
     assert [text for text in told if secret.encode() in text] == []
 
@@ -297,9 +380,14 @@ def test_the_jar_holds_the_catalog_and_nothing_else() -> None:
     assert [each for each in listed if not re.fullmatch(r"org/pysparkpulsar/catalog/\S+\.class", each)] == []
 
 
-def processes() -> list[int]:
+def processes(spark: SparkSession) -> list[int]:
     """The catalog processes that this JVM has started."""
+    parent = str(spark._jvm.java.lang.ProcessHandle.current().pid())
     listed = subprocess.run(
-        ["pgrep", "-f", "pyspark_pulsar[.]catalog"], capture_output=True, text=True, check=False, timeout=30
+        ["pgrep", "-P", parent, "-f", "pyspark_pulsar[.]catalog"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
     )
     return sorted(int(each) for each in listed.stdout.split())

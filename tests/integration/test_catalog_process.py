@@ -233,11 +233,11 @@ def test_an_empty_topic(catalog: Catalog, topic: str, named: Callable[[str], str
 
 
 def test_namespaces(catalog: Catalog, plain: Catalog) -> None:
-    assert ["public/default"] in catalog.call("list_namespaces", parent=[])
-    assert ["pulsar/system"] not in catalog.call("list_namespaces", parent=[])
+    assert ["public", "default"] in catalog.call("list_namespaces", parent=[])
+    assert ["pulsar", "system"] not in catalog.call("list_namespaces", parent=[])
     assert ["public", "default"] in catalog.call("list_namespaces", parent=["public"])
     assert catalog.call("list_tables", namespace=["public"]) == []
-    assert plain.call("list_namespaces", parent=[]) == [["public/default"]]
+    assert plain.call("list_namespaces", parent=[]) == [["public", "default"]]
     assert catalog.kind("list_namespaces", parent=["nobody"]) == "NoSuchNamespace"
     assert catalog.kind("list_tables", namespace=["public/nowhere"]) == "NoSuchNamespace"
     assert catalog.kind("list_tables", namespace=["a", "b", "c"]) == "NoSuchNamespace"
@@ -283,7 +283,7 @@ def test_rights(secured: SecuredPulsar) -> None:
 
     for admin in (True, False):
         reader = Catalog(**secured.options("reader", admin=admin), defaultNamespace=NAMESPACE)
-        assert reader.call("list_namespaces", parent=[]) == [[NAMESPACE]]
+        assert reader.call("list_namespaces", parent=[]) == [NAMESPACE.split("/")]
         assert table in reader.call("list_tables", namespace=[NAMESPACE])
         assert ("keyColumn" in reader.call("load_table", **of_table)["write_options"]) == admin
         assert "pulsar.topic" in reader.call("table_properties", **of_table)
@@ -293,7 +293,7 @@ def test_rights(secured: SecuredPulsar) -> None:
         assert reader.end() == 0
 
         stranger = Catalog(**secured.options(STRANGER, admin=admin), defaultNamespace=NAMESPACE)
-        assert stranger.call("list_namespaces", parent=[]) == [[NAMESPACE]]
+        assert stranger.call("list_namespaces", parent=[]) == [NAMESPACE.split("/")]
         assert stranger.kind("list_tables", namespace=[NAMESPACE]) == "Denied"
         error = stranger.answer("load_table", **of_table)["error"]
         assert error["kind"] == "Denied"

@@ -27,7 +27,7 @@ from pyspark_pulsar.catalog.properties import (
 )
 from pyspark_pulsar.catalog.retention import RETENTION_PROPERTIES, apply_retention, keep_messages
 from pyspark_pulsar.client.administration import Administration
-from pyspark_pulsar.errors import CatalogUnsupported, TopicNotFoundError
+from pyspark_pulsar.errors import CatalogUnsupported, SchemaError, TopicNotFoundError
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import columns_of, payload_schema
 from pyspark_pulsar.schema.primitive import RECORD_TYPES
@@ -181,14 +181,23 @@ def _register(
     administration: Administration, topic: TopicName, info: SchemaInfo, record: EditedRecord
 ) -> None:
     """As the newest version. The registry gives a schema that equals an older one, comments aside, the older's
-    version, and the newest stays what it is; so one of these gets an attribute that tells it apart."""
+    version, and the newest stays what it is; so one of these gets an attribute that tells it apart. Raises SchemaError
+    where another change came between, which this one has undone: registries cannot be told to expect a version."""
     if record.text() == json.dumps(json.loads(info.text), separators=(",", ":"), ensure_ascii=False):
         return
     newest = int.from_bytes(info.version or bytes(VERSION_BYTES), "big", signed=True)
     new = replace(info, document=record.text().encode(), version=None)
-    if administration.register_schema(topic, new) <= newest:
+    made = administration.register_schema(topic, new)
+    if made <= newest:
         record.revise(newest + 1)
-        administration.register_schema(topic, replace(new, document=record.text().encode()))
+        made = administration.register_schema(topic, replace(new, document=record.text().encode()))
+    is_count = len(info.version or bytes(VERSION_BYTES)) == VERSION_BYTES
+    if is_count and made > newest + 1:
+        raise SchemaError(
+            f"topic {topic}: expected version {newest + 1} of its schema to be this change, got version {made}: "
+            "somebody else changed it at the same time, and the newest version lacks what the other one added; look at "
+            "the table, and add that again"
+        )
 
 
 # Properties.

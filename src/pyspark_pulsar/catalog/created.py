@@ -73,9 +73,11 @@ def create_table(
     partitions = wanted.partitions if wanted.partitions is not None else options.partitions or 0
     administration.create_topic(topic, partitions)
     try:
+        # The schema comes last: where this process is killed in between, the table shows that it is not whole, and
+        # none has its columns without its key column.
+        _set_up(administration, topic, wanted)
         if registers:
             administration.register_schema(topic, info)
-        _set_up(administration, topic, wanted)
     except PulsarError as fault:
         _take_away(administration, topic, partitions, fault)
         raise

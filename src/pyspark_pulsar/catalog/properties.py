@@ -175,7 +175,8 @@ def _is_noise(key: str, value: str) -> bool:
     if key == "provider":
         if value.strip().lower() != "pulsar":
             raise CatalogUnsupported(
-                f"USING {value}: expected pulsar or nothing, got another; this catalog has no other tables"
+                f"USING {value}: expected pulsar or nothing, got another, which saveAsTable and toTable take by "
+                'default; say format("pulsar"), or make the table first'
             )
         return True
     is_false = key in ("external", "is_managed_location") and value.strip().lower() == "false"

@@ -26,6 +26,6 @@ def present_epoch() -> tuple[Writer, int]:
     if query is None or epoch is None or run is None:
         raise CommitError(
             f"deliveryGuarantee=exactly-once: expected Spark to tell a task its query, epoch and run, got {query}, "
-            f"{epoch} and {run}; use a streaming query of Spark 4.3, or deliveryGuarantee=at-least-once"
+            f"{epoch} and {run}; use a streaming query of Spark 4.2 or 4.3, or deliveryGuarantee=at-least-once"
         )
     return Writer(query, run), int(epoch)

@@ -1,10 +1,10 @@
 -- Namespaces: tenant/namespace, as one name or as two.
 SHOW NAMESPACES IN pulsar LIKE 'public.def*';
-SHOW NAMESPACES IN pulsar.public;
 CREATE NAMESPACE pulsar.`public/sql_spaces` COMMENT 'of a test' WITH DBPROPERTIES ('retention_time' = '7d', 'team' = 'data');
 CREATE NAMESPACE pulsar.`public/sql_spaces`;
 CREATE NAMESPACE IF NOT EXISTS pulsar.`public/sql_spaces`;
 SHOW NAMESPACES IN pulsar LIKE '*sql_spaces';
+SHOW NAMESPACES IN pulsar.public LIKE 'public.sql_spa*';
 DESCRIBE NAMESPACE EXTENDED pulsar.`public/sql_spaces`;
 ALTER NAMESPACE pulsar.public.sql_spaces SET PROPERTIES ('retention_size' = '1GB', 'message_ttl' = '1h');
 DESCRIBE NAMESPACE EXTENDED pulsar.public.sql_spaces;

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from pyspark_pulsar.catalog.altered import _edited
+from pyspark_pulsar.catalog.altered import _edited, _register
 from pyspark_pulsar.errors import CatalogUnsupported, PulsarError, SchemaError
 from pyspark_pulsar.schema.avro import record_schema
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
@@ -160,3 +161,21 @@ def test_what_would_lose_messages_is_refused(change: dict[str, Any], reason: str
 def test_only_records_in_avro_or_json_change_by_column(kind: SchemaType) -> None:
     with pytest.raises(CatalogUnsupported, match=kind.name):
         edited(add("new"), kind=kind)
+
+
+@pytest.mark.parametrize(
+    ("answers", "is_alone"), [((5,), True), ((3, 5), True), ((6,), False), ((3, 7), False)]
+)
+def test_a_change_that_undoes_another_is_told(answers: tuple[int, ...], is_alone: bool) -> None:
+    """The versions that the registry answers with, of a topic whose newest was 4."""
+    info = SchemaInfo("x", SchemaType.AVRO, json.dumps(DOCUMENT).encode(), version=(4).to_bytes(8, "big"))
+    record = _edited(TOPIC, info, [add("new")])
+    assert record is not None
+    given = iter(answers)
+    administration: Any = SimpleNamespace(register_schema=lambda *_: next(given))
+    if is_alone:
+        _register(administration, TOPIC, info, record)
+    else:
+        with pytest.raises(SchemaError, match="same time"):
+            _register(administration, TOPIC, info, record)
+    assert next(given, None) is None

@@ -16,6 +16,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * The Python process that knows Pulsar: `python -m pyspark_pulsar.catalog`, one JSON document a line.
@@ -32,11 +33,16 @@ final class CatalogProcess {
   /** Questions that may be asked again when the process went away over them. */
   private static final Set<String> REPEATABLE =
       Set.of("list_namespaces", "load_namespace", "list_tables", "load_table", "table_properties", "rows");
+  /** How long a cancelled statement that changes something may take to its end. A second interrupt ends it at once. */
+  private static final long PATIENCE_SECONDS = 30;
+  private static final int SHOWN = 200;
   private static final String FAILED = "Failed";
   private static final String END = new String("end of output");
 
   private final String python;
   private final String hello;
+  /** The process answers one question at a time. */
+  private final ReentrantLock turn = new ReentrantLock();
   private Process process;
   private OutputStream questions;
   private BlockingQueue<String> answers;
@@ -71,7 +77,26 @@ final class CatalogProcess {
   }
 
   /** The result of the call. Throws {@link Refusal} where the process answers with an error. */
-  synchronized JsonNode ask(String call, ObjectNode arguments) throws Refusal {
+  JsonNode ask(String call, ObjectNode arguments) throws Refusal {
+    if (REPEATABLE.contains(call)) {
+      try {
+        turn.lockInterruptibly();
+      } catch (InterruptedException fault) {
+        Thread.currentThread().interrupt();
+        throw interrupted();
+      }
+    } else {
+      // Not even a statement that was cancelled leaves half of its work: CREATE TABLE AS SELECT drops its table then.
+      turn.lock();
+    }
+    try {
+      return inTurn(call, arguments);
+    } finally {
+      turn.unlock();
+    }
+  }
+
+  private JsonNode inTurn(String call, ObjectNode arguments) throws Refusal {
     boolean running = process != null;
     try {
       return askOnce(call, arguments);
@@ -99,7 +124,7 @@ final class CatalogProcess {
     }
     ObjectNode question = JSON.createObjectNode().put("id", ++asked).put("call", call);
     question.set("arguments", arguments);
-    JsonNode answer = exchange(question.toString());
+    JsonNode answer = exchange(question.toString(), !REPEATABLE.contains(call));
     if (answer.path("id").asLong(-1) != asked) {
       throw new Gone("it answered another question", false);
     }
@@ -123,28 +148,36 @@ final class CatalogProcess {
     listener.setDaemon(true);
     listener.start();
     try {
-      exchange(hello);
+      exchange(hello, false);
     } catch (Refusal | Gone fault) {
       stop();
       throw fault;
     }
   }
 
-  private JsonNode exchange(String line) throws Refusal, Gone {
-    String text;
+  /** `changes`: whether the process is given time to finish what it does when this thread is interrupted. */
+  private JsonNode exchange(String line, boolean changes) throws Refusal, Gone {
     try {
       questions.write((line + "\n").getBytes(StandardCharsets.UTF_8));
       questions.flush();
     } catch (IOException fault) {
       throw new Gone("it does not take questions: " + fault.getMessage(), true);
     }
+    boolean interrupted = false;
+    String text;
     try {
       text = answers.poll(DEADLINE_SECONDS, TimeUnit.SECONDS);
     } catch (InterruptedException fault) {
-      // A later question must not get this one's answer.
-      stop();
+      interrupted = true;
+      text = changes ? afterInterrupt() : null;
+    }
+    if (interrupted) {
       Thread.currentThread().interrupt();
-      throw new Refusal(FAILED, "the Pulsar catalog: interrupted while waiting for an answer; run it again");
+      if (text == null) {
+        // A later question must not get this one's answer.
+        stop();
+        throw interrupted();
+      }
     }
     if (text == null) {
       throw new Gone("no answer came within " + DEADLINE_SECONDS + " seconds", false);
@@ -152,12 +185,34 @@ final class CatalogProcess {
     if (text == END) {
       throw new Gone("it ended without an answer; its log says why", false);
     }
-    JsonNode answer = parse(text);
+    JsonNode answer = answered(text);
     JsonNode error = answer.path("error");
     if (!error.isMissingNode()) {
       throw new Refusal(error.path("kind").asText(), error.path("message").asText());
     }
     return answer;
+  }
+
+  /** The answer that a cancelled statement waits for, so that it does not leave half a table; null without one. */
+  private String afterInterrupt() {
+    try {
+      return answers.poll(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    } catch (InterruptedException again) {
+      return null;
+    }
+  }
+
+  private static JsonNode answered(String text) throws Gone {
+    try {
+      JsonNode answer = JSON.readTree(text);
+      if (answer.isObject()) {
+        return answer;
+      }
+    } catch (JsonProcessingException fault) {
+      // Told below, with what came instead.
+    }
+    String shown = text.length() > SHOWN ? text.substring(0, SHOWN) + "..." : text;
+    throw new Gone("it printed what is no answer: '" + shown + "', which a wrapper or site module may do", false);
   }
 
   private void stop() {
@@ -167,7 +222,17 @@ final class CatalogProcess {
     }
   }
 
+  private static Refusal interrupted() {
+    return new Refusal(FAILED, "the Pulsar catalog: interrupted while waiting for an answer; run it again");
+  }
+
   private Refusal failed(String call, Gone fault) {
+    if (!fault.beforeAsking && !REPEATABLE.contains(call)) {
+      return new Refusal(
+          FAILED,
+          "the Pulsar catalog, " + call + ": expected an answer of its process, got none: " + fault.getMessage()
+              + "; what it was to change may be done, done in part or not at all: look, and drop a table that is half made");
+    }
     return new Refusal(
         FAILED,
         "the Pulsar catalog, " + call + ": expected an answer of its process (" + python + " -m pyspark_pulsar.catalog), "

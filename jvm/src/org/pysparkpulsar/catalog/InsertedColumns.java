@@ -1,10 +1,11 @@
 package org.pysparkpulsar.catalog;
 
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -15,6 +16,7 @@ import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Metadata;
@@ -80,7 +82,7 @@ final class InsertedColumns extends PlanRule {
     if (insert.byName()) {
       return byName(insert.query());
     }
-    Map<String, DataType> named = new LinkedHashMap<>();
+    Map<String, DataType> named = byColumn();
     List<String> columns = list(insert.userSpecifiedCols());
     List<Attribute> values = list(insert.query().output());
     for (int i = 0; i < Math.min(columns.size(), values.size()); i++) {
@@ -90,11 +92,17 @@ final class InsertedColumns extends PlanRule {
   }
 
   private static Map<String, DataType> byName(LogicalPlan query) {
-    Map<String, DataType> named = new LinkedHashMap<>();
+    Map<String, DataType> named = byColumn();
     for (Attribute each : list(query.output())) {
       named.put(each.name(), each.dataType());
     }
     return named;
+  }
+
+  /** Finds a column as the session's Spark would, in any case unless `spark.sql.caseSensitive`. */
+  private static Map<String, DataType> byColumn() {
+    return new TreeMap<>(
+        SQLConf.get().caseSensitiveAnalysis() ? Comparator.naturalOrder() : String.CASE_INSENSITIVE_ORDER);
   }
 
   private static DataSourceV2Relation widened(DataSourceV2Relation relation, Map<String, DataType> named) {

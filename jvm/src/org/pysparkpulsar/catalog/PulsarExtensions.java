@@ -4,7 +4,10 @@ import org.apache.spark.sql.SparkSessionExtensions;
 import scala.Function1;
 import scala.runtime.BoxedUnit;
 
-/** For `spark.sql.extensions`: what lets statements write a message's own columns, and streams read them. */
+/**
+ * For `spark.sql.extensions`: what lets statements write a message's own columns, and streams read them; and what keeps
+ * Spark from dropping a topic that it was told to replace.
+ */
 public final class PulsarExtensions implements Function1<SparkSessionExtensions, BoxedUnit> {
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
@@ -13,6 +16,7 @@ public final class PulsarExtensions implements Function1<SparkSessionExtensions,
     extensions.injectHintResolutionRule(InsertedColumns::new);
     extensions.injectResolutionRule(InsertedColumns::new);
     extensions.injectPostHocResolutionRule(session -> new StreamedColumns());
+    extensions.injectCheckRule(session -> new RefusedReplacements());
     return BoxedUnit.UNIT;
   }
 }

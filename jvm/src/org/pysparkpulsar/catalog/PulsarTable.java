@@ -17,6 +17,7 @@ import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -154,6 +155,8 @@ final class PulsarTable implements SupportsRead, SupportsWrite, SupportsMetadata
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {
     Map<String, String> options = merged(readOptions, given);
     options.putIfAbsent("pushfilters", "true");
+    // Spark leaves an option that it has understood among those of the query.
+    options.remove(SQLConf.get().getConf(SQLConf.TIME_TRAVEL_TIMESTAMP_KEY()).toLowerCase(Locale.ROOT));
     if (end != null && options.put(END, end.toString()) != null) {
       throw CatalogException.raised(
           "table " + name + ": expected TIMESTAMP AS OF or the option 'endingTimestamp', got both; leave one out");
