@@ -1,4 +1,4 @@
-"""The catalog in SQL alone: scripts and what Spark must answer, in a classic session and over Spark Connect.
+"""The catalog in SQL, scripts and what Spark must answer, and from DataFrames; in a classic session and over Connect.
 
 `GOLDEN=write pytest tests/integration/test_catalog_sql.py -k classic` writes the answers anew; read the difference
 before it is committed.
@@ -7,6 +7,7 @@ before it is committed.
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import subprocess
 import sys
@@ -37,6 +38,17 @@ def test_scripts(mode: str, pulsar: LocalPulsar, tmp_path: Path) -> None:
             answers.write_text((tmp_path / answers.name).read_text())
     different = [line for script in SCRIPTS for line in difference(script.with_suffix(".out"), tmp_path)]
     assert not different, "\n".join(different[:80])
+    numbers = [[number, "ab"[(number + 1) % 2]] for number in range(1, 9)]
+    assert json.loads((tmp_path / "frames.json").read_text()) == {
+        "columns": ["id", "name"],
+        "numbers": [[number, name, name if number in (3, 4) else None] for number, name in numbers],
+        "history": [[1], [2], [3], [4]],
+        # All of them by one stream, and what came behind the seam once more by the other.
+        "copies": sorted([*numbers, *numbers[4:]]),
+        "filtered": [[7], [8]],
+        "tables": ["copies", "numbers"],
+        "exists": [True, False],
+    }
 
 
 def difference(expected: Path, folder: Path) -> list[str]:
