@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from pyspark_pulsar.errors import OptionError
@@ -53,24 +54,12 @@ def threshold_bytes(key: str, text: str) -> int:
 
 def printed_duration(seconds: int) -> str:
     """In the largest unit that is exact."""
-    if seconds < 0:
-        return _ENDLESS
-    if seconds:
-        for unit, length in _SECONDS.items():
-            if seconds % length == 0:
-                return f"{seconds // length}{unit}"
-    return "0s"
+    return _in_units(seconds, _SECONDS, "s")
 
 
 def printed_size(size: int) -> str:
     """In the largest unit that is exact, a power of 1024; below it a number of bytes."""
-    if size < 0:
-        return _ENDLESS
-    if size:
-        for unit, length in _BYTES.items():
-            if size % length == 0:
-                return f"{size // length}{unit}"
-    return str(size)
+    return _in_units(size, _BYTES, "")
 
 
 def printed_retention(minutes: int, megabytes: int) -> dict[str, str]:
@@ -78,6 +67,15 @@ def printed_retention(minutes: int, megabytes: int) -> dict[str, str]:
     size = megabytes if megabytes < 0 else megabytes * _BYTES["MB"]
     seconds = minutes if minutes < 0 else minutes * _MINUTE
     return {"retention_time": printed_duration(seconds), "retention_size": printed_size(size)}
+
+
+def _in_units(number: int, units: Mapping[str, int], least: str) -> str:
+    """`units` from the largest on; `least` is the unit of `number` itself."""
+    if number < 0:
+        return _ENDLESS
+    exact = (unit for unit, length in units.items() if number and number % length == 0)
+    unit = next(exact, None)
+    return f"{number}{least}" if unit is None else f"{number // units[unit]}{unit}"
 
 
 def _seconds(key: str, text: str, expected: str) -> int:

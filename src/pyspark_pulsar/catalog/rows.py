@@ -19,7 +19,7 @@ from pyspark_pulsar.client.administration import RegisteredSchema
 from pyspark_pulsar.errors import CatalogUnsupported, PermissionDenied, SchemaError
 from pyspark_pulsar.message_id import after_entry
 from pyspark_pulsar.read.discovery import partitions_of
-from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo, SchemaType
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.type_text import type_text
@@ -187,9 +187,8 @@ def _schemas(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:  
 
 def _schema(registered: RegisteredSchema, topic: TopicName) -> Row:
     info = registered.info
-    version = info.version if info.version is not None and len(info.version) == VERSION_BYTES else None
     return {
-        "version": None if version is None else int.from_bytes(version, "big", signed=True),
+        "version": info.version_count,
         "type": info.type.name,
         "registered": moment(registered.registered_ms or None),
         "columns": _columns(info, topic),

@@ -262,10 +262,6 @@ class Administration:
         kind = "partitioned-stats?perPartition=false" if partitions else "stats"
         return _object(self.admin.get(f"{_path(topic)}/{kind}", where), where)
 
-    def internal_stats(self, topic: TopicName, partition: int = -1) -> dict[str, Any]:
-        """The ledgers and cursors of one partition; -1 for a topic that is not partitioned."""
-        return self.admin.internal_stats(TopicPartition(topic, partition))
-
     def _must_exist(self, topic: TopicName) -> None:
         # Brokers (4.0.8) never answer a change of properties of a topic that is not there.
         if self.partitions(topic) is None:

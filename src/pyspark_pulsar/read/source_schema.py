@@ -73,9 +73,9 @@ def _former_versions(
 ) -> Iterator[SchemaInfo]:
     """Versions before the latest, backwards, at most 100; a registry with versions that are no numbers has
     none that could be counted."""
-    if latest is None or latest.version is None or len(latest.version) != VERSION_BYTES:
+    number = None if latest is None else latest.version_count
+    if number is None:
         return
-    number = int.from_bytes(latest.version, "big", signed=True)
     for former in range(number - 1, max(-1, number - 1 - _FORMER_VERSIONS), -1):
         info = client.schema(topic, former.to_bytes(VERSION_BYTES, "big", signed=True))
         if info is not None:

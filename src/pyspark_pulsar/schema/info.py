@@ -127,6 +127,13 @@ class SchemaInfo:
         return cls(name, SchemaType.from_name(str(kind)), str(data).encode(), pairs, version)
 
     @property
+    def version_count(self) -> int | None:
+        """The version as Pulsar's own registry counts them, from 0; None before registration, and where another
+        registry calls it something else."""
+        is_count = self.version is not None and len(self.version) == VERSION_BYTES
+        return int.from_bytes(self.version or b"", "big", signed=True) if is_count else None
+
+    @property
     def text(self) -> str:
         """The document as text. Raises SchemaError when it is not UTF-8."""
         try:
