@@ -43,4 +43,5 @@ def _tail(client: BrokerClient, partition: TopicPartition) -> Tail:
     try:
         return consumer.tail(consumer.ask_tail(), time.monotonic() + client.request_seconds)
     finally:
-        consumer.close()
+        # Waited for, or the next look at the topic's subscriptions would show it.
+        consumer.close(client.request_seconds)
