@@ -117,6 +117,21 @@ impl EntryBatch {
         }
     }
 
+    /// Where ids are missing from `following` on: the first that is, and the one that came instead. A `following`
+    /// below 0 is followed by anything.
+    pub fn gaps(&self, following: (i64, i64)) -> Vec<((i64, i64), (i64, i64))> {
+        let mut gaps = Vec::new();
+        let mut next = following;
+        for entry in &self.entries {
+            let here = (entry.ledger, entry.entry);
+            if here > next && next.0 >= 0 {
+                gaps.push((next, here));
+            }
+            next = next.max((entry.ledger, entry.entry.saturating_add(1)));
+        }
+        gaps
+    }
+
     /// Take the entries out.
     pub fn take(&mut self) -> Vec<Entry> {
         self.nbytes = 0;

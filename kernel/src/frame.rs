@@ -49,6 +49,12 @@ impl FrameDecoder {
         self.queues.remove(&consumer_id).filter(|queue| !queue.entries.is_empty())
     }
 
+    /// Ledger and entry of the oldest entry queued for the consumer.
+    pub fn first_entry(&self, consumer_id: u64) -> Option<(i64, i64)> {
+        let oldest = self.queues.get(&consumer_id)?.entries.first()?;
+        Some((oldest.ledger, oldest.entry))
+    }
+
     /// Bytes of the entries that wait inside.
     pub fn buffered_bytes(&self) -> usize {
         self.queues.values().map(EntryBatch::nbytes).fold(0, usize::saturating_add)

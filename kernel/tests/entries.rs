@@ -3,6 +3,7 @@
 mod common;
 
 use _kernel::decode::Decoder;
+use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::{ErrorKind, MessageRef};
 use _kernel::metadata::SingleMetadata;
 use _kernel::select::{Range, Selection};
@@ -38,6 +39,23 @@ fn hex(text: &str) -> Vec<u8> {
 
 /// Entries made by Pulsar's own Java classes, each codec, batched and not; every type is compared in
 /// tests/unit/codec/test_golden.py.
+#[test]
+fn gaps_are_where_ids_are_missing() {
+    let batch = |ids: &[(i64, i64)]| {
+        let mut batch = EntryBatch::default();
+        ids.iter().for_each(|&(ledger, entry)| batch.push(Entry::new(ledger, entry, vec![])));
+        batch
+    };
+    assert_eq!(batch(&[]).gaps((1, 0)), []);
+    assert_eq!(batch(&[(1, 0), (1, 1)]).gaps((1, 0)), []);
+    assert_eq!(batch(&[(1, 5), (1, 6)]).gaps((-1, -1)), []);
+    // What comes twice, and what lies before.
+    assert_eq!(batch(&[(1, 3), (1, 4), (1, 3), (1, 4), (1, 5)]).gaps((1, 4)), []);
+    let found = batch(&[(1, 2), (1, 4), (2, 0), (2, 1), (4, 7)]).gaps((1, 0));
+    assert_eq!(found, [((1, 0), (1, 2)), ((1, 3), (1, 4)), ((1, 5), (2, 0)), ((2, 2), (4, 7))]);
+    assert_eq!(batch(&[(i64::MAX, i64::MAX)]).gaps((0, 0)), [((0, 0), (i64::MAX, i64::MAX))]);
+}
+
 #[test]
 fn reads_what_java_wrote() {
     let lines = include_str!("data/golden.jsonl").lines();

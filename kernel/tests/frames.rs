@@ -44,12 +44,15 @@ fn stream() -> Vec<u8> {
 fn check(decoder: &mut FrameDecoder, commands: &[Vec<u8>]) {
     assert_eq!(commands, [simple_command(18), simple_command(13)]);
     assert!(decoder.buffered_bytes() > 0);
+    assert_eq!(decoder.first_entry(5), Some((7, 300)));
+    assert_eq!(decoder.first_entry(4), None);
     let five = decoder.take_entries(5).expect("entries");
     let ids: Vec<_> = five.entries.iter().map(|e| (e.ledger, e.entry)).collect();
     assert_eq!(ids, [(7, 300), (8, 0)]);
     assert_eq!(five.num_messages(), 5);
     assert_eq!(decoder.take_entries(6).expect("entries").entries[0].data, common::batched_entry(1));
     assert!(decoder.take_entries(5).is_none());
+    assert_eq!(decoder.first_entry(5), None);
     assert_eq!(decoder.buffered_bytes(), 0);
 }
 
@@ -81,6 +84,7 @@ fn a_dropped_consumer_gets_nothing() {
     decoder.feed(&stream[..stream.len() / 2]).unwrap();
     decoder.drop_consumer(5);
     decoder.feed(&stream[stream.len() / 2..]).unwrap();
+    assert_eq!(decoder.first_entry(5), None);
     assert!(decoder.take_entries(5).is_none());
     assert!(decoder.take_entries(6).is_some());
 }

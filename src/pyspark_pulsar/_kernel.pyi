@@ -110,6 +110,10 @@ class EntryBatch:
     def trim(self, start: Position, end: Position) -> None:
         """Drop whole entries that lie outside `start` (inclusive) to `end` (exclusive)."""
 
+    def gaps(self, following: tuple[int, int]) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        """Where ids (ledger, entry) are missing from `following` on, in order: the first that is, and the one that came
+        instead. A `following` below 0 is followed by anything; what came twice is no gap."""
+
     def unwrap_compacted(self, after: tuple[int, int] | None = None) -> None:
         """Turn entries of a compacted ledger into those that they hold, with the ids that these had. `after`: the id
         before the first. Raises KernelError "corrupt" for one that is not wrapped so, or out of order."""
@@ -208,6 +212,9 @@ class FrameDecoder:
     def take_entries(self, consumer_id: int) -> EntryBatch | None:
         """All entries queued for this consumer, oldest first; None when there are none. Duplicate
         delivery is not filtered: ranges do that in the Decoder."""
+
+    def first_entry(self, consumer_id: int) -> tuple[int, int] | None:
+        """(ledger, entry) of the oldest entry queued for this consumer; None when there is none."""
 
     def buffered_bytes(self) -> int:
         """Bytes of the MESSAGE frames that wait inside, over all consumers."""

@@ -67,6 +67,10 @@ impl EntryBatch {
         self.0.trim(&Range { start: Some(start), end: Some(end) });
     }
 
+    fn gaps(&self, following: (i64, i64)) -> Vec<((i64, i64), (i64, i64))> {
+        self.0.gaps(following)
+    }
+
     #[pyo3(signature = (after=None))]
     fn unwrap_compacted(&mut self, py: Python<'_>, after: Option<(i64, i64)>) -> PyResult<()> {
         Ok(py.detach(|| compacted::unwrap(&mut self.0, after))?)
@@ -91,6 +95,10 @@ impl FrameDecoder {
 
     fn take_entries(&mut self, consumer_id: u64) -> Option<EntryBatch> {
         self.0.take_entries(consumer_id).map(EntryBatch)
+    }
+
+    fn first_entry(&self, consumer_id: u64) -> Option<(i64, i64)> {
+        self.0.first_entry(consumer_id)
     }
 
     fn buffered_bytes(&self) -> usize {

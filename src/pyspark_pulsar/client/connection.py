@@ -156,6 +156,10 @@ class Connection:
         """Everything received for the consumer so far; None when nothing is."""
         return self._transport.take_entries(consumer_id)
 
+    def first_entry(self, consumer_id: int) -> tuple[int, int] | None:
+        """(ledger, entry) of the first that waits for the consumer; None when nothing does."""
+        return self._transport.first_entry(consumer_id)
+
     # Receiving thread
 
     def _receive(self) -> None:

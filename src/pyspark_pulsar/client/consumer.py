@@ -101,6 +101,11 @@ class EntryConsumer:
                 if self._arrivals == seen and self._failure is None:
                     self._changed.wait(left)
 
+    def first_waiting(self) -> Position | None:
+        """The first entry received that is not taken yet; None when there is none."""
+        found = self.connection.first_entry(self.consumer_id)
+        return None if found is None else Position(*found)
+
     def end(self, wait_seconds: float | None = None) -> Position:
         """`tail().end`. `wait_seconds`: for the answer, if that is less than a request may take."""
         seconds = self._request_seconds if wait_seconds is None else min(wait_seconds, self._request_seconds)
@@ -223,6 +228,15 @@ class Subscribing:
             self._client.forget_owner(self._topic)
             raise
         return self._consumer
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether `consumer` would not wait."""
+        return self._answer.done()
+
+    def abandon(self) -> None:
+        """Nobody wants the consumer any more. Does not wait: brokers close a consumer that is not there yet, too."""
+        self._consumer.close()
 
 
 def begin_subscribe(

@@ -85,6 +85,11 @@ class Transport:
                 self._drained.notify_all()
             return entries
 
+    def first_entry(self, consumer_id: int) -> tuple[int, int] | None:
+        """(ledger, entry) of the first that waits for the consumer."""
+        with self._drained:
+            return self._decoder.first_entry(consumer_id)
+
     def drop_consumer(self, consumer_id: int) -> None:
         """Let go of what waits for the consumer and of what still arrives for it."""
         with self._drained:

@@ -98,6 +98,13 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         default=20_000,
         aliases=("pulsar.reader.receiverQueueSize",),
     )
+    consumers_per_split: int = option(
+        "consumersPerSplit",
+        whole(1, 16),
+        "Most consumers that a task opens at a time on what it reads through the broker, each at a part of its own: "
+        "brokers serve a single one slowly where entries are small. Rows come in the same order.",
+        default=3,
+    )
     poll_timeout_ms: int = option(
         "pollTimeoutMs",
         whole(1, 86_400_000),

@@ -15,6 +15,8 @@ from pyspark_pulsar.client.consumer import EntryConsumer, subscribe
 from pyspark_pulsar.client.transport import EntryBatch
 from pyspark_pulsar.errors import ConnectionFailed, DataLossError, DeadlineExceeded
 from pyspark_pulsar.message_id import Position, after_entry
+from pyspark_pulsar.read.locations.ahead import ConsumersAhead, EntrySize
+from pyspark_pulsar.read.locations.passed_over import cut_where_passed_over
 from pyspark_pulsar.topic import TopicPartition
 
 _LOOK_AGAIN_SECONDS = 1.0
@@ -36,7 +38,10 @@ class BrokerEntries:
         permits: int,
         poll_seconds: float,
         read_compacted: bool = False,
+        consumers: int = 1,
     ) -> None:
+        """`permits`: messages that may wait for a consumer. `consumers`: how many may read parts of the range at a
+        time, where that is faster; of a compacted view never more than one."""
         self._client = client
         self._partition = partition
         self._end = end
@@ -49,9 +54,13 @@ class BrokerEntries:
         """Messages that the broker may still send; below 0 when an entry had more."""
         self._entries = 0
         self._messages = 0
+        self._nbytes = 0
         self._idle_since = 0.0
         self._starved_seconds = _STARVED_SECONDS
         self._fault: ConnectionFailed | None = None
+        self._ahead = ConsumersAhead(
+            client, partition.name, end, permits=permits, most=0 if read_compacted else consumers - 1
+        )
 
     def __iter__(self) -> Generator[EntryBatch, None, None]:
         """Entries in order; the first may begin before the range and the last end behind it."""
@@ -78,6 +87,8 @@ class BrokerEntries:
         try:
             consumer = self._subscribed(deadline)
             entries = consumer.take(_LOOK_AGAIN_SECONDS)
+            if entries is not None and self._passed_over(consumer, entries, deadline):
+                self._drop_consumer()
         except ConnectionFailed as fault:
             # What fails because the time is over says nothing of the cause.
             if self._fault is None or time.monotonic() < deadline:
@@ -89,27 +100,40 @@ class BrokerEntries:
             return None
         self._next = max(self._next, after_entry(*entries.last))
         self._fault, self._idle_since, self._starved_seconds = None, time.monotonic(), _STARVED_SECONDS
-        self._granted -= entries.num_messages
-        self._messages += entries.num_messages
+        messages = entries.num_messages
+        self._granted -= messages
+        self._messages += messages
         self._entries += len(entries)
-        # What was received counts all the same; the next call finds the consumer gone and comes again.
-        with contextlib.suppress(ConnectionFailed):
-            self._grant(consumer)
+        self._nbytes += entries.nbytes
+        if self._consumer is not None:
+            self._ahead.look(consumer.connection, self._next, self._mean_entry())
+            # What was received counts all the same; the next call finds the consumer gone and comes again.
+            with contextlib.suppress(ConnectionFailed):
+                self._grant(consumer)
         return entries
 
+    def _passed_over(self, consumer: EntryConsumer, entries: EntryBatch, deadline: float) -> bool:
+        with self._client.until(deadline):
+            return cut_where_passed_over(entries, self._next, consumer, self._subscribe, deadline)
+
+    def _subscribe(self, start: Position) -> EntryConsumer:
+        return subscribe(self._client, self._partition.name, start, read_compacted=self._read_compacted)
+
+    def _mean_entry(self) -> EntrySize:
+        return EntrySize(self._messages / self._entries, self._nbytes / self._entries)
+
     def _subscribed(self, deadline: float) -> EntryConsumer:
+        if self._consumer is not None and self._ahead.border <= self._next:
+            self._consumer.close()
+            with self._client.until(deadline):
+                self._consumer, self._granted = self._ahead.take_over() or (None, 0)
+            if self._consumer is not None:
+                self._idle_since = time.monotonic()
+                self._grant(self._consumer)
         if self._consumer is None:
             patience = max(0.1, deadline - time.monotonic())
             with self._client.until(deadline):
-                self._consumer = self._client.retrying(
-                    lambda: subscribe(
-                        self._client,
-                        self._partition.name,
-                        self._next,
-                        read_compacted=self._read_compacted,
-                    ),
-                    patience,
-                )
+                self._consumer = self._client.retrying(lambda: self._subscribe(self._next), patience)
             self._granted = 0
             self._idle_since = time.monotonic()
             self._grant(self._consumer)
@@ -118,15 +142,16 @@ class BrokerEntries:
     def _grant(self, consumer: EntryConsumer) -> None:
         """Let the broker send as much as it may, but hardly more than the range still holds."""
         wanted = max(1, min(self._permits, self._expected()))
-        if self._granted <= wanted // 2 and self._next < self._end:
+        if self._granted <= wanted // 2 and self._next < self._ahead.border:
             consumer.allow(wanted - self._granted)
             self._granted = wanted
 
     def _expected(self) -> int:
-        """Messages that may still come, by those that came; no bound where the range ends in another ledger."""
-        if self._next.ledger != self._end.ledger:
+        """Messages that may still come, by those that came; no bound where the part ends in another ledger."""
+        border = self._ahead.border
+        if self._next.ledger != border.ledger:
             return self._permits
-        entries = self._end.entry - self._next.entry + 1
+        entries = border.entry - self._next.entry + 1
         return entries if self._entries == 0 else entries * -(-self._messages // self._entries)
 
     def _can_come(self, deadline: float) -> bool:
@@ -138,6 +163,9 @@ class BrokerEntries:
         if self._consumer is None:
             return True
         try:
+            # What waits for those ahead may fill the buffer.
+            self._ahead.drop()
+            self._grant(self._consumer)
             end = self._consumer.end(deadline - time.monotonic())
         except ConnectionFailed as fault:
             self._fault = fault
@@ -160,6 +188,7 @@ class BrokerEntries:
             self._drop_consumer()
 
     def _drop_consumer(self) -> None:
+        self._ahead.drop()
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             consumer.close()

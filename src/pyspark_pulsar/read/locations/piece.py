@@ -174,6 +174,7 @@ def _broker_entries(
         permits=options.receiver_queue_size,
         poll_seconds=options.poll_timeout_ms / 1000,
         read_compacted=options.read_compacted,
+        consumers=options.consumers_per_split,
     )
     try:
         yield from entries

@@ -1,0 +1,67 @@
+"""Entries that a broker has passed over although they are there. Executor only.
+
+A broker moves the cursors of all subscriptions of a topic, whatever its retention keeps: every five minutes to the
+first message that has not expired, where a namespace has a message TTL, and when somebody expires messages or clears
+the backlog. It then goes on behind, without a word to the consumer.
+
+Ids are also missing for good: what consumers do not see (markers, aborted transactions, what compaction removed), and
+ledgers that are gone. So a cursor that stands where it began proves that nothing was passed over, and else a second
+consumer is asked for what is missing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from pyspark_pulsar.client.consumer import EntryConsumer
+from pyspark_pulsar.client.transport import EntryBatch
+from pyspark_pulsar.errors import DeadlineExceeded
+from pyspark_pulsar.message_id import EARLIEST, Position
+
+_MOST_LOOKS: Final = 8
+"""More gaps are cheaper to read again."""
+_LOOK_SECONDS: Final = 1.0
+
+
+def cut_where_passed_over(
+    entries: EntryBatch,
+    following: Position,
+    consumer: EntryConsumer,
+    subscribe: Callable[[Position], EntryConsumer],
+    deadline: float,
+) -> bool:
+    """Whether the broker has passed over something: then `entries` are only those before it, and the consumer has to
+    begin anew there. `entries` are the next that `consumer` took, `following` is what should come.
+
+    Raises `ConnectionFailed`, and `DeadlineExceeded` at `deadline` (of `time.monotonic`).
+    """
+    gaps = entries.gaps((following.ledger, following.entry))
+    if not gaps:
+        return False
+    # None but the broker moves it: it is never acknowledged to.
+    cleared = consumer.tail(consumer.ask_tail(), deadline).cleared
+    for number, (begin, end) in enumerate(gaps):
+        start = Position(*begin)
+        if cleared <= start:
+            return False
+        found = None if number == _MOST_LOOKS else _first_entry(subscribe(start), start, deadline)
+        if number == _MOST_LOOKS or (found is not None and found < end):
+            entries.trim(EARLIEST.as_tuple(), start.as_tuple())
+            return True
+    return False
+
+
+def _first_entry(consumer: EntryConsumer, start: Position, deadline: float) -> tuple[int, int] | None:
+    """What a consumer that begins at `start` gets; None when there is nothing there or behind."""
+    try:
+        consumer.allow(1)
+        while (entries := consumer.take(_LOOK_SECONDS)) is None:
+            if consumer.end(deadline - time.monotonic()) <= start:
+                return None
+            if time.monotonic() > deadline:
+                raise DeadlineExceeded(f"expected the first entry at {start} or behind it, got none in time")
+        return entries.first
+    finally:
+        consumer.close()
