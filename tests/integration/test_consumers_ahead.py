@@ -89,11 +89,11 @@ def read(
     return rows
 
 
-def random_steps(rng: random.Random) -> Iterator[dict[str, Any]]:
-    """Plain messages and transactions; the last one is plain."""
+def random_steps(rng: random.Random, most: int) -> Iterator[dict[str, Any]]:
+    """Plain messages and transactions of up to `most`; the last one is plain."""
     sent = 0
     while sent < ENTRIES // 6:
-        texts = [f"{sent + number}" for number in range(rng.choice((1, 2, 5, 60)))]
+        texts = [f"{sent + number}" for number in range(rng.choice((1, 2, 5, most)))]
         sent += len(texts)
         ending = rng.choice((None, None, "commit", "abort"))
         step: dict[str, Any] = {"messages": [{"value": as_base64(text.encode())} for text in texts]}
@@ -114,7 +114,7 @@ def test_any_range_of_any_topic(
     """Three ledgers with markers and aborted transactions, against the official Java Reader."""
     java = JavaClient(pulsar, SPECIAL_MESSAGES)
     for _ in range(3):
-        steps = list(random_steps(rng))
+        steps = list(random_steps(rng, 5 if batching else 60))
         java.run({"do": "produce", "topic": topic, "steps": steps, "batching": batching})
         admin.unload(topic)
     (theirs,) = java.run({"do": "read", "topic": topic})
@@ -161,9 +161,11 @@ def test_topics_that_move_and_connections_that_break(
     monkeypatch.setattr(Connection, "start", noted)
 
     def disturb(number: int) -> None:
-        if number % 6 == 2:
+        if number % 12 == 2:
+            # A topic that is unloaded again at once may never show its messages (4.0.8).
+            time.sleep(0.5)
             admin.unload(topic)
-        elif number % 6 == 5:
+        elif number % 12 == 8:
             for each in opened:
                 if each.is_open:
                     each._transport._stream.shutdown(socket.SHUT_RDWR)
@@ -184,6 +186,16 @@ def test_those_ahead_never_stand_in_the_way(
     send(pulsar, topic, range(150, 600), size=10_000)
     assert numbers(read(pulsar, topic, poll_timeout_ms=20_000)) == list(range(600))
     assert begun
+
+
+def test_short_ledgers_are_not_read_many_times(
+    topic: str, pulsar: LocalPulsar, admin: Admin, begun: list[Position]
+) -> None:
+    for ledger in range(8):
+        send(pulsar, topic, range(ledger * 100, ledger * 100 + 100))
+        admin.unload(topic)
+    assert numbers(read(pulsar, topic)) == list(range(800))
+    assert 1 <= len({each.ledger for each in begun}) <= 2
 
 
 @contextmanager
@@ -209,7 +221,7 @@ def test_a_limit_of_subscriptions_leaves_one(
             end = first.end()
         await_true("no subscription", lambda: not admin.subscriptions(topic))
         assert numbers(read(pulsar, topic, EARLIEST, end)) == list(range(ENTRIES))
-    assert len(begun) <= 2
+    assert len(begun) <= 3
 
 
 def _is_refused(client: BrokerClient, topic: str) -> bool:

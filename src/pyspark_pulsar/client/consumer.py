@@ -107,9 +107,13 @@ class EntryConsumer:
         return None if found is None else Position(*found)
 
     def end(self, wait_seconds: float | None = None) -> Position:
-        """`tail().end`. `wait_seconds`: for the answer, if that is less than a request may take."""
+        """`look().end`."""
+        return self.look(wait_seconds).end
+
+    def look(self, wait_seconds: float | None = None) -> Tail:
+        """`tail`, asked now. `wait_seconds`: for the answer, if that is less than a request may take."""
         seconds = self._request_seconds if wait_seconds is None else min(wait_seconds, self._request_seconds)
-        return self.tail(self.ask_tail(), time.monotonic() + max(_LOOK_SECONDS, seconds)).end
+        return self.tail(self.ask_tail(), time.monotonic() + max(_LOOK_SECONDS, seconds))
 
     def ask_tail(self) -> Future[Any]:
         """Send the question that `tail` waits for. Raises `ConnectionFailed`."""

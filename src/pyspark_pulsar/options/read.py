@@ -95,7 +95,7 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         "pulsar.consumer.receiverQueueSize",
         whole(1, 1_000_000),
         "Messages that the broker may send ahead of the reader.",
-        default=20_000,
+        default=50_000,
         aliases=("pulsar.reader.receiverQueueSize",),
     )
     consumers_per_split: int = option(
@@ -103,7 +103,7 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         whole(1, 16),
         "Most consumers that a task opens at a time on what it reads through the broker, each at a part of its own: "
         "brokers serve a single one slowly where entries are small. Rows come in the same order.",
-        default=3,
+        default=4,
     )
     poll_timeout_ms: int = option(
         "pollTimeoutMs",

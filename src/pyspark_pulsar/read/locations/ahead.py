@@ -24,7 +24,9 @@ from pyspark_pulsar.message_id import EARLIEST, Position
 PART_BYTES: Final = 4 * 1024 * 1024
 """Of entries that wait for each consumer ahead, by the size of those that came."""
 MOST_ENTRIES: Final = 10_000
-"""A ledger ends somewhere in a part, and the rest of that part is then sent twice."""
+"""A ledger ends somewhere in a part, and the rest of that part is then sent twice ..."""
+LEAST_PARTS: Final = 4
+"""... so in a topic of shorter ledgers, consumers begin ahead only in the last one of a range, whose end is known."""
 LEAST_ENTRIES: Final = 500
 """With fewer, a part is too soon over for the subscription that it takes; so it is where entries are large."""
 
@@ -48,6 +50,8 @@ class EntrySize:
 @dataclass(slots=True)
 class _Begun:
     start: Position
+    entries: int
+    """Of a part."""
     messages: int
     """What the broker may send before somebody takes from it."""
     subscribing: Subscribing
@@ -59,12 +63,6 @@ class _Begun:
             self.consumer = self.subscribing.consumer()
             self.consumer.allow(self.messages)
         return self.consumer
-
-    def beginning(self, end: Position) -> Position | None:
-        """Where it really begins; None before that is known: which ledger follows on another, only entries tell."""
-        if self.start.ledger == end.ledger:
-            return self.start
-        return None if self.consumer is None else self.consumer.first_waiting()
 
     def close(self) -> None:
         if self.consumer is not None:
@@ -85,6 +83,7 @@ class ConsumersAhead:
         self._most = most
         self._begun: deque[_Begun] = deque()
         self._not_before = EARLIEST
+        self._short_ledgers = False
 
     @property
     def border(self) -> Position:
@@ -113,24 +112,42 @@ class ConsumersAhead:
         entries = size.part(self._permits)
         if len(self._begun) >= self._most or entries < LEAST_ENTRIES or reached < self._not_before:
             return None
-        last = self._begun[-1].beginning(self._end) if self._begun else reached
-        if last is None:
+        last = self._last_beginning() if self._begun else reached
+        if last is None or (self._short_ledgers and last.ledger != self._end.ledger):
             return None
         # Where the ledger ends sooner, the broker begins with the next one, and the consumer before gets there too.
         start = Position(last.ledger, last.entry + entries)
         return start if Position(start.ledger, start.entry + LEAST_ENTRIES) <= self._end else None
 
-    def _begin(self, connection: Connection, start: Position, size: EntrySize) -> None:
-        messages = max(1, round(size.part(self._permits) * size.messages))
-        subscribing = begin_subscribe(self._client, connection, self._topic, start)
-        self._begun.append(_Begun(start, min(self._permits, messages), subscribing))
+    def _last_beginning(self) -> Position | None:
+        """Where the last consumer really began; None before that is known: which ledger follows on another, only
+        entries tell."""
+        last = self._begun[-1]
+        if last.start.ledger == self._end.ledger:
+            return last.start
+        found = None if last.consumer is None else last.consumer.first_waiting()
+        if found is not None:
+            self._learn(last, found)
+        return found
 
-    def take_over(self) -> tuple[EntryConsumer, int] | None:
-        """The consumer of the next part, whose range has been reached, and how many messages it may be sent in all;
-        None where there is none. Waits for its subscription."""
+    def _learn(self, begun: _Begun, found: Position) -> None:
+        """`found`: what came first at its start."""
+        if found.ledger > begun.start.ledger and begun.start.entry < LEAST_PARTS * begun.entries:
+            self._short_ledgers = True
+
+    def _begin(self, connection: Connection, start: Position, size: EntrySize) -> None:
+        entries = size.part(self._permits)
+        messages = max(1, min(self._permits, round(entries * size.messages)))
+        subscribing = begin_subscribe(self._client, connection, self._topic, start)
+        self._begun.append(_Begun(start, entries, messages, subscribing))
+
+    def take_over(self, reached: Position) -> tuple[EntryConsumer, int] | None:
+        """The consumer of the next part, whose border was reached, and how many messages it may be sent in all; None
+        where there is none. Waits for its subscription."""
         if not self._begun:
             return None
         following = self._begun.popleft()
+        self._learn(following, reached)
         try:
             return following.settle(), following.messages
         except PulsarError:

@@ -14,7 +14,7 @@ from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.consumer import EntryConsumer, subscribe
 from pyspark_pulsar.client.transport import EntryBatch
 from pyspark_pulsar.errors import ConnectionFailed, DataLossError, DeadlineExceeded
-from pyspark_pulsar.message_id import Position, after_entry
+from pyspark_pulsar.message_id import EARLIEST, Position, after_entry
 from pyspark_pulsar.read.locations.ahead import ConsumersAhead, EntrySize
 from pyspark_pulsar.read.locations.passed_over import cut_where_passed_over
 from pyspark_pulsar.topic import TopicPartition
@@ -23,6 +23,7 @@ _LOOK_AGAIN_SECONDS = 1.0
 # Brokers move consumers to the topic's end when someone clears backlogs or truncates, and do not tell them. Doubled
 # each time, so that a broker that is slow is not asked to begin anew for ever.
 _STARVED_SECONDS = 4.0
+_HIDDEN = " (the broker shows no message of the topic at all; if that lasts, unload the topic)"
 
 
 class BrokerEntries:
@@ -58,6 +59,9 @@ class BrokerEntries:
         self._idle_since = 0.0
         self._starved_seconds = _STARVED_SECONDS
         self._fault: ConnectionFailed | None = None
+        self._is_hidden = False
+        """The topic knows our position and shows no message: its transaction buffer is not there yet. Brokers (seen on
+        4.0.8) may never have it again when they unload a topic twice within a moment."""
         self._ahead = ConsumersAhead(
             client, partition.name, end, permits=permits, most=0 if read_compacted else consumers - 1
         )
@@ -78,7 +82,9 @@ class BrokerEntries:
 
     def _take(self, deadline: float) -> EntryBatch | None:
         if time.monotonic() > deadline:
-            fault = f" (the last attempt: {self._fault})" if self._fault else ""
+            fault = (
+                f" (the last attempt: {self._fault})" if self._fault else _HIDDEN if self._is_hidden else ""
+            )
             raise DeadlineExceeded(
                 f"{self._partition}: expected messages from {self._next} up to {self._end}, got none "
                 f"within {self._poll_seconds:.0f} s{fault}; raise pollTimeoutMs if the broker is slow, and check "
@@ -126,7 +132,7 @@ class BrokerEntries:
         if self._consumer is not None and self._ahead.border <= self._next:
             self._consumer.close()
             with self._client.until(deadline):
-                self._consumer, self._granted = self._ahead.take_over() or (None, 0)
+                self._consumer, self._granted = self._ahead.take_over(self._next) or (None, 0)
             if self._consumer is not None:
                 self._idle_since = time.monotonic()
                 self._grant(self._consumer)
@@ -166,19 +172,20 @@ class BrokerEntries:
             # What waits for those ahead may fill the buffer.
             self._ahead.drop()
             self._grant(self._consumer)
-            end = self._consumer.end(deadline - time.monotonic())
+            tail = self._consumer.look(deadline - time.monotonic())
         except ConnectionFailed as fault:
             self._fault = fault
             self._drop_consumer()
             return True
-        if end > self._next:
+        self._is_hidden = tail.end.is_earliest and EARLIEST < tail.cleared <= self._next
+        if tail.end > self._next or self._is_hidden:
             self._begin_anew_if_starved()
             return True
         if self._read_compacted:
             return False
         raise DataLossError(
             f"{self._partition}: expected messages from {self._next} up to {self._end}, but the topic "
-            f"now ends at {end}: they were removed (retention, truncation, or the topic was made again) "
+            f"now ends at {tail.end}: they were removed (retention, truncation, or the topic was made again) "
             f"after the read was planned"
         )
 

@@ -41,7 +41,7 @@ def cut_where_passed_over(
     if not gaps:
         return False
     # None but the broker moves it: it is never acknowledged to.
-    cleared = consumer.tail(consumer.ask_tail(), deadline).cleared
+    cleared = consumer.look(deadline - time.monotonic()).cleared
     for number, (begin, end) in enumerate(gaps):
         start = Position(*begin)
         if cleared <= start:

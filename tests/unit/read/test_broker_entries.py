@@ -1,0 +1,57 @@
+"""What a task makes of a topic that shows nothing any more."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.consumer import Tail
+from pyspark_pulsar.errors import DataLossError, DeadlineExceeded
+from pyspark_pulsar.message_id import EARLIEST, Position
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.locations.broker import BrokerEntries
+from pyspark_pulsar.topic import TopicPartition
+
+START, END = Position(7, 5), Position(7, 90)
+
+
+class Idle:
+    """A consumer that gets nothing."""
+
+    def __init__(self, tail: Tail) -> None:
+        self._tail = tail
+
+    def look(self, _: float) -> Tail:
+        return self._tail
+
+    def allow(self, _: int) -> None:
+        """As many as it likes."""
+
+
+def idle_entries(tail: Tail) -> BrokerEntries:
+    options = ReadOptions(service_url="pulsar://localhost:1", topic="t")
+    partition = TopicPartition.parse("persistent://public/default/t")
+    entries = BrokerEntries(BrokerClient(options), partition, START, END, permits=1, poll_seconds=1.0)
+    entries._consumer = Idle(tail)  # type: ignore[assignment]
+    entries._idle_since = time.monotonic()
+    return entries
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [Tail(EARLIEST, Position(9, 0)), Tail(Position(7, 5), START), Tail(Position(7, 3), START)],
+    ids=["made again", "truncated", "shorter"],
+)
+def test_an_end_before_the_range_is_loss(tail: Tail) -> None:
+    with pytest.raises(DataLossError, match="now ends at"):
+        idle_entries(tail)._can_come(time.monotonic() + 1)
+
+
+def test_messages_that_are_hidden_for_now_are_waited_for() -> None:
+    """A topic whose transaction buffer has not been recovered: it shows nothing, but knows the position."""
+    entries = idle_entries(Tail(EARLIEST, START))
+    assert entries._can_come(time.monotonic() + 1)
+    with pytest.raises(DeadlineExceeded, match="shows no message of the topic at all"):
+        entries._take(time.monotonic() - 1)
