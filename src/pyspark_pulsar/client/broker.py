@@ -79,6 +79,7 @@ class BrokerClient:
         """Connects lazily. `patience_ms`: how long passing failures are retried; by default
         `pulsar.client.operationTimeoutMs`. Raises `OptionError` for a malformed service URL, and for parameters of
         authentication that are not understood."""
+        self._options = options
         self._hosts = parse_service_url(options.service_url)
         self._security = security_of(options)
         self._listener_name = options.listener_name
@@ -95,6 +96,10 @@ class BrokerClient:
         """A client of little patience: an unreachable broker should fail a query that is being written at a
         desk within seconds."""
         return cls(options, patience_ms=min(_PLANNING_PATIENCE_MS, options.operation_timeout_ms))
+
+    def another(self) -> BrokerClient:
+        """With connections of its own: what waits for a consumer may fill those of this one."""
+        return BrokerClient(self._options, patience_ms=round(self.patience_seconds * 1000))
 
     def __enter__(self) -> Self:
         return self

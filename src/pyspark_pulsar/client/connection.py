@@ -156,6 +156,11 @@ class Connection:
         """Everything received for the consumer so far; None when nothing is."""
         return self._transport.take_entries(consumer_id)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing is received, no answer either, until consumers take what waits for them."""
+        return not self._transport.has_room()
+
     def first_entry(self, consumer_id: int) -> tuple[int, int] | None:
         """(ledger, entry) of the first that waits for the consumer; None when nothing does."""
         return self._transport.first_entry(consumer_id)

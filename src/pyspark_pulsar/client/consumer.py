@@ -6,10 +6,12 @@ most as many messages as it holds permits for; permits are given back as entries
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +51,7 @@ class EntryConsumer:
         self._changed = threading.Condition()
         self._arrivals = 0
         self._failure: ConnectionFailed | None = None
+        self._held: deque[EntryBatch] = deque()
 
     @property
     def is_open(self) -> bool:
@@ -89,7 +92,7 @@ class EntryConsumer:
         while True:
             with self._changed:
                 seen, failure = self._arrivals, self._failure
-            entries = self.connection.take_entries(self.consumer_id)
+            entries = self._held.popleft() if self._held else self.connection.take_entries(self.consumer_id)
             if entries is not None:
                 return entries
             if failure is not None:
@@ -103,28 +106,31 @@ class EntryConsumer:
 
     def first_waiting(self) -> Position | None:
         """The first entry received that is not taken yet; None when there is none."""
-        found = self.connection.first_entry(self.consumer_id)
+        found = self._held[0].first if self._held else self.connection.first_entry(self.consumer_id)
         return None if found is None else Position(*found)
 
     def end(self, wait_seconds: float | None = None) -> Position:
         """`look().end`."""
         return self.look(wait_seconds).end
 
-    def look(self, wait_seconds: float | None = None) -> Tail:
-        """`tail`, asked now. `wait_seconds`: for the answer, if that is less than a request may take."""
+    def look(self, wait_seconds: float | None = None, make_room: Callable[[], None] = lambda: None) -> Tail:
+        """`tail`, asked now. `wait_seconds`: for the answer, if that is less than a request may take. `make_room`: is
+        called when it cannot come, since the connection is full."""
         seconds = self._request_seconds if wait_seconds is None else min(wait_seconds, self._request_seconds)
-        return self.tail(self.ask_tail(), time.monotonic() + max(_LOOK_SECONDS, seconds))
+        return self.tail(self.ask_tail(), time.monotonic() + max(_LOOK_SECONDS, seconds), make_room)
 
     def ask_tail(self) -> Future[Any]:
         """Send the question that `tail` waits for. Raises `ConnectionFailed`."""
         return ask_tails([self])[0]
 
-    def tail(self, answer: Future[Any], deadline: float) -> Tail:
+    def tail(
+        self, answer: Future[Any], deadline: float, make_room: Callable[[], None] = lambda: None
+    ) -> Tail:
         """The answer to `ask_tail`, given up as soon as the broker closes the consumer, or at `deadline` (monotonic).
 
         Transactions: nothing behind the first open transaction counts (the broker's own rule).
         """
-        found = self._await(answer, self._asking, deadline)
+        found = self._await(answer, self._asking, deadline, make_room)
         last, passed = found.last_message_id, found.consumer_mark_delete_position
         cleared = EARLIEST
         if found.HasField("consumer_mark_delete_position") and _signed(passed.ledgerId) >= 0:
@@ -140,7 +146,7 @@ class EntryConsumer:
     def _asking(self) -> str:
         return f"reading the last message id of {self._topic}"
 
-    def _await(self, answer: Future[Any], where: str, deadline: float) -> Any:
+    def _await(self, answer: Future[Any], where: str, deadline: float, make_room: Callable[[], None]) -> Any:
         while True:
             left = deadline - time.monotonic()
             try:
@@ -150,6 +156,15 @@ class EntryConsumer:
                     raise self._failure from None
                 if left <= _LOOK_SECONDS:
                     raise
+                if self.connection.is_full:
+                    make_room()
+                    self._hold()
+
+    def _hold(self) -> None:
+        """Make room on the connection for an answer that comes behind our entries."""
+        entries = self.connection.take_entries(self.consumer_id)
+        if entries is not None:
+            self._held.append(entries)
 
     def pass_by(self, position: Position) -> None:
         """Move the cursor on to `position`, by whole entries, so that Pulsar's statistics show no more as backlog
@@ -222,10 +237,11 @@ class Subscribing:
     _consumer: EntryConsumer
     _answer: Future[Any]
 
-    def consumer(self) -> EntryConsumer:
-        """Waits for the broker. Raises as `subscribe` does."""
+    def consumer(self, wait_seconds: float = math.inf) -> EntryConsumer:
+        """Waits for the broker, at most for `wait_seconds` and as long as a request may take. Raises as `subscribe`
+        does."""
         try:
-            seconds = self._client.left(self._client.request_seconds)
+            seconds = self._client.left(min(wait_seconds, self._client.request_seconds))
             await_answer(self._answer, f"subscribing to {self._topic}", seconds)
         except BaseException:
             self._connection.remove_consumer(self._consumer.consumer_id)

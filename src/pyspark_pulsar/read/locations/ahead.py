@@ -30,6 +30,9 @@ LEAST_PARTS: Final = 4
 LEAST_ENTRIES: Final = 500
 """With fewer, a part is too soon over for the subscription that it takes; so it is where entries are large."""
 
+# An answer can be stuck behind what waits for others ahead.
+_SETTLE_SECONDS: Final = 1.0
+
 _log: Final = logging.getLogger(__name__)
 
 
@@ -60,7 +63,7 @@ class _Begun:
     def settle(self) -> EntryConsumer:
         """Waits for the broker's answer. Raises as `Subscribing.consumer` does."""
         if self.consumer is None:
-            self.consumer = self.subscribing.consumer()
+            self.consumer = self.subscribing.consumer(_SETTLE_SECONDS)
             self.consumer.allow(self.messages)
         return self.consumer
 

@@ -16,7 +16,7 @@ from pyspark_pulsar.client.transport import EntryBatch
 from pyspark_pulsar.errors import ConnectionFailed, DataLossError, DeadlineExceeded
 from pyspark_pulsar.message_id import EARLIEST, Position, after_entry
 from pyspark_pulsar.read.locations.ahead import ConsumersAhead, EntrySize
-from pyspark_pulsar.read.locations.passed_over import cut_where_passed_over
+from pyspark_pulsar.read.locations.passed_over import cut_where_passed_over, first_entry
 from pyspark_pulsar.topic import TopicPartition
 
 _LOOK_AGAIN_SECONDS = 1.0
@@ -119,11 +119,17 @@ class BrokerEntries:
         return entries
 
     def _passed_over(self, consumer: EntryConsumer, entries: EntryBatch, deadline: float) -> bool:
-        with self._client.until(deadline):
-            return cut_where_passed_over(entries, self._next, consumer, self._subscribe, deadline)
+        def cleared() -> Position:
+            return consumer.look(deadline - time.monotonic(), self._ahead.drop).cleared
 
-    def _subscribe(self, start: Position) -> EntryConsumer:
-        return subscribe(self._client, self._partition.name, start, read_compacted=self._read_compacted)
+        def first_behind(start: Position) -> tuple[int, int] | None:
+            with self._client.another() as client, client.until(deadline):
+                return first_entry(self._subscribe(client, start), start, deadline)
+
+        return cut_where_passed_over(entries, self._next, cleared, first_behind)
+
+    def _subscribe(self, client: BrokerClient, start: Position) -> EntryConsumer:
+        return subscribe(client, self._partition.name, start, read_compacted=self._read_compacted)
 
     def _mean_entry(self) -> EntrySize:
         return EntrySize(self._messages / self._entries, self._nbytes / self._entries)
@@ -139,7 +145,9 @@ class BrokerEntries:
         if self._consumer is None:
             patience = max(0.1, deadline - time.monotonic())
             with self._client.until(deadline):
-                self._consumer = self._client.retrying(lambda: self._subscribe(self._next), patience)
+                self._consumer = self._client.retrying(
+                    lambda: self._subscribe(self._client, self._next), patience
+                )
             self._granted = 0
             self._idle_since = time.monotonic()
             self._grant(self._consumer)

@@ -25,36 +25,39 @@ _MOST_LOOKS: Final = 8
 _LOOK_SECONDS: Final = 1.0
 
 
+FirstBehind = Callable[[Position], tuple[int, int] | None]
+
+
 def cut_where_passed_over(
-    entries: EntryBatch,
-    following: Position,
-    consumer: EntryConsumer,
-    subscribe: Callable[[Position], EntryConsumer],
-    deadline: float,
+    entries: EntryBatch, following: Position, cleared: Callable[[], Position], first_behind: FirstBehind
 ) -> bool:
     """Whether the broker has passed over something: then `entries` are only those before it, and the consumer has to
-    begin anew there. `entries` are the next that `consumer` took, `following` is what should come.
+    begin anew there.
 
-    Raises `ConnectionFailed`, and `DeadlineExceeded` at `deadline` (of `time.monotonic`).
+    `entries` are the next that the consumer took, and `following` is what should come. `cleared`: asks where its cursor
+    stands. `first_behind`: asks what another consumer gets first that begins at a position; None where nothing comes.
     """
     gaps = entries.gaps((following.ledger, following.entry))
     if not gaps:
         return False
     # None but the broker moves it: it is never acknowledged to.
-    cleared = consumer.look(deadline - time.monotonic()).cleared
+    stands = cleared()
     for number, (begin, end) in enumerate(gaps):
         start = Position(*begin)
-        if cleared <= start:
+        if stands <= start:
             return False
-        found = None if number == _MOST_LOOKS else _first_entry(subscribe(start), start, deadline)
+        found = None if number == _MOST_LOOKS else first_behind(start)
         if number == _MOST_LOOKS or (found is not None and found < end):
             entries.trim(EARLIEST.as_tuple(), start.as_tuple())
             return True
     return False
 
 
-def _first_entry(consumer: EntryConsumer, start: Position, deadline: float) -> tuple[int, int] | None:
-    """What a consumer that begins at `start` gets; None when there is nothing there or behind."""
+def first_entry(consumer: EntryConsumer, start: Position, deadline: float) -> tuple[int, int] | None:
+    """What a new consumer that begins at `start` gets first; None when there is nothing there or behind. Closes it.
+
+    Raises `ConnectionFailed`, and `DeadlineExceeded` at `deadline` (of `time.monotonic`).
+    """
     try:
         consumer.allow(1)
         while (entries := consumer.take(_LOOK_SECONDS)) is None:
