@@ -106,6 +106,7 @@ class BrokerEntries:
             return None
         self._next = max(self._next, after_entry(*entries.last))
         self._fault, self._idle_since, self._starved_seconds = None, time.monotonic(), _STARVED_SECONDS
+        self._is_hidden = False
         messages = entries.num_messages
         self._granted -= messages
         self._messages += messages

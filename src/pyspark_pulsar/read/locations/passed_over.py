@@ -24,7 +24,6 @@ _MOST_LOOKS: Final = 8
 """More gaps are cheaper to read again."""
 _LOOK_SECONDS: Final = 1.0
 
-
 FirstBehind = Callable[[Position], tuple[int, int] | None]
 
 
