@@ -59,6 +59,8 @@ class BrokerEntries:
         self._idle_since = 0.0
         self._starved_seconds = _STARVED_SECONDS
         self._fault: ConnectionFailed | None = None
+        self._unproven: tuple[Position, tuple[int, int]] | None = None
+        """What should have come, and what did, when nobody could say whether there is something between."""
         self._is_hidden = False
         """The topic knows our position and shows no message: its transaction buffer is not there yet. Brokers (seen on
         4.0.8) may never have it again when they unload a topic twice within a moment."""
@@ -127,7 +129,15 @@ class BrokerEntries:
             with self._client.another() as client, client.until(deadline):
                 return first_entry(self._subscribe(client, start), start, deadline)
 
-        return cut_where_passed_over(entries, self._next, cleared, first_behind)
+        if entries.first is None:
+            return False
+        attempt = self._next, entries.first
+        # A consumer that began there got the same: connections that break at each question must not stop us.
+        following = Position(*entries.first) if attempt == self._unproven else self._next
+        self._unproven = attempt
+        is_cut = cut_where_passed_over(entries, following, cleared, first_behind)
+        self._unproven = None
+        return is_cut
 
     def _subscribe(self, client: BrokerClient, start: Position) -> EntryConsumer:
         return subscribe(client, self._partition.name, start, read_compacted=self._read_compacted)
