@@ -40,13 +40,13 @@ class Case:
         return f"persistent://public/default/{self.topic}"
 
 
-def cases(rows: int, small_rows: int) -> list[Case]:
+def cases(rows: int, small_rows: int, ten_rows: int) -> list[Case]:
     fast = ((STREAM, PYTHON, 5.0), (STREAM, JAVA, 2.0))
     never_slower = ((ARROW, PYTHON, 1.0), (STREAM, PYTHON, 1.0))
     return [
         Case("catch up, 1 partition, entries of 1000 messages", "one", rows, 1, 1000, fast),
         Case("catch up, 4 partitions, entries of 1000 messages", "four", rows, 4, 1000, fast),
-        Case("small entries, 10 messages", "ten", small_rows * 2, 1, 10, never_slower),
+        Case("small entries, 10 messages", "ten", ten_rows, 1, 10, never_slower),
         Case("small entries, unbatched", "single", small_rows, 1, 1, never_slower),
     ]
 

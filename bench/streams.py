@@ -30,7 +30,7 @@ def main() -> None:
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch,
         stream_server(Path(scratch)) as server,
     ):
-        for case in cases(given.rows, given.small_rows):
+        for case in cases(given.rows, given.small_rows, given.ten_rows):
             section = "catch_up" if case.batch > 10 else "small_entries"
             if section in only:
                 report.setdefault(section, {})[case.name] = measure_speed(server, case, given.repeat)
@@ -44,7 +44,8 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = arguments(__doc__, "catch_up,small_entries,triggers,latency", "stream.json")
     parser.add_argument("--rows", type=int, default=2_000_000, help="to catch up with")
-    parser.add_argument("--small-rows", type=int, default=200_000, help="unbatched; twice as many in tens")
+    parser.add_argument("--small-rows", type=int, default=200_000, help="unbatched")
+    parser.add_argument("--ten-rows", type=int, default=1_200_000, help="in tens")
     parser.add_argument("--seconds", type=float, default=60.0, help="of the measure of latency")
     return parser.parse_args()
 
