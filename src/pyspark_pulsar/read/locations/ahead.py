@@ -100,8 +100,9 @@ class ConsumersAhead:
             for each in self._begun:
                 if each.subscribing.is_answered:
                     each.settle()
-            while (start := self._next_start(reached, size)) is not None:
-                self._begin(connection, start, size)
+            entries = size.part(self._permits)
+            while (start := self._next_start(reached, entries)) is not None:
+                self._begin(connection, start, entries, size)
         except ConnectionFailed:
             self.drop()
         except PulsarError as refusal:
@@ -110,9 +111,8 @@ class ConsumersAhead:
             self.drop()
             self._most = 0
 
-    def _next_start(self, reached: Position, size: EntrySize) -> Position | None:
-        """Where one more consumer should begin; None where none should, or not yet."""
-        entries = size.part(self._permits)
+    def _next_start(self, reached: Position, entries: int) -> Position | None:
+        """Where one more consumer should begin; None where none should, or not yet. `entries`: of a part."""
         if len(self._begun) >= self._most or entries < LEAST_ENTRIES or reached < self._not_before:
             return None
         last = self._last_beginning() if self._begun else reached
@@ -138,17 +138,14 @@ class ConsumersAhead:
         if found.ledger > begun.start.ledger and begun.start.entry < LEAST_PARTS * begun.entries:
             self._short_ledgers = True
 
-    def _begin(self, connection: Connection, start: Position, size: EntrySize) -> None:
-        entries = size.part(self._permits)
+    def _begin(self, connection: Connection, start: Position, entries: int, size: EntrySize) -> None:
         messages = max(1, min(self._permits, round(entries * size.messages)))
         subscribing = begin_subscribe(self._client, connection, self._topic, start)
         self._begun.append(_Begun(start, entries, messages, subscribing))
 
     def take_over(self, reached: Position) -> tuple[EntryConsumer, int] | None:
-        """The consumer of the next part, whose border was reached, and how many messages it may be sent in all; None
-        where there is none. Waits for its subscription."""
-        if not self._begun:
-            return None
+        """The consumer of the next part, and how many messages it may be sent in all; None where its subscription
+        failed. Waits for that. Call when `reached` is at the border and not at the end."""
         following = self._begun.popleft()
         self._learn(following, reached)
         try:
