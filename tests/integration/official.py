@@ -199,6 +199,16 @@ def messages_of(
         reader.close()
 
 
+def send_entries(service_url: str, topic: str, values: range, size: int = 0) -> None:
+    """Each number an entry of its own, its text filled up to `size` bytes with blanks."""
+    client = official_client.Client(service_url)
+    producer = client.create_producer(topic, batching_enabled=False, block_if_queue_full=True)
+    for number in values:
+        producer.send_async(str(number).encode().ljust(size), lambda *_: None)
+    producer.flush()
+    client.close()
+
+
 def await_true(what: str, condition: Callable[[], bool], seconds: float = _WAIT_SECONDS) -> None:
     """Return as soon as `condition` holds; fail naming `what` when it does not within `seconds`."""
     deadline = time.monotonic() + seconds

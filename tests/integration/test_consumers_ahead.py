@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pulsar as official_client
 import pytest
-from integration.official import SPECIAL_MESSAGES, Admin, JavaClient, as_base64, await_true
+from integration.official import SPECIAL_MESSAGES, Admin, JavaClient, as_base64, await_true, send_entries
 
 from pyspark_pulsar.client import connection as connection_module, transport as transport_module
 from pyspark_pulsar.client.broker import BrokerClient
@@ -48,15 +47,6 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[Position]:
 
     monkeypatch.setattr(ConsumersAhead, "_begin", noted)
     return starts
-
-
-def send(server: LocalPulsar, topic: str, values: range, size: int = 0) -> None:
-    client = official_client.Client(server.service_url)
-    producer = client.create_producer(topic, batching_enabled=False, block_if_queue_full=True)
-    for number in values:
-        producer.send_async(str(number).encode().ljust(size), lambda *_: None)
-    producer.flush()
-    client.close()
 
 
 def read(
@@ -150,7 +140,7 @@ def numbers(rows: list[tuple[Place, bytes]]) -> list[int]:
 def test_topics_that_move_and_connections_that_break(
     topic: str, pulsar: LocalPulsar, admin: Admin, begun: list[Position], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    send(pulsar, topic, range(ENTRIES))
+    send_entries(pulsar.service_url, topic, range(ENTRIES))
     opened: list[Connection] = []
     start = Connection.start
 
@@ -182,8 +172,8 @@ def test_those_ahead_never_stand_in_the_way(
     monkeypatch.setattr(ahead_module, "MOST_ENTRIES", 100)
     monkeypatch.setattr(transport_module, "MAX_BUFFERED_BYTES", 200_000)
     monkeypatch.setattr(connection_module, "PAUSED_PING_SECONDS", 0.1)
-    send(pulsar, topic, range(150), size=100)
-    send(pulsar, topic, range(150, 600), size=10_000)
+    send_entries(pulsar.service_url, topic, range(150), size=100)
+    send_entries(pulsar.service_url, topic, range(150, 600), size=10_000)
     assert numbers(read(pulsar, topic, poll_timeout_ms=20_000)) == list(range(600))
     assert begun
 
@@ -192,7 +182,7 @@ def test_short_ledgers_are_not_read_many_times(
     topic: str, pulsar: LocalPulsar, admin: Admin, begun: list[Position]
 ) -> None:
     for ledger in range(8):
-        send(pulsar, topic, range(ledger * 100, ledger * 100 + 100))
+        send_entries(pulsar.service_url, topic, range(ledger * 100, ledger * 100 + 100))
         admin.unload(topic)
     assert numbers(read(pulsar, topic)) == list(range(800))
     assert 1 <= len({each.ledger for each in begun}) <= 2
@@ -212,7 +202,7 @@ def test_a_limit_of_subscriptions_leaves_one(
     namespace = f"public/limited-{time.monotonic_ns()}"
     admin.make_namespace(namespace)
     topic = f"persistent://{namespace}/t"
-    send(pulsar, topic, range(ENTRIES))
+    send_entries(pulsar.service_url, topic, range(ENTRIES))
     # Policies reach a broker a moment later.
     with limited_subscriptions(admin, namespace, 1):
         with BrokerClient(ReadOptions(service_url=pulsar.service_url, topic=topic)) as client:
@@ -233,7 +223,7 @@ def _is_refused(client: BrokerClient, topic: str) -> bool:
 
 
 def test_nothing_is_left_behind(topic: str, pulsar: LocalPulsar, admin: Admin, begun: list[Position]) -> None:
-    send(pulsar, topic, range(ENTRIES))
+    send_entries(pulsar.service_url, topic, range(ENTRIES))
 
     class Enough(Exception):
         pass

@@ -6,9 +6,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-import pulsar as official_client
 import pytest
-from integration.official import Admin
+from integration.official import Admin, send_entries
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.message_id import EARLIEST, Position
@@ -34,15 +33,6 @@ def retained(admin: Admin) -> str:
         "POST", f"namespaces/{namespace}/retention", {"retentionTimeInMinutes": -1, "retentionSizeInMB": -1}
     )
     return f"persistent://{namespace}/t"
-
-
-def send(server: LocalPulsar, topic: str, entries: int) -> None:
-    client = official_client.Client(server.service_url)
-    producer = client.create_producer(topic, batching_enabled=False, block_if_queue_full=True)
-    for number in range(entries):
-        producer.send_async(str(number).encode(), lambda *_: None)
-    producer.flush()
-    client.close()
 
 
 def clear(admin: Admin, topic: str) -> None:
@@ -81,7 +71,7 @@ def read(
             before, reached = reached, Position(entries.last[0], entries.last[1] + 1)
             if before == start:
                 move()
-                send(server, topic, 100)
+                send_entries(server.service_url, topic, range(100))
     return found
 
 
@@ -96,7 +86,7 @@ def test_nothing_is_passed_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ahead_module, "LEAST_ENTRIES", 10)
-    send(pulsar, retained, ENTRIES)
+    send_entries(pulsar.service_url, retained, range(ENTRIES))
     assert read(pulsar, retained, EARLIEST, lambda: move(admin, retained), consumers) == list(range(ENTRIES))
 
 
@@ -105,6 +95,6 @@ def test_control_a_reader_that_does_not_ask_passes_over_them(
     pulsar: LocalPulsar, admin: Admin, retained: str, move: Move, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broker_module, "cut_where_passed_over", lambda *_: False)
-    send(pulsar, retained, ENTRIES)
+    send_entries(pulsar.service_url, retained, range(ENTRIES))
     found = read(pulsar, retained, EARLIEST, lambda: move(admin, retained), consumers=1)
     assert 0 < len(found) < ENTRIES
