@@ -177,11 +177,13 @@ def test_a_speculative_twin_wins(
         # Most rows are sent before the last one comes.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
     }
-    with Forwarder(pulsar.service_url, count) as forwarder, spark_cluster(tmp_path) as master:
+    with Forwarder(pulsar.service_url, count) as forwarder, spark_cluster(tmp_path) as cluster:
         lame = [_LAME_SECONDS, str(ROWS - 1).ljust(_WIDE)]
         url = forwarder.service_url
         began = time.monotonic()
-        finish(query_of(tmp_path, setting(pulsar, source, topic, url, master=master, conf=conf, lame=lame)))
+        finish(
+            query_of(tmp_path, setting(pulsar, source, topic, url, master=cluster.url, conf=conf, lame=lame))
+        )
         assert time.monotonic() - began < _LAME_SECONDS
     assert seen[NEW_TXN] == 2
     assert_once(java_client, topic)

@@ -1,34 +1,35 @@
 """A streaming query into one folder of parquet files for each epoch, as a process of its own that tests can kill.
 
-    stream_to_epochs.py CHECKPOINT FOLDER OPTIONS [--available-now]
+    stream_to_epochs.py CHECKPOINT FOLDER SETTING [--available-now]
 
-OPTIONS is a JSON object of the source's options. Keys are texts; values begin with a number and a space. An epoch that
-Spark runs again replaces its folder, so what the folders hold is what the source delivered.
+SETTING is a JSON object: the options of `source`, Spark's `master`, and `trouble`, a seed by which tasks fail and rest.
+Keys are texts; values begin with a number and a space. An epoch that Spark runs again replaces its folder, so what the
+folders hold is what the source delivered.
 """
 
 import json
 
 from killable import arguments, session, start
 from pyspark.sql import DataFrame
+from troubled import SPECULATION, troubled
 
 
 def main() -> None:
-    given = arguments("folder", "options").parse_args()
+    given = arguments("folder", "setting").parse_args()
+    setting = json.loads(given.setting)
     rows = (
-        session()
+        session(setting["master"], SPECULATION)
         .readStream.format("pulsar")
-        .options(**json.loads(given.options))
+        .options(**setting["source"])
         .load()
-        .selectExpr(
-            "cast(__key as string) as key",
-            "cast(substring_index(cast(value as string), ' ', 1) as bigint) as number",
-        )
+        .selectExpr("cast(__key as string) as key", "substring_index(cast(value as string), ' ', 1) as text")
     )
+    numbered = rows.select("key", troubled(setting["trouble"])(rows["text"]).cast("bigint").alias("number"))
 
     def store(epoch: DataFrame, number: int) -> None:
         epoch.write.mode("overwrite").parquet(f"{given.folder}/epoch={number}")
 
-    start(rows.writeStream.foreachBatch(store), given).awaitTermination()
+    start(numbered.writeStream.foreachBatch(store), given).awaitTermination()
 
 
 if __name__ == "__main__":

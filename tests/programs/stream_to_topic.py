@@ -2,8 +2,9 @@
 
     stream_to_topic.py CHECKPOINT SETTING [--available-now]
 
-SETTING is a JSON object: the options of `source` and `sink`, and if needed Spark's `master`, more of its `conf`, and
-`lame`: for how many seconds the first attempt of a task rests at which value. Values are texts.
+SETTING is a JSON object: the options of `source` and `sink`, and if needed Spark's `master`, more of its `conf`,
+`lame`: for how many seconds the first attempt of a task rests at which value; `trouble`: a seed by which tasks fail and
+rest. Values are texts.
 """
 
 import json
@@ -14,18 +15,22 @@ from killable import arguments, session, start
 from pyspark import TaskContext
 from pyspark.sql import Column
 from pyspark.sql.functions import udf
+from troubled import SPECULATION, troubled
 
 
 def main() -> None:
     given = arguments("setting").parse_args()
     setting = json.loads(given.setting)
+    conf = setting.get("conf", {}) | (SPECULATION if "trouble" in setting else {})
     rows = (
-        session(setting.get("master", "local[2,8]"), setting.get("conf"))
+        session(setting.get("master", "local[2,8]"), conf)
         .readStream.format("pulsar")
         .options(**setting["source"])
         .load()
         .selectExpr("cast(value as string) as value", "cast(__key as string) as __key")
     )
+    if "trouble" in setting:
+        rows = rows.withColumn("value", troubled(setting["trouble"])(rows["value"]))
     if "lame" in setting:
         rows = rows.withColumn("value", lame(*setting["lame"])(rows["value"]))
     start(rows.writeStream.format("pulsar").options(**setting["sink"]), given).awaitTermination()

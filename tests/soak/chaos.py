@@ -25,6 +25,7 @@ _REST_SECONDS: Final = 10.0
 _MOST_REST_SECONDS: Final = 60.0
 _OFFLOAD_SECONDS: Final = 5.0
 _MOST_AWAY_SECONDS: Final = 4.0
+_MOST_FROZEN_SECONDS: Final = 12.0
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,9 @@ class Chaos:
         actions: dict[str, Callable[[random.Random], bool]] = {
             schedule.KILL_DRIVER: self._kill_driver,
             schedule.KILL_WORKER: lambda chance: self.query.kill_a_worker(chance, _WORKER_SECONDS),
+            schedule.KILL_EXECUTOR: lambda chance: self.query.kill_an_executor(chance, _WORKER_SECONDS),
             schedule.KILL_BROKER: self._kill_broker,
+            schedule.FREEZE_BROKER: self._freeze_broker,
             schedule.RESTART_BOOKIE: self._restart_bookie,
             schedule.REST: self._rest,
             schedule.ADD_TOPIC: self._add_topic,
@@ -99,6 +102,13 @@ class Chaos:
         self.cluster.broker.launch()
         return True
 
+    def _freeze_broker(self, chance: random.Random) -> bool:
+        """Mostly shorter than its session with ZooKeeper; after a longer freeze it may end, and is started again."""
+        with contextlib.suppress(StandaloneFailed):
+            self.cluster.broker.await_port()
+        self.cluster.broker.freeze(chance.uniform(0.5, _MOST_FROZEN_SECONDS))
+        return True
+
     def _restart_bookie(self, chance: random.Random) -> bool:
         """One at a time: the ledgers have two copies."""
         for each in self.cluster.bookies:
@@ -132,6 +142,12 @@ class Chaos:
         return True
 
     def _trim(self, _: random.Random) -> bool:
+        """Behind a query that runs and goes on behind what was removed: one that is stopped meanwhile cannot tell a
+        ledger that it has read to its end from one that had more, and says so (docs/guarantees.md)."""
+        self.query.await_commits(1, _COMMIT_SECONDS)
+        if self.query.has_ended:
+            return False
         read = self.query.positions()
         self.topics.trim(read)
+        self.query.await_next_commit(_COMMIT_SECONDS)
         return bool(read)

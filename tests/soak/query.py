@@ -10,22 +10,37 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+
+from fixtures.spark_cluster import SparkCluster
 
 from pyspark_pulsar.message_id import Position
 
 _PROGRAMS = Path(__file__).parent.parent / "programs"
 _POLL_SECONDS = 0.05
 _TASKS = "pyspark.daemon pyspark.worker"
+_EXECUTOR = "CoarseGrainedExecutorBackend"
 _TAIL, _LOOK_BACK = 4000, 100_000
+
+
+@dataclass(frozen=True)
+class _Process:
+    pid: int
+    parent: int
+    command: str
 
 
 class Query:
     """Runs of one query on one checkpoint, one after the other, each in a process group of its own."""
 
-    def __init__(self, folder: Path, program: str, *arguments: str) -> None:
+    def __init__(
+        self, folder: Path, program: str, *arguments: str, cluster: SparkCluster | None = None
+    ) -> None:
         """Starts nothing. `folder` is for all that the query leaves behind; the program in programs/ is given its
-        checkpoint there, and then `arguments`."""
+        checkpoint there, and then `arguments`. `cluster`: where its tasks run, if not in the query's own process."""
+        self._cluster = cluster
         self.log = folder / "driver.log"
         self._checkpoint = folder / "checkpoint"
         self._command = [sys.executable, str(_PROGRAMS / program), str(self._checkpoint), *arguments]
@@ -50,7 +65,8 @@ class Query:
             )
 
     def kill(self) -> None:
-        """End driver and workers as a crash of the machine does; nothing when no run is left."""
+        """End the driver, and workers that are not on a cluster, as a crash of the machine does; nothing when no run is
+        left. Executors of a cluster end a moment later by themselves: until then they are zombies."""
         process, self._process = self._process, None
         if process is not None:
             # The workers of a driver that is gone belong to its group still.
@@ -62,26 +78,19 @@ class Query:
 
     def await_commits(self, count: int, seconds: float) -> bool:
         """Whether this run has committed so many micro-batches, within so long and before it ended."""
-        give_up = time.monotonic() + seconds
-        while self.committed() < self._committed_before + count:
-            if self.has_ended or time.monotonic() > give_up:
-                return False
-            time.sleep(_POLL_SECONDS)
-        return True
+        return self._await_committed(self._committed_before + count, seconds)
+
+    def await_next_commit(self, seconds: float) -> bool:
+        """Whether one more micro-batch is committed, within so long and before the run ended."""
+        return self._await_committed(self.committed() + 1, seconds)
 
     def kill_a_worker(self, chance: random.Random, seconds: float) -> bool:
         """Kill one of the Python workers that run tasks; False when there was none within `seconds`."""
-        give_up = time.monotonic() + seconds
-        while time.monotonic() < give_up and not self.has_ended:
-            workers = self._workers()
-            if workers:
-                try:
-                    os.kill(chance.choice(workers), signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
-                return True
-            time.sleep(_POLL_SECONDS)
-        return False
+        return self._kill_one(self._workers, chance, seconds)
+
+    def kill_an_executor(self, chance: random.Random, seconds: float) -> bool:
+        """Kill one of the cluster's executors; False when there was none within `seconds`."""
+        return self._kill_one(self._executors, chance, seconds)
 
     def kill_workers(self) -> None:
         """All that run tasks at this moment."""
@@ -89,21 +98,52 @@ class Query:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(worker, signal.SIGKILL)
 
+    def _await_committed(self, count: int, seconds: float) -> bool:
+        give_up = time.monotonic() + seconds
+        while self.committed() < count:
+            if self.has_ended or time.monotonic() > give_up:
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
+
     def _workers(self) -> list[int]:
         """Process ids of what Spark has forked for tasks, its daemon's children.
 
         Other daemons fork what plans a query; Spark does not repeat that when it is killed.
         """
+        processes = self._processes()
+        daemons = {process.pid for process in processes if _TASKS in process.command}
+        return [process.pid for process in processes if process.parent in daemons]
+
+    def _executors(self) -> list[int]:
+        return [process.pid for process in self._processes() if _EXECUTOR in process.command]
+
+    def _processes(self) -> list[_Process]:
+        """The query's process and those that it or its cluster's workers have started."""
         assert self._process is not None
-        listing = subprocess.run(
-            ["ps", "-o", "pid=,ppid=,args=", "-g", str(self._process.pid)],
-            capture_output=True,
-            text=True,
-            check=False,
+        shown = subprocess.run(
+            ["ps", "-e", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=False
         )
-        rows = [line.split(None, 2) for line in listing.stdout.splitlines()]
-        daemons = {pid for pid, _, args in rows if _TASKS in args}
-        return [int(pid) for pid, parent, _ in rows if parent in daemons]
+        lines = (line.split(None, 2) for line in shown.stdout.splitlines())
+        processes = [_Process(int(line[0]), int(line[1]), line[2]) for line in lines if len(line) == 3]
+        workers = self._cluster.workers if self._cluster is not None else ()
+        family = {self._process.pid, *(worker.pid for worker in workers)}
+        while grown := {process.pid for process in processes if process.parent in family} - family:
+            family |= grown
+        return [process for process in processes if process.pid in family]
+
+    def _kill_one(self, choices: Callable[[], list[int]], chance: random.Random, seconds: float) -> bool:
+        give_up = time.monotonic() + seconds
+        while time.monotonic() < give_up and not self.has_ended:
+            pids = choices()
+            if pids:
+                try:
+                    os.kill(chance.choice(pids), signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+                return True
+            time.sleep(_POLL_SECONDS)
+        return False
 
     def read_what_is_there(self, seconds: float) -> str | None:
         """Run with Trigger.AvailableNow up to the present ends; what went wrong, or None."""

@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from fixtures.cluster.pulsar_cluster import PulsarCluster
+from fixtures.spark_cluster import spark_cluster
 from soak.sink_soaking import sink_soak
 from soak.soaking import soak
 
@@ -39,11 +40,11 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
     _say(f"logs in {folder}")
     cluster = PulsarCluster(folder / "cluster")
-    with cluster.running():
+    with cluster.running(), spark_cluster(folder) as spark:
         if given.what == "sink":
-            report = asdict(sink_soak(cluster, folder, seed, given.kills, given.guarantee, _say))
+            report = asdict(sink_soak(cluster, spark, folder, seed, given.kills, given.guarantee, _say))
         else:
-            report = asdict(soak(cluster, folder, seed, given.minutes * 60, _say))
+            report = asdict(soak(cluster, spark, folder, seed, given.minutes * 60, _say))
     text = json.dumps(report, indent=2)
     _say(text)
     if given.result is not None:

@@ -9,7 +9,9 @@ from typing import Final
 
 KILL_DRIVER: Final = "driver killed"
 KILL_WORKER: Final = "Python worker killed"
+KILL_EXECUTOR: Final = "executor killed"
 KILL_BROKER: Final = "broker killed"
+FREEZE_BROKER: Final = "broker frozen"
 RESTART_BOOKIE: Final = "bookie restarted"
 REST: Final = "driver killed, and all closed ledgers offloaded before it is back"
 ADD_TOPIC: Final = "topic added"
@@ -18,12 +20,22 @@ ROLL: Final = "topic moved, its ledger closed"
 OFFLOAD: Final = "closed ledgers offloaded"
 TRIM: Final = "ledgers removed that were read"
 
-INTERRUPTIONS: Final = (KILL_DRIVER, KILL_WORKER, KILL_BROKER, RESTART_BOOKIE, REST)
+INTERRUPTIONS: Final = (
+    KILL_DRIVER,
+    KILL_WORKER,
+    KILL_EXECUTOR,
+    KILL_BROKER,
+    FREEZE_BROKER,
+    RESTART_BOOKIE,
+    REST,
+)
 
 HALF_HOUR: Final[Mapping[str, int]] = {
     KILL_DRIVER: 12,
-    KILL_WORKER: 16,
+    KILL_WORKER: 14,
+    KILL_EXECUTOR: 6,
     KILL_BROKER: 8,
+    FREEZE_BROKER: 8,
     RESTART_BOOKIE: 8,
     REST: 4,
     ADD_TOPIC: 4,

@@ -14,16 +14,23 @@ from pathlib import Path
 from typing import Final
 
 from fixtures.cluster.pulsar_cluster import PulsarCluster
+from fixtures.spark_cluster import SparkCluster
 from integration.cluster.administration import ClusterAdmin
 from integration.official import JavaClient
 from soak.chaos import Chaos
 from soak.query import Query
-from soak.schedule import KILL_BROKER, KILL_DRIVER, KILL_WORKER, Event
+from soak.schedule import FREEZE_BROKER, KILL_BROKER, KILL_DRIVER, KILL_EXECUTOR, KILL_WORKER, Event
 from soak.sink import faults
 from soak.topics import Topics
 from soak.writer import Writer
 
-_SHARES: Final[Mapping[str, float]] = {KILL_BROKER: 0.1, KILL_WORKER: 0.3, KILL_DRIVER: 0.6}
+# Of the interruptions; all others are kills of the driver.
+_SHARES: Final[Mapping[str, float]] = {
+    KILL_WORKER: 0.2,
+    KILL_EXECUTOR: 0.1,
+    KILL_BROKER: 0.1,
+    FREEZE_BROKER: 0.1,
+}
 _FIRST_ROWS_SECONDS: Final = 300.0
 _RECEIPTS_SECONDS: Final = 300.0
 _CATCH_UP_SECONDS: Final = 600.0
@@ -47,7 +54,13 @@ class SinkReport:
 
 
 def sink_soak(
-    cluster: PulsarCluster, folder: Path, seed: int, kills: int, guarantee: str, say: Callable[[str], None]
+    cluster: PulsarCluster,
+    spark: SparkCluster,
+    folder: Path,
+    seed: int,
+    kills: int,
+    guarantee: str,
+    say: Callable[[str], None],
 ) -> SinkReport:
     """About ten seconds for each of `kills`. Leaves all servers of the cluster serving."""
     topics = Topics(ClusterAdmin(cluster), f"public/sink-{seed}-{time.time_ns():x}")
@@ -55,8 +68,10 @@ def sink_soak(
     setting = {
         "source": _connection(cluster) | {"topic": _topic(source), "startingOffsets": "earliest"},
         "sink": _connection(cluster) | {"topic": _topic(sink), "deliveryGuarantee": guarantee},
+        "master": spark.url,
+        "trouble": seed,
     }
-    query = Query(folder, "stream_to_topic.py", json.dumps(setting))
+    query = Query(folder, "stream_to_topic.py", json.dumps(setting), cluster=spark)
     chaos = Chaos(cluster, topics, Writer(cluster.service_url, folder / "writer.log"), query)
     chaos.writer.add(source)
     try:
@@ -89,6 +104,7 @@ class _Run:
         chance = random.Random(self._report.seed)
         happened: Counter[str] = Counter()
         kinds = [kind for kind, share in _SHARES.items() for _ in range(max(1, round(kills * share)))]
+        kinds += [KILL_DRIVER] * (kills - len(kinds))
         chance.shuffle(kinds)
         self._chaos.writer.start()
         self._chaos.query.start()

@@ -12,6 +12,7 @@ from typing import Final
 
 from fixtures.cluster import object_store
 from fixtures.cluster.pulsar_cluster import PulsarCluster
+from fixtures.spark_cluster import SparkCluster
 from integration.cluster.administration import ClusterAdmin
 from soak.chaos import Chaos
 from soak.query import Query
@@ -52,13 +53,18 @@ class Report:
 
 
 def soak(
-    cluster: PulsarCluster, folder: Path, seed: int, seconds: float, say: Callable[[str], None]
+    cluster: PulsarCluster,
+    spark: SparkCluster,
+    folder: Path,
+    seed: int,
+    seconds: float,
+    say: Callable[[str], None],
 ) -> Report:
     """Takes `seconds`, and about a minute before and after. Leaves all servers of the cluster serving."""
     admin = ClusterAdmin(cluster)
     topics = Topics(admin, f"public/soak-{seed}-{time.time_ns():x}")
-    options = json.dumps(_options(cluster, topics, folder))
-    query = Query(folder, "stream_to_epochs.py", str(folder / _ROWS), options)
+    setting = {"source": _options(cluster, topics, folder), "master": spark.url, "trouble": seed}
+    query = Query(folder, "stream_to_epochs.py", str(folder / _ROWS), json.dumps(setting), cluster=spark)
     chaos = Chaos(cluster, topics, Writer(cluster.service_url, folder / "writer.log"), query)
     try:
         return _Run(chaos, seed, seconds, say).run(folder)

@@ -1,27 +1,43 @@
 """A soak of a minute, and one of four kills; `make soak` and `make soak-sink` are the same, and longer.
 
-A writer never stops while driver, Python workers, broker and bookies are killed, topics and partitions come, ledgers
-end, move to tiered storage and go behind the reader: every message is in the sink once, and in order under its key.
+A writer never stops while driver, executors, Python workers, broker and bookies are killed, the broker freezes, tasks
+fail and are doubled by Spark, topics and partitions come, ledgers end, move to tiered storage and go behind the reader:
+every message is in the sink once, and in order under its key.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from fixtures.cluster.pulsar_cluster import PulsarCluster
+from fixtures.spark_cluster import SparkCluster, spark_cluster
 from soak.schedule import HALF_HOUR
 from soak.sink_soaking import sink_soak
 from soak.soaking import soak
 
 SECONDS = 60.0
-KILLS = 4
+KILLS = 6
 
 
-def test_every_message_once_through_all_interruptions(cluster: PulsarCluster, tmp_path: Path) -> None:
+def _say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201
+
+
+@pytest.fixture(scope="module")
+def spark_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    with spark_cluster(tmp_path_factory.mktemp("spark")) as running:
+        yield running
+
+
+def test_every_message_once_through_all_interruptions(
+    cluster: PulsarCluster, spark_workers: SparkCluster, tmp_path: Path
+) -> None:
     seed = secrets.randbits(32)
-    report = soak(cluster, tmp_path, seed, SECONDS, lambda line: print(line, flush=True))  # noqa: T201
-    print(report)  # noqa: T201
+    report = soak(cluster, spark_workers, tmp_path, seed, SECONDS, _say)
+    _say(str(report))
     assert report.faults == []
     assert report.rows == report.messages > 0
     # What was to be survived has happened.
@@ -31,10 +47,12 @@ def test_every_message_once_through_all_interruptions(cluster: PulsarCluster, tm
     assert report.entries_read.keys() >= {"broker", "tiered"}
 
 
-def test_every_row_is_written_once_through_kills(cluster: PulsarCluster, tmp_path: Path) -> None:
+def test_every_row_is_written_once_through_kills(
+    cluster: PulsarCluster, spark_workers: SparkCluster, tmp_path: Path
+) -> None:
     seed = secrets.randbits(32)
-    report = sink_soak(cluster, tmp_path, seed, KILLS, "exactly-once", lambda line: print(line, flush=True))  # noqa: T201
-    print(report)  # noqa: T201
+    report = sink_soak(cluster, spark_workers, tmp_path, seed, KILLS, "exactly-once", _say)
+    _say(str(report))
     assert report.faults == []
     assert report.failures == [], (
         "the query goes on through what is survived, and dies only when it is killed"
