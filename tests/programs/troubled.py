@@ -14,9 +14,9 @@ from pyspark import TaskContext
 from pyspark.sql import Column, SparkSession
 from pyspark.sql.functions import udf
 
-_FAIL: Final = 0.08
-_REST: Final = 0.08
-_REST_SECONDS: Final = (2.0, 8.0)
+_FAIL: Final = 0.06
+_REST: Final = 0.04
+_REST_SECONDS: Final = (2.0, 6.0)
 _WITHIN_ROWS: Final = 400
 _TROUBLED_ATTEMPTS: Final = 3
 """Fewer than `spark.task.maxFailures`, so that no query fails of it."""
