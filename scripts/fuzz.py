@@ -53,8 +53,27 @@ def seeds(target: str) -> Iterator[bytes]:
             yield from (first + payload for payload in payloads)
         elif (target, kind) == ("protobuf", "PROTOBUF_NATIVE"):
             yield from payloads
+    yield from _odd_entries(target)
     yield from _records(target)
     yield from _offloaded(target)
+
+
+def _odd_entries(target: str) -> Iterator[bytes]:
+    """Entries of bytes that say odd things of themselves, as kernel/tests/poison.rs has them."""
+    fields = (
+        "60 fbffffffffffffffff01",  # event time -5
+        "22 06 0a016b 1201ff",  # a property that is no UTF-8
+        "22 06 0a016b 120131 22 06 0a016b 120132",  # a property twice
+        "32 01 3f 8801 01",  # a key that is no base64
+        "8201 01 31",  # a schema version of one byte
+        "40 09 48 04",  # a codec that is none
+        *(f"40 0{codec} 48 ffffffff07" for codec in range(1, 5)),  # much more than it can be
+        "58 ffffffff07",  # a batch of 2^31 - 1 messages
+        "d201 01 75 d801 02 e001 01 e801 05",  # chunk 5 of 2
+    )
+    for text in fields if target == "entry" else ():
+        metadata = bytes.fromhex("0a0170 1000 1801" + text)
+        yield b"\0" + len(metadata).to_bytes(4, "big") + metadata + b"\x1f\0\1\0" + b"\xff" * 40
 
 
 def _bookie_answers(entry: bytes) -> Iterator[bytes]:
@@ -110,6 +129,7 @@ def _records(target: str) -> Iterator[bytes]:
                 "inner": {"x": 3, "rows": [0.25]},
             }
         ).encode()
+        yield b'{"large":"9007199254740993.0","twice":"1e400","amount":"1234","data":"no base64","pairs":{"k":1,"k":2}}'
     elif target in ("avro", "key-value", "separated"):
         plain = "01 0202 03 00 0000003f 000000000000f03f 04 6162 020400 01 02 02 00 01 02 04 3a98 02 8002 02 04 02 06"
         parts = plain + "02 02 02 61 00 00 02 02 02 6b 02 00 02 06 02 000000000000d03f 00"

@@ -60,7 +60,7 @@ impl Backlog {
         let messages = entry.parts().map_or(1, |parts| {
             let metadata = &parts.metadata;
             let is_part = metadata.chunk_id + 1 < metadata.num_chunks;
-            if metadata.marker_type.is_some() || is_part || !self.filter.may_want(metadata).unwrap_or(true) {
+            if metadata.marker_type.is_some() || is_part || !self.filter.may_want(metadata) {
                 return 0;
             }
             u32::try_from(metadata.num_messages_in_batch.unwrap_or(1)).unwrap_or(1).max(1)

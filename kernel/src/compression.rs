@@ -1,18 +1,17 @@
 //! The codecs of a payload.
 //!
-//! A damaged size field must never decide how much memory is taken: each codec's best possible ratio
-//! bounds it before anything is allocated, and zstd, which has no such ratio, grows as it decodes.
-
-use std::io::Read;
+//! A size field that is damaged, or lies, must never decide how much memory is taken: a limit and each codec's best
+//! possible ratio bound it before anything is allocated, and what unpacks to more than it says is refused.
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use lz4_flex::block::{CompressError, CompressTable, compress_into_with_table, get_maximum_output_size};
 
 use crate::error::{ErrorKind, KernelError, Result};
 
-/// Largest payload that is decompressed: 1 GiB. Brokers refuse compressed entries above
-/// `maxMessageSize` (5 MiB by default), and Arrow's 32-bit offsets end at 2 GiB.
+/// Largest payload that is decompressed, whatever the limit: 1 GiB. Arrow's 32-bit offsets end at 2 GiB.
 pub const MAX_UNCOMPRESSED: usize = 1 << 30;
+/// More than any codec makes of an empty payload.
+const MAX_STUB: usize = 32;
 
 /// `CompressionType` of PulsarApi.proto.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,21 +70,31 @@ impl Codec {
     }
 }
 
-/// Decompress to exactly `size` bytes; anything else is an error.
-pub fn decompress(codec: Codec, data: &[u8], size: usize) -> Result<Vec<u8>> {
-    decompress_in(Vec::new(), codec, data, size)
+/// Decompress to exactly `size` bytes, at most `limit`; anything else is an error, "too_large" for what is above the
+/// limit.
+pub fn decompress(codec: Codec, data: &[u8], size: usize, limit: usize) -> Result<Vec<u8>> {
+    decompress_in(Vec::new(), codec, data, size, limit)
 }
 
 /// As [`decompress`], in the memory of `spare` where the codec can use it; its content does not matter.
-pub fn decompress_in(spare: Vec<u8>, codec: Codec, data: &[u8], size: usize) -> Result<Vec<u8>> {
-    // Java writes stub bytes for an empty payload that not every codec accepts.
-    if size == 0 {
-        return Ok(Vec::new());
+pub fn decompress_in(
+    spare: Vec<u8>,
+    codec: Codec,
+    data: &[u8],
+    size: usize,
+    limit: usize,
+) -> Result<Vec<u8>> {
+    if size == 0 && codec != Codec::None {
+        return empty(codec, data);
     }
-    if size > MAX_UNCOMPRESSED {
+    let limit = limit.min(MAX_UNCOMPRESSED);
+    if size > limit {
+        let packed = data.len();
         return Err(KernelError::new(
-            ErrorKind::Unsupported,
-            format!("a payload of {size} bytes uncompressed; the limit is {MAX_UNCOMPRESSED}"),
+            ErrorKind::TooLarge,
+            format!(
+                "expected a payload of at most {limit} bytes uncompressed, got {packed} bytes of {codec:?} that say they are {size}"
+            ),
         ));
     }
     let out = match codec {
@@ -99,6 +108,28 @@ pub fn decompress_in(spare: Vec<u8>, codec: Codec, data: &[u8], size: usize) -> 
         return Err(damaged(codec, format!("expected {size} bytes uncompressed, got {}", out.len())));
     }
     Ok(out)
+}
+
+/// Java writes stub bytes for an empty payload that not every codec accepts; but what has a content is not empty.
+fn empty(codec: Codec, data: &[u8]) -> Result<Vec<u8>> {
+    let has_content = data.len() > MAX_STUB
+        || match codec {
+            Codec::None => !data.is_empty(),
+            Codec::Lz4 => {
+                let mut out = [0; MAX_STUB * 255];
+                lz4_flex::block::decompress_into(data, &mut out).is_ok_and(|written| written > 0)
+            }
+            Codec::Zlib => zlib(data, MAX_STUB).is_ok_and(|out| !out.is_empty()),
+            Codec::Zstd => zstd_frame(data, 1 << 17).is_ok_and(|out| !out.is_empty()),
+            Codec::Snappy => snap::raw::decompress_len(data).is_ok_and(|announced| announced > 0),
+        };
+    if has_content {
+        return Err(damaged(
+            codec,
+            format!("expected 0 bytes uncompressed, got {} bytes of content", data.len()),
+        ));
+    }
+    Ok(Vec::new())
 }
 
 fn damaged(codec: Codec, why: impl std::fmt::Display) -> KernelError {
@@ -136,12 +167,8 @@ fn snappy(data: &[u8], size: usize) -> Result<Vec<u8>> {
 }
 
 fn zstd_frame(data: &[u8], size: usize) -> Result<Vec<u8>> {
-    let mut decoder = zstd::stream::read::Decoder::with_buffer(data).map_err(|e| damaged(Codec::Zstd, e))?;
-    let mut out = Vec::with_capacity(size.min(1 << 20));
-    // One byte more than expected, so that a longer payload shows.
-    let limit = size as u64 + 1;
-    decoder.by_ref().take(limit).read_to_end(&mut out).map_err(|e| damaged(Codec::Zstd, e))?;
-    Ok(out)
+    // In one piece: a stream would take as much memory as the frame says that its window is.
+    zstd::bulk::decompress(data, size).map_err(|e| damaged(Codec::Zstd, e))
 }
 
 /// Java's client ends with a sync flush and writes neither final block nor Adler checksum, so the end of

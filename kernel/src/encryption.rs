@@ -22,6 +22,8 @@ const NONCE_BYTES: usize = 12;
 const MAX_KEYS: usize = 4096;
 /// Far fewer than `MAX_KEYS`, or those of one entry would drive each other out, and it would wait for ever.
 const MAX_KEYS_OF_ENTRY: usize = 1000;
+/// Names of keys that an error repeats.
+const MAX_NAMED: usize = 10;
 /// Name of the property that says how the payload of a row is encrypted.
 pub const CONTEXT_PROPERTY: &[u8] = b"__encryption";
 
@@ -97,12 +99,6 @@ fn lossy(bytes: &[u8]) -> String {
 
 /// The wrapped data keys of an entry.
 pub fn wrapped_keys(metadata: &MessageMetadata<'_>) -> Result<Vec<WrappedKey>> {
-    let count = metadata.encryption_keys.len();
-    if count > MAX_KEYS_OF_ENTRY {
-        return Err(KernelError::corrupt(format!(
-            "expected an entry with at most {MAX_KEYS_OF_ENTRY} encryption keys, got {count}"
-        )));
-    }
     metadata.encryption_keys.iter().map(|bytes| WrappedKey::parse(bytes)).collect()
 }
 
@@ -170,6 +166,12 @@ impl Keyring {
     /// Decrypt with the first data key that is known and fits; every name wraps the same one.
     pub fn decrypt(&self, metadata: &MessageMetadata<'_>, payload: &[u8]) -> Result<Decrypted> {
         let wrapped = wrapped_keys(metadata)?;
+        if wrapped.len() > MAX_KEYS_OF_ENTRY {
+            let count = wrapped.len();
+            return Ok(Decrypted::Sealed(format!(
+                "it has {count} wrapped keys, expected at most {MAX_KEYS_OF_ENTRY}"
+            )));
+        }
         let Ok(nonce) = <&[u8; NONCE_BYTES]>::try_from(metadata.encryption_param) else {
             let length = metadata.encryption_param.len();
             return Ok(Decrypted::Sealed(format!("its nonce has {length} bytes, expected {NONCE_BYTES}")));
@@ -201,7 +203,8 @@ impl Keyring {
 
 /// The error for an entry that cannot be decrypted.
 pub fn sealed_error(metadata: &MessageMetadata<'_>, why: &str) -> KernelError {
-    let names: Vec<String> = wrapped_keys(metadata).unwrap_or_default().into_iter().map(|k| k.name).collect();
+    let keys = wrapped_keys(metadata).unwrap_or_default();
+    let names: Vec<String> = keys.into_iter().take(MAX_NAMED).map(|key| key.name).collect();
     KernelError::new(
         ErrorKind::Encrypted,
         format!("the message is encrypted for the keys {names:?} and cannot be decrypted: {why}"),

@@ -80,6 +80,11 @@ impl Entry {
         }
     }
 
+    /// Whether its bytes were compared with a checksum: then they are what the producer sent.
+    pub fn is_proven(&self) -> bool {
+        self.verified && matches!(split_checksum(&self.data), Ok((Some(_), _)))
+    }
+
     /// Metadata and payload, without looking at the checksum.
     pub fn parts(&self) -> Result<EntryParts<'_>> {
         parse(&self.data).map_err(|e| e.at(self.reference()))
@@ -158,7 +163,7 @@ impl EntryBatch {
         for entry in self.entries.iter_mut().filter(inside) {
             entry.verify()?;
             let metadata = entry.parts()?.metadata;
-            if !wanted.filter.may_want(&metadata).unwrap_or(true) {
+            if !wanted.filter.may_want(&metadata) {
                 continue;
             }
             let version = metadata.schema_version.unwrap_or_default();

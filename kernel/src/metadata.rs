@@ -5,10 +5,19 @@
 use std::borrow::Cow;
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use crate::error::{KernelError, Result};
 use crate::wire::{Fields, bytes_field_size, put_bytes, put_number, put_varint};
+
+/// As `java.util.Base64` decodes: without padding, and with any last bits.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
 
 /// Key and value of one property, as the producer wrote them.
 pub type Property<'a> = (&'a [u8], &'a [u8]);
@@ -23,15 +32,17 @@ pub struct Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// The bytes the producer gave as key.
-    pub fn decoded(&self) -> Result<Cow<'a, [u8]>> {
-        if !self.base64 {
-            return Ok(Cow::Borrowed(self.text));
+    /// The bytes the producer gave as key; `None` when they are not the base64 that they claim to be.
+    pub fn decoded(&self) -> Option<Cow<'a, [u8]>> {
+        match self.base64 {
+            true => LENIENT.decode(self.text).ok().map(Cow::Owned),
+            false => Some(Cow::Borrowed(self.text)),
         }
-        let bytes = STANDARD.decode(self.text).map_err(|e| {
-            KernelError::corrupt(format!("partition_key is not the base64 it claims to be: {e}"))
-        })?;
-        Ok(Cow::Owned(bytes))
+    }
+
+    /// The same, and text that claims to be base64 but is not as it lies.
+    pub fn bytes(&self) -> Cow<'a, [u8]> {
+        self.decoded().unwrap_or(Cow::Borrowed(self.text))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use crate::error::Result;
 use crate::key_slot::{slot_of_key, slot_without_key};
 use crate::metadata::{Key, MessageMetadata};
 
@@ -30,13 +29,13 @@ impl RowFilter {
 
     /// Whether the entry with this metadata can hold a wanted message. The publish time is that of all its
     /// messages, the key only that of a message outside a batch.
-    pub fn may_want(&self, metadata: &MessageMetadata<'_>) -> Result<bool> {
-        let published = i64::try_from(metadata.publish_time).unwrap_or(i64::MAX);
+    pub fn may_want(&self, metadata: &MessageMetadata<'_>) -> bool {
+        let published = metadata.publish_time as i64;
         let in_time = self.published_from.is_none_or(|from| published >= from)
             && self.published_before.is_none_or(|before| published < before);
         if !in_time || metadata.num_messages_in_batch.is_some() {
             // A batch has the keys of its first message, also where the others have different ones.
-            return Ok(in_time);
+            return in_time;
         }
         self.wants_keys(metadata.key(), metadata.ordering_key, self.keyless_slot(metadata))
     }
@@ -47,30 +46,25 @@ impl RowFilter {
     }
 
     /// Whether a message with these keys is wanted; `keyless` is its slot if it has none.
-    pub fn wants_keys(
-        &self,
-        key: Option<Key<'_>>,
-        ordering_key: Option<&[u8]>,
-        keyless: u32,
-    ) -> Result<bool> {
-        if !self.wants_key(key)? {
-            return Ok(false);
+    pub fn wants_keys(&self, key: Option<Key<'_>>, ordering_key: Option<&[u8]>, keyless: u32) -> bool {
+        if !self.wants_key(key) {
+            return false;
         }
-        let Some((first, behind)) = self.slots else { return Ok(true) };
+        let Some((first, behind)) = self.slots else { return true };
         let slot = match (ordering_key, key) {
             (Some(ordering_key), _) => slot_of_key(ordering_key),
-            (None, Some(key)) => slot_of_key(key.decoded()?.as_ref()),
+            (None, Some(key)) => slot_of_key(key.bytes().as_ref()),
             (None, None) => keyless,
         };
-        Ok(first <= slot && slot < behind)
+        first <= slot && slot < behind
     }
 
-    /// Whether messages with this key are wanted. An error for a key whose bytes are not known.
-    fn wants_key(&self, key: Option<Key<'_>>) -> Result<bool> {
+    /// Whether messages with this key are wanted.
+    fn wants_key(&self, key: Option<Key<'_>>) -> bool {
         match (&self.keys, key) {
-            (None, _) => Ok(true),
-            (Some(_), None) => Ok(false),
-            (Some(keys), Some(key)) => Ok(keys.contains(key.decoded()?.as_ref())),
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(keys), Some(key)) => keys.contains(key.bytes().as_ref()),
         }
     }
 }

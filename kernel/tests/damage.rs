@@ -138,10 +138,14 @@ fn codecs_refuse_a_wrong_size() {
     let data = b"some text, some text, some text, some text".repeat(3);
     for codec in [Codec::Lz4, Codec::Zlib, Codec::Zstd, Codec::Snappy] {
         let packed = Compressor::new(codec).compress(&data).unwrap().to_vec();
-        assert_eq!(decompress(codec, &packed, data.len()).unwrap(), data);
+        assert_eq!(decompress(codec, &packed, data.len(), 1 << 30).unwrap(), data);
         for wrong in [1, data.len() - 1, data.len() + 1, 1 << 29, usize::MAX] {
-            assert!(decompress(codec, &packed, wrong).is_err(), "{codec:?} {wrong}");
+            assert!(decompress(codec, &packed, wrong, 1 << 30).is_err(), "{codec:?} {wrong}");
         }
-        assert_eq!(decompress(codec, b"\0", 0).unwrap(), b"");
+        assert_eq!(decompress(codec, b"\0", 0, 1 << 30).unwrap(), b"");
+        let error = decompress(codec, &packed, 0, 1 << 30).expect_err("content that says it is none");
+        assert_eq!(error.kind, ErrorKind::Corrupt, "{codec:?} {error}");
+        let error = decompress(codec, &packed, data.len(), data.len() - 1).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::TooLarge, "{codec:?} {error}");
     }
 }

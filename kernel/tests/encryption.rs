@@ -316,10 +316,13 @@ fn a_key_that_does_not_fit_is_not_asked_for_again() {
 }
 
 #[test]
-fn an_entry_of_countless_keys_is_corrupt() {
+fn an_entry_of_countless_keys_cannot_be_decrypted() {
     let names: Vec<String> = (0..1001).map(|i| i.to_string()).collect();
     let data = [sealed_batch(&names.iter().map(String::as_str).collect::<Vec<_>>(), 1)];
-    let error = decode(&mut decoder(OnFailure::Discard, "string"), &data, no_key).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Corrupt);
-    assert!(error.message.contains("at most 1000 encryption keys, got 1001"), "{error}");
+    let error = decode(&mut decoder(OnFailure::Fail, "string"), &data, no_key).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Encrypted);
+    assert!(error.message.contains("1001 wrapped keys, expected at most 1000"), "{error}");
+    let mut discards = decoder(OnFailure::Discard, "string");
+    assert!(decode(&mut discards, &data, no_key).unwrap().is_empty());
+    assert_eq!(discards.discarded(), 1);
 }

@@ -78,6 +78,11 @@ fn the_last_of_equal_keys_counts() {
     is("raw", r#"{"raw": "AAAA", "raw": "//8="}"#, "ffff");
     is("list", r#"{"list": [{"x": 1}, {"x": 2}], "list": [{"x": 3}]}"#, "[{x: 3, y: }]");
     is("map", r#"{"map": {"a": {}, "b": {}}, "map": {"c": {"y": "z"}}}"#, "{c: {x: , y: z}}");
+    is("map", r#"{"map": {"a": {"x": 1}, "b": null, "a": {"x": 2}}}"#, "{b: , a: {x: 2, y: }}");
+    is("map", r#"{"map": {"a": {}, "a": {}}, "map": {"a": {"x": 1}}}"#, "{a: {x: 1, y: }}");
+    is("map", r#"{"map": {"a": {}, "\u0061": {"x": 3}}}"#, "{a: {x: 3, y: }}");
+    let many: Vec<String> = (0..50).map(|i| format!(r#""k{}": {{"x": {i}}}"#, i % 2)).collect();
+    is("map", &format!(r#"{{"map": {{{}}}}}"#, many.join(",")), "{k0: {x: 48, y: }, k1: {x: 49, y: }}");
     is("point", r#"{"point": {"x": 1, "y": "a"}, "point": {"x": 2, "x": 3}}"#, "{x: 3, y: }");
     is("point", r#"{"point": null, "point": {"x": 4}}"#, "{x: 4, y: }");
 }
@@ -132,12 +137,30 @@ fn integers() {
         ("2e3", 2000),
         ("-12.50e1", -125),
         ("\"42\"", 42),
+        ("\" +42.0 \"", 42),
+        // More than a double holds.
+        ("9007199254740993.0", 9_007_199_254_740_993),
+        ("9.223372036854775807e18", i64::MAX),
+        ("-9223372036854775808.000", i64::MIN),
+        ("\"9007199254740993.0\"", 9_007_199_254_740_993),
     ] {
         is("n", &format!(r#"{{"n": {text}}}"#), &value.to_string());
     }
-    for bad in
-        ["9223372036854775808", "-9223372036854775809", "18446744073709551617", "1.5", "1e30", "\"\"", "true"]
-    {
+    for bad in [
+        "9223372036854775808",
+        "-9223372036854775809",
+        "9223372036854775808.0",
+        "18446744073709551617",
+        "1.5",
+        "9007199254740993.5",
+        "1e30",
+        "1e999999999999",
+        "1e-999999999999",
+        "\"\"",
+        "\"inf\"",
+        "\"0x10\"",
+        "true",
+    ] {
         refused(&format!(r#"{{"n": {bad}}}"#), "does not fit its schema in field n, at byte 6");
     }
     for bad in ["01", "-", "+1", ".5", "1.", "1e", "1e+", "-a", "0x1", "1_0", "NaN", "--1", "00"] {
@@ -162,7 +185,7 @@ fn doubles_are_the_nearest() {
         texts.push(format!("{sign}{}.{}0{exponent}", &digits[..point], &digits[point..cut]));
     }
     let fixed =
-        ["0.1", "-0.0", "0", "1e400", "4.9e-324", "123456789012345.5", "1.7976931348623157e308", "0.3"];
+        ["0.1", "-0.0", "0", "1e-400", "4.9e-324", "123456789012345.5", "1.7976931348623157e308", "0.3"];
     texts.extend(fixed.map(String::from));
     for text in texts {
         let column = columns(fields(), format!(r#"{{"d": {text}}}"#).as_bytes()).unwrap().remove(1);
@@ -172,7 +195,10 @@ fn doubles_are_the_nearest() {
     for (text, expected) in [("NaN", "NaN"), ("Infinity", "inf"), ("-Infinity", "-inf"), ("1.5", "1.5")] {
         is("d", &format!(r#"{{"d": "{text}"}}"#), expected);
     }
-    refused(r#"{"d": "x"}"#, "expected a number, got");
+    for bad in ["1e400", "-1e400", "\"1e400\"", "\"x\"", "\"nan\"", "\"infinity\"", "\"\"", "true", "[]"] {
+        refused(&format!(r#"{{"d": {bad}}}"#), "expected a number");
+    }
+    is("d", r#"{"d": " 1.5e3 "}"#, "1500.0");
 }
 
 #[test]
@@ -225,7 +251,9 @@ fn faults_name_field_and_place() {
     refused(r#"{"point": []}"#, "in field point, at byte 10: expected an object");
     refused(r#"{"list": {}}"#, "expected an array");
     refused(r#"{"b": 1}"#, "expected a boolean");
-    refused(r#"{"raw": "€"}"#, "expected bytes as base64 text");
+    for bad in ["€", "abc", "plain text", "AAE", "AAE=\\n", "-_8="] {
+        refused(&format!(r#"{{"raw": "{bad}"}}"#), "expected bytes as base64 text");
+    }
     refused(r#"{"point": {"x": 2147483648}}"#, "32 bits");
 }
 

@@ -9,7 +9,13 @@ use _kernel::encode::{Batching, Encoder, EncoderOptions, Producing, SendFrames};
 use _kernel::entry::Entry;
 use _kernel::error::ErrorKind;
 use _kernel::metadata::MessageMetadata;
-use arrow_array::{BooleanArray, Int32Array, RecordBatch, StringArray, TimestampMillisecondArray};
+use arrow_array::builder::{MapBuilder, StringBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::TimestampMicrosecondType;
+use arrow_array::{
+    ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+    TimestampMillisecondArray,
+};
 use common::*;
 
 fn rows(values: &[&str], keys: &[Option<&str>]) -> RecordBatch {
@@ -126,4 +132,87 @@ fn rows_choose_partition_time_and_tombstone() {
     assert_eq!(values, [Some("c".to_owned()), None, Some("b".to_owned()), Some("d".to_owned())]);
     let beyond = made(&batch, 2, 5_242_880).encode(&batch, 1).unwrap_err();
     assert_eq!((beyond.kind, beyond.row), (ErrorKind::Payload, Some(0)));
+}
+
+/// Whether a message can be sent depends on its size alone, not on what shares its entry or how well it compresses.
+#[test]
+fn keys_and_properties_have_room_in_every_entry_or_are_refused() {
+    let most = 5_242_880;
+    let key = |length: usize| {
+        let long = "k".repeat(length);
+        rows(&["first", "value"], &[None, Some(&long)])
+    };
+    let ordering = |length: usize| {
+        let plain = rows(&["first", "value"], &[None, None]);
+        let keys = StringArray::from(vec![None, Some("o".repeat(length))]);
+        let value = plain.column_by_name("value").unwrap().clone();
+        RecordBatch::try_from_iter_with_nullable([
+            ("value", value, true),
+            ("__orderingKey", Arc::new(keys) as ArrayRef, true),
+        ])
+        .unwrap()
+    };
+    let property = |length: usize| {
+        let mut properties = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
+        properties.append(true).unwrap();
+        properties.keys().append_value("k");
+        properties.values().append_value("p".repeat(length));
+        properties.append(true).unwrap();
+        let value = Arc::new(StringArray::from(vec!["first", "value"])) as ArrayRef;
+        let properties = Arc::new(properties.finish()) as ArrayRef;
+        RecordBatch::try_from_iter([("value", value), ("__messageProperties", properties)]).unwrap()
+    };
+    let made = |length: usize| [key(length), ordering(length), property(length)];
+    let batchings = [Batching::InOrder, Batching::ByKey, Batching::None];
+    // Batches by key have the key twice.
+    for (batch, fits) in
+        made(most / 2 - 300).into_iter().map(|b| (b, true)).chain(made(6 << 20).map(|b| (b, false)))
+    {
+        for compression in ["NONE", "LZ4", "ZSTD"] {
+            let variants =
+                batchings.into_iter().flat_map(|batching| [None, Some(usize::MAX)].map(|c| (batching, c)));
+            for (batching, chunk_bytes) in variants {
+                let mut options = encoder_options(batch.schema(), "string");
+                options.compression = compression.to_owned();
+                let mut encoder = encoder(&options);
+                encoder.set_producing(Producing { batching, chunk_bytes, ..Producing::default() });
+                let sent = encoder.encode(&batch, 1);
+                let case = format!(
+                    "{:?} {compression} {batching:?} {chunk_bytes:?}",
+                    batch.schema().field(1).name()
+                );
+                if fits {
+                    assert_eq!(sent.expect(&case)[0].num_messages, 2, "{case}");
+                    continue;
+                }
+                let error = sent.expect_err(&case);
+                assert_eq!((error.kind, error.row), (ErrorKind::TooLarge, Some(1)), "{case}: {error}");
+                assert!(error.message.contains("got 62914"), "{case}: {error}");
+            }
+        }
+    }
+}
+
+/// To Pulsar an event time of 0 is none: the row would come back without it.
+#[test]
+fn an_event_time_that_would_be_none_is_refused() {
+    let made = |micros: Option<i64>| {
+        let value = Arc::new(StringArray::from(vec!["v"])) as ArrayRef;
+        let time = Arc::new(TimestampMicrosecondArray::from(vec![micros])) as ArrayRef;
+        RecordBatch::try_from_iter_with_nullable([("value", value, true), ("__eventTime", time, true)])
+            .unwrap()
+    };
+    for micros in [0, 1, 500, 999, -1, -500, -1_000_000] {
+        let batch = made(Some(micros));
+        let error = encoder(&encoder_options(batch.schema(), "string")).encode(&batch, 1).unwrap_err();
+        assert_eq!((error.kind, error.row), (ErrorKind::Payload, Some(0)), "{micros}");
+        assert!(error.message.contains("1970-01-01 00:00:00.001"), "{error}");
+    }
+    for (micros, back) in [(None, None), (Some(1000), Some(1000)), (Some(1999), Some(1000))] {
+        let batch = made(micros);
+        let sent = encoder(&encoder_options(batch.schema(), "string")).encode(&batch, 1).unwrap();
+        let rows = decode_all(string_options(), &entries_of(&sent[0])).unwrap().remove(0);
+        let times = rows.column_by_name("__eventTime").unwrap().as_primitive::<TimestampMicrosecondType>();
+        assert_eq!(times.iter().next().unwrap(), back);
+    }
 }

@@ -4,6 +4,7 @@ mod common;
 #[path = "common/protobuf.rs"]
 mod message;
 
+use _kernel::decode::DecoderOptions;
 use _kernel::error::ErrorKind;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
@@ -205,4 +206,26 @@ fn a_hundred_thousand_damaged_messages() {
         }
     }
     assert!(fine > 5_000 && refused > 50_000, "{fine} fine, {refused} refused");
+}
+
+#[test]
+fn a_required_field_is_there() {
+    let required = |field: &str| {
+        let optional = format!(r#"{field}, "shape": "optional""#);
+        assert!(PLAN.contains(&optional));
+        PLAN.replace(&optional, &optional.replace("optional", "required"))
+    };
+    let read = |document: &str, payload: &[u8]| {
+        decode(DecoderOptions { value: schema(document), ..options_of(&["id", "text", "inner"]) }, &[payload])
+    };
+    let own = required(r#""number": 2, "kind": "string""#);
+    assert_eq!(texts(&read(&own, b"\x12\x00").unwrap()["text"]), [Some("")]);
+    let error = read(&own, b"\x08\x01").unwrap_err();
+    assert_eq!((error.kind, error.at.map(|at| at.entry)), (ErrorKind::Payload, Some(0)));
+    assert!(error.message.contains("text: expected a value, as the field is required"), "{error}");
+    let nested = required(r#""name": "x", "number": 1, "kind": "int64""#);
+    assert!(read(&nested, b"\x08\x01").unwrap()["inner"].is_null(0));
+    assert!(read(&nested, b"\x22\x02\x08\x05").unwrap()["inner"].is_valid(0));
+    let error = read(&nested, b"\x22\x00").unwrap_err();
+    assert!(error.message.contains("inner: x: expected a value"), "{error}");
 }

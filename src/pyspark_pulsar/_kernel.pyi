@@ -309,6 +309,7 @@ class Decoder:
         corrupt_column: str | None = None,
         max_open_chunked: int = 10,
         crypto_failure_action: str = "FAIL",
+        max_uncompressed: int | None = None,
         published_from: int | None = None,
         published_before: int | None = None,
         keys: AbstractSet[bytes] | None = None,
@@ -336,8 +337,12 @@ class Decoder:
         `crypto_failure_action`: what becomes of an entry that cannot be decrypted. "FAIL": KernelError
         "encrypted". "DISCARD": no row. "CONSUME": one row with batch index -1, the encrypted payload (a bad
         row unless the value is bytes), and how it is encrypted as JSON in the property `__encryption`.
-        `bad_rows`: what becomes of a message whose value does not decode ("payload", "unsupported"): "fail"
-        raises, "null" makes its value columns null, "drop" leaves it out. Damaged entries always raise.
+        `max_uncompressed`: most bytes that the payload of an entry, or of a chunked message, may unpack to; None: 16
+        times its bytes as stored, and at least 80 MiB. Never more than 1 GiB.
+        `bad_rows`: what becomes of a message that does not decode: its value ("payload"), or what a metadata column
+        cannot hold, which is null there; and of an entry whose payload cannot be opened ("payload", "unsupported",
+        "too_large"), which is one row with batch index -1 and the payload as stored. "fail" raises, "null" makes its
+        value columns null, "drop" leaves it out. Damaged entries always raise.
         `corrupt_column`: name of the output column (binary) that holds the payloads of such messages.
         Raises KernelError "schema"."""
 

@@ -47,11 +47,11 @@ class SchemaError(PulsarError):
 
 
 class DecodeError(PulsarError):
-    """A whole, undamaged message does not fit the schema it claims."""
+    """A whole, undamaged message does not fit the schema it claims, holds what no column can, or cannot be unpacked."""
 
 
 class CorruptEntryError(PulsarError):
-    """An entry's bytes are damaged: checksum, length or compression do not fit."""
+    """An entry's bytes are damaged: a checksum or a length does not fit, or what no checksum proves is not readable."""
 
 
 class UnsupportedEntryError(PulsarError):

@@ -10,6 +10,7 @@ import pulsar as official_client
 import pytest
 from fixtures.fix_spark import ReadTopic
 from integration.official import Admin, Refused, messages_of
+from integration.raw_producer import RawProducer, proto
 from pyspark.sql import SparkSession
 
 from pyspark_pulsar.standalone import LocalPulsar
@@ -93,6 +94,57 @@ def test_dropmalformed_in_batch_and_stream(
 def test_what_is_not_asked_for_is_not_decoded(spoilt: str, read_topic: ReadTopic) -> None:
     sizes = [row["__messageSize"] for row in read_topic(spoilt, columns="__messageSize").collect()]
     assert sizes == [*map(len, PAYLOADS), 0]
+
+
+BEFORE_1970 = 2**64 - 5
+ODD: list[tuple[bytes, tuple[tuple[int, int | bytes], ...]]] = [
+    (b"before 1970", ((12, BEFORE_1970),)),
+    (b"never", ((12, 2**63 - 1),)),
+    (b"no text", ((4, proto((1, b"k"), (2, b"\xff"))),)),
+    (b"no base64", ((6, b"no base64!"), (17, 1))),
+    (b"twice", ((4, proto((1, b"k"), (2, b"1"))), (4, proto((1, b"k"), (2, b"2"))))),
+    (b"no version", ((16, b"abc"),)),
+    (b"unknown codec", ((8, 9), (9, 13))),
+    (b"a bomb", ((8, 1), (9, 2**31 - 1))),
+    (b"good", ()),
+]
+"""Messages that a broker stores although no official client sends them, and what is odd about each."""
+
+
+def test_odd_messages_are_values_or_bad_rows(
+    topic: str, admin: Admin, read_topic: ReadTopic, pulsar: LocalPulsar, refused: Refused
+) -> None:
+    admin.create(topic)
+    with RawProducer(pulsar.service_url, topic) as producer:
+        for payload, fields in ODD:
+            producer.send(payload, *fields)
+    columns = ["value", "_corrupt_record", "__key", "__eventTime", "__messageProperties", "__schemaVersion"]
+    frame = read_topic(topic, mode="PERMISSIVE", columns=",".join(columns))
+    rows = [
+        tuple(row)
+        for row in frame.selectExpr(*columns[:3], "unix_millis(__eventTime)", *columns[4:]).collect()
+    ]
+    assert rows == [
+        (b"before 1970", None, None, -5, {}, None),
+        (None, b"never", None, None, {}, None),
+        (None, b"no text", None, None, None, None),
+        (b"no base64", None, b"no base64!", None, {}, None),
+        (b"twice", None, None, None, {"k": "2"}, None),
+        (None, b"no version", None, None, {}, None),
+        (None, b"unknown codec", None, None, {}, None),
+        (None, b"a bomb", None, None, {}, None),
+        (b"good", None, None, None, {}, None),
+    ]
+    dropped = read_topic(topic, mode="DROPMALFORMED").collect()
+    assert [bytes(row.value) for row in dropped] == [
+        b"before 1970",
+        b"no base64",
+        b"twice",
+        b"no version",
+        b"good",
+    ]
+    text = refused(lambda: read_topic(topic).collect(), "DecodeError")
+    assert "event time: expected a time in Spark's range" in text, text
 
 
 @pytest.mark.parametrize(

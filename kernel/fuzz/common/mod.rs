@@ -116,12 +116,16 @@ impl Kind {
     }
 
     /// Knows the `wanted` schema version, or all.
-    fn decoder(&self, metadata: bool, wanted: Option<&[u8]>) -> Decoder {
+    fn decoder(&self, metadata: bool, wanted: Option<&[u8]>, bad_rows: BadRows) -> Decoder {
         let mut columns = self.columns.clone();
         if metadata {
             columns.extend(metadata_fields());
         }
-        let mut decoder = Decoder::new(decoder_of(self.value.clone(), columns)).expect("a decoder");
+        let mut options = decoder_of(self.value.clone(), columns);
+        // Enough for every input, and little for what says that it is more.
+        options.intake.max_uncompressed = Some(1 << 20);
+        options.bad_rows = bad_rows;
+        let mut decoder = Decoder::new(options).expect("a decoder");
         for (version, document) in VERSIONS {
             let counts = self.value.document.is_some() || self.value.pair.is_some();
             if counts && wanted.is_none_or(|name| name == version) {
@@ -154,9 +158,16 @@ impl Kind {
     }
 }
 
-/// Decode one entry with all metadata columns; what comes out is valid Arrow.
+/// Decode one entry with all metadata columns; what comes out is valid Arrow. Only damage fails in both modes.
 pub fn entry(kind: &Kind, bytes: &[u8]) {
-    let _ = run(&mut kind.decoder(true, None), bytes.to_vec());
+    let strict = run(&mut kind.decoder(true, None, BadRows::Fail), bytes.to_vec());
+    let lenient = run(&mut kind.decoder(true, None, BadRows::Null), bytes.to_vec());
+    match (strict, lenient) {
+        (Ok(strict), Ok(lenient)) => assert_eq!(strict, lenient, "a good entry is the same in both modes"),
+        (Ok(_), Err(error)) => panic!("only the lenient mode fails: {error}"),
+        (Err(_), Err(error)) => assert_ne!(error.kind, ErrorKind::Payload, "{error}"),
+        (Err(_), Ok(_)) => {}
+    }
 }
 
 /// Decode a message with a key; what comes out is valid Arrow.
@@ -164,7 +175,7 @@ pub fn keyed_entry(kind: &Kind, key: &[u8], is_base64: bool, payload: &[u8]) {
     let mut metadata = metadata();
     put_bytes(&mut metadata, 6, key);
     put_number(&mut metadata, 17, u64::from(is_base64));
-    let _ = run(&mut kind.decoder(true, None), stored(&metadata, payload));
+    let _ = run(&mut kind.decoder(true, None, BadRows::Fail), stored(&metadata, payload));
 }
 
 /// Let `document` describe what a reader reads, and decode a few payloads by it.
@@ -209,7 +220,7 @@ fn columns_of(value_type: &str, document: &str) -> Option<Vec<Field>> {
 
 /// Let `document` describe what messages were written with, and decode a few of them.
 pub fn by_writer(kind: &Kind, document: &str) {
-    let mut decoder = kind.decoder(false, Some(b""));
+    let mut decoder = kind.decoder(false, Some(b""), BadRows::Fail);
     let version = b"another";
     let written = PayloadSchema { document: Some(document.to_owned()), ..kind.value.clone() };
     if decoder.add_writer_schema(version, &written).is_err() {
@@ -225,7 +236,10 @@ pub fn by_writer(kind: &Kind, document: &str) {
 /// Decode `bytes` as the payload of a message of `version`; what decodes must come back the same when it is
 /// written and read again.
 pub fn payload(kind: &Kind, version: &[u8], bytes: &[u8]) {
-    let Ok(batches) = run(&mut kind.decoder(false, Some(version)), message(version, bytes)) else { return };
+    let Ok(batches) = run(&mut kind.decoder(false, Some(version), BadRows::Fail), message(version, bytes))
+    else {
+        return;
+    };
     let [batch] = batches.as_slice() else { panic!("expected one batch, got {}", batches.len()) };
     assert_eq!(batch.num_rows(), 1, "one message is one row");
     let frames = match kind.encoder(batch.schema()).encode(batch, 1_700_000_000_123) {
@@ -237,7 +251,7 @@ pub fn payload(kind: &Kind, version: &[u8], bytes: &[u8]) {
     let command =
         frames[0].frames.get(4..8).and_then(|b| b.try_into().ok()).map(u32::from_be_bytes).expect("a frame");
     let written = frames[0].frames[8 + command as usize..].to_vec();
-    let again = run(&mut kind.decoder(false, Some(b"")), written)
+    let again = run(&mut kind.decoder(false, Some(b""), BadRows::Fail), written)
         .unwrap_or_else(|e| panic!("our own row does not decode: {e}"));
     assert_eq!(format!("{:?}", again[0].columns()), format!("{:?}", batch.columns()), "round trip");
 }

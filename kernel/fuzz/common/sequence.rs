@@ -103,6 +103,7 @@ impl Reading {
             intake: IntakeOptions {
                 max_open_chunked: self.max_open_chunked,
                 on_crypto_failure: self.on_crypto_failure,
+                ..IntakeOptions::default()
             },
             ..decoder_of(PayloadSchema::of_type("bytes"), columns)
         })

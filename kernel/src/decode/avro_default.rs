@@ -99,7 +99,7 @@ fn float(value: &Value) -> Option<f64> {
 }
 
 /// Avro writes bytes in JSON as one character for each.
-fn code_points(text: &str) -> Option<Vec<u8>> {
+pub fn code_points(text: &str) -> Option<Vec<u8>> {
     text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect()
 }
 

@@ -70,7 +70,7 @@ fn array(item: &Plan, list: &mut ListColumn<Column>, cursor: &mut Cursor<'_>) ->
             read(item, &mut list.items, cursor).map_err(|e| e.below("[]"))?;
         }
     }
-    closed(list)
+    counted(list.close())
 }
 
 fn map(
@@ -90,15 +90,16 @@ fn map(
             read(value, &mut list.items, cursor).map_err(|e| e.below(&format!("{{{key}}}")))?;
         }
     }
-    closed(list)
+    let (bytes, offsets) = (keys.values_slice(), keys.offsets_slice());
+    let key = |entry: usize| match offsets.get(entry..) {
+        Some([start, end, ..]) => bytes.get(*start as usize..*end as usize).unwrap_or_default(),
+        _ => &[],
+    };
+    counted(list.close_map(key))
 }
 
-fn closed(list: &mut ListColumn<Column>) -> Read<()> {
-    if list.close() {
-        Ok(())
-    } else {
-        fault("a batch with more items than 32 bits count; read smaller batches")
-    }
+fn counted(fits: bool) -> Read<()> {
+    if fits { Ok(()) } else { fault("a batch with more items than 32 bits count; read smaller batches") }
 }
 
 fn record(fields: &RecordPlan, columns: &mut [Column], cursor: &mut Cursor<'_>) -> Read<()> {

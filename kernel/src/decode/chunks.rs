@@ -102,7 +102,7 @@ impl Chunks {
         let (step, now) = match self.states.get_mut(&id) {
             Some(State::Open { bytes, next, chunks, .. }) => {
                 if *chunks != metadata.num_chunks {
-                    return Err(KernelError::corrupt(format!(
+                    return Err(KernelError::payload(format!(
                         "a chunk of {} where the first chunk of its message says {chunks}",
                         metadata.num_chunks
                     )));
@@ -264,13 +264,13 @@ fn check(metadata: &MessageMetadata<'_>, piece: &[u8]) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(KernelError::corrupt(why))
+    Err(KernelError::payload(why))
 }
 
 fn append(bytes: &mut Vec<u8>, metadata: &MessageMetadata<'_>, piece: &[u8]) -> Result<()> {
     let length = bytes.len().saturating_add(piece.len());
     if length as u64 > metadata.total_chunk_size {
-        return Err(KernelError::corrupt(too_long(metadata, length)));
+        return Err(KernelError::payload(too_long(metadata, length)));
     }
     bytes.extend_from_slice(piece);
     Ok(())

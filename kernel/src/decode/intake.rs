@@ -9,17 +9,22 @@ use std::borrow::Cow;
 
 use super::Decoder;
 use super::chunks::{Chunks, LostMessage, MissingChunks, Step};
+use super::kept_rows::is_of_message;
 use super::messages::OpenEntry;
 use super::transactions::{TransactionId, Transactions};
 use crate::compression::{Codec, decompress_in};
 use crate::encryption::{Decrypted, Keyring, OnFailure, WrappedKey, context_json, sealed_error};
 use crate::entry::{Entry, EntryBatch, EntryParts, Role};
-use crate::error::{KernelError, Result};
+use crate::error::{ErrorKind, KernelError, Result};
 use crate::metadata::MessageMetadata;
 use crate::select::{Range, Selection};
 
-/// Most bytes that are kept for the payload of the next entry: as much as brokers allow by default.
-const MAX_SPARE: usize = 5 << 20;
+/// Most bytes of a message that brokers take by default; also, most that are kept for the payload of the next entry.
+const USUAL_MAX_MESSAGE: usize = 5 << 20;
+
+/// A payload may unpack to so many times what the broker takes for a message: producers compare with that what they
+/// have compressed.
+const MAX_RATIO: usize = 16;
 
 /// Options of [`Intake`].
 #[derive(Debug, Clone, Copy)]
@@ -28,17 +33,29 @@ pub struct IntakeOptions {
     pub max_open_chunked: usize,
     /// What to do with an entry that cannot be decrypted.
     pub on_crypto_failure: OnFailure,
+    /// Most bytes that the payload of one entry, or of one chunked message, may unpack to. `None`: 16 times 5 MiB,
+    /// the largest message of a broker by default, or 16 times its bytes as stored, where that is more.
+    pub max_uncompressed: Option<usize>,
+}
+
+impl IntakeOptions {
+    /// Most bytes to which so many may unpack.
+    fn uncompressed_limit(&self, packed: usize) -> usize {
+        self.max_uncompressed.unwrap_or_else(|| packed.max(USUAL_MAX_MESSAGE).saturating_mul(MAX_RATIO))
+    }
 }
 
 impl Default for IntakeOptions {
     fn default() -> Self {
-        Self { max_open_chunked: 10, on_crypto_failure: OnFailure::Fail }
+        Self { max_open_chunked: 10, on_crypto_failure: OnFailure::Fail, max_uncompressed: None }
     }
 }
 
 /// Opens entries in order.
 pub struct Intake {
     options: IntakeOptions,
+    /// Whether an entry that cannot be opened, though its bytes are whole, is a bad row; else an error.
+    tolerant: bool,
     keys: Keyring,
     chunks: Chunks,
     pub(super) transactions: Transactions,
@@ -69,16 +86,19 @@ pub enum Taken {
 enum Outcome {
     Payload(Vec<u8>),
     Sealed { payload: Vec<u8>, context: String },
+    Unopened { payload: Vec<u8>, fault: KernelError },
     Nothing,
     Waiting,
 }
 
 impl Intake {
-    /// Without keys and chunks.
-    pub fn new(options: IntakeOptions) -> Self {
+    /// Without keys and chunks. `tolerant`: an entry that cannot be opened, though its bytes are whole, is a bad row,
+    /// and no error.
+    pub fn new(options: IntakeOptions, tolerant: bool) -> Self {
         let chunks = Chunks::new(options.max_open_chunked);
         Self {
             options,
+            tolerant,
             keys: Keyring::default(),
             chunks,
             transactions: Transactions::default(),
@@ -90,13 +110,13 @@ impl Intake {
 
     /// Forget all keys, chunks and transactions, since the range of another reader comes.
     pub fn rewind(&mut self) {
-        *self = Self::new(self.options);
+        *self = Self::new(self.options, self.tolerant);
     }
 
     /// Take back the memory of an entry that is used up.
     pub fn recycle(&mut self, open: OpenEntry) {
         let spare = open.into_payload();
-        if spare.len() <= MAX_SPARE {
+        if spare.len() <= USUAL_MAX_MESSAGE {
             self.spare = spare;
         }
     }
@@ -119,6 +139,9 @@ impl Intake {
             Outcome::Sealed { payload, context } => {
                 Taken::Messages(OpenEntry::sealed(entry, payload, context))
             }
+            Outcome::Unopened { payload, fault } => {
+                Taken::Messages(OpenEntry::unopened(entry, payload, fault))
+            }
             Outcome::Nothing => Taken::Nothing,
             Outcome::Waiting => Taken::Waiting(entry),
         })
@@ -136,7 +159,7 @@ impl Intake {
             }
             return Ok(Outcome::Nothing);
         }
-        if !earlier && !wanted.filter.may_want(metadata)? {
+        if !earlier && !wanted.filter.may_want(metadata) {
             self.chunks.skip(metadata);
             return Ok(Outcome::Nothing);
         }
@@ -155,7 +178,15 @@ impl Intake {
             self.chunks.skip(metadata);
             return Ok(Outcome::Nothing);
         }
-        opened
+        match opened {
+            Err(fault) if self.tolerant && is_of_message(&fault) => {
+                // One row for the whole entry, whose place is that of its first message.
+                let inside = !earlier && wanted.range.contains(entry.ledger, entry.entry, 0);
+                let payload = || parts.payload.to_vec();
+                Ok(if inside { Outcome::Unopened { payload: payload(), fault } } else { Outcome::Nothing })
+            }
+            opened => opened,
+        }
     }
 
     fn open(&mut self, entry: &Entry, parts: &EntryParts<'_>, range: &Range) -> Result<Outcome> {
@@ -179,25 +210,40 @@ impl Intake {
         if metadata.num_chunks > 1 {
             return self.chunk(entry, metadata, &payload);
         }
-        self.unpack(metadata, payload).map(Outcome::Payload)
+        self.unpack(entry, metadata, payload).map(Outcome::Payload)
     }
 
-    fn unpack(&mut self, metadata: &MessageMetadata<'_>, payload: Cow<'_, [u8]>) -> Result<Vec<u8>> {
+    fn unpack(
+        &mut self,
+        entry: &Entry,
+        metadata: &MessageMetadata<'_>,
+        payload: Cow<'_, [u8]>,
+    ) -> Result<Vec<u8>> {
         match Codec::from_number(metadata.compression)? {
             Codec::None => Ok(payload.into_owned()),
             codec => {
                 let spare = std::mem::take(&mut self.spare);
-                decompress_in(spare, codec, &payload, metadata.uncompressed_size as usize)
+                let limit = self.options.uncompressed_limit(payload.len());
+                let size = metadata.uncompressed_size as usize;
+                // Bytes that are as their producer sent them are not damaged: it compressed them wrongly.
+                decompress_in(spare, codec, &payload, size, limit).map_err(|error| match error.kind {
+                    ErrorKind::Corrupt if entry.is_proven() => KernelError::payload(error.message),
+                    _ => error,
+                })
             }
         }
     }
 
     fn chunk(&mut self, entry: &Entry, metadata: &MessageMetadata<'_>, piece: &[u8]) -> Result<Outcome> {
         let at = entry.reference();
-        match self.chunks.add(metadata, piece, entry.role)? {
+        let step = self.chunks.add(metadata, piece, entry.role);
+        if step.is_err() {
+            self.chunks.break_off(metadata);
+        }
+        match step? {
             // The whole message is a row where its last chunk is wanted.
             Step::Whole(payload) if entry.role != Role::Earlier => {
-                self.unpack(metadata, Cow::Owned(payload)).map(Outcome::Payload)
+                self.unpack(entry, metadata, Cow::Owned(payload)).map(Outcome::Payload)
             }
             Step::Kept | Step::Whole(_) => Ok(Outcome::Nothing),
             Step::Missing => {

@@ -35,8 +35,7 @@ impl JsonValues {
             let declared = value_schema.field_with_name(field.name()).map_err(|_| {
                 KernelError::schema(format!("column {} is not in the topic's schema", field.name()))
             })?;
-            let kind = described.iter().find(|known| known.name == *field.name()).map(|known| &known.kind);
-            physical.push(types.field(declared, kind));
+            physical.push(types.field(declared, described.iter().find(|known| known.name == *field.name())));
             columns.push((field, declared.data_type().clone()));
         }
         let values = RecordColumn::new(&Fields::from(physical), &types.unions)

@@ -82,6 +82,13 @@ impl Bytes {
         self.ends.len()
     }
 
+    /// A value; empty when it is null.
+    pub fn get(&self, row: usize) -> &[u8] {
+        let end_of = |row: usize| self.ends.get(row).map_or(0, |end| *end as usize);
+        let start = row.checked_sub(1).map_or(0, end_of);
+        self.data.get(start..end_of(row)).unwrap_or_default()
+    }
+
     /// Add a null.
     pub fn append_null(&mut self) {
         self.ends.push(self.ends.last().copied().unwrap_or(0));

@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use arrow_array::StructArray;
 use arrow_buffer::NullBufferBuilder;
-use arrow_schema::{ArrowError, Fields};
+use arrow_schema::{ArrowError, Field, Fields};
 
 use super::json_columns::Column;
+use super::json_cursor::{Cursor, Read};
+use super::json_types::DEFAULT;
 use super::json_unions::UnionShape;
+use super::json_values::read;
 use super::list_column::Items;
 
 type Result<T> = std::result::Result<T, ArrowError>;
@@ -24,8 +27,29 @@ pub struct RecordColumn {
     by_name: HashMap<String, usize>,
     len: usize,
     nulls: NullBufferBuilder,
+    /// What the fields are in an object without them.
+    absent: Vec<Absent>,
     /// One for each field.
     pub children: Vec<Column>,
+}
+
+/// What a field is in an object without it.
+enum Absent {
+    Null,
+    /// The JSON that stands for it.
+    Default(String),
+    /// The object does not fit its schema.
+    Refused,
+}
+
+impl Absent {
+    fn new(field: &Field) -> Self {
+        match field.metadata().get(DEFAULT) {
+            _ if field.is_nullable() => Self::Null,
+            Some(text) => Self::Default(text.clone()),
+            None => Self::Refused,
+        }
+    }
 }
 
 impl RecordColumn {
@@ -37,7 +61,8 @@ impl RecordColumn {
         // Names that need escapes are never found this way, but by `position`.
         let quoted = fields.iter().map(|field| format!("\"{}\":", field.name()).into_bytes()).collect();
         let nulls = NullBufferBuilder::new(0);
-        Ok(Self { fields: fields.clone(), quoted, by_name, len: 0, nulls, children })
+        let absent = fields.iter().map(|field| Absent::new(field)).collect();
+        Ok(Self { fields: fields.clone(), quoted, by_name, len: 0, nulls, absent, children })
     }
 
     /// Rows so far.
@@ -66,16 +91,24 @@ impl RecordColumn {
         self.fields.iter().position(|field| field.name() == key)
     }
 
-    /// End a row; children without a value for it get a null.
+    /// Whether a field may be null.
     #[inline]
-    pub fn close(&mut self) {
-        for child in &mut self.children {
+    pub fn is_nullable(&self, index: usize) -> bool {
+        matches!(self.absent.get(index), Some(Absent::Null))
+    }
+
+    /// End a row, the object before `cursor`; children without a value for it get what their absence means.
+    #[inline]
+    pub fn close(&mut self, cursor: &Cursor<'_>) -> Read<()> {
+        for (index, child) in self.children.iter_mut().enumerate() {
             if child.len() == self.len {
-                child.append_null();
+                let name = self.fields.get(index).map_or("", |field| field.name());
+                fill(child, self.absent.get(index), cursor).map_err(|fault| fault.below(name))?;
             }
         }
         self.len += 1;
         self.nulls.append_non_null();
+        Ok(())
     }
 
     /// Add a null, below which everything is null.
@@ -102,4 +135,16 @@ impl RecordColumn {
         }
         StructArray::try_new(self.fields.clone(), columns, nulls)
     }
+}
+
+fn fill(child: &mut Column, absent: Option<&Absent>, cursor: &Cursor<'_>) -> Read<()> {
+    match absent {
+        Some(Absent::Null) | None => child.append_null(),
+        Some(Absent::Default(text)) => read(child, false, &mut Cursor::new(text.as_bytes())?)?,
+        Some(Absent::Refused) => {
+            return cursor
+                .misfit("expected a value, got none; the schema allows no null here and has no default");
+        }
+    }
+    Ok(())
 }

@@ -1,15 +1,19 @@
-//! The Arrow types in which JSON is read: logical types as their bare numbers, everything nullable.
+//! The Arrow types in which JSON is read: logical types as their bare numbers, nullable what the document says is.
+//! Without a document everything is.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
+use super::json_defaults::default_text;
 use super::json_unions::UnionShape;
 use crate::document::{AvroField, AvroType};
 
 /// Key of a field's metadata: which of the unions it is.
 pub const UNION: &str = "union";
+/// Key of a field's metadata: the JSON that stands for an absent value.
+pub const DEFAULT: &str = "default";
 
 /// Walks declared types and the document beside each other, and collects the unions on the way.
 #[derive(Debug, Default)]
@@ -19,13 +23,28 @@ pub struct JsonTypes {
 }
 
 impl JsonTypes {
-    /// The field as it is read. `kind` describes it, where that is known.
-    pub fn field(&mut self, declared: &Field, kind: Option<&AvroType>) -> Field {
+    /// The field of a record as it is read. `described` is the document's, where there is one.
+    pub fn field(&mut self, declared: &Field, described: Option<&AvroField>) -> Field {
+        let field = self.value(declared, described.map(|field| &field.kind));
+        let default = described.filter(|_| !field.is_nullable()).and_then(default_text);
+        let Some(default) = default else { return field };
+        let mut metadata = field.metadata().clone();
+        metadata.insert(DEFAULT.to_owned(), default);
+        field.with_metadata(metadata)
+    }
+
+    /// A field, item or value of a map, of this `kind`, where that is known.
+    fn value(&mut self, declared: &Field, kind: Option<&AvroType>) -> Field {
+        self.member(declared, kind).with_nullable(kind.is_none_or(is_nullable))
+    }
+
+    /// The same, but nullable: also the member of a union.
+    fn member(&mut self, declared: &Field, kind: Option<&AvroType>) -> Field {
         let name = declared.name();
         if let (Some(AvroType::Union(branches)), DataType::Struct(members)) = (kind, declared.data_type())
             && let Some(kinds) = kind.map(AvroType::members).filter(|kinds| kinds.len() > 1)
         {
-            let fields = members.iter().zip(kinds).map(|(f, kind)| self.field(f, Some(kind))).collect();
+            let fields = members.iter().zip(kinds).map(|(f, kind)| self.member(f, Some(kind))).collect();
             let metadata = HashMap::from([(UNION.to_owned(), self.unions.len().to_string())]);
             self.unions.push(Arc::new(UnionShape::new(branches)));
             return Field::new(name, DataType::Struct(fields), true).with_metadata(metadata);
@@ -44,8 +63,7 @@ impl JsonTypes {
             DataType::Struct(fields) => {
                 let described: &[AvroField] = kind.map_or(&[], |kind| kind.fields().unwrap_or_default());
                 let own = |field: &FieldRef| {
-                    let kind = described.iter().find(|known| known.name == *field.name());
-                    self.field(field, kind.map(|known| &known.kind))
+                    self.field(field, described.iter().find(|known| known.name == *field.name()))
                 };
                 DataType::Struct(fields.iter().map(own).collect())
             }
@@ -54,7 +72,7 @@ impl JsonTypes {
                 let [key, value] = fields.as_ref() else { return declared.clone() };
                 let below = if let Some(AvroType::Map(value)) = kind { Some(value.as_ref()) } else { None };
                 let key = Field::new(key.name(), self.data_type(key.data_type(), None), false);
-                let pair = Fields::from(vec![key, self.field(value, below)]);
+                let pair = Fields::from(vec![key, self.value(value, below)]);
                 DataType::Map(Arc::new(Field::new(entries.name(), DataType::Struct(pair), false)), *sorted)
             }
             other => other.clone(),
@@ -63,7 +81,7 @@ impl JsonTypes {
 
     fn item(&mut self, item: &FieldRef, kind: Option<&AvroType>) -> FieldRef {
         let below = if let Some(AvroType::Array(item)) = kind { Some(item.as_ref()) } else { None };
-        Arc::new(self.field(item, below))
+        Arc::new(self.value(item, below))
     }
 }
 
@@ -72,5 +90,13 @@ fn only(kind: &AvroType) -> &AvroType {
     match kind.members().as_slice() {
         [only] => only,
         _ => kind,
+    }
+}
+
+fn is_nullable(kind: &AvroType) -> bool {
+    match kind {
+        AvroType::Null | AvroType::Nullable { .. } => true,
+        AvroType::Union(branches) => branches.contains(&AvroType::Null),
+        _ => false,
     }
 }

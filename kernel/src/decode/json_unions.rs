@@ -4,6 +4,10 @@
 //! first branch, in the document's order, that it fits; a whole number goes to floats and a fraction to whole
 //! numbers only where nothing nearer fits.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::exact_number::Written;
 use super::json_cursor::{Cursor, Read, Start};
 use super::json_records::RecordColumn;
 use super::json_values::read;
@@ -75,11 +79,10 @@ pub fn union(
         return value.expected("a value behind the name of a union's branch");
     }
     if let Some(column) = members.children.get_mut(member) {
-        read(column, &mut value)?;
+        read(column, false, &mut value)?;
     }
     *cursor = tagged.map_or(value, |tagged| tagged.end);
-    members.close();
-    Ok(())
+    members.close(cursor)
 }
 
 /// Whether a value can be one of `kind`; `far` allows numbers to change their kind.
@@ -105,19 +108,23 @@ fn fits(kind: &AvroType, mut cursor: Cursor<'_>, start: Start, far: bool) -> Rea
 
 fn number_fits(kind: &AvroType, text: &str, far: bool) -> bool {
     let whole = !text.contains(['.', 'e', 'E']);
+    let Some(number) = Written::parse(text) else { return false };
     match kind {
-        AvroType::Int(_) if whole => text.parse::<i32>().is_ok(),
-        AvroType::Long(_) if whole => text.parse::<i64>().is_ok(),
-        AvroType::Int(_) | AvroType::Long(_) => far && text.parse::<f64>().is_ok_and(|v| v.fract() == 0.0),
+        AvroType::Int(_) => (whole || far) && number.integer().is_some_and(|n| i32::try_from(n).is_ok()),
+        AvroType::Long(_) => (whole || far) && number.integer().is_some(),
         AvroType::Float | AvroType::Double => far || !whole,
-        AvroType::Decimal { .. } => true,
+        AvroType::Decimal { precision, scale, .. } => number.decimal(*precision, *scale).is_some(),
         _ => false,
     }
 }
 
 fn text_fits(kind: &AvroType, text: &str) -> bool {
     match kind {
-        AvroType::String | AvroType::Bytes | AvroType::Fixed(_) => true,
+        AvroType::String => true,
+        AvroType::Bytes => STANDARD.decode(text).is_ok(),
+        AvroType::Fixed(fixed) => {
+            STANDARD.decode(text).is_ok_and(|bytes| i32::try_from(bytes.len()) == Ok(fixed.size))
+        }
         AvroType::Uuid(_) => text.len() == 36,
         AvroType::Enum(kind) => kind.symbols.iter().any(|symbol| symbol == text),
         AvroType::Float | AvroType::Double => matches!(text, "NaN" | "Infinity" | "-Infinity"),

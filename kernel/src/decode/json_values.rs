@@ -1,14 +1,14 @@
 //! How single JSON values become Arrow values, as Jackson reads them: integers are whole (but may be written 1.0 or
-//! in quotes), bytes are base64, decimals are numbers or base64 of the unscaled value, floats that JSON has no
-//! numbers for are texts.
+//! in quotes), bytes are base64, decimals are numbers (in quotes too) or base64 of the unscaled value, floats that
+//! JSON has no numbers for are texts. No digit is lost but those that a float has not.
 
 use std::str::FromStr;
 
-use arrow_array::types::Decimal128Type;
-use arrow_cast::parse::parse_decimal;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use super::decimal_bytes::from_big_endian;
+use super::exact_number::Written;
 use super::json_buffers::Bytes;
 use super::json_columns::Column;
 use super::json_cursor::{Cursor, Read, Start};
@@ -16,10 +16,13 @@ use super::json_records::RecordColumn;
 use super::json_unions::union;
 use super::list_column::Items;
 
-/// Append the value at the cursor.
-pub fn read(column: &mut Column, cursor: &mut Cursor<'_>) -> Read<()> {
+/// Append the value at the cursor, which may be null where that is `nullable`.
+pub fn read(column: &mut Column, nullable: bool, cursor: &mut Cursor<'_>) -> Read<()> {
     let start = cursor.start()?;
     match (column, start) {
+        (_, Start::Null) if !nullable => {
+            return cursor.misfit("expected a value, got null; the schema does not allow null here");
+        }
         (column, Start::Null) => {
             cursor.null()?;
             column.append_null();
@@ -45,16 +48,18 @@ pub fn read(column: &mut Column, cursor: &mut Cursor<'_>) -> Read<()> {
         (Column::Record(_), _) => return cursor.expected("an object"),
         (Column::Union(shape, members), _) => union(shape, members, cursor, start)?,
         (Column::List(list), Start::Array) => {
-            cursor.items(|cursor| read(&mut list.items, cursor).map_err(|e| e.below("[]")))?;
+            let nullable = list.nullable_items;
+            cursor.items(|cursor| read(&mut list.items, nullable, cursor).map_err(|e| e.below("[]")))?;
             counted(list.close(), cursor)?;
         }
         (Column::List(_), _) => return cursor.expected("an array"),
         (Column::Map(list, keys), Start::Object) => {
+            let nullable = list.nullable_items;
             cursor.members(|cursor, key| {
                 push(keys, key.as_bytes(), cursor)?;
-                read(&mut list.items, cursor).map_err(|e| e.below(&key))
+                read(&mut list.items, nullable, cursor).map_err(|e| e.below(&key))
             })?;
-            counted(list.close(), cursor)?;
+            counted(list.close_map(|entry| keys.get(entry)), cursor)?;
         }
         (Column::Map(..), _) => return cursor.expected("an object"),
     }
@@ -83,11 +88,12 @@ pub fn record(record: &mut RecordColumn, cursor: &mut Cursor<'_>) -> Read<()> {
         if child.len() > row {
             child.truncate(row);
         }
-        read(child, cursor).map_err(|e| e.below(record.name(index)))?;
+        let nullable = record.is_nullable(index);
+        let Some(child) = record.children.get_mut(index) else { continue };
+        read(child, nullable, cursor).map_err(|e| e.below(record.name(index)))?;
         guess = index + 1;
     }
-    record.close();
-    Ok(())
+    record.close(cursor)
 }
 
 fn push(column: &mut Bytes, value: &[u8], cursor: &Cursor<'_>) -> Read<()> {
@@ -118,12 +124,7 @@ fn integer<T: TryFrom<i64>>(cursor: &mut Cursor<'_>, start: Start, expected: &st
 
 /// A whole number, also when written like 1.0 or 2e3.
 fn whole(text: &str) -> Option<i64> {
-    if let Ok(value) = text.parse::<i64>() {
-        return Some(value);
-    }
-    let value = text.parse::<f64>().ok()?;
-    // Above 2^53 a double no longer holds every integer.
-    (value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0).then_some(value as i64)
+    Written::parse(text.trim_ascii())?.integer()
 }
 
 #[inline]
@@ -134,53 +135,59 @@ fn double(cursor: &mut Cursor<'_>, start: Start) -> Read<f64> {
     }
 }
 
-fn float<T: FromStr>(cursor: &mut Cursor<'_>, start: Start) -> Read<T> {
+fn float<T: FromStr + Into<f64> + Copy>(cursor: &mut Cursor<'_>, start: Start) -> Read<T> {
     let before = *cursor;
     let value = match start {
-        Start::Number => cursor.number()?.parse().ok(),
-        Start::Text => cursor.text()?.parse().ok(),
-        _ => None,
+        Start::Number => finite(cursor.number()?),
+        Start::Text => named_or_finite(cursor.text()?.trim_ascii()),
+        _ => return before.expected("a number"),
     };
-    value.map_or_else(|| before.expected("a number"), Ok)
+    value.map_or_else(|| before.expected("a number in the range of its type"), Ok)
+}
+
+/// The nearest value; `None` for a number so large that it would be infinite.
+fn finite<T: FromStr + Into<f64> + Copy>(text: &str) -> Option<T> {
+    text.parse().ok().filter(|value: &T| (*value).into().is_finite())
+}
+
+fn named_or_finite<T: FromStr + Into<f64> + Copy>(text: &str) -> Option<T> {
+    match text {
+        "NaN" | "Infinity" | "-Infinity" | "INF" | "-INF" => text.parse().ok(),
+        _ => Written::parse(text).and_then(|_| finite(text)),
+    }
 }
 
 fn bytes(column: &mut Bytes, cursor: &mut Cursor<'_>) -> Read<()> {
     let before = *cursor;
-    let text = cursor.text()?;
-    match STANDARD.decode(text.as_bytes()).ok().or_else(|| code_points(&text)) {
-        Some(bytes) => push(column, &bytes, cursor),
-        None => before.expected("bytes as base64 text"),
+    match STANDARD.decode(cursor.text()?.as_bytes()) {
+        Ok(bytes) => push(column, &bytes, cursor),
+        Err(_) => before.expected("bytes as base64 text"),
     }
 }
 
-/// Avro's own JSON encoding of bytes: one character per byte.
-fn code_points(text: &str) -> Option<Vec<u8>> {
-    text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect()
-}
-
+/// Text that is a number is a number, whether or not it is base64 too; other text is the base64 of the unscaled value.
 fn decimal(cursor: &mut Cursor<'_>, start: Start, precision: u8, scale: i8) -> Read<i128> {
     let before = *cursor;
-    let number = |text: &str| parse_decimal::<Decimal128Type>(text, precision, scale).ok();
     let value = match start {
-        Start::Number => number(cursor.number()?),
+        Start::Number => exact(cursor.number()?, precision, scale).flatten(),
         Start::Text => {
             let text = cursor.text()?;
-            let unscaled = STANDARD.decode(text.as_bytes()).ok().and_then(|bytes| big_endian(&bytes));
-            unscaled.or_else(|| number(&text))
+            exact(text.trim_ascii(), precision, scale).unwrap_or_else(|| {
+                let unscaled =
+                    STANDARD.decode(text.as_bytes()).ok().and_then(|bytes| from_big_endian(&bytes));
+                let limit = 10u128.checked_pow(u32::from(precision)).unwrap_or(u128::MAX);
+                unscaled.filter(|value| value.unsigned_abs() < limit)
+            })
         }
         _ => return before.expected("a decimal"),
     };
-    let limit = 10u128.checked_pow(u32::from(precision)).unwrap_or(u128::MAX);
-    match value.filter(|value| value.unsigned_abs() < limit) {
+    match value {
         Some(value) => Ok(value),
         None => before.expected(&format!("a decimal of {precision} digits, {scale} behind the point")),
     }
 }
 
-/// Two's complement of 1 to 16 bytes.
-fn big_endian(bytes: &[u8]) -> Option<i128> {
-    let first = *bytes.first()?;
-    let mut wide = [if first & 0x80 == 0 { 0 } else { 0xff }; 16];
-    wide.get_mut(16usize.checked_sub(bytes.len())?..)?.copy_from_slice(bytes);
-    Some(i128::from_be_bytes(wide))
+/// The unscaled value, if it fits; the outer `None` is for text that is no number.
+fn exact(text: &str, precision: u8, scale: i8) -> Option<Option<i128>> {
+    Some(Written::parse(text)?.decimal(precision, scale))
 }

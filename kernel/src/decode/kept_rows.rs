@@ -15,9 +15,6 @@ use super::values::Values;
 use crate::error::{ErrorKind, KernelError, MessageRef, Result};
 use crate::payload_schema::PayloadSchema;
 
-/// Stands for the version of messages that are still encrypted; longer than any version of a registry.
-pub const SEALED: &[u8] = b"the message is still encrypted";
-
 /// The messages of the open batch, and what it takes to decode them.
 pub struct KeptRows {
     schema: PayloadSchema,
@@ -61,8 +58,7 @@ struct Piece {
 impl KeptRows {
     /// None yet, of a schema and its columns.
     pub fn new(schema: PayloadSchema, fields: Vec<FieldRef>) -> Self {
-        let versions = HashMap::from([(SEALED.to_vec(), Version::Refused(sealed()))]);
-        Self { schema, fields, versions, payloads: Payloads::default() }
+        Self { schema, fields, versions: HashMap::new(), payloads: Payloads::default() }
     }
 
     /// Whether there are columns to decode.
@@ -88,6 +84,11 @@ impl KeptRows {
     /// Keep one message; `None` is a null value.
     pub fn push(&mut self, payload: Option<&[u8]>, version: &[u8]) {
         self.payloads.push(payload, version);
+    }
+
+    /// The message that was kept last is bad, whatever its payload is.
+    pub fn condemn(&mut self, fault: KernelError) {
+        self.payloads.condemn(fault);
     }
 
     /// Let go of all messages.
@@ -178,6 +179,7 @@ impl KeptRows {
                 _ => Ok(()),
             };
             learnt
+                .and_then(|()| self.payloads.fault(row).map_or(Ok(()), |fault| Err(fault.clone())))
                 .and_then(|()| self.append(&mut values, self.payloads.payload(row), version))
                 .map_err(|error| Fault { row: Some(row), error })?;
         }
@@ -238,16 +240,12 @@ impl KeptRows {
 
 /// Whether one message is at fault, and not the schema of the read or the entry around the message.
 pub fn is_of_message(error: &KernelError) -> bool {
-    matches!(error.kind, ErrorKind::Payload | ErrorKind::Unsupported)
-}
-
-fn sealed() -> KernelError {
-    KernelError::payload("the message is still encrypted, so its value is not known")
+    matches!(error.kind, ErrorKind::Payload | ErrorKind::Unsupported | ErrorKind::TooLarge)
 }
 
 /// Say which version the message names.
 pub fn named(mut error: KernelError, version: &[u8]) -> KernelError {
-    if is_of_message(&error) && !version.is_empty() && version != SEALED {
+    if is_of_message(&error) && !version.is_empty() {
         let text = match <[u8; 8]>::try_from(version) {
             Ok(number) => i64::from_be_bytes(number).to_string(),
             Err(_) => version.iter().map(|byte| format!("{byte:02x}")).collect(),

@@ -15,6 +15,7 @@ use arrow_schema::{ArrowError, DataType, FieldRef};
 use super::metadata_columns::Row;
 use super::values::Values;
 use crate::error::{KernelError, MessageRef, Result};
+use crate::metadata::Key;
 use crate::payload_schema::{Pair, PayloadSchema};
 use crate::wire::split_u32;
 
@@ -72,7 +73,12 @@ impl KeyValues {
         if self.separated.get(row.schema_version) != Some(&true) {
             return Ok(row.payload);
         }
-        let key = row.key.map(|key| key.decoded()).transpose()?;
+        let decoded = |key: Key<'a>| {
+            key.decoded().ok_or_else(|| {
+                KernelError::payload("key: the message's key is not the base64 it claims to be")
+            })
+        };
+        let key = row.key.map(decoded).transpose()?;
         joined.clear();
         for side in [key, row.payload.map(Cow::Borrowed)] {
             let length = side.as_ref().map_or(Ok(-1), |bytes| i32::try_from(bytes.len()));

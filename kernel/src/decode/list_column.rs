@@ -6,6 +6,8 @@ use arrow_array::{ArrayRef, ListArray, MapArray, StructArray};
 use arrow_buffer::{NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType};
 
+use super::repeated_keys::{find_outdone, remove_outdone};
+
 type Result<T> = std::result::Result<T, ArrowError>;
 
 /// A column under construction that can be the items of lists.
@@ -22,6 +24,10 @@ pub struct ListColumn<C> {
     /// Where each begins in `items`, and where the next will.
     offsets: Vec<i32>,
     nulls: NullBufferBuilder,
+    /// Entries of maps, ascending, whose key comes again in their map: the last one counts.
+    outdone: Vec<usize>,
+    /// Whether items may be null.
+    pub nullable_items: bool,
     /// All items one after the other.
     pub items: Box<C>,
 }
@@ -29,7 +35,22 @@ pub struct ListColumn<C> {
 impl<C: Items> ListColumn<C> {
     /// For `kind`, a list or map; `items` is empty.
     pub fn new(kind: DataType, items: C) -> Self {
-        Self { kind, offsets: vec![0], nulls: NullBufferBuilder::new(0), items: Box::new(items) }
+        let nullable_items = match &kind {
+            DataType::List(item) => item.is_nullable(),
+            DataType::Map(entries, _) => match entries.data_type() {
+                DataType::Struct(pair) => pair.last().is_some_and(|value| value.is_nullable()),
+                _ => true,
+            },
+            _ => true,
+        };
+        Self {
+            kind,
+            offsets: vec![0],
+            nulls: NullBufferBuilder::new(0),
+            outdone: Vec::new(),
+            nullable_items,
+            items: Box::new(items),
+        }
     }
 
     /// Number of lists so far.
@@ -47,6 +68,14 @@ impl<C: Items> ListColumn<C> {
         true
     }
 
+    /// As `close`, for a map whose entry of a number has this key.
+    #[must_use]
+    pub fn close_map<'k>(&mut self, key: impl Fn(usize) -> &'k [u8]) -> bool {
+        let start = self.offsets.last().map_or(0, |end| *end as usize);
+        find_outdone(start..self.items.len(), key, &mut self.outdone);
+        self.close()
+    }
+
     /// Add a null.
     pub fn append_null(&mut self) {
         self.offsets.push(self.offsets.last().copied().unwrap_or(0));
@@ -58,13 +87,18 @@ impl<C: Items> ListColumn<C> {
     pub fn truncate(&mut self, rows: usize) -> usize {
         self.offsets.truncate(rows + 1);
         self.nulls.truncate(rows);
-        self.offsets.last().map_or(0, |end| *end as usize)
+        let items = self.offsets.last().map_or(0, |end| *end as usize);
+        while self.outdone.last().is_some_and(|entry| *entry >= items) {
+            self.outdone.pop();
+        }
+        items
     }
 
     /// The lists so far; starts new ones.
     pub fn finish(&mut self) -> Result<ArrayRef> {
         let DataType::List(item) = self.kind.clone() else { return Err(misshapen(&self.kind)) };
         let (offsets, nulls) = self.take();
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
         Ok(Arc::new(ListArray::try_new(item, offsets, self.items.finish()?, nulls)?))
     }
 
@@ -72,17 +106,19 @@ impl<C: Items> ListColumn<C> {
     pub fn finish_maps(&mut self, keys: ArrayRef) -> Result<ArrayRef> {
         let DataType::Map(entries, sorted) = self.kind.clone() else { return Err(misshapen(&self.kind)) };
         let DataType::Struct(fields) = entries.data_type() else { return Err(misshapen(&self.kind)) };
-        let (offsets, nulls) = self.take();
-        let pairs = StructArray::try_new(fields.clone(), vec![keys, self.items.finish()?], None)?;
+        let (mut offsets, nulls) = self.take();
+        let (keys, values) = remove_outdone(&mut self.outdone, &mut offsets, keys, self.items.finish()?)?;
+        let pairs = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
         Ok(Arc::new(MapArray::try_new(entries, offsets, pairs, nulls, sorted)?))
     }
 
-    fn take(&mut self) -> (OffsetBuffer<i32>, Option<NullBuffer>) {
+    fn take(&mut self) -> (Vec<i32>, Option<NullBuffer>) {
         // The next batch will be about as long.
         let mut next = Vec::with_capacity(self.offsets.len());
         next.push(0);
         let offsets = std::mem::replace(&mut self.offsets, next);
-        (OffsetBuffer::new(ScalarBuffer::from(offsets)), self.nulls.finish())
+        (offsets, self.nulls.finish())
     }
 }
 

@@ -15,19 +15,33 @@ pub struct OpenEntry {
     payload: Vec<u8>,
     offset: usize,
     index: i32,
+    state: State,
+}
+
+/// Whether there are messages to take out of the payload.
+#[derive(Debug)]
+enum State {
+    Open,
     /// The payload is encrypted, and the property that says how.
-    sealed: Option<String>,
+    Sealed(String),
+    /// The payload is that of the entry as stored, and why nothing can be taken out of it.
+    Unopened(KernelError),
 }
 
 impl OpenEntry {
     /// `payload` is that of `entry` or of the message whose last chunk it is, decompressed.
     pub fn new(entry: Entry, payload: Vec<u8>) -> Self {
-        Self { entry, payload, offset: 0, index: 0, sealed: None }
+        Self { entry, payload, offset: 0, index: 0, state: State::Open }
     }
 
     /// One row for an entry that stays encrypted, `context` beside its properties.
     pub fn sealed(entry: Entry, payload: Vec<u8>, context: String) -> Self {
-        Self { entry, payload, offset: 0, index: 0, sealed: Some(context) }
+        Self { entry, payload, offset: 0, index: 0, state: State::Sealed(context) }
+    }
+
+    /// One row for an entry whose payload, as stored, cannot be opened.
+    pub fn unopened(entry: Entry, payload: Vec<u8>, fault: KernelError) -> Self {
+        Self { entry, payload, offset: 0, index: 0, state: State::Unopened(fault) }
     }
 
     /// The memory of its payload.
@@ -43,12 +57,19 @@ impl OpenEntry {
     ) -> Result<bool> {
         let mut parts = self.entry.parts()?;
         let keyless = wanted.filter.keyless_slot(&parts.metadata);
-        if let Some(context) = &self.sealed {
-            parts.metadata.properties.push((CONTEXT_PROPERTY, context.as_bytes()));
+        let (sealed, unopened) = match &self.state {
+            State::Open => (false, None),
+            State::Sealed(context) => {
+                parts.metadata.properties.push((CONTEXT_PROPERTY, context.as_bytes()));
+                (true, None)
+            }
+            State::Unopened(fault) => (false, Some(fault)),
+        };
+        if sealed || unopened.is_some() {
             parts.metadata.null_value = false;
             let row = unbatched_row(&self.entry, &parts.metadata, &self.payload);
-            if wanted.filter.wants_keys(row.key, row.ordering_key, keyless).map_err(|e| e.at(row.at))? {
-                take(&Row { sealed: true, ..row })?;
+            if wanted.filter.wants_keys(row.key, row.ordering_key, keyless) {
+                take(&Row { sealed, unopened, ..row })?;
             }
             return Ok(true);
         }
@@ -67,8 +88,7 @@ impl OpenEntry {
             if single.compacted_out || !inside {
                 continue;
             }
-            let keys = wanted.filter.wants_keys(single.key(), single.ordering_key, keyless);
-            if !keys.map_err(|e| e.at(at))? {
+            if !wanted.filter.wants_keys(single.key(), single.ordering_key, keyless) {
                 continue;
             }
             if !take(&batched_row(at, &parts.metadata, &single, body))? {
@@ -118,6 +138,7 @@ fn batched_row<'a>(
         schema_version: metadata.schema_version.unwrap_or_default(),
         payload: (!single.null_value).then_some(body),
         sealed: false,
+        unopened: None,
     }
 }
 
@@ -134,5 +155,6 @@ fn unbatched_row<'a>(entry: &Entry, metadata: &'a MessageMetadata<'a>, payload: 
         schema_version: metadata.schema_version.unwrap_or_default(),
         payload: (!metadata.null_value).then_some(payload),
         sealed: false,
+        unopened: None,
     }
 }

@@ -7,6 +7,7 @@ use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, StringArray, StructAr
 use arrow_schema::{DataType, Field, TimeUnit};
 use arrow_select::take::take;
 
+use super::repeated_keys::find_outdone;
 use crate::conform::conform_type;
 use crate::error::{KernelError, MessageRef, Result};
 use crate::metadata::{Key, Property};
@@ -36,6 +37,8 @@ pub struct Row<'a> {
     pub payload: Option<&'a [u8]>,
     /// The payload is still encrypted.
     pub sealed: bool,
+    /// Why the payload cannot be opened: then it is that of the whole entry, as stored.
+    pub unopened: Option<&'a KernelError>,
 }
 
 impl Row<'_> {
@@ -62,7 +65,7 @@ pub enum MetadataColumn {
     /// `__messageId`
     MessageId(MessageIds),
     /// `__publishTime`
-    PublishTime(Vec<i64>),
+    PublishTime(Int64Builder),
     /// `__eventTime`
     EventTime(Int64Builder),
     /// `__messageProperties`
@@ -87,7 +90,7 @@ impl MetadataColumn {
             "__topic" => Self::Topic(Same::new(Arc::new(StringArray::from(vec![topic])))),
             "__partition" => Self::Partition(Same::new(Arc::new(Int32Array::from(vec![partition])))),
             "__messageId" => Self::MessageId(MessageIds { partition, ..MessageIds::default() }),
-            "__publishTime" => Self::PublishTime(Vec::new()),
+            "__publishTime" => Self::PublishTime(Int64Builder::new()),
             "__eventTime" => Self::EventTime(Int64Builder::new()),
             "__messageProperties" => {
                 let names =
@@ -107,31 +110,20 @@ impl MetadataColumn {
         })
     }
 
-    /// Add one message.
+    /// Add one message. What the column cannot hold is an error that says so, and null in the column.
     pub fn append(&mut self, row: &Row<'_>) -> Result<()> {
         match self {
-            Self::Key(b) => match row.key {
-                Some(key) => b.append_value(key.decoded()?),
-                None => b.append_null(),
-            },
+            Self::Key(b) => b.append_option(row.key.map(|key| key.bytes())),
             Self::Topic(same) | Self::Partition(same) => same.rows += 1,
             Self::MessageId(ids) => ids.append(row.at),
-            Self::PublishTime(v) => v.push(millis(row.publish_time, "publish time")?),
+            Self::PublishTime(b) => return append_time(b, row.publish_time, "publish time"),
             Self::EventTime(b) if row.event_time == 0 => b.append_null(),
-            Self::EventTime(b) => b.append_value(millis(row.event_time, "event time")?),
-            Self::Properties(b) => {
-                for (key, value) in row.properties {
-                    b.keys().append_value(utf8(key, "property key")?);
-                    b.values().append_value(utf8(value, "property value")?);
-                }
-                b.append(true).map_err(|e| KernelError::corrupt(e.to_string()))?;
-            }
+            Self::EventTime(b) => return append_time(b, row.event_time, "event time"),
+            Self::Properties(b) => return append_properties(b, row.properties),
             Self::OrderingKey(b) => b.append_option(row.ordering_key),
-            Self::ProducerName(names) => names.append(row.producer_name)?,
+            Self::ProducerName(names) => return names.append(row.producer_name),
             Self::SequenceId(v) => v.push(row.sequence_id as i64),
-            Self::SchemaVersion(b) => {
-                b.append_option(row.schema_version.try_into().ok().map(i64::from_be_bytes));
-            }
+            Self::SchemaVersion(b) => return append_version(b, row.schema_version),
             Self::MessageSize(v) => v.push(row.payload.map_or(0, <[u8]>::len) as i32),
         }
         Ok(())
@@ -143,8 +135,7 @@ impl MetadataColumn {
             Self::Key(b) | Self::OrderingKey(b) => Arc::new(b.finish()),
             Self::Topic(same) | Self::Partition(same) => same.finish()?,
             Self::MessageId(ids) => ids.finish(),
-            Self::PublishTime(v) => return times(Arc::new(Int64Array::from(std::mem::take(v))), field),
-            Self::EventTime(b) => return times(Arc::new(b.finish()), field),
+            Self::PublishTime(b) | Self::EventTime(b) => return times(Arc::new(b.finish()), field),
             Self::Properties(b) => Arc::new(b.finish()),
             Self::ProducerName(names) => names.finish()?,
             Self::SequenceId(v) => Arc::new(Int64Array::from(std::mem::take(v))),
@@ -183,17 +174,22 @@ impl Same {
 /// Texts of which many in a row are the same.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// Texts and how often they repeat.
-    runs: Vec<(String, usize)>,
+    /// Texts, null where there is none, and how often they repeat.
+    runs: Vec<(Option<String>, usize)>,
     /// The text of the last batch that had only one.
-    only: Option<(String, Same)>,
+    only: Option<(Option<String>, Same)>,
 }
 
 impl Names {
     fn append(&mut self, name: &[u8]) -> Result<()> {
         match self.runs.last_mut() {
-            Some((last, rows)) if last.as_bytes() == name => *rows += 1,
-            _ => self.runs.push((utf8(name, "producer name")?.to_owned(), 1)),
+            Some((Some(last), rows)) if last.as_bytes() == name => *rows += 1,
+            _ => {
+                let text = utf8(name, "producer name").map(str::to_owned);
+                let fault = text.as_ref().err().cloned();
+                self.runs.push((text.ok(), 1));
+                return fault.map_or(Ok(()), Err);
+            }
         }
         Ok(())
     }
@@ -201,11 +197,11 @@ impl Names {
     fn finish(&mut self) -> Result<ArrayRef> {
         let runs = std::mem::take(&mut self.runs);
         let [(name, rows)] = runs.as_slice() else {
-            let texts = runs.iter().flat_map(|(name, rows)| std::iter::repeat_n(name.as_str(), *rows));
-            return Ok(Arc::new(StringArray::from_iter_values(texts)));
+            let texts = runs.iter().flat_map(|(name, rows)| std::iter::repeat_n(name.as_deref(), *rows));
+            return Ok(Arc::new(texts.collect::<StringArray>()));
         };
         let known = self.only.take().filter(|(known, _)| known == name);
-        let anew = || (name.clone(), Same::new(Arc::new(StringArray::from(vec![name.as_str()]))));
+        let anew = || (name.clone(), Same::new(Arc::new(StringArray::from(vec![name.as_deref()]))));
         let (_, same) = self.only.insert(known.unwrap_or_else(anew));
         same.rows = *rows;
         same.finish()
@@ -260,14 +256,54 @@ fn fit(array: &ArrayRef, field: &Field) -> Result<ArrayRef> {
         .map_err(|e| KernelError::schema(format!("column {}: {e}", field.name())))
 }
 
-/// Milliseconds that still fit a 64-bit number of microseconds.
-fn millis(value: u64, what: &str) -> Result<i64> {
-    i64::try_from(value)
-        .ok()
-        .filter(|v| *v <= i64::MAX / 1000)
-        .ok_or_else(|| KernelError::corrupt(format!("{what} of {value} ms is out of range")))
+/// Unix milliseconds, signed as in Pulsar's Java client, if they fit a 64-bit number of microseconds.
+fn append_time(builder: &mut Int64Builder, millis: u64, what: &str) -> Result<()> {
+    let millis = millis as i64;
+    let fits = millis.checked_mul(1000).is_some();
+    builder.append_option(fits.then_some(millis));
+    match fits {
+        true => Ok(()),
+        false => {
+            Err(KernelError::payload(format!("{what}: expected a time in Spark's range, got {millis} ms")))
+        }
+    }
+}
+
+/// Of equal keys the last counts.
+fn append_properties(
+    builder: &mut MapBuilder<StringBuilder, StringBuilder>,
+    properties: &[Property<'_>],
+) -> Result<()> {
+    let mut sides =
+        properties.iter().flat_map(|(key, value)| [(key, "property key"), (value, "property value")]);
+    let fault = sides.find_map(|(bytes, what)| utf8(bytes, what).err());
+    let mut outdone = Vec::new();
+    if fault.is_none() {
+        find_outdone(0..properties.len(), |index| properties.get(index).map(|(key, _)| key), &mut outdone);
+        for (index, (key, value)) in properties.iter().enumerate() {
+            if outdone.binary_search(&index).is_err() {
+                builder.keys().append_value(utf8(key, "property key")?);
+                builder.values().append_value(utf8(value, "property value")?);
+            }
+        }
+    }
+    builder.append(fault.is_none()).map_err(|e| KernelError::schema(e.to_string()))?;
+    fault.map_or(Ok(()), Err)
+}
+
+/// Empty is none.
+fn append_version(builder: &mut Int64Builder, version: &[u8]) -> Result<()> {
+    let number = version.try_into().ok().map(i64::from_be_bytes);
+    builder.append_option(number);
+    match number {
+        None if !version.is_empty() => {
+            let why = format!("schema version: expected 8 bytes, got {}", version.len());
+            Err(KernelError::payload(why))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn utf8<'a>(bytes: &'a [u8], what: &str) -> Result<&'a str> {
-    std::str::from_utf8(bytes).map_err(|e| KernelError::corrupt(format!("{what}: expected UTF-8: {e}")))
+    std::str::from_utf8(bytes).map_err(|e| KernelError::payload(format!("{what}: expected UTF-8: {e}")))
 }

@@ -8,11 +8,14 @@ mod avro_plan;
 mod avro_read;
 mod avro_resolve;
 mod chunks;
+mod decimal_bytes;
+mod exact_number;
 mod intake;
 mod json;
 mod json_buffers;
 mod json_columns;
 mod json_cursor;
+mod json_defaults;
 mod json_numbers;
 mod json_records;
 mod json_texts;
@@ -27,6 +30,7 @@ mod metadata_columns;
 mod payloads;
 pub mod primitive;
 mod protobuf;
+mod repeated_keys;
 mod transactions;
 mod value_columns;
 mod values;
@@ -75,7 +79,7 @@ pub struct DecoderOptions {
     pub range: Range,
     /// Of these messages, those wanted.
     pub filter: RowFilter,
-    /// Chunked and encrypted messages.
+    /// Chunked, encrypted and compressed messages.
     pub intake: IntakeOptions,
     /// What to do with messages whose value does not decode.
     pub bad_rows: BadRows,
@@ -141,7 +145,7 @@ impl Decoder {
             wanted: Arc::new(Selection { range: options.range, filter: options.filter }),
             values,
             queue: VecDeque::new(),
-            intake: Intake::new(options.intake),
+            intake: Intake::new(options.intake, options.bad_rows != BadRows::Fail),
             open: None,
             joined: Vec::new(),
             rows: Vec::new(),
@@ -263,17 +267,15 @@ impl Decoder {
     }
 
     fn append(&mut self, row: &Row<'_>) -> Result<()> {
-        if row.sealed {
-            self.values.append_sealed(row.payload)?;
-        } else {
-            let payload = self.values.payload(row, &mut self.joined)?;
-            self.values.append(payload, row.schema_version)?;
-        }
+        let mut fault = row.unopened.cloned();
         for column in &mut self.columns {
-            if let Column::Metadata(column) = column {
-                column.append(row)?;
+            if let Column::Metadata(column) = column
+                && let Err(error) = column.append(row)
+            {
+                fault.get_or_insert(error);
             }
         }
+        self.values.append(row, fault, &mut self.joined)?;
         self.rows.push(row.at);
         self.weight = self.weight.saturating_add(row.weight());
         Ok(())

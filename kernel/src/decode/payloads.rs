@@ -1,5 +1,7 @@
 //! The payloads behind an unfinished batch, kept to decode them once more when the batch fails.
 
+use crate::error::KernelError;
+
 /// Payload bytes and schema versions in row order; a null value has no bytes.
 #[derive(Debug, Default)]
 pub struct Payloads {
@@ -7,6 +9,8 @@ pub struct Payloads {
     rows: Vec<Kept>,
     /// Distinct versions, in order of first sight.
     versions: Vec<Vec<u8>>,
+    /// Why rows, ascending, are bad whatever their payload is.
+    faults: Vec<(usize, KernelError)>,
 }
 
 #[derive(Debug)]
@@ -24,6 +28,17 @@ impl Payloads {
         self.bytes.extend_from_slice(payload.unwrap_or_default());
         let version = self.index_of(version);
         self.rows.push(Kept { end: self.bytes.len(), is_null: payload.is_none(), version });
+    }
+
+    /// The row that was pushed last is bad.
+    pub fn condemn(&mut self, fault: KernelError) {
+        self.faults.push((self.rows.len().saturating_sub(1), fault));
+    }
+
+    /// Why a row is bad whatever its payload is.
+    pub fn fault(&self, row: usize) -> Option<&KernelError> {
+        let index = self.faults.binary_search_by_key(&row, |(row, _)| *row).ok()?;
+        self.faults.get(index).map(|(_, fault)| fault)
     }
 
     /// Rows.
@@ -50,6 +65,7 @@ impl Payloads {
         self.bytes.clear();
         self.rows.clear();
         self.versions.clear();
+        self.faults.clear();
     }
 
     fn index_of(&mut self, version: &[u8]) -> usize {

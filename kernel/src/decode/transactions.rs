@@ -58,7 +58,7 @@ impl Transactions {
             let inside = wanted.range.touches(entry.ledger, entry.entry, i32::MAX);
             self.learn(&parts.metadata);
             let message = parts.metadata.marker_type.is_none();
-            if message && inside && wanted.filter.may_want(&parts.metadata).unwrap_or(true) {
+            if message && inside && wanted.filter.may_want(&parts.metadata) {
                 unknown.push(id);
             }
         }

@@ -4,7 +4,7 @@ use arrow_array::{ArrayRef, BinaryArray};
 use arrow_schema::FieldRef;
 
 use super::DecoderOptions;
-use super::kept_rows::{KeptRows, SEALED, is_of_message, named};
+use super::kept_rows::{KeptRows, is_of_message, named};
 use super::metadata_columns::Row;
 use super::values::Values;
 use crate::error::{KernelError, MessageRef, Result};
@@ -113,11 +113,6 @@ impl ValueColumns {
         self.refuses = true;
     }
 
-    /// What `append` takes of a message; see [`Values::payload`].
-    pub fn payload<'a>(&self, row: &Row<'a>, joined: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
-        self.values.payload(row, joined)
-    }
-
     /// Bad rows of all finished batches.
     pub fn bad_rows(&self) -> &BadRowCount {
         &self.count
@@ -128,19 +123,36 @@ impl ValueColumns {
         self.count = BadRowCount::default();
     }
 
-    /// Add one message; `None` is a null value. In mode [`BadRows::Fail`] a message that is known to be bad
-    /// already is an error.
-    pub fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
+    /// Add one message; what does not lie in one piece is put together in `joined`. `fault` says why the message is
+    /// bad, whatever its value is. In mode [`BadRows::Fail`] a message that is known to be bad already is an error.
+    pub fn append(&mut self, row: &Row<'_>, fault: Option<KernelError>, joined: &mut Vec<u8>) -> Result<()> {
+        if row.sealed && !self.values.takes_sealed() {
+            let sealed = || KernelError::payload("the message is still encrypted, so its value is not known");
+            return self.append_bad(row.payload, fault.unwrap_or_else(sealed));
+        }
+        // A message that stays encrypted names a version, but is not of it.
+        let version = if row.sealed { &[] } else { row.schema_version };
+        let payload = match fault {
+            Some(fault) => Err(fault),
+            None if row.sealed => Ok(row.payload),
+            None => self.values.payload(row, joined),
+        };
+        match payload {
+            Ok(payload) => self.append_value(payload, version),
+            Err(fault) => self.append_bad(row.payload, fault),
+        }
+    }
+
+    fn append_value(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
         if self.keeps_payloads() {
-            self.kept.push(payload, version);
+            self.keep(payload, version);
         }
         if self.broken {
             return Ok(());
         }
-        let appended = if self.refuses || version == SEALED {
-            self.kept.append(&mut self.values, payload, version)
-        } else {
-            self.values.append(payload, version)
+        let appended = match self.refuses {
+            true => self.kept.append(&mut self.values, payload, version),
+            false => self.values.append(payload, version),
         };
         match appended {
             Err(error) if self.tolerates(&error) => self.broken = true,
@@ -150,10 +162,19 @@ impl ValueColumns {
         Ok(())
     }
 
-    /// Add a message that is still encrypted: its bytes where bytes are the value, else a bad row.
-    pub fn append_sealed(&mut self, payload: Option<&[u8]>) -> Result<()> {
-        let version = if self.values.takes_sealed() { &[] } else { SEALED };
-        self.append(payload, version)
+    fn append_bad(&mut self, payload: Option<&[u8]>, fault: KernelError) -> Result<()> {
+        if !self.tolerates(&fault) {
+            return Err(fault);
+        }
+        self.keep(payload, &[]);
+        self.kept.condemn(fault);
+        self.broken = true;
+        Ok(())
+    }
+
+    /// Without columns only the number of messages counts.
+    fn keep(&mut self, payload: Option<&[u8]>, version: &[u8]) {
+        self.kept.push(payload.filter(|_| self.kept.has_columns()), version);
     }
 
     /// The columns so far; starts new ones. `at` names the rows' messages.
@@ -178,7 +199,7 @@ impl ValueColumns {
     }
 
     fn keeps_payloads(&self) -> bool {
-        self.kept.has_columns() && (self.mode != BadRows::Fail || self.values.fails_late())
+        self.mode != BadRows::Fail || (self.kept.has_columns() && self.values.fails_late())
     }
 
     /// Whether a message with this fault is a bad row; else the read is at fault.

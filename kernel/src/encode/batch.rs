@@ -115,6 +115,20 @@ impl<'a> PartitionWriter<'a> {
         names + self.key_fields.len() + self.limits.seal_bytes + 128
     }
 
+    /// Refuse a message with so many bytes of properties and keys that no entry of its own has room for them. Only a
+    /// batch compresses them; whether a message can be sent must not depend on what shares its entry.
+    pub fn check_metadata(&self, bytes: usize, row: usize) -> Result<()> {
+        let most = self.limits.max_message_bytes.saturating_sub(self.overhead());
+        if bytes <= most {
+            return Ok(());
+        }
+        let why = format!(
+            "expected at most {most} bytes of key, ordering key and properties, got {bytes}; they lie uncompressed in \
+             every entry and every chunk of a message"
+        );
+        Err(KernelError::new(ErrorKind::TooLarge, why).in_row(row))
+    }
+
     /// Add one message; true when the entry is full with it. The sequence id is set here.
     pub fn append(&mut self, single: &mut SingleMetadata<'_>, payload: &[u8], row: usize) -> Result<bool> {
         single.payload_size = u32::try_from(payload.len())
@@ -273,7 +287,8 @@ impl<'a> PartitionWriter<'a> {
 
 /// Message or chunk above what the broker takes.
 pub fn too_large(most: usize, got: usize, row: usize) -> KernelError {
-    KernelError::new(ErrorKind::TooLarge, format!("expected at most {most} bytes, got {got}")).in_row(row)
+    KernelError::new(ErrorKind::TooLarge, format!("expected an entry of at most {most} bytes, got {got}"))
+        .in_row(row)
 }
 
 fn in_command(send: &[u8]) -> Vec<u8> {

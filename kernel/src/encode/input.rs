@@ -154,8 +154,11 @@ impl Input {
         }
         if let Some(array) = self.event_time.as_ref().filter(|array| array.is_valid(row)) {
             let millis = array.value(row);
-            single.event_time = u64::try_from(millis).map_err(|_| {
-                let why = format!("__eventTime: expected a time after 1970, got {millis} ms");
+            single.event_time = u64::try_from(millis).ok().filter(|millis| *millis > 0).ok_or_else(|| {
+                let why = format!(
+                    "__eventTime: expected null or a time from 1970-01-01 00:00:00.001 UTC on, got {millis} ms since \
+                     1970; to Pulsar, 0 is no event time"
+                );
                 KernelError::payload(why).in_row(row)
             })?;
         }

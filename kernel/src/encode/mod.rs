@@ -282,6 +282,7 @@ impl Run<'_> {
         let partition = chosen.map_or_else(|| self.next_of_round(weight), Ok)?;
         let deliver_at = self.input.deliver_at(row)?;
         let Some(writer) = self.writers.get_mut(partition) else { return Ok(()) };
+        writer.check_metadata(properties + keys, row)?;
         let unbatched = deliver_at.is_some() || self.producing.batching == Batching::None;
         let full = if unbatched || writer.must_chunk(weight) {
             writer.append_alone(&single, Alone { deliver_at }, &self.payload, row, &mut self.packing)?;

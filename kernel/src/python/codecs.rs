@@ -69,8 +69,8 @@ impl Decoder {
     #[new]
     #[pyo3(signature = (output_schema, *, topic, partition, value, batch_rows=16384, start=None, end=None,
                         bad_rows="fail", corrupt_column=None, max_open_chunked=10,
-                        crypto_failure_action="FAIL", published_from=None, published_before=None,
-                        keys=None, slots=None))]
+                        crypto_failure_action="FAIL", max_uncompressed=None, published_from=None,
+                        published_before=None, keys=None, slots=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         output_schema: &Bound<'_, PyAny>,
@@ -84,6 +84,7 @@ impl Decoder {
         corrupt_column: Option<String>,
         max_open_chunked: usize,
         crypto_failure_action: &str,
+        max_uncompressed: Option<usize>,
         published_from: Option<i64>,
         published_before: Option<i64>,
         keys: Option<HashSet<Vec<u8>>>,
@@ -102,6 +103,7 @@ impl Decoder {
             intake: decode::IntakeOptions {
                 max_open_chunked,
                 on_crypto_failure: OnFailure::from_name(crypto_failure_action)?,
+                max_uncompressed,
             },
         };
         Ok(Self(Mutex::new(decode::Decoder::new(options)?)))

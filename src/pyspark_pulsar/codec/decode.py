@@ -14,7 +14,7 @@ from pyspark_pulsar.codec.intake import Intake, supply, tell_discarded, tell_los
 from pyspark_pulsar.codec.kernel_errors import read_error, version_error, version_text
 from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.errors import PulsarError, SchemaError
-from pyspark_pulsar.schema.info import SchemaInfo
+from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 from pyspark_pulsar.schema.payload import PayloadSchema, written_schema
 from pyspark_pulsar.schema.primitive import RECORD_TYPES
 from pyspark_pulsar.schema.read_schema import ReadSchema
@@ -92,6 +92,7 @@ class EntryDecoder:
                 corrupt_column=schema.corrupt_column,
                 max_open_chunked=self._intake.max_open_chunked,
                 crypto_failure_action=self._intake.crypto_failure_action,
+                max_uncompressed=self._intake.max_uncompressed,
                 **self._row_filter.arguments(),
             )
         except KernelError as error:
@@ -142,7 +143,8 @@ class EntryDecoder:
             raise version_error(error, topic=self._full_name, version=version, reader=reader) from None
 
     def _written(self, version: bytes) -> PayloadSchema:
-        info = self._fetch_schema(version)
+        # A producer may name anything; the registry's versions are numbers of eight bytes.
+        info = self._fetch_schema(version) if len(version) == VERSION_BYTES else None
         if info is None:
             raise SchemaError(
                 f"topic {self._full_name}: expected the registry to hold schema version "

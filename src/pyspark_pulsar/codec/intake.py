@@ -63,14 +63,16 @@ class Intake:
     cannot be found out."""
     crypto_failure_action: str = "FAIL"
     max_open_chunked: int = 10
+    max_uncompressed: int | None = None
+    """Most bytes that one payload may unpack to; None: by how large it is as stored."""
     trimmed_is_loss: bool = False
     """Whether chunks that retention removed from before the range are an error: not where the range begins
     with the first message that the topic still has."""
 
     @property
-    def settings(self) -> tuple[str, int]:
+    def settings(self) -> tuple[str, int, int | None]:
         """What the kernel's decoder is made with."""
-        return (self.crypto_failure_action, self.max_open_chunked)
+        return (self.crypto_failure_action, self.max_open_chunked, self.max_uncompressed)
 
 
 def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:

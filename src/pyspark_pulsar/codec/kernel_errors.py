@@ -27,9 +27,13 @@ _READ: dict[str, tuple[type[PulsarError], str]] = {
         DecodeError,
         "the message does not fit its schema; find its producer, or read around it with mode=PERMISSIVE",
     ),
+    "too_large": (
+        DecodeError,
+        "raise the option maxUncompressedMessageSize, or read around the message with mode=PERMISSIVE",
+    ),
     "unsupported": (
         UnsupportedEntryError,
-        "this version cannot decode such messages; read around them, or upgrade pyspark-pulsar",
+        "this version cannot decode such messages; read around them with mode=PERMISSIVE, or upgrade pyspark-pulsar",
     ),
     "encrypted": (
         DecryptionError,

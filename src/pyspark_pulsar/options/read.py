@@ -143,6 +143,14 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         default=10,
         aliases=("pulsar.reader.maxPendingChunkedMessage",),
     )
+    max_uncompressed_message_size: int | None = option(
+        "maxUncompressedMessageSize",
+        whole(1, 2**30),
+        "Most bytes that the payload of one entry, or of one chunked message, may unpack to. What says that it is "
+        "larger is not unpacked, but treated as a message that does not decode (`mode`). Default: 16 times its bytes "
+        "as stored, and at least 80 MiB, 16 times the largest message that brokers take by default.",
+        default=None,
+    )
     crypto_default_private_key: str | None = option(
         "pulsar.consumer.cryptoKeyReader.defaultPrivateKey",
         text,

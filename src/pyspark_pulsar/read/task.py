@@ -105,6 +105,7 @@ def split_intake(options: ReadOptions, split: Split, transactions: TopicTransact
         aborted=transactions.aborted,
         crypto_failure_action=options.crypto_failure_action,
         max_open_chunked=options.max_pending_chunked_message,
+        max_uncompressed=options.max_uncompressed_message_size,
         trimmed_is_loss=options.fail_on_data_loss
         and not (split.start.is_earliest or split.from_earliest or options.read_compacted),
     )

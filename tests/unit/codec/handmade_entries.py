@@ -10,6 +10,7 @@ import fastavro
 
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
+from pyspark_pulsar.codec.intake import Intake
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.read_schema import ColumnChoice, resolve_read_schema
 
@@ -72,6 +73,7 @@ def decoder(
     batch_rows: int = 100,
     start: tuple[int, int, int] | None = None,
     end: tuple[int, int, int] | None = None,
+    intake: Intake | None = None,
 ) -> EntryDecoder:
     return EntryDecoder(
         resolve_read_schema(info, topic=TOPIC, columns=columns),
@@ -81,6 +83,7 @@ def decoder(
         batch_rows=batch_rows,
         start=start,
         end=end,
+        intake=intake,
     )
 
 

@@ -24,6 +24,7 @@ from unit.codec.handmade_entries import (
 )
 
 from pyspark_pulsar.codec.decode import EntryDecoder
+from pyspark_pulsar.codec.intake import Intake
 from pyspark_pulsar.errors import (
     CorruptEntryError,
     DecodeError,
@@ -127,12 +128,42 @@ def test_older_versions_are_resolved_and_fetched_once() -> None:
 
 def test_json_message_older_than_a_required_field() -> None:
     document = (
-        '{"type":"record","name":"R","fields":[{"name":"id","type":"int"},{"name":"in","type":'
-        '{"type":"record","name":"N","fields":[{"name":"a","type":"int"},{"name":"b","type":"int"}]}}]}'
+        '{"type":"record","name":"R","fields":[{"name":"id","type":"int","default":7},{"name":"in","type":'
+        '{"type":"record","name":"N","fields":[{"name":"a","type":"int"},{"name":"b","type":"int","default":9}]}}]}'
     )
-    over = decoder(SchemaInfo("x", SchemaType.JSON, document.encode()), ["*"])
-    rows = rows_of(over, entry(b'{"in":{"b":2},"unknown":[1]}'), entry(b'{"id":1}'))
-    assert rows == [{"id": None, "in": {"a": None, "b": 2}}, {"id": 1, "in": None}]
+    info = SchemaInfo("x", SchemaType.JSON, document.encode())
+    rows = rows_of(decoder(info, ["*"]), entry(b'{"in":{"a":2},"unknown":[1]}'))
+    assert rows == [{"id": 7, "in": {"a": 2, "b": 9}}]
+    for text in (
+        b'{"id":1}',
+        b'{"id":1,"in":null}',
+        b'{"in":{"b":2}}',
+        b'{"in":{"a":null}}',
+        b'{"id":null,"in":{"a":1}}',
+    ):
+        with pytest.raises(
+            DecodeError, match=r"orders-partition-2, ledger 7, entry 0: .* in field (id|in|in\.a),"
+        ):
+            rows_of(decoder(info, ["*"]), entry(text))
+
+
+@pytest.mark.parametrize("version", [b"1", b"\0" * 7, b"\0" * 9, b"\xff" * 200])
+def test_what_is_no_version_is_not_asked_for(version: bytes) -> None:
+    info = SchemaInfo("x", SchemaType.AVRO, NEW.encode())
+    with pytest.raises(SchemaError, match=rf"schema version {version.hex()}, which messages name, got none"):
+        list(decoder(info, fetch=no_fetch).decode(pushed(entry(b"\2\0", (16, version)))))
+
+
+def test_a_payload_that_unpacks_to_too_much_names_both_sizes_and_the_option() -> None:
+    packed = entry(b"\0" * 100, (8, 1), (9, 2**31))
+    with pytest.raises(
+        DecodeError,
+        match=r"orders-partition-2, ledger 7, entry 0: .*at most 83886080 .* 2147483648; .*maxUncompressedMessageSize",
+    ):
+        rows_of(decoder(None), packed)
+    limited = decoder(None, intake=Intake(max_uncompressed=99))
+    with pytest.raises(DecodeError, match=r"at most 99 bytes .* are 100;"):
+        rows_of(limited, entry(b"\0" * 100, (8, 1), (9, 100)))
 
 
 def test_version_that_the_registry_lost() -> None:

@@ -203,7 +203,7 @@ def test_json_null_or_absent(text: str) -> None:
 )
 def test_json_that_fits_no_branch(branches: list[Any], text: str) -> None:
     with pytest.raises(DecodeError, match="entry 0, batch index 1"):
-        decoded("JSON", one(branches), entries(b'{"u": null}', f'{{"u": {text}}}'.encode()))
+        decoded("JSON", one(branches), entries(None, f'{{"u": {text}}}'.encode()))
 
 
 @pytest.mark.parametrize("kind", ["AVRO", "JSON"])

@@ -187,11 +187,6 @@ impl Leaf {
         self.nulls.truncate(rows);
     }
 
-    /// Whether two rows of a map's keys are equal.
-    pub fn same(&self, a: usize, b: usize) -> bool {
-        self.key(a) == self.key(b)
-    }
-
     /// The value of a map's key; keys are never floating.
     pub fn key(&self, row: usize) -> LeafKey<'_> {
         match &self.store {

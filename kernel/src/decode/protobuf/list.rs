@@ -1,22 +1,18 @@
 //! Repeated fields and maps under construction.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, MapArray, StructArray};
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::DataType;
-use arrow_select::filter::filter;
 
 use super::cursor::{Cursor, Read};
 use super::leaf::{Leaf, renew};
 use super::node::Node;
 use super::nulls::Nulls;
+use crate::decode::repeated_keys::{find_outdone, remove_outdone};
 use crate::error::{KernelError, Result};
 use crate::protobuf::{DELIMITED, GROUP, list_item, map_entries};
-
-/// Maps of up to so many entries are searched for equal keys pair by pair.
-const FEW: usize = 16;
 
 /// Ends of closed rows, and which of them are null.
 #[derive(Debug)]
@@ -176,20 +172,7 @@ impl Map {
     /// Close the open row.
     pub fn end_row(&mut self) -> std::result::Result<(), String> {
         let (start, end) = (self.rows.end(), self.keys.len());
-        if end - start > FEW {
-            let mut last = HashMap::with_capacity(end - start);
-            for entry in start..end {
-                last.insert(self.keys.key(entry), entry);
-            }
-            if last.len() < end - start {
-                let repeats = |entry: &usize| last.get(&self.keys.key(*entry)) != Some(entry);
-                self.outdone.extend((start..end).filter(repeats));
-            }
-        } else {
-            let keys = &self.keys;
-            let repeats = |entry: &usize| (entry + 1..end).any(|later| keys.same(*entry, later));
-            self.outdone.extend((start..end).filter(repeats));
-        }
+        find_outdone(start..end, |entry| self.keys.key(entry), &mut self.outdone);
         self.rows.close(end)
     }
 
@@ -212,23 +195,10 @@ impl Map {
     pub fn finish(&mut self) -> Result<ArrayRef> {
         let nulls = self.rows.nulls.finish(self.rows.len());
         let mut offsets = self.rows.finish_offsets();
-        let (mut keys, mut values) = (self.keys.finish()?, self.values.finish()?);
         let refused = |e: arrow_schema::ArrowError| KernelError::payload(e.to_string());
-        if !self.outdone.is_empty() {
-            let mut counts = vec![true; keys.len()];
-            for entry in &self.outdone {
-                if let Some(slot) = counts.get_mut(*entry) {
-                    *slot = false;
-                }
-            }
-            for offset in &mut offsets {
-                *offset -= self.outdone.partition_point(|entry| *entry < *offset as usize) as i32;
-            }
-            self.outdone.clear();
-            let counts = BooleanArray::from(counts);
-            (keys, values) =
-                (filter(&keys, &counts).map_err(refused)?, filter(&values, &counts).map_err(refused)?);
-        }
+        let (keys, values) = (self.keys.finish()?, self.values.finish()?);
+        let (keys, values) =
+            remove_outdone(&mut self.outdone, &mut offsets, keys, values).map_err(refused)?;
         let entries = map_entries(keys.data_type().clone(), values.data_type().clone());
         let DataType::Struct(pair) = entries.data_type() else {
             return Err(KernelError::schema("map entries must be a struct"));

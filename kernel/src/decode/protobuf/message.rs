@@ -9,7 +9,7 @@ use super::cursor::{Cursor, Read};
 use super::node::Node;
 use super::nulls::Nulls;
 use crate::error::{KernelError, Result};
-use crate::protobuf::{self, Field, GROUP_END, Plan};
+use crate::protobuf::{self, Field, GROUP_END, Plan, Shape};
 
 /// Numbers below it are found by a table.
 const TABLE: u32 = 256;
@@ -24,6 +24,8 @@ struct Slot {
     tag: u32,
     /// Slots of the same oneof that it takes back.
     siblings: Vec<usize>,
+    /// A message without it is none of its type.
+    required: bool,
     node: Node,
 }
 
@@ -57,8 +59,9 @@ impl Message {
                 false => continue,
             };
             let tag = field.number << 3 | field_wire(field, &node);
-            let name = field.name.clone();
-            slots.push((field.oneof, Slot { name, number: field.number, tag, siblings: Vec::new(), node }));
+            let (name, number, siblings) = (field.name.clone(), field.number, Vec::new());
+            let required = field.shape == Shape::Required;
+            slots.push((field.oneof, Slot { name, number, tag, siblings, required, node }));
         }
         // Most writers send fields by number.
         slots.sort_by_key(|(_, slot)| slot.number);
@@ -161,6 +164,9 @@ impl Message {
             return Ok(());
         }
         for slot in &mut self.slots {
+            if slot.required && slot.node.len() <= row {
+                return Err(format!("{}: expected a value, as the field is required, got none", slot.name));
+            }
             slot.node.end_row(row).map_err(|why| format!("{}: {why}", slot.name))?;
         }
         Ok(())
