@@ -5,7 +5,7 @@
 //! batched entry it holds `{u32 n | SingleMessageMetadata | payload_size bytes}` per message.
 
 use crate::error::{KernelError, MessageRef, Result};
-use crate::metadata::MessageMetadata;
+use crate::metadata::{BrokerMetadata, MessageMetadata};
 use crate::select::{Range, Selection};
 use crate::wire::split_u32;
 
@@ -48,6 +48,15 @@ pub struct EntryParts<'a> {
     pub metadata: MessageMetadata<'a>,
     /// Payload, still compressed.
     pub payload: &'a [u8],
+    /// `BrokerEntryMetadata`; empty where the broker added none.
+    broker: &'a [u8],
+}
+
+impl EntryParts<'_> {
+    /// What the broker that stored the entry added to it.
+    pub fn broker_metadata(&self) -> Result<BrokerMetadata> {
+        BrokerMetadata::parse(self.broker)
+    }
 }
 
 impl Entry {
@@ -175,18 +184,19 @@ impl EntryBatch {
     }
 }
 
-fn skip_broker_metadata(data: &[u8]) -> Result<&[u8]> {
+/// The `BrokerEntryMetadata`, empty where there is none, and what follows.
+fn split_broker_metadata(data: &[u8]) -> Result<(&[u8], &[u8])> {
     let Some(rest) = data.strip_prefix(&BROKER_METADATA_MAGIC) else {
-        return Ok(data);
+        return Ok((&[], data));
     };
     split_u32(rest)
-        .and_then(|(length, rest)| rest.get(length as usize..))
+        .and_then(|(length, rest)| rest.split_at_checked(length as usize))
         .ok_or_else(|| KernelError::corrupt("the broker entry metadata is longer than the entry"))
 }
 
 /// The checksummed part of an entry and its checksum, when it has one.
 fn split_checksum(data: &[u8]) -> Result<(Option<u32>, &[u8])> {
-    let data = skip_broker_metadata(data)?;
+    let (_, data) = split_broker_metadata(data)?;
     let Some(rest) = data.strip_prefix(&CHECKSUM_MAGIC) else {
         return Ok((None, data));
     };
@@ -206,6 +216,7 @@ fn verify_checksum(data: &[u8]) -> Result<()> {
 }
 
 fn parse(data: &[u8]) -> Result<EntryParts<'_>> {
+    let (broker, data) = split_broker_metadata(data)?;
     let (_, rest) = split_checksum(data)?;
     let (length, rest) =
         split_u32(rest).ok_or_else(|| KernelError::corrupt("the entry ends before its metadata"))?;
@@ -215,5 +226,5 @@ fn parse(data: &[u8]) -> Result<EntryParts<'_>> {
             rest.len()
         )));
     };
-    Ok(EntryParts { metadata: MessageMetadata::parse(metadata)?, payload })
+    Ok(EntryParts { metadata: MessageMetadata::parse(metadata)?, payload, broker })
 }

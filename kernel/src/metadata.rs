@@ -46,6 +46,37 @@ impl<'a> Key<'a> {
     }
 }
 
+/// `BrokerEntryMetadata`: what brokers with `brokerEntryMetadataInterceptors` put before an entry.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct BrokerMetadata {
+    /// 1, Unix milliseconds by the broker's clock
+    pub timestamp: Option<u64>,
+    /// 2, the index in the topic of the entry's last message
+    pub index: Option<u64>,
+}
+
+impl BrokerMetadata {
+    /// Read from the bytes of exactly one `BrokerEntryMetadata`.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let mut metadata = Self::default();
+        let mut fields = Fields::new(bytes);
+        while let Some((number, value)) = fields.next_field()? {
+            match number {
+                1 => metadata.timestamp = Some(value.number("broker_timestamp")?),
+                2 => metadata.index = Some(value.number("index")?),
+                _ => {}
+            }
+        }
+        Ok(metadata)
+    }
+
+    /// That of the message `nth`, counted from 0, in an entry of `count`.
+    pub fn of_message(self, nth: i32, count: i32) -> Self {
+        let before_last = u64::try_from(i64::from(count) - 1 - i64::from(nth)).unwrap_or(0);
+        Self { index: self.index.and_then(|last| last.checked_sub(before_last)), ..self }
+    }
+}
+
 /// The fields of an entry's `MessageMetadata` that matter to a reader.
 #[derive(Debug, Default, Clone)]
 pub struct MessageMetadata<'a> {
@@ -57,6 +88,8 @@ pub struct MessageMetadata<'a> {
     pub publish_time: u64,
     /// 4
     pub properties: Vec<Property<'a>>,
+    /// 5, the cluster in which it was produced, when it came by replication
+    pub replicated_from: Option<&'a [u8]>,
     /// 6
     pub partition_key: Option<&'a [u8]>,
     /// 8
@@ -109,6 +142,7 @@ impl<'a> MessageMetadata<'a> {
                 2 => metadata.sequence_id = value.number("sequence_id")?,
                 3 => metadata.publish_time = value.number("publish_time")?,
                 4 => metadata.properties.push(parse_property(value.bytes("properties")?)?),
+                5 => metadata.replicated_from = Some(value.bytes("replicated_from")?),
                 6 => metadata.partition_key = Some(value.bytes("partition_key")?),
                 8 => metadata.compression = value.number("compression")?,
                 9 => metadata.uncompressed_size = size(value.number("uncompressed_size")?)?,

@@ -74,6 +74,11 @@ impl<'a> Fields<'a> {
         Ok(Some((number, value)))
     }
 
+    /// Bytes behind the last field.
+    pub fn left(&self) -> usize {
+        self.rest.len()
+    }
+
     #[inline(always)]
     fn varint(&mut self) -> Result<u64> {
         if let Some((&byte, rest)) = self.rest.split_first()

@@ -7,7 +7,7 @@ use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::{ErrorKind, MessageRef};
 use _kernel::metadata::SingleMetadata;
 use _kernel::select::{Range, Selection};
-use _kernel::wire::put_number;
+use _kernel::wire::{put_bytes, put_number};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
@@ -212,4 +212,48 @@ fn an_error_is_repeated() {
     decoder.push(&mut entries(&[b"\x0e\x01".to_vec()]));
     let first = decoder.next_batch(true).unwrap_err();
     assert_eq!(decoder.next_batch(true).unwrap_err(), first);
+}
+
+/// `BrokerEntryMetadata` before an entry.
+fn from_broker(fields: &[(u32, u64)], entry: &[u8]) -> Vec<u8> {
+    let mut metadata = Vec::new();
+    fields.iter().for_each(|&(field, value)| put_number(&mut metadata, field, value));
+    let mut out = vec![0x0e, 0x02];
+    out.extend_from_slice(&(metadata.len() as u32).to_be_bytes());
+    out.extend_from_slice(&metadata);
+    out.extend_from_slice(entry);
+    out
+}
+
+#[test]
+fn a_message_has_the_index_and_time_that_the_broker_gave_it() {
+    let mut replicated = metadata();
+    put_bytes(&mut replicated, 5, b"east");
+    let data = [
+        batched_entry(2),
+        from_broker(&[(1, 1_700_000_000_001), (2, 40)], &batched_entry(3)),
+        from_broker(&[(2, 41)], &entry(&replicated, b"alone")),
+        from_broker(&[(1, 5)], &batched_entry(1)),
+        from_broker(&[(2, 0)], &batched_entry(2)),
+    ];
+    let batches = decode_all(string_options(), &data).unwrap();
+    let batch = &batches[0];
+    let (none, at) = (None, Some(1_700_000_000_001_000));
+    // The last entry's index cannot be: there is no index below 0.
+    let indexes = [none, none, Some(38), Some(39), Some(40), Some(41), none, none, Some(0)];
+    assert_eq!(numbers(batch, "__index"), indexes);
+    let published = [none, none, at, at, at, none, Some(5_000), none, none];
+    assert_eq!(times(batch, "__brokerPublishTime"), published);
+    let mut from = vec![None; 9];
+    from[5] = Some("east".to_owned());
+    assert_eq!(strings(batch, "__replicatedFrom"), from);
+}
+
+#[test]
+fn broken_metadata_of_a_broker_is_damage() {
+    let broken = from_broker(&[], &batched_entry(1));
+    let mut wrong = vec![0x0e, 0x02, 0, 0, 0, 2, 0x08, 0x80];
+    wrong.extend_from_slice(&batched_entry(1));
+    assert!(decode_all(string_options(), &[broken]).is_ok());
+    assert_eq!(decode_all(string_options(), &[wrong]).unwrap_err().kind, ErrorKind::Corrupt);
 }

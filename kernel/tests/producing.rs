@@ -5,15 +5,17 @@ mod common;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use _kernel::encode::resend::renew_chunks;
 use _kernel::encode::{Batching, Encoder, EncoderOptions, Producing, SendFrames};
 use _kernel::entry::Entry;
 use _kernel::error::ErrorKind;
 use _kernel::metadata::MessageMetadata;
-use arrow_array::builder::{MapBuilder, StringBuilder};
+use _kernel::wire::{Fields, split_u32};
+use arrow_array::builder::{ListBuilder, MapBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampMicrosecondType;
 use arrow_array::{
-    ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+    ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
     TimestampMillisecondArray,
 };
 use common::*;
@@ -87,7 +89,11 @@ fn chunks_are_no_larger_than_said_and_come_back() {
             }
         }
         let total = chunks.len() as u64;
-        assert_eq!(chunks, (0..total).map(|id| (id, total, 11)).collect::<Vec<_>>());
+        // A broker that finds the first chunk again must not take the last one for a duplicate of it.
+        assert_eq!(chunks, (0..total).map(|id| (id, total, 11 + id)).collect::<Vec<_>>());
+        assert_eq!(sent[0].sequence_ids, (10..12 + total + 1).collect::<Vec<_>>());
+        assert_eq!(sent[0].chunked, [(1, 1 + total as usize)]);
+        assert_eq!(sent[0].ends.last(), Some(&sent[0].frames.len()));
         assert_eq!(sent[0].num_messages, 3);
         assert_eq!(sent[0].sequence_ids.len(), entries.len());
     }
@@ -214,5 +220,120 @@ fn an_event_time_that_would_be_none_is_refused() {
         let rows = decode_all(string_options(), &entries_of(&sent[0])).unwrap().remove(0);
         let times = rows.column_by_name("__eventTime").unwrap().as_primitive::<TimestampMicrosecondType>();
         assert_eq!(times.iter().next().unwrap(), back);
+    }
+}
+
+#[test]
+fn chunks_that_are_sent_again_are_another_message() {
+    let long: String = (0..3_000u32).map(|i| char::from(b'a' + (i * i % 26) as u8)).collect();
+    let batch = rows(&["first", &long, "last"], &[None, Some("k"), None]);
+    let mut encoder = made(&batch, 1, 5_242_880);
+    encoder.set_data_key(&[7; 32], &[("k".to_owned(), vec![1; 256])]).unwrap();
+    encoder.set_producing(Producing { chunk_bytes: Some(1_000), ..Producing::default() });
+    let sent = encoder.encode(&batch, 1).unwrap().remove(0);
+    let (first, behind) = sent.chunked[0];
+    let chunks = &sent.frames[sent.ends[first - 1]..sent.ends[behind - 1]];
+    let renewed = renew_chunks(chunks, 0x1f).unwrap();
+    assert_eq!(renewed.len(), chunks.len());
+    assert_eq!(renew_chunks(&renewed, 0).unwrap(), chunks);
+    let uuids = |frames: &[u8]| {
+        let sent = SendFrames { frames: frames.to_vec(), ..sent_nothing() };
+        let entries = entries_of(&sent).into_iter().map(|data| Entry::new(1, 0, data));
+        let uuids = entries.map(|mut entry| {
+            entry.verify().unwrap();
+            let parts = entry.parts().unwrap();
+            (String::from_utf8_lossy(parts.metadata.uuid).into_owned(), parts.payload.to_vec())
+        });
+        uuids.collect::<Vec<_>>()
+    };
+    let (before, after) = (uuids(chunks), uuids(&renewed));
+    assert_eq!(before.len(), behind - first);
+    for ((old, payload), (new, again)) in before.iter().zip(&after) {
+        assert_eq!((old.as_str(), new.as_str()), ("producer-0-11-00000000", "producer-0-11-0000001f"));
+        assert_eq!(payload, again);
+    }
+    for wrong in [&sent.frames[..sent.ends[0]], &chunks[..chunks.len() - 1], &[0, 0, 0, 9, 1]] {
+        assert_eq!(renew_chunks(wrong, 1).unwrap_err().kind, ErrorKind::Corrupt);
+    }
+}
+
+fn sent_nothing() -> SendFrames {
+    SendFrames {
+        partition: 0,
+        frames: Vec::new(),
+        first_sequence_id: 0,
+        last_sequence_id: 0,
+        sequence_ids: Vec::new(),
+        ends: Vec::new(),
+        chunked: Vec::new(),
+        num_messages: 0,
+    }
+}
+
+fn with_column(name: &str, column: ArrayRef) -> RecordBatch {
+    let values = StringArray::from((0..column.len()).map(|i| i.to_string()).collect::<Vec<_>>());
+    RecordBatch::try_from_iter_with_nullable(vec![
+        ("value", Arc::new(values) as _, true),
+        (name, column, true),
+    ])
+    .unwrap()
+}
+
+#[test]
+fn rows_name_their_sequence_ids() {
+    let batch = with_column("__sequenceId", Arc::new(Int64Array::from(vec![10, 11, 500])));
+    let mut encoder = made(&batch, 1, 5_242_880);
+    let sent = encoder.encode(&batch, 1).unwrap();
+    let found: Vec<_> = stored(&sent)
+        .iter()
+        .map(|(_, entry)| {
+            let metadata = entry.parts().unwrap().metadata;
+            (metadata.sequence_id, count(&metadata))
+        })
+        .collect();
+    assert_eq!(found, [(10, -1), (11, -1), (500, -1)]);
+    assert_eq!((sent[0].num_messages, sent[0].sequence_ids.as_slice()), (3, &[10, 11, 500][..]));
+    // Over the calls too; what fails changes nothing.
+    for (ids, row) in [(vec![Some(500)], 0), (vec![Some(600), Some(600)], 1), (vec![Some(601), None], 1)] {
+        let next = with_column("__sequenceId", Arc::new(Int64Array::from(ids)));
+        let error = encoder.encode(&next, 1).unwrap_err();
+        assert_eq!((error.kind, error.row), (ErrorKind::Payload, Some(row)), "{}", error.message);
+    }
+    let negative = with_column("__sequenceId", Arc::new(Int64Array::from(vec![-1])));
+    assert_eq!(encoder.encode(&negative, 1).unwrap_err().kind, ErrorKind::Payload);
+    let next = with_column("__sequenceId", Arc::new(Int64Array::from(vec![501])));
+    assert_eq!(encoder.encode(&next, 1).unwrap()[0].last_sequence_id, 501);
+}
+
+#[test]
+fn rows_name_the_clusters_that_they_go_to() {
+    let mut clusters = ListBuilder::new(StringBuilder::new());
+    clusters.append_value([Some("east"), Some("west")]);
+    clusters.append_null();
+    clusters.append_null();
+    clusters.append(true);
+    let batch = with_column("__replicationClusters", Arc::new(clusters.finish()));
+    let sent = made(&batch, 1, 5_242_880).encode(&batch, 1).unwrap();
+    let replicate_to = |entry: &Entry| {
+        let (_, rest) = split_u32(&entry.data[6..]).unwrap();
+        let length = u32::from_be_bytes(entry.data[6..10].try_into().unwrap()) as usize;
+        let mut fields = Fields::new(&rest[..length]);
+        let mut named = Vec::new();
+        while let Some((number, value)) = fields.next_field().unwrap() {
+            if number == 7 {
+                named.push(String::from_utf8(value.bytes("replicate_to").unwrap().to_vec()).unwrap());
+            }
+        }
+        (named, count(&entry.parts().unwrap().metadata))
+    };
+    let found: Vec<_> = stored(&sent).iter().map(|(_, entry)| replicate_to(entry)).collect();
+    let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    assert_eq!(found, [(named(&["east", "west"]), -1), (vec![], 2), (named(&["__local__"]), -1)]);
+    for wrong in [None, Some("")] {
+        let mut clusters = ListBuilder::new(StringBuilder::new());
+        clusters.append_value([Some("east"), wrong]);
+        let batch = with_column("__replicationClusters", Arc::new(clusters.finish()));
+        let error = made(&batch, 1, 5_242_880).encode(&batch, 1).unwrap_err();
+        assert_eq!((error.kind, error.row), (ErrorKind::Payload, Some(0)));
     }
 }

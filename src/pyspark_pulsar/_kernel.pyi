@@ -318,7 +318,7 @@ class Decoder:
         """`output_schema`: value and metadata columns in any order, exactly as they come out; metadata columns
         are known by name (`__key`, `__topic`, `__partition`, `__messageId`, `__publishTime`, `__eventTime`,
         `__messageProperties`, `__orderingKey`, `__producerName`, `__sequenceId`, `__schemaVersion`,
-        `__messageSize`). What it does not name is not decoded.
+        `__messageSize`, `__replicatedFrom`, `__index`, `__brokerPublishTime`). What it does not name is not decoded.
         `topic`: text of `__topic`, without the partition suffix. `partition`: -1 when not partitioned.
         `value`: a primitive is one value column, `value`; the fields of a record lie at top level, cast from
         `value.value_schema` to `output_schema`; the sides of a pair are the columns `key` and `value`, a
@@ -439,8 +439,17 @@ class SendFrames:
     first_sequence_id: int
     last_sequence_id: int
     sequence_ids: list[int]
-    """`sequence_id` of each CommandSend in `frames`, in order; its receipt carries the same."""
+    """`sequence_id` of each CommandSend in `frames`, in order; its receipt carries the same. No two are equal: each
+    chunk of a message has its own."""
+    ends: list[int]
+    """Where each frame ends in `frames`."""
+    chunked: list[tuple[int, int]]
+    """The frames of each chunked message: the number of its first, and that behind its last."""
     num_messages: int
+
+def renew_chunks(frames: bytes, attempt: int) -> bytes:
+    """The SEND frames of all chunks of one message as another message: with the uuid of its `attempt`, 0 being the one
+    that `Encoder` made. Same length. Raises KernelError "corrupt" for other frames."""
 
 class Encoder:
     """Arrow record batches to batched entries inside SEND frames, routed to partitions."""
@@ -459,7 +468,10 @@ class Encoder:
         """`input_schema`: the schema of every batch given to `encode`. Metadata columns by name: `__key`
         (binary or string), `__eventTime` (timestamp), `__messageProperties` (map<string,string>),
         `__orderingKey`; `__partition` (int32; null and -1 leave it to the key or the round), `__deliverAt`
-        (timestamp; such a message has an entry of its own) and `__tombstone` (boolean: a null value is written,
+        (timestamp; such a message has an entry of its own), `__replicationClusters` (list of strings, the clusters
+        that it is replicated to, empty for none; such a message has an entry of its own), `__sequenceId` (int64: where
+        it is there, every row names its sequence id, which must rise in each partition, and has an entry of its own)
+        and `__tombstone` (boolean: a null value is written,
         whatever the value is); other columns whose names begin with `__` are ignored; the others are the value:
         one column `value` for primitives, the record's fields (by name) for json, avro and protobuf, the
         columns `key` and `value` for key_value (and no `__key` where they are separated).

@@ -4,7 +4,7 @@ use crate::decode::metadata_columns::Row;
 use crate::encryption::CONTEXT_PROPERTY;
 use crate::entry::Entry;
 use crate::error::{KernelError, MessageRef, Result};
-use crate::metadata::{MessageMetadata, SingleMetadata};
+use crate::metadata::{BrokerMetadata, MessageMetadata, SingleMetadata};
 use crate::select::Selection;
 use crate::wire::split_u32;
 
@@ -56,6 +56,7 @@ impl OpenEntry {
         mut take: impl FnMut(&Row<'_>) -> Result<bool>,
     ) -> Result<bool> {
         let mut parts = self.entry.parts()?;
+        let broker = parts.broker_metadata().map_err(|e| e.at(self.entry.reference()))?;
         let keyless = wanted.filter.keyless_slot(&parts.metadata);
         let (sealed, unopened) = match &self.state {
             State::Open => (false, None),
@@ -67,14 +68,14 @@ impl OpenEntry {
         };
         if sealed || unopened.is_some() {
             parts.metadata.null_value = false;
-            let row = unbatched_row(&self.entry, &parts.metadata, &self.payload);
+            let row = unbatched_row(&self.entry, &parts.metadata, broker, &self.payload);
             if wanted.filter.wants_keys(row.key, row.ordering_key, keyless) {
                 take(&Row { sealed, unopened, ..row })?;
             }
             return Ok(true);
         }
         let Some(count) = parts.metadata.num_messages_in_batch else {
-            take(&unbatched_row(&self.entry, &parts.metadata, &self.payload))?;
+            take(&unbatched_row(&self.entry, &parts.metadata, broker, &self.payload))?;
             return Ok(true);
         };
         let mut single = SingleMetadata::default();
@@ -91,7 +92,8 @@ impl OpenEntry {
             if !wanted.filter.wants_keys(single.key(), single.ordering_key, keyless) {
                 continue;
             }
-            if !take(&batched_row(at, &parts.metadata, &single, body))? {
+            let broker = broker.of_message(at.batch_index, count);
+            if !take(&batched_row(at, &parts.metadata, broker, &single, body))? {
                 return Ok(self.index == count && self.check_end(rest_len(&self.payload, self.offset))?);
             }
         }
@@ -123,6 +125,7 @@ fn split_message<'a>(bytes: &'a [u8], single: &mut SingleMetadata<'a>) -> Result
 fn batched_row<'a>(
     at: MessageRef,
     metadata: &MessageMetadata<'a>,
+    broker: BrokerMetadata,
     single: &'a SingleMetadata<'a>,
     body: &'a [u8],
 ) -> Row<'a> {
@@ -139,10 +142,17 @@ fn batched_row<'a>(
         payload: (!single.null_value).then_some(body),
         sealed: false,
         unopened: None,
+        replicated_from: metadata.replicated_from,
+        broker,
     }
 }
 
-fn unbatched_row<'a>(entry: &Entry, metadata: &'a MessageMetadata<'a>, payload: &'a [u8]) -> Row<'a> {
+fn unbatched_row<'a>(
+    entry: &Entry,
+    metadata: &'a MessageMetadata<'a>,
+    broker: BrokerMetadata,
+    payload: &'a [u8],
+) -> Row<'a> {
     Row {
         at: entry.reference(),
         key: metadata.key(),
@@ -156,5 +166,7 @@ fn unbatched_row<'a>(entry: &Entry, metadata: &'a MessageMetadata<'a>, payload: 
         payload: (!metadata.null_value).then_some(payload),
         sealed: false,
         unopened: None,
+        replicated_from: metadata.replicated_from,
+        broker,
     }
 }

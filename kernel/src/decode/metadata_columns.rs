@@ -10,7 +10,7 @@ use arrow_select::take::take;
 use super::repeated_keys::find_outdone;
 use crate::conform::conform_type;
 use crate::error::{KernelError, MessageRef, Result};
-use crate::metadata::{Key, Property};
+use crate::metadata::{BrokerMetadata, Key, Property};
 
 /// Everything a column may need of one message.
 #[derive(Debug)]
@@ -39,6 +39,10 @@ pub struct Row<'a> {
     pub sealed: bool,
     /// Why the payload cannot be opened: then it is that of the whole entry, as stored.
     pub unopened: Option<&'a KernelError>,
+    /// The cluster in which it was produced, when it came by replication.
+    pub replicated_from: Option<&'a [u8]>,
+    /// What the broker added, the index being the message's own.
+    pub broker: BrokerMetadata,
 }
 
 impl Row<'_> {
@@ -49,6 +53,7 @@ impl Row<'_> {
             + self.key.map_or(0, |k| k.text.len())
             + self.ordering_key.map_or(0, <[u8]>::len)
             + self.producer_name.len()
+            + self.replicated_from.map_or(0, <[u8]>::len)
             + properties
     }
 }
@@ -80,6 +85,12 @@ pub enum MetadataColumn {
     SchemaVersion(Int64Builder),
     /// `__messageSize`
     MessageSize(Vec<i32>),
+    /// `__replicatedFrom`
+    ReplicatedFrom(StringBuilder),
+    /// `__index`
+    Index(Int64Builder),
+    /// `__brokerPublishTime`
+    BrokerPublishTime(Int64Builder),
 }
 
 impl MetadataColumn {
@@ -106,6 +117,9 @@ impl MetadataColumn {
             "__sequenceId" => Self::SequenceId(Vec::new()),
             "__schemaVersion" => Self::SchemaVersion(Int64Builder::new()),
             "__messageSize" => Self::MessageSize(Vec::new()),
+            "__replicatedFrom" => Self::ReplicatedFrom(StringBuilder::new()),
+            "__index" => Self::Index(Int64Builder::new()),
+            "__brokerPublishTime" => Self::BrokerPublishTime(Int64Builder::new()),
             _ => return None,
         })
     }
@@ -125,6 +139,12 @@ impl MetadataColumn {
             Self::SequenceId(v) => v.push(row.sequence_id as i64),
             Self::SchemaVersion(b) => return append_version(b, row.schema_version),
             Self::MessageSize(v) => v.push(row.payload.map_or(0, <[u8]>::len) as i32),
+            Self::ReplicatedFrom(b) => return append_text(b, row.replicated_from, "replicated from"),
+            Self::Index(b) => b.append_option(row.broker.index.map(|index| index as i64)),
+            Self::BrokerPublishTime(b) => match row.broker.timestamp {
+                Some(time) => return append_time(b, time, "broker publish time"),
+                None => b.append_null(),
+            },
         }
         Ok(())
     }
@@ -135,11 +155,14 @@ impl MetadataColumn {
             Self::Key(b) | Self::OrderingKey(b) => Arc::new(b.finish()),
             Self::Topic(same) | Self::Partition(same) => same.finish()?,
             Self::MessageId(ids) => ids.finish(),
-            Self::PublishTime(b) | Self::EventTime(b) => return times(Arc::new(b.finish()), field),
+            Self::PublishTime(b) | Self::EventTime(b) | Self::BrokerPublishTime(b) => {
+                return times(Arc::new(b.finish()), field);
+            }
             Self::Properties(b) => Arc::new(b.finish()),
             Self::ProducerName(names) => names.finish()?,
             Self::SequenceId(v) => Arc::new(Int64Array::from(std::mem::take(v))),
-            Self::SchemaVersion(b) => Arc::new(b.finish()),
+            Self::SchemaVersion(b) | Self::Index(b) => Arc::new(b.finish()),
+            Self::ReplicatedFrom(b) => Arc::new(b.finish()),
             Self::MessageSize(v) => Arc::new(Int32Array::from(std::mem::take(v))),
         };
         fit(&array, field)
@@ -267,6 +290,12 @@ fn append_time(builder: &mut Int64Builder, millis: u64, what: &str) -> Result<()
             Err(KernelError::payload(format!("{what}: expected a time in Spark's range, got {millis} ms")))
         }
     }
+}
+
+fn append_text(builder: &mut StringBuilder, bytes: Option<&[u8]>, what: &str) -> Result<()> {
+    let text = bytes.map(|bytes| utf8(bytes, what)).transpose();
+    builder.append_option(text.as_ref().ok().copied().flatten());
+    text.map(|_| ())
 }
 
 /// Of equal keys the last counts.

@@ -3,6 +3,7 @@
 
 use super::batch::{Limits, PartitionWriter, too_large};
 use super::packing::{Packing, put_property};
+use super::resend::chunk_uuid;
 use crate::error::Result;
 use crate::metadata::{MessageMetadata, SingleMetadata};
 use crate::wire::{put_bytes, put_number};
@@ -11,10 +12,21 @@ use crate::wire::{put_bytes, put_number};
 const SPARE_BYTES: usize = 64;
 
 /// What an entry of one message has besides the fields of a batched message.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Alone {
+#[derive(Debug, Clone, Default)]
+pub struct Alone<'a> {
     /// Unix milliseconds before which shared subscriptions do not get it.
     pub deliver_at: Option<u64>,
+    /// The clusters that it is replicated to; none: as the topic's policy says.
+    pub replicate_to: Vec<&'a str>,
+    /// The row says which sequence id it has.
+    pub sequence_id: Option<u64>,
+}
+
+impl Alone<'_> {
+    /// Whether the message can share an entry, whose metadata is for all its messages.
+    pub fn is_default(&self) -> bool {
+        self.deliver_at.is_none() && self.replicate_to.is_empty() && self.sequence_id.is_none()
+    }
 }
 
 impl PartitionWriter<'_> {
@@ -28,27 +40,37 @@ impl PartitionWriter<'_> {
     pub fn append_alone(
         &mut self,
         single: &SingleMetadata<'_>,
-        alone: Alone,
+        alone: &Alone<'_>,
         payload: &[u8],
         row: usize,
         packing: &mut Packing<'_>,
     ) -> Result<()> {
         self.close(packing)?;
+        if let Some(id) = alone.sequence_id {
+            self.take_sequence_id(id, row)?;
+        }
         let limits = self.limits();
         let sent = packing.pack(payload, |packed, sealer| {
-            let entry = MessageMetadata {
-                compression: packed.codec.number(),
-                uncompressed_size: payload.len() as u32,
-                ..self.own_metadata()
+            let mut fields = Vec::with_capacity(256);
+            put_message_fields(&mut fields, single, alone);
+            let head = |writer: &Self| {
+                let entry = MessageMetadata {
+                    compression: packed.codec.number(),
+                    uncompressed_size: payload.len() as u32,
+                    ..writer.own_metadata()
+                };
+                let mut head = Vec::with_capacity(fields.len() + 256);
+                entry.write(&mut head, entry.sequence_id);
+                head.extend_from_slice(&fields);
+                (head, chunk_uuid(entry.producer_name, entry.sequence_id))
             };
-            let mut head = Vec::with_capacity(256);
-            entry.write(&mut head, entry.sequence_id);
-            put_message_fields(&mut head, single, alone);
-            let uuid = format!("{}-{}", String::from_utf8_lossy(entry.producer_name), entry.sequence_id);
-            let overhead = head.len() + uuid.len() + limits.seal_bytes + SPARE_BYTES;
+            let (first, uuid) = head(self);
+            let overhead = first.len() + uuid.len() + limits.seal_bytes + SPARE_BYTES;
             let pieces = pieces(packed.payload, overhead, &limits, row)?;
             for (index, piece) in pieces.iter().enumerate() {
-                let mut metadata = head.clone();
+                // Each chunk has a sequence id of its own: a broker that loads the topic anew takes the last one that
+                // it finds for the last message, and would take a chunk with the same id for a duplicate.
+                let (mut metadata, _) = head(self);
                 if pieces.len() > 1 {
                     put_chunk(&mut metadata, &uuid, pieces.len(), packed.payload.len(), index);
                 }
@@ -57,11 +79,10 @@ impl PartitionWriter<'_> {
                     Ok(())
                 })?;
             }
+            self.end_message(pieces.len());
             Ok(())
         });
-        sent.map_err(|e| e.in_row(row))?;
-        self.advance();
-        Ok(())
+        sent.map_err(|e| e.in_row(row))
     }
 }
 
@@ -79,12 +100,15 @@ fn pieces<'p>(payload: &'p [u8], overhead: usize, limits: &Limits, row: usize) -
 }
 
 /// The fields of a message that a batch would keep for each of its messages.
-fn put_message_fields(out: &mut Vec<u8>, single: &SingleMetadata<'_>, alone: Alone) {
+fn put_message_fields(out: &mut Vec<u8>, single: &SingleMetadata<'_>, alone: &Alone<'_>) {
     for (key, value) in &single.properties {
         put_property(out, 4, key, value);
     }
     if let Some(key) = single.partition_key {
         put_bytes(out, 6, key);
+    }
+    for cluster in &alone.replicate_to {
+        put_bytes(out, 7, cluster.as_bytes());
     }
     if single.event_time != 0 {
         put_number(out, 12, single.event_time);

@@ -58,8 +58,12 @@ pub struct SendFrames {
     pub first_sequence_id: u64,
     /// Sequence id of the last message.
     pub last_sequence_id: u64,
-    /// Sequence id of each frame.
+    /// Sequence id of each frame; no two are equal.
     pub sequence_ids: Vec<u64>,
+    /// Where each frame ends in `frames`.
+    pub ends: Vec<usize>,
+    /// The frames of each chunked message: its first, and the one behind its last.
+    pub chunked: Vec<(usize, usize)>,
     /// Messages in all frames.
     pub num_messages: usize,
 }
@@ -71,6 +75,9 @@ pub struct PartitionWriter<'a> {
     publish_time: u64,
     frames: Vec<u8>,
     sequence_ids: Vec<u64>,
+    ends: Vec<usize>,
+    chunked: Vec<(usize, usize)>,
+    num_messages: usize,
     /// The entry under construction: its messages, their number, and the row of its first.
     messages: Vec<u8>,
     count: usize,
@@ -89,6 +96,9 @@ impl<'a> PartitionWriter<'a> {
             publish_time,
             frames: Vec::new(),
             sequence_ids: Vec::new(),
+            ends: Vec::new(),
+            chunked: Vec::new(),
+            num_messages: 0,
             messages: Vec::new(),
             count: 0,
             first_row: 0,
@@ -181,14 +191,14 @@ impl<'a> PartitionWriter<'a> {
                     return Err(too_large(self.limits.max_message_bytes, entry_bytes, self.first_row));
                 }
                 let command = self.command();
-                frame(&mut self.frames, &command, metadata, payload);
-                self.sequence_ids.push(self.first_of_entry());
+                self.put_frame(self.first_of_entry(), &command, metadata, payload);
                 Ok(())
             })
         });
         closed.map_err(|e| e.in_row(self.first_row))?;
         self.messages = messages;
         self.messages.clear();
+        self.num_messages += self.count;
         self.count = 0;
         Ok(())
     }
@@ -206,16 +216,39 @@ impl<'a> PartitionWriter<'a> {
         }
     }
 
-    /// One entry of the message whose sequence id is the next.
+    /// One entry of a message with the next sequence id, which it takes.
     pub fn send_alone(&mut self, metadata: &[u8], payload: &[u8], is_chunk: bool) {
         let command = self.command_alone(is_chunk);
-        frame(&mut self.frames, &command, metadata, payload);
-        self.sequence_ids.push(self.next_sequence_id);
+        self.put_frame(self.next_sequence_id, &command, metadata, payload);
+        self.next_sequence_id = self.next_sequence_id.wrapping_add(1);
     }
 
-    /// The message is sent whole.
-    pub fn advance(&mut self) {
-        self.next_sequence_id = self.next_sequence_id.wrapping_add(1);
+    /// The last so many entries are those of one message.
+    pub fn end_message(&mut self, entries: usize) {
+        self.num_messages += 1;
+        if entries > 1 {
+            let behind = self.ends.len();
+            self.chunked.push((behind.saturating_sub(entries), behind));
+        }
+    }
+
+    /// Let the next message have this sequence id. Messages of a producer must rise in it.
+    pub fn take_sequence_id(&mut self, id: u64, row: usize) -> Result<()> {
+        if id < self.next_sequence_id {
+            let why = format!(
+                "__sequenceId: expected at least {} here, since ids must rise in each topic partition, got {id}",
+                self.next_sequence_id
+            );
+            return Err(KernelError::payload(why).in_row(row));
+        }
+        self.next_sequence_id = id;
+        Ok(())
+    }
+
+    fn put_frame(&mut self, sequence_id: u64, command: &[u8], metadata: &[u8], payload: &[u8]) {
+        frame(&mut self.frames, command, metadata, payload);
+        self.sequence_ids.push(sequence_id);
+        self.ends.push(self.frames.len());
     }
 
     /// When entries close.
@@ -280,7 +313,9 @@ impl<'a> PartitionWriter<'a> {
             first_sequence_id: first,
             last_sequence_id: self.next_sequence_id.wrapping_sub(1),
             sequence_ids: self.sequence_ids,
-            num_messages: self.next_sequence_id.wrapping_sub(first) as usize,
+            ends: self.ends,
+            chunked: self.chunked,
+            num_messages: self.num_messages,
         }))
     }
 }

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, TimestampMillisecondType};
+use arrow_array::types::{Int32Type, Int64Type, TimestampMillisecondType};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Int32Array, MapArray, RecordBatch, StringArray,
-    TimestampMillisecondArray, UInt32Array, new_null_array,
+    Array, ArrayRef, BinaryArray, BooleanArray, Int32Array, Int64Array, ListArray, MapArray, RecordBatch,
+    StringArray, TimestampMillisecondArray, UInt32Array, new_null_array,
 };
 use arrow_schema::{DataType, Field, TimeUnit};
 use arrow_select::take::take;
@@ -32,7 +32,12 @@ pub struct Input {
     partition: Option<Int32Array>,
     deliver_at: Option<TimestampMillisecondArray>,
     tombstone: Option<BooleanArray>,
+    sequence_id: Option<Int64Array>,
+    replicate_to: Option<ListArray>,
 }
+
+/// What replicators take for no cluster at all: `TypedMessageBuilder.disableReplication` of the Java client.
+const NOWHERE: &str = "__local__";
 
 /// The columns of a value, or of one side of a key-value pair.
 pub enum Value {
@@ -82,6 +87,9 @@ impl Input {
             partition: column("__partition", DataType::Int32)?.map(|a| a.as_primitive::<Int32Type>().clone()),
             deliver_at: millis("__deliverAt")?,
             tombstone: column("__tombstone", DataType::Boolean)?.map(|a| a.as_boolean().clone()),
+            sequence_id: column("__sequenceId", DataType::Int64)?
+                .map(|a| a.as_primitive::<Int64Type>().clone()),
+            replicate_to: column("__replicationClusters", clusters_type())?.map(|a| a.as_list().clone()),
         })
     }
 
@@ -144,6 +152,37 @@ impl Input {
             KernelError::payload(why).in_row(row)
         })?;
         Ok(Some(at))
+    }
+
+    /// The sequence id that the row says; none where rows have none.
+    pub fn sequence_id(&self, row: usize) -> Result<Option<u64>> {
+        let Some(array) = &self.sequence_id else { return Ok(None) };
+        let named = array.is_valid(row).then(|| array.value(row));
+        match named.map(u64::try_from) {
+            Some(Ok(id)) => Ok(Some(id)),
+            _ => {
+                let got = named.map_or_else(|| "null".to_owned(), |id| id.to_string());
+                let why = format!("__sequenceId: expected a number of at least 0, got {got}");
+                Err(KernelError::payload(why).in_row(row))
+            }
+        }
+    }
+
+    /// The clusters that the row names: none for null.
+    pub fn replicate_to(&self, row: usize) -> Result<Vec<&str>> {
+        let Some(array) = self.replicate_to.as_ref().filter(|array| array.is_valid(row)) else {
+            return Ok(Vec::new());
+        };
+        let names = array.values().as_string::<i32>();
+        let clusters = span(array.value_offsets(), row).map(|item| {
+            let name = names.is_valid(item).then(|| names.value(item)).filter(|name| !name.is_empty());
+            name.ok_or_else(|| {
+                let why = "__replicationClusters: expected names of clusters, got null or an empty text";
+                KernelError::payload(why).in_row(row)
+            })
+        });
+        let clusters = clusters.collect::<Result<Vec<_>>>()?;
+        Ok(if clusters.is_empty() { vec![NOWHERE] } else { clusters })
     }
 
     /// Set ordering key, event time and properties in `single`, which has none.
@@ -242,6 +281,10 @@ fn fit(array: &ArrayRef, name: &str, types: &[&DataType]) -> Result<ArrayRef> {
             None => why,
         }
     })
+}
+
+fn clusters_type() -> DataType {
+    DataType::List(Field::new("item", DataType::Utf8, true).into())
 }
 
 fn properties_type() -> DataType {

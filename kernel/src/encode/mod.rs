@@ -15,6 +15,7 @@ mod packing;
 mod primitive;
 mod protobuf;
 mod protobuf_bind;
+pub mod resend;
 pub mod route;
 
 use arrow_array::RecordBatch;
@@ -280,12 +281,18 @@ impl Run<'_> {
             (chosen, _) => chosen,
         };
         let partition = chosen.map_or_else(|| self.next_of_round(weight), Ok)?;
-        let deliver_at = self.input.deliver_at(row)?;
+        let alone = Alone {
+            deliver_at: self.input.deliver_at(row)?,
+            replicate_to: self.input.replicate_to(row)?,
+            sequence_id: self.input.sequence_id(row)?,
+        };
+        let clusters: usize = alone.replicate_to.iter().map(|cluster| cluster.len() + 4).sum();
+        let weight = weight + clusters;
         let Some(writer) = self.writers.get_mut(partition) else { return Ok(()) };
-        writer.check_metadata(properties + keys, row)?;
-        let unbatched = deliver_at.is_some() || self.producing.batching == Batching::None;
+        writer.check_metadata(properties + keys + clusters, row)?;
+        let unbatched = !alone.is_default() || self.producing.batching == Batching::None;
         let full = if unbatched || writer.must_chunk(weight) {
-            writer.append_alone(&single, Alone { deliver_at }, &self.payload, row, &mut self.packing)?;
+            writer.append_alone(&single, &alone, &self.payload, row, &mut self.packing)?;
             true
         } else {
             if writer.must_close_before(weight) {

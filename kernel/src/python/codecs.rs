@@ -217,6 +217,8 @@ pub struct SendFrames {
     first_sequence_id: u64,
     last_sequence_id: u64,
     sequence_ids: Vec<u64>,
+    ends: Vec<usize>,
+    chunked: Vec<(usize, usize)>,
     num_messages: usize,
 }
 
@@ -228,9 +230,17 @@ impl SendFrames {
             first_sequence_id: sent.first_sequence_id,
             last_sequence_id: sent.last_sequence_id,
             sequence_ids: sent.sequence_ids,
+            ends: sent.ends,
+            chunked: sent.chunked,
             num_messages: sent.num_messages,
         }
     }
+}
+
+/// See `_kernel.pyi`.
+#[pyfunction]
+pub fn renew_chunks<'py>(py: Python<'py>, frames: &[u8], attempt: u32) -> PyResult<Bound<'py, PyBytes>> {
+    Ok(PyBytes::new(py, &encode::resend::renew_chunks(frames, attempt)?))
 }
 
 /// See `_kernel.pyi`.

@@ -52,6 +52,7 @@ fn _kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<codecs::Decoder>()?;
     module.add_class::<codecs::Encoder>()?;
     module.add_class::<codecs::SendFrames>()?;
+    module.add_function(wrap_pyfunction!(codecs::renew_chunks, module)?)?;
     module.add_class::<capsule::ArrowBatch>()?;
     module.add_class::<tiered::ObjectIndex>()?;
     module.add_class::<tiered::MapFile>()?;

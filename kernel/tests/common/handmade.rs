@@ -92,6 +92,9 @@ pub fn metadata_fields() -> Vec<Field> {
         ("__sequenceId", DataType::Int64),
         ("__schemaVersion", DataType::Int64),
         ("__messageSize", DataType::Int32),
+        ("__replicatedFrom", DataType::Utf8),
+        ("__index", DataType::Int64),
+        ("__brokerPublishTime", utc_micros()),
     ])
 }
 

@@ -122,7 +122,7 @@ class Connection:
         """`submit` and wait. Raises what the broker refused with, or `DeadlineExceeded`."""
         return await_answer(self.submit(command, where), where, seconds)
 
-    def send_bytes(self, data: bytes) -> None:
+    def send_bytes(self, data: bytes | memoryview) -> None:
         """Raises `ConnectionFailed` when the connection is closed or breaks."""
         if self._closed is not None:
             raise self._closed

@@ -67,6 +67,7 @@ def _introduction(transport: Transport, credentials: Credentials, data: bytes) -
         auth_method_name=credentials.method,
         feature_flags=wire.FeatureFlags(
             supports_auth_refresh=True,
+            supports_broker_entry_metadata=True,
             supports_partial_producer=True,
             supports_get_partitioned_metadata_without_auto_creation=True,
         ),

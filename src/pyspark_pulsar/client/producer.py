@@ -1,8 +1,9 @@
 """A producer on one topic partition: frames out, receipts in, in the same order.
 
 A frame is kept until its receipt is here. When the connection breaks or the topic moves, the producer is
-opened again under the same name and everything unconfirmed is sent once more: a message may then be stored
-twice, never lost (at-least-once). A refused frame fails the producer for good.
+opened again under the same name and what is unconfirmed is sent once more (`client/unconfirmed`): a message may then
+be stored twice, never lost (at-least-once). A refused frame fails the producer for good, and so does a receipt that
+proves nothing.
 
 Protocol: CommandProducer, CommandSend, CommandSendReceipt; the epoch lets a reopened producer replace the
 broker's memory of its former self.
@@ -13,15 +14,14 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections import deque
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.commands import CLOSE_PRODUCER, PRODUCER, SEND_ERROR, SEND_RECEIPT
 from pyspark_pulsar.client.connection import Connection
-from pyspark_pulsar.client.refusal import NotReady, refusal
+from pyspark_pulsar.client.refusal import UNKNOWN_ERROR, NotReady, ProducerBusy, refusal
 from pyspark_pulsar.client.transport import SendFrames
+from pyspark_pulsar.client.unconfirmed import NotStored, Unconfirmed
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import (
     ConnectionFailed,
@@ -38,15 +38,8 @@ PROBE_ID: Final = 2**40
 _CLOSE_SECONDS = 5.0
 _WAIT_SECONDS = 0.5
 _EXCLUSIVE_WITH_FENCING = 3
-
-
-@dataclass
-class _Unconfirmed:
-    """Frames whose receipts are still due; `expected` are the sequence ids not yet confirmed."""
-
-    frames: SendFrames
-    sent_at: float
-    expected: deque[int] = field(default_factory=deque)
+_NOWHERE = 2**64 - 1
+"""The ledger of a receipt for what deduplication has not stored: -1."""
 
 
 class Producer:
@@ -65,17 +58,21 @@ class Producer:
         sends_again: bool = True,
         transactional: bool = False,
         keep_for: str | None = None,
+        name: str | None = None,
     ) -> None:
         """`producer_id` must be unique among the producers of `client`, over all its connections.
 
         `encrypted`: say that messages are, which namespaces can demand. `exclusive`: throw every other producer out of
         the topic; whoever does that to this one makes it fail with `WriterFenced` for good. Without `sends_again` a
         message whose receipt may be lost fails the producer, so that none is stored twice. `keep_for`: a durable
-        subscription for which the topic keeps its messages.
+        subscription for which the topic keeps its messages. `name`: the user's, under which sequence ids are the user's
+        too, so that the broker may know messages from earlier producers of that name; else the broker makes one.
         """
         self.topic = topic
         self.producer_id = producer_id
-        self.name = ""
+        self.name = name or ""
+        self.known_already = 0
+        """Entries that the broker did not store, since it had their sequence ids from an earlier producer."""
         self.schema_version: bytes | None = None
         self.max_message_bytes = 0
         self._client = client
@@ -86,12 +83,12 @@ class Producer:
         self._sends_again = sends_again
         self._transactional = transactional
         self._keep_for = keep_for
+        self._named = name is not None
         self._topic_epoch: int | None = None
         self._epoch = 0
         self._connection: Connection | None = None
         self._changed = threading.Condition()
-        self._unconfirmed: deque[_Unconfirmed] = deque()
-        self._unconfirmed_bytes = 0
+        self._unconfirmed = Unconfirmed(sends_again=sends_again)
         self._lost: ConnectionFailed | None = None
         self._failure: PulsarError | None = None
 
@@ -107,7 +104,7 @@ class Producer:
             producer_id=self.producer_id,
             request_id=0,
             epoch=self._epoch,
-            user_provided_producer_name=False,
+            user_provided_producer_name=self._named,
             encrypted=self._encrypted,
             schema=_wire_schema(self._info),
         )
@@ -127,7 +124,7 @@ class Producer:
             self._lost = None
         try:
             seconds = self._client.left(self._client.request_seconds)
-            answer = connection.request(command, f"opening a producer on {self.topic}", seconds)
+            answer = self._opened(connection, command, seconds)
         except BaseException:
             connection.remove_producer(self.producer_id)
             self._client.forget_owner(self.topic)
@@ -140,16 +137,30 @@ class Producer:
         self._connection = connection
         return connection
 
+    def _opened(self, connection: Connection, command: wire.BaseCommand, seconds: float) -> Any:
+        try:
+            return connection.request(command, f"opening a producer on {self.topic}", seconds)
+        except ProducerBusy as busy:
+            if not self.name:
+                raise
+            # The producer of this name may be our own former one, or that of an attempt which is over: brokers take a
+            # moment to see a connection break.
+            raise NotReady(f"{busy}; producer names must be unique in a topic") from busy
+
     # Listener; the connection's receiving thread calls these
 
     def on_command(self, command: wire.BaseCommand) -> None:
         if command.type == SEND_RECEIPT:
-            self._confirm(command.send_receipt.sequence_id)
+            receipt = command.send_receipt
+            self._confirm(receipt.sequence_id, stored=receipt.message_id.ledgerId != _NOWHERE)
         elif command.type == SEND_ERROR:
             error = command.send_error
             failure = refusal(error.error, error.message, f"sending to {self.topic}")
             if isinstance(failure, NotReady):
                 self.on_closed(failure)
+            elif error.error == UNKNOWN_ERROR:
+                # Among others: whether it is a duplicate is not known yet, as its first sending is not stored yet.
+                self.on_closed(ConnectionFailed(str(failure)))
             else:
                 self._fail(failure)
         elif command.type == CLOSE_PRODUCER:
@@ -163,23 +174,30 @@ class Producer:
             self._lost = reason
             self._changed.notify_all()
 
-    def _confirm(self, sequence_id: int) -> None:
+    def _confirm(self, sequence_id: int, *, stored: bool) -> None:
         with self._changed:
             if self._lost is not None or not self._unconfirmed:
                 return  # All that is unconfirmed is sent again anyhow.
-            oldest = self._unconfirmed[0]
-            if sequence_id < oldest.expected[0]:
-                return  # Confirms the first sending of something that was sent twice.
-            if sequence_id > oldest.expected[0]:
-                self._lost = ConnectionFailed(
-                    f"{self.topic}: expected the receipt of message {oldest.expected[0]}, got that of {sequence_id}"
+            # Of ids that the user gives, the user says that the message with such an id was written before.
+            known_already = self._named and not stored and sequence_id == self._unconfirmed.oldest_id
+            self.known_already += known_already
+            try:
+                fault = self._unconfirmed.confirm(
+                    sequence_id, time.monotonic(), stored=stored or known_already
                 )
-            else:
-                oldest.expected.popleft()
-                if not oldest.expected:
-                    self._unconfirmed.popleft()
-                    self._unconfirmed_bytes -= len(oldest.frames.frames)
+            except NotStored:
+                self._fail(self._not_stored(sequence_id))
+                return
+            if fault is not None:
+                self._lost = ConnectionFailed(f"{self.topic}: {fault}")
             self._changed.notify_all()
+
+    def _not_stored(self, sequence_id: int) -> SendError:
+        return SendError(
+            f"{self.topic}: expected the broker to store message {sequence_id} of producer {self.name}, got the answer "
+            f"that deduplication takes it for a duplicate, though it was not sent before; nothing behind it counts as "
+            f"written. Another producer may use the name, or the broker's record of sequence ids may be of another time"
+        )
 
     def _fail(self, failure: PulsarError) -> None:
         if not isinstance(failure, SendError | WriterFenced):
@@ -191,20 +209,12 @@ class Producer:
     # The task's thread calls these
 
     def send(self, frames: SendFrames) -> None:
-        """Send without waiting for receipts. Raises `SendError` for anything refused so far."""
-        pending = _Unconfirmed(frames, time.monotonic(), deque(frames.sequence_ids))
+        """Send without waiting for receipts, but for those of chunks, whose last one is sent when the broker has all
+        others. Raises `SendError` for anything refused so far, `DeadlineExceeded`."""
         with self._changed:
             self._raise_failure()
-            self._unconfirmed.append(pending)
-            self._unconfirmed_bytes += len(frames.frames)
-            lost = self._lost
-        if lost is None and self._connection is not None:
-            try:
-                self._connection.send_bytes(frames.frames)
-            except ConnectionFailed:
-                self._recover()  # Sends all that is unconfirmed again, these frames included.
-        else:
-            self._recover()
+            self._unconfirmed.add(frames, time.monotonic())
+        self._send_all()
 
     def await_below(self, most_bytes: int) -> None:
         """Wait until fewer than `most_bytes` are unconfirmed, or none are for 0.
@@ -212,9 +222,10 @@ class Producer:
         Raises `SendError` for a refusal, `DeadlineExceeded` when the oldest frame is older than the timeout.
         """
         while True:
+            self._send_all()
             with self._changed:
                 self._raise_failure()
-                if not self._unconfirmed or self._unconfirmed_bytes < most_bytes:
+                if not self._unconfirmed or self._unconfirmed.nbytes < most_bytes:
                     return
                 self._check_deadline()
                 if self._lost is None:
@@ -223,9 +234,30 @@ class Producer:
             if lost:
                 self._recover()
 
+    def _send_all(self) -> None:
+        """Send what was not sent yet on the present connection, or again on a new one."""
+        while True:
+            with self._changed:
+                self._raise_failure()
+                if self._unconfirmed.is_all_sent:
+                    return
+                self._check_deadline()
+                connection = self._connection if self._lost is None else None
+                part = None if connection is None else self._unconfirmed.take(time.monotonic())
+                if connection is not None and part is None:
+                    self._changed.wait(_WAIT_SECONDS)
+                    continue
+            if connection is None or part is None:
+                self._recover()
+                continue
+            try:
+                connection.send_bytes(part)
+            except ConnectionFailed as lost:
+                self.on_closed(lost)
+
     def _recover(self) -> None:
         with self._changed:
-            oldest = self._unconfirmed[0].sent_at if self._unconfirmed else time.monotonic()
+            oldest = self._unconfirmed.oldest_since if self._unconfirmed else time.monotonic()
         if not self._sends_again:
             with self._changed:
                 if self._unconfirmed:
@@ -237,39 +269,47 @@ class Producer:
         patience = max(0.1, oldest + self._timeout_seconds - time.monotonic())
         self._client.forget_owner(self.topic)
         # The broker may still hold the producer, on a connection that is otherwise sound.
-        self.close()
+        self._close_for_good()
         try:
             with self._client.until(time.monotonic() + patience):
-                self._client.retrying(self._reopen_and_resend, patience)
+                self._client.retrying(self._open_once, patience)
         except ConnectionFailed as failure:
             raise SendError(
                 f"{self.topic}: expected all messages to be confirmed within {self._timeout_seconds:.0f} s, got no "
                 f"producer to send them again ({failure}); nothing unconfirmed counts as written"
             ) from failure
-
-    def _reopen_and_resend(self) -> None:
-        connection = self._open_once()
         with self._changed:
-            again = [pending.frames.frames for pending in self._unconfirmed]
-            for pending in self._unconfirmed:
-                pending.expected = deque(pending.frames.sequence_ids)
-        for frames in again:
-            connection.send_bytes(frames)
+            self._unconfirmed.begin_again()
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
             raise self._failure
 
     def _check_deadline(self) -> None:
-        waited = time.monotonic() - self._unconfirmed[0].sent_at
+        waited = time.monotonic() - self._unconfirmed.oldest_since
         if waited > self._timeout_seconds:
             raise DeadlineExceeded(
                 f"{self.topic}: expected a receipt within {self._timeout_seconds:.0f} s, got none for message "
-                f"{self._unconfirmed[0].expected[0]}; raise pulsar.producer.sendTimeoutMs if the broker is slow"
+                f"{self._unconfirmed.oldest_id}; raise pulsar.producer.sendTimeoutMs if the broker is slow"
             )
 
     def close(self) -> None:
         """Never raises for a connection that is already gone."""
+        with contextlib.suppress(PulsarError):
+            self._close()
+
+    def _close_for_good(self) -> None:
+        """Let no receipt of the present producer come after this."""
+        connection = self._connection
+        try:
+            self._close()
+        except DeadlineExceeded as silence:
+            if connection is not None:
+                connection.close(ConnectionFailed(str(silence)))
+        except PulsarError:
+            pass  # Whatever else the broker answers, it answers in order.
+
+    def _close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is None:
             return
@@ -278,8 +318,7 @@ class Producer:
             return
         request = wire.CommandCloseProducer(producer_id=self.producer_id, request_id=0)
         command = wire.BaseCommand(type=CLOSE_PRODUCER, close_producer=request)
-        with contextlib.suppress(PulsarError):
-            connection.request(command, f"closing the producer of {self.topic}", _CLOSE_SECONDS)
+        connection.request(command, f"closing the producer of {self.topic}", _CLOSE_SECONDS)
 
 
 def _wire_schema(info: SchemaInfo | None) -> wire.Schema | None:

@@ -21,9 +21,11 @@ from pyspark_pulsar.errors import (
 )
 
 AUTHENTICATION_ERROR = 3
+UNKNOWN_ERROR = 0
+_PRODUCER_BUSY = 16
 
 _NAMES = {
-    0: "UnknownError",
+    UNKNOWN_ERROR: "UnknownError",
     1: "MetadataError",
     2: "PersistenceError",
     AUTHENTICATION_ERROR: "AuthenticationError",
@@ -39,7 +41,7 @@ _NAMES = {
     13: "ConsumerNotFound",
     14: "TooManyRequests",
     15: "TopicTerminatedError",
-    16: "ProducerBusy",
+    _PRODUCER_BUSY: "ProducerBusy",
     17: "InvalidTopicName",
     18: "IncompatibleSchema",
     19: "ConsumerAssignError",
@@ -83,6 +85,10 @@ _ERRORS: dict[int, tuple[type[PulsarError], str]] = {
 _PASSING = frozenset({1, 2, 6, 14, 20})
 
 
+class ProducerBusy(ProtocolError):
+    """A producer of the same name is connected, or as many as the topic may have."""
+
+
 class NotReady(ConnectionFailed):
     """The broker cannot answer now but may soon; look the topic up again before the next attempt."""
 
@@ -92,5 +98,7 @@ def refusal(code: int, message: str, where: str) -> PulsarError:
     text = f"{where}: the broker answered {_NAMES.get(code, f'error {code}')}: {message.strip()}"
     if code in _PASSING:
         return NotReady(text)
+    if code == _PRODUCER_BUSY:
+        return ProducerBusy(text)
     kind, advice = _ERRORS.get(code, (ProtocolError, ""))
     return kind(f"{text}; {advice}" if advice else text)

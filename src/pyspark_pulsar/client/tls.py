@@ -125,7 +125,7 @@ class TlsStream:
     def settimeout(self, seconds: float) -> None:
         self._stream.settimeout(seconds)
 
-    def sendall(self, data: bytes) -> None:
+    def sendall(self, data: bytes | memoryview) -> None:
         rest = memoryview(data)
         with self._order:
             with self._state:

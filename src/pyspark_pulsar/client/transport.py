@@ -17,6 +17,7 @@ from pyspark_pulsar._kernel import (
     FrameDecoder,
     KernelError,
     SendFrames as SendFrames,  # noqa: PLC0414 -- likewise
+    renew_chunks as renew_chunks,  # noqa: PLC0414 -- likewise
 )
 from pyspark_pulsar.client.address import BrokerAddress
 from pyspark_pulsar.client.security import Security
@@ -51,7 +52,7 @@ class Transport:
         """How long `send` and `receive` may take before they raise TimeoutError."""
         self._stream.settimeout(seconds)
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes | memoryview) -> None:
         """Raises OSError when the connection breaks; part of the data may have left."""
         with self._send_lock:
             self._stream.sendall(data)

@@ -91,6 +91,13 @@ class ProducerOptions(ProtobufOptions):
         "JSON object from the name of an encryption key to the path, on the executors, of its RSA public key (PEM).",
         default=(),
     )
+    producer_name: str | None = option(
+        "pulsar.producer.producerName",
+        text,
+        "Name of the producer, for broker deduplication by the sequence ids that rows give in column `__sequenceId`. "
+        "One Spark task must write all rows, in the order of their ids; each row has an entry of its own.",
+        default=None,
+    )
     max_pending_bytes: int = option(
         "maxPendingBytes",
         whole(1, 2**40),
@@ -116,7 +123,23 @@ class ProducerOptions(ProtobufOptions):
                 "option 'pulsar.producer.chunkMaxMessageSize': expected pulsar.producer.chunkingEnabled=true beside "
                 "it, got it alone; set that too"
             )
+        self._check_producer_name()
         self._check_keys()
+
+    def _check_producer_name(self) -> None:
+        if self.producer_name is None:
+            return
+        if self.chunking_enabled:
+            raise OptionError(
+                "option 'pulsar.producer.producerName': expected it without pulsar.producer.chunkingEnabled, got both; "
+                "brokers can take the last chunk of a message for a duplicate of the others, which have its sequence "
+                "id. Leave one of them out"
+            )
+        if self.batching == "key":
+            raise OptionError(
+                "option 'pulsar.producer.producerName': expected it without batching=key, which changes the order of "
+                "rows, got both; leave one of them out"
+            )
 
     def _check_keys(self) -> None:
         known = dict(self.crypto_public_keys)

@@ -86,6 +86,12 @@ class WriteOptions(ProducerOptions):
                 "option 'partitions': expected 'admin.url' beside it, since topics are created over the admin REST "
                 "API, got no admin.url; set it, or create the topics yourself"
             )
+        if self.producer_name is not None and self.delivery_guarantee != "at-least-once":
+            raise OptionError(
+                "option 'pulsar.producer.producerName': expected deliveryGuarantee=at-least-once beside it, got "
+                f"{self.delivery_guarantee}; a broker takes what an aborted transaction wrote, and what came behind a "
+                "lost row, for written. Leave one of them out"
+            )
         if self.key_column is not None and self.key_value_encoding == "separated":
             raise OptionError(
                 "option 'keyColumn': expected it without keyValueEncoding=separated, where column key is the message's "

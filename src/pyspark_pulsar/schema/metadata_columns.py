@@ -42,6 +42,9 @@ ON_REQUEST_FIELDS: Final = (
     pa.field("__sequenceId", pa.int64()),
     pa.field("__schemaVersion", pa.int64()),
     pa.field("__messageSize", pa.int32()),
+    pa.field("__replicatedFrom", pa.string()),
+    pa.field("__index", pa.int64()),
+    pa.field("__brokerPublishTime", _INSTANT),
 )
 """What a read adds only when option `columns` names it."""
 
@@ -55,11 +58,19 @@ WRITTEN: Final = (
     "__orderingKey",
     "__partition",
     "__deliverAt",
+    "__replicationClusters",
 )
 """The columns that a write stores with the message, or sends it by."""
 
-WRITABLE: Final = FIELDS | {"__deliverAt": pa.field("__deliverAt", _INSTANT)}
-"""All metadata columns that a write takes, by name. Readers are not told when a message was to be delivered."""
+WRITABLE: Final = FIELDS | {
+    "__deliverAt": pa.field("__deliverAt", _INSTANT),
+    "__replicationClusters": pa.field("__replicationClusters", pa.list_(pa.string())),
+}
+"""All metadata columns that a write takes, by name. Readers are not told when a message was to be delivered, and where
+to."""
+
+SEQUENCE_ID: Final = "__sequenceId"
+"""Stored with the message by a write whose producer has a name of the user's; else set by Pulsar."""
 
 TOMBSTONE: Final = "__tombstone"
 """Says in what the kernel is given whether a row is written as a null value; no column of a user."""

@@ -288,6 +288,8 @@ def _metadata_fits(column: pa.Field) -> bool:
         return bool(types.is_timestamp(column.type) and column.type.tz is not None)
     if types.is_binary(wanted):
         return column.type in (pa.binary(), pa.string())
+    if types.is_list(wanted):
+        return bool(types.is_list(column.type) and column.type.value_type == wanted.value_type)
     if types.is_map(wanted):
         return bool(
             types.is_map(column.type) and column.type.key_type == column.type.item_type == pa.string()

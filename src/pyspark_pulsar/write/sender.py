@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 
 import pyarrow as pa
@@ -14,6 +15,8 @@ from pyspark_pulsar.codec.producing import producing
 from pyspark_pulsar.errors import SendError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write.target import Target
+
+_log = logging.getLogger(__name__)
 
 
 class TopicSender:
@@ -44,6 +47,7 @@ class TopicSender:
                 encrypted=bool(options.encryption_keys),
                 transactional=transaction is not None,
                 sends_again=transaction is None,
+                name=options.producer_name,
             )
             for index, name in enumerate(target.partitions)
         ]
@@ -132,6 +136,15 @@ class TopicSender:
             return
         for producer in self.producers:
             producer.await_below(0)
+            if producer.known_already:
+                _log.warning(
+                    "topic %s: the broker had %d rows of this task already, by their sequence ids, and did not store "
+                    "them again; rows that were never written are among them if their ids are not above those that "
+                    "producer %s wrote before",
+                    producer.topic,
+                    producer.known_already,
+                    producer.name,
+                )
 
     def close(self) -> None:
         for producer in self.producers:

@@ -19,6 +19,7 @@ from pyspark_pulsar.schema.type_text import type_text
 from pyspark_pulsar.schema.write_schema import WriteSchema, resolve_write_schema
 from pyspark_pulsar.topic import TopicName, TopicPartition
 from pyspark_pulsar.write.key_column import KEY, keyed_columns, refuse_separated
+from pyspark_pulsar.write.sequence_ids import check_sequence_ids, with_sequence_ids
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ def settle_target(options: WriteOptions, columns: pa.Schema) -> Target | RowTarg
     check_encryption(options)
     columns = keyed_columns(columns, options.key_column)
     _check_tombstones(options, columns)
+    check_sequence_ids(options, columns)
     descriptor = read_descriptor_file(options)
     if options.topic is None:
         return _row_targets(columns, descriptor)
@@ -102,7 +104,7 @@ def _write_schema(
 ) -> WriteSchema:
     info = client.schema(topic.without_partition())
     refuse_separated(info, options.key_column, str(topic))
-    return resolve_write_schema(
+    schema = resolve_write_schema(
         columns,
         info,
         topic=str(topic),
@@ -111,6 +113,7 @@ def _write_schema(
         record_name=topic.without_partition().local,
         descriptor=descriptor,
     )
+    return schema if options.producer_name is None else with_sequence_ids(schema)
 
 
 def _partitions(client: BrokerClient, options: WriteOptions, topic: TopicName, *, named_by_rows: bool) -> int:

@@ -9,9 +9,11 @@ import pyarrow as pa
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.coordinator import OpenTransaction
 from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.write.attempt import present_partition
 from pyspark_pulsar.write.key_column import keyed
 from pyspark_pulsar.write.row_topics import RowTopics
 from pyspark_pulsar.write.sender import TopicSender
+from pyspark_pulsar.write.sequence_ids import refuse_rows
 from pyspark_pulsar.write.target import RowTargets, Target
 
 
@@ -35,6 +37,9 @@ def send_rows(
 ) -> int:
     """`write_rows` by `client`. In a transaction, which takes every partition in before the first message to it, no
     message is sent a second time: a connection that breaks with receipts due is a `SendError`."""
+    if options.producer_name is not None and (partition := present_partition()):
+        refuse_rows(batches, partition)
+        return 0
     batches = keyed(batches, options.key_column)
     if isinstance(target, RowTargets):
         return _send_to_topics_of_rows(RowTopics(client, options, target, transaction), batches)

@@ -27,6 +27,7 @@ Row = tuple[Position, dict[str, Any]]
 ALL_COLUMNS = (
     "value", "__key", "__topic", "__messageId", "__publishTime", "__eventTime", "__messageProperties",
     "__partition", "__producerName", "__sequenceId", "__orderingKey", "__schemaVersion", "__messageSize",
+    "__replicatedFrom", "__index", "__brokerPublishTime",
 )  # fmt: skip
 
 

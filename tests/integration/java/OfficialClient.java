@@ -94,6 +94,9 @@ public class OfficialClient {
         row.put("value", value instanceof byte[] data ? text(data) : value == null ? null : plain(value));
         row.put("keyBytes", inner.hasKey() ? text(inner.getKeyBytes()) : null);
         row.put("eventTime", inner.getEventTime());
+        row.put("replicatedFrom", inner.getReplicatedFrom());
+        row.put("index", inner.getIndex().orElse(null));
+        row.put("brokerPublishTime", inner.getBrokerPublishTime().orElse(null));
         row.put("partition", Integer.parseInt(((MessageImpl<?>) inner).getMessageId().toString().split(":")[2]));
         inner.getProperties().forEach(row.putObject("properties")::put);
         return row;

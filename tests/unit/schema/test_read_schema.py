@@ -104,7 +104,8 @@ def test_all_metadata_columns_have_their_spark_type() -> None:
         "__messageId:struct<ledger:bigint,entry:bigint,batchIndex:int,partition:int>,"
         "__publishTime:timestamp,__eventTime:timestamp,__messageProperties:map<string,string>,"
         "__partition:int,__orderingKey:binary,__producerName:string,__sequenceId:bigint,"
-        "__schemaVersion:bigint,__messageSize:int>"
+        "__schemaVersion:bigint,__messageSize:int,__replicatedFrom:string,__index:bigint,"
+        "__brokerPublishTime:timestamp>"
     )
 
 
