@@ -83,8 +83,8 @@ def values(draw: st.DrawFn, kind: Any) -> Any:
     if isinstance(kind, str):
         return draw(_VALUES[kind])
     if isinstance(kind, list):
-        inner = next(branch for branch in kind if branch != "null")
-        return draw(st.none() | values(inner))
+        branch = draw(st.sampled_from(kind))
+        return None if branch == "null" else draw(values(branch))
     match kind["type"]:
         case "enum":
             return draw(st.sampled_from(kind["symbols"]))

@@ -16,7 +16,9 @@ from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.spark import arrow_schema, spark_schema
+from pyspark_pulsar.schema.topic_family import topic_family
 from pyspark_pulsar.schema.write_schema import resolve_write_schema
+from pyspark_pulsar.topic import TopicName
 
 TOPIC = "persistent://public/default/orders"
 
@@ -88,12 +90,10 @@ def _has_map(descriptor: Any) -> bool:
     )
 
 
-@settings(print_blob=True, deadline=None, max_examples=150)
-@given(file=files(), data=st.data())
-def test_fields_that_the_reader_does_not_know(file: File, data: st.DataObject) -> None:
+def with_fewer_fields(draw: st.DrawFn, file: File) -> File:
     older = File.FromString(file.SerializeToString())
     for message in older.message_type:
-        keep = [field for field in message.field if data.draw(st.integers(0, 2)) or field.proto3_optional]
+        keep = [field for field in message.field if draw(st.integers(0, 2)) or field.proto3_optional]
         keep = keep or list(message.field)[:1]
         in_oneof = any(field.HasField("oneof_index") and not field.proto3_optional for field in keep)
         if any(decl.name == "choice" for decl in message.oneof_decl) and not in_oneof:
@@ -104,6 +104,43 @@ def test_fields_that_the_reader_does_not_know(file: File, data: st.DataObject) -
         nested = [each for each in message.nested_type if each.name in kept]
         del message.nested_type[:]
         message.nested_type.extend(nested)
+    return older
+
+
+@settings(print_blob=True, deadline=None, max_examples=100)
+@given(file=files(), data=st.data())
+def test_topics_with_some_of_the_fields_are_one_table(file: File, data: st.DataObject) -> None:
+    for message in file.message_type:
+        for field in message.field:
+            if field.label == field.LABEL_REQUIRED:
+                field.label = field.LABEL_OPTIONAL
+    topics = {TopicName.parse(f"t{n}"): with_fewer_fields(data.draw, file) for n in range(3)}
+    family = topic_family({topic: native_info(own) for topic, own in topics.items()})
+    read = resolve_read_schema(family.info, topic=TOPIC, columns=["*"], payload=family.payload)
+    for own in topics.values():
+        message = fill(data.draw, new_message(loaded(own)))
+        seen = new_message(loaded(file))
+        seen.ParseFromString(message.SerializeToString())
+        writer = native_info(own)
+        decoder = EntryDecoder(read, topic=TOPIC, partition=-1, fetch_schema=lambda _, info=writer: info)
+        entries = stored([message.SerializeToString()])
+        [row] = rows_of(pa.Table.from_batches([*decoder.decode(entries), *decoder.finish()]))
+        assert comparable(row) == comparable(_only(row_of(seen), row))
+
+
+def _only(value: Any, shown: Any) -> Any:
+    """`value` with the fields that a row shows: no topic has the others."""
+    if isinstance(value, dict) and isinstance(shown, dict):
+        return {key: _only(item, shown[key]) for key, item in value.items() if key in shown}
+    if isinstance(value, list) and isinstance(shown, list) and len(value) == len(shown):
+        return [_only(one, other) for one, other in zip(value, shown, strict=True)]
+    return value
+
+
+@settings(print_blob=True, deadline=None, max_examples=150)
+@given(file=files(), data=st.data())
+def test_fields_that_the_reader_does_not_know(file: File, data: st.DataObject) -> None:
+    older = with_fewer_fields(data.draw, file)
     writer, reader = loaded(file), loaded(older)
     messages = [fill(data.draw, new_message(writer)) for _ in range(3)]
     expected = []

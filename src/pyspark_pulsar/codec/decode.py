@@ -18,11 +18,14 @@ from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 from pyspark_pulsar.schema.payload import PayloadSchema, written_schema
 from pyspark_pulsar.schema.primitive import RECORD_TYPES
 from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.topic import TopicName
 
 if TYPE_CHECKING:
     from pyspark_pulsar._kernel import EntryBatch, Position
 
 DEFAULT_BATCH_ROWS: Final = 16384
+NO_VERSION: Final = b""
+"""The version that a message names which names none."""
 
 _BAD_ROWS: Final = {"FAILFAST": "fail", "PERMISSIVE": "null", "DROPMALFORMED": "drop"}
 _DONE: Final = {"PERMISSIVE": "have no value", "DROPMALFORMED": "were left out"}
@@ -55,9 +58,9 @@ class EntryDecoder:
         """`topic` is the full name without partition suffix, `partition` -1 when it is not partitioned.
 
         `fetch_schema` is asked at most once per schema version, between batches, for the schema that the
-        registry holds under it, and answers None when it holds none. `start` is inclusive, `end` exclusive;
-        rows outside, and those that `row_filter` does not want, are dropped. `mode` says what becomes of a message
-        that does not decode (option `mode`).
+        registry holds under it, the latest for `NO_VERSION`, and answers None when it holds none. `start` is
+        inclusive, `end` exclusive; rows outside, and those that `row_filter` does not want, are dropped. `mode` says
+        what becomes of a message that does not decode (option `mode`).
         With `service_url`, which says whose topic it is, the kernel's decoder that an earlier split of the same
         query left behind in this process goes on. Raises SchemaError.
         """
@@ -124,38 +127,47 @@ class EntryDecoder:
         if self._key:
             DECODERS.give_back(self._key, self._decoder)
 
+    def learn(self, version: bytes) -> None:
+        """Make a schema version known that messages may name. Raises SchemaError for one that is lost, or does not
+        resolve."""
+        written = self._written(version) if version else self._unnamed()
+        own, reader = self._schema.value.value_type, self._schema.info
+        why = f"written as {written.value_type}, cannot be resolved to the reader's {own}"
+        try:
+            if written.value_type == own:
+                self._decoder.add_writer_schema(version, written)
+                return
+        except KernelError as error:
+            why = error.message
+        raise version_error(why, topic=self._full_name, version=version, reader=reader)
+
     def _learn(self, version: bytes, *, certain: bool) -> None:
         """Raises SchemaError for a version that is lost or does not resolve; or makes its messages bad rows, in mode
         FAILFAST errors when they come, where it is not `certain` that they do."""
         try:
-            self._add(version)
+            self.learn(version)
         except SchemaError as fault:
             if self._mode == "FAILFAST" and certain:
                 raise
             self._decoder.refuse_version(version, str(fault).removeprefix(f"{self._prefix}: "))
 
-    def _add(self, version: bytes) -> None:
-        written = self._written(version) if version else self._unnamed()
-        try:
-            self._decoder.add_writer_schema(version, written)
-        except KernelError as error:
-            reader = self._schema.info
-            raise version_error(error, topic=self._full_name, version=version, reader=reader) from None
-
     def _written(self, version: bytes) -> PayloadSchema:
         # A producer may name anything; the registry's versions are numbers of eight bytes.
         info = self._fetch_schema(version) if len(version) == VERSION_BYTES else None
         if info is None:
+            named = f"schema version {version_text(version)}, which messages name"
             raise SchemaError(
-                f"topic {self._full_name}: expected the registry to hold schema version "
-                f"{version_text(version)}, which messages name, got none; register the schema "
-                "again, start the read behind them, or read around them with mode=PERMISSIVE"
+                f"topic {self._full_name}: expected the registry to hold "
+                f"{named if version else 'a schema, since messages name no version of one'}, got none; register the "
+                "schema again, start the read behind them, or read around them with mode=PERMISSIVE"
             )
         return written_schema(info, topic=f"{self._full_name}, schema version {version_text(version)}")
 
     def _unnamed(self) -> PayloadSchema:
         """What messages that name no version were written with: the form that the topic's schema has now, whatever
-        `.schema(...)` made of it for the reader."""
+        `.schema(...)`, or other topics, made of it for the reader."""
+        if self._schema.own_schemas:
+            return self._written(NO_VERSION)
         info = self._schema.info
         if info is None or info.type not in RECORD_TYPES:
             return self._schema.value
@@ -182,3 +194,11 @@ class EntryDecoder:
                 yield pa.record_batch(batch)
             elif not supplied:
                 return
+
+
+def check_readable(schema: ReadSchema, topic: TopicName, info: SchemaInfo) -> None:
+    """Raises SchemaError unless messages of `topic` that were written with `info` can be read by `schema`, as far as
+    schemas tell. Driver only."""
+    EntryDecoder(schema, topic=str(topic), partition=-1, fetch_schema=lambda _: info).learn(
+        info.version or b"?"
+    )

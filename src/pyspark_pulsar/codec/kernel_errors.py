@@ -58,14 +58,13 @@ _WRITE: dict[str, tuple[type[PulsarError], str]] = {
 }
 
 
-def version_error(
-    error: KernelError, *, topic: str, version: bytes, reader: SchemaInfo | None
-) -> SchemaError:
+def version_error(why: str, *, topic: str, version: bytes, reader: SchemaInfo | None) -> SchemaError:
     """A schema version that messages name cannot be resolved to `reader`, the one that the query reads by."""
-    by = version_text(reader.version or b"") if reader is not None else "none"
+    own = reader is not None and reader.version
+    by = f"schema version {version_text(own)}" if own else "the schema that its topics share"
     return SchemaError(
         f"topic {topic}: expected schema version {version_text(version)}, which messages were written with, to be "
-        f"readable as schema version {by}, which the query reads by, got: {error.message}; make the versions "
+        f"readable as {by}, which the query reads by, got: {why}; make the versions "
         f"compatible, read what both can give by .schema(...), or read around these messages with mode=PERMISSIVE"
     )
 

@@ -231,7 +231,7 @@ class _Open:
         self.topics = TopicWatch(self.client, self.admin, options)
         self.end = StreamEnd(options)
         self.tails = Tails(self.client, read_compacted=options.read_compacted)
-        self.watch = SchemaWatch(schema, self.client.schema)
+        self.watch = SchemaWatch(schema, self.client.schema, passes_over_bad_rows=options.mode != "FAILFAST")
         self.planner = SplitPlanner(options, self.client, self.admin)
         self.progress = QueryProgress(options, self.client)
         self.micro_batches = MicroBatches(options, self.planner)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.codec.data_keys import DataKeys
-from pyspark_pulsar.codec.decode import EntryDecoder
+from pyspark_pulsar.codec.decode import NO_VERSION, EntryDecoder
 from pyspark_pulsar.codec.intake import Intake, TransactionsUnknown
 from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.message_id import Position
@@ -28,7 +28,7 @@ from pyspark_pulsar.read.split import Piece, Split
 from pyspark_pulsar.read.transactions import TopicTransactions
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.topic import TopicName, TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 
@@ -48,8 +48,12 @@ def read_split(
         closing(TopicTransactions(options, split.partition)) as transactions,
     ):
 
+        def ask(name: TopicName, version: bytes) -> SchemaInfo | None:
+            return client.schema(name, version if version != NO_VERSION else None)
+
         def fetch_schema(version: bytes) -> SchemaInfo | None:
-            return SCHEMA_VERSIONS.fetch(options.service_url, topic, schema.info, version, client.schema)
+            planned = (schema.info, schema.own_schemas)
+            return SCHEMA_VERSIONS.fetch(options.service_url, topic, planned, version, ask)
 
         decoder = EntryDecoder(
             schema,

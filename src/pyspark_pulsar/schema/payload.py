@@ -64,7 +64,8 @@ def payload_schema(
     `topic` names the origin in errors. Raises SchemaError for a schema that cannot become columns.
     """
     if descriptor is not None:
-        return _protobuf(descriptor_plan(checked_descriptor(descriptor, info, topic=topic)), descriptor.path)
+        plan = descriptor_plan(checked_descriptor(descriptor, info, topic=topic))
+        return protobuf_payload(plan, descriptor.path)
     if info.type is SchemaType.KEY_VALUE:
         pair = split(info, topic=topic)
         key = payload_schema(pair.key, topic=f"{topic}, key of its KEY_VALUE schema")
@@ -72,7 +73,7 @@ def payload_schema(
         return PayloadSchema(KEY_VALUE_TYPE, pair=KeyValuePair(key, value, pair.separated))
     if info.type in PROTOBUF_TYPES:
         where = f"topic {topic}, {info.type.name} schema"
-        return _protobuf(registered_plan(info, where=where), where, version_number(info))
+        return protobuf_payload(registered_plan(info, where=where), where, version_number(info))
     primitive = primitive_of(info, topic=topic)
     if primitive is not None:
         return PayloadSchema(primitive.value_type)
@@ -92,7 +93,8 @@ def for_reading(payload: PayloadSchema) -> PayloadSchema:
     return replace(payload, value_schema=pa.schema(fields))
 
 
-def _protobuf(plan: ProtobufPlan, where: str, version: str = "") -> PayloadSchema:
+def protobuf_payload(plan: ProtobufPlan, where: str, version: str = "") -> PayloadSchema:
+    """How messages of the plan lie in bytes; `where` and `version` are for errors. Raises SchemaError."""
     return PayloadSchema(PROTOBUF_VALUE, plan.fields(where=where), plan.document(version))
 
 

@@ -27,8 +27,9 @@ class ReadSchema:
     `output_schema` is what comes out, in Spark's types, all nullable; `value_columns` are all columns that the
     value has, whether they come out or not. Messages of other registry versions are resolved to the document
     of `value`, whose fields are nullable throughout for JSON. `info` is the registry's schema that all this was
-    made from, None for a topic without one. `corrupt_column` is the name of the column that holds the payloads
-    of messages that do not decode, None where a value field has that name.
+    made from, None for topics without one. `corrupt_column` is the name of the column that holds the payloads
+    of messages that do not decode, None where a value field has that name. `own_schemas` is a digest of the
+    schemas that the topics have each for itself, where the read may have several topics; empty where it is of one.
     """
 
     value: PayloadSchema
@@ -36,6 +37,7 @@ class ReadSchema:
     value_columns: pa.Schema
     info: SchemaInfo | None = None
     corrupt_column: str | None = None
+    own_schemas: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,17 +61,19 @@ def resolve_read_schema(
     topic: str,
     columns: ColumnChoice | Sequence[str] | None = None,
     descriptor: DescriptorFile | None = None,
+    payload: PayloadSchema | None = None,
 ) -> ReadSchema:
     """The schema that reading `topic` yields; `info` None is a topic without schema, read as bytes.
 
     `columns` as in `ColumnChoice`, of which plain names are short. `descriptor` says what the Protobuf messages
-    are, of a topic whose schema does not, or less well. Raises SchemaError for an unsupported schema, an unknown
+    are, of a topic whose schema does not, or less well. `payload` is how values lie in bytes where `info` does not say
+    it: in topics whose schemas differ (`topic_family`). Raises SchemaError for an unsupported schema, an unknown
     or repeated column, and a value field that bears the name of a metadata column or of the corrupt-record column
     that is to be shown.
     """
     choice = columns if isinstance(columns, ColumnChoice) else ColumnChoice(columns)
     schema = info or SchemaInfo("", SchemaType.NONE)
-    value = for_reading(payload_schema(schema, topic=topic, descriptor=descriptor))
+    value = for_reading(payload or payload_schema(schema, topic=topic, descriptor=descriptor))
     fields = columns_of(value)
     _refuse_collisions(fields, choice, topic)
     values = pa.schema([readable(field) for field in fields])

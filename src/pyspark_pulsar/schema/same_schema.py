@@ -1,4 +1,4 @@
-"""Whether topics have the same schema, and how it is told when they do not.
+"""Whether two schemas are the same, and what a schema is called in messages.
 
 Registries keep texts as producers wrote them. Two texts that differ only in blanks, the order of keys, or the
 documentation of types and fields describe the same schema; everything else, names included, makes a difference.
@@ -7,16 +7,11 @@ documentation of types and fields describe the same schema; everything else, nam
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import KeyValueSchemas, split
-from pyspark_pulsar.topic import TopicName
-
-_SHOWN_GROUPS: Final = 10
-_SHOWN_TOPICS: Final = 5
 
 Identity = tuple[str, str]
 """Equal for equal schemas."""
@@ -34,30 +29,6 @@ def identity(info: SchemaInfo | None) -> Identity:
         return (info.type.name, json.dumps(_without_docs(json.loads(info.document)), sort_keys=True))
     except (ValueError, RecursionError):
         return (info.type.name, info.document.hex())
-
-
-def only_schema(schemas: Mapping[TopicName, SchemaInfo | None]) -> SchemaInfo | None:
-    """The schema that all topics share. Raises `SchemaError` listing the topics by schema."""
-    groups: dict[Identity, list[TopicName]] = {}
-    for topic, info in schemas.items():
-        groups.setdefault(identity(info), []).append(topic)
-    if len(groups) > 1:
-        listed = sorted(groups.values(), key=len, reverse=True)
-        lines = [_group_text(topics, schemas[topics[0]]) for topics in listed[:_SHOWN_GROUPS]]
-        if len(listed) > _SHOWN_GROUPS:
-            lines.append(f"{len(listed) - _SHOWN_GROUPS} more schemas")
-        raise SchemaError(
-            f"expected topics that share one schema, got {len(groups)} different ones among {len(schemas)} topics; "
-            f"read them apart, or set allowDifferentTopicSchemas=true to get every value as bytes:"
-            + "".join(f"\n  - {line}" for line in lines)
-        )
-    return next(iter(schemas.values()))
-
-
-def _group_text(topics: list[TopicName], info: SchemaInfo | None) -> str:
-    shown = ", ".join(str(topic) for topic in topics[:_SHOWN_TOPICS])
-    more = f" and {len(topics) - _SHOWN_TOPICS} more" if len(topics) > _SHOWN_TOPICS else ""
-    return f"{schema_text(info)}: {shown}{more}"
 
 
 def schema_text(info: SchemaInfo | None) -> str:

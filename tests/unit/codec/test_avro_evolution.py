@@ -1,13 +1,18 @@
 """A message of one schema read by another, as Avro's specification resolves them; written by fastavro."""
 
 import datetime as dt
+import json
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from unit.codec.raw_payloads import avro_bytes, decoded, entries, record, resolved, written
+from unit.codec.raw_payloads import TOPIC, WRITER, avro_bytes, decoded, entries, record, resolved, written
 
+from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import DecodeError, SchemaError
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.read_schema import resolve_read_schema
 
 NOTHING = record(("keep", "int"))
 PRICE = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
@@ -309,3 +314,30 @@ def test_null_values_between_versions() -> None:
         {"f": {"member0": 3, "member1": None}},
         {"f": None},
     ]
+
+
+def test_messages_without_a_version_have_the_form_of_their_own_topic() -> None:
+    own = record(("id", "int"), name="a")
+    union = record(("more", ["null", "string"], None), ("id", "long"), name="b")
+    info = SchemaInfo("x", SchemaType.AVRO, json.dumps(union).encode())
+    schema = replace(resolve_read_schema(info, topic=TOPIC, columns=["*"]), own_schemas="of several topics")
+    asked: list[bytes] = []
+
+    def fetch(version: bytes) -> SchemaInfo:
+        asked.append(version)
+        return replace(info, document=json.dumps(own).encode())
+
+    decoder = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_schema=fetch)
+    batches = [*decoder.decode(entries(avro_bytes(own, {"id": 7}), version=None)), *decoder.finish()]
+    assert [row for batch in batches for row in batch.to_pylist()] == [{"more": None, "id": 7}]
+    assert asked == [b""]
+
+
+def test_a_version_of_another_type_is_not_read_as_this_one() -> None:
+    document = record(("id", "int"))
+    info = SchemaInfo("x", SchemaType.AVRO, json.dumps(document).encode(), version=WRITER)
+    schema = resolve_read_schema(info, topic=TOPIC, columns=["*"])
+    other = replace(info, type=SchemaType.JSON)
+    decoder = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_schema=lambda _: other)
+    with pytest.raises(SchemaError, match="written as json, cannot be resolved to the reader's avro"):
+        list(decoder.decode(entries(avro_bytes(document, {"id": 7}))))

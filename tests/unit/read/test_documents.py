@@ -61,3 +61,11 @@ def test_the_least_used_go_first() -> None:
     for version in (b"1", b"2", b"1", b"3", b"1", b"2"):
         versions.fetch("pulsar://a", TOPIC, INFO, version, registry.ask)
     assert [version for _, version in registry.asked] == [b"1", b"2", b"3", b"2"]
+
+
+def test_documents_are_kept_up_to_so_many_bytes() -> None:
+    registry = Registry(SchemaInfo("x", SchemaType.AVRO, b"-" * 100))
+    versions = SchemaVersions(most_bytes=250)
+    for version in (b"1", b"2", b"3", b"3", b"2", b"1"):
+        versions.fetch("pulsar://a", TOPIC, INFO, version, registry.ask)
+    assert [version for _, version in registry.asked] == [b"1", b"2", b"3", b"1"]

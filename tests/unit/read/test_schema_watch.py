@@ -111,3 +111,59 @@ def test_bytes_have_no_schema_to_watch() -> None:
     registry.now += LOOK_AGAIN_SECONDS
     watch.look([A, B])
     assert registry.asked == []
+
+
+def optional(number: int, kind: SchemaType = SchemaType.AVRO, **fields: str) -> SchemaInfo:
+    """As `version`, of a record that is named after its topic."""
+    members = [{"name": n, "type": ["null", t], "default": None} for n, t in fields.items()]
+    document = {"type": "record", "name": f"topic_{number}", "fields": members}
+    return SchemaInfo("x", kind, json.dumps(document).encode(), version=number.to_bytes(8, "big"))
+
+
+@pytest.mark.parametrize("kind", [SchemaType.AVRO, SchemaType.JSON])
+def test_topics_of_one_family(kind: SchemaType, caplog: pytest.LogCaptureFixture) -> None:
+    started, older = optional(0, kind, id="long", tag="string"), optional(1, kind, id="int")
+    registry = Registry(a=started, b=older)
+    watch = SchemaWatch(resolve_read_schema(started, topic="t"), registry.ask, lambda: registry.now)
+    watch.look([A, B])
+    registry.now += LOOK_AGAIN_SECONDS
+    watch.look([A, B])
+    assert sorted(registry.asked) == [A, B]
+    assert not caplog.records, "what the query reads already is no news"
+    c, d = TopicName.parse("c"), TopicName.parse("d")
+    registry.schemas |= {c: older, d: optional(2, kind, id="long", level="int")}
+    watch.look([A, B, c, d])
+    (record,) = caplog.records
+    assert "default/d has a new schema, version 2: new fields: level int." in record.getMessage()
+
+
+@pytest.mark.parametrize("kind", [SchemaType.AVRO, SchemaType.JSON])
+def test_a_topic_that_does_not_resolve_stops_the_query(
+    kind: SchemaType, caplog: pytest.LogCaptureFixture
+) -> None:
+    started, other = optional(0, kind, id="long", tag="string"), optional(1, kind, id="long", tag="int")
+    registry = Registry(a=started, b=other)
+    watch = SchemaWatch(resolve_read_schema(started, topic="t"), registry.ask, lambda: registry.now)
+    watch.look([A])
+    why = (
+        "field tag is string in the schema that the query started with, int in persistent://public/default/b"
+    )
+    with pytest.raises(SchemaError, match=why):
+        watch.look([A, B])
+    # With another `mode` its messages are bad rows.
+    lenient = SchemaWatch(
+        resolve_read_schema(started, topic="t"), registry.ask, lambda: registry.now, passes_over_bad_rows=True
+    )
+    lenient.look([A])
+    lenient.look([A, B])
+    assert why in caplog.text
+
+
+def test_a_topic_wider_than_what_the_query_started_with_stops_it() -> None:
+    """One table it would be, but not by the schema of the running query."""
+    narrow = optional(0, id="int")
+    registry = Registry(a=narrow, b=optional(1, id="long"))
+    watch = SchemaWatch(resolve_read_schema(narrow, topic="t"), registry.ask, lambda: registry.now)
+    watch.look([A])
+    with pytest.raises(SchemaError, match=r"topic .*/b, which .* field id: .*; start the query again"):
+        watch.look([A, B])

@@ -1,6 +1,7 @@
 """Registry documents that no honest client registers: each is a SchemaError, soon, and with little memory."""
 
 import contextlib
+import json
 import struct
 from typing import Any
 
@@ -12,6 +13,8 @@ from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import payload_schema, written_schema
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.same_schema import identity, schema_text
+from pyspark_pulsar.schema.topic_family import topic_family
+from pyspark_pulsar.topic import TopicName
 
 TEXTS = [
     b"[" * 100_000,
@@ -27,6 +30,7 @@ TEXTS = [
     b'{"type":"record","name":"T","fields":[{"name":"x"}]}',
     b'{"type":"record","name":"T","fields":[{"name":"\\ud800","type":"int"}]}',
 ]
+GOOD = b'{"type":"record","name":"T","fields":[{"name":"x","type":"int"}]}'
 KINDS = (
     SchemaType.AVRO,
     SchemaType.JSON,
@@ -60,6 +64,10 @@ def test_every_document_is_a_schema_or_a_schema_error(kind: SchemaType, text: by
         written_schema(info, topic="t")
     assert identity(info) == identity(info)
     assert schema_text(info).startswith(kind.name)
+    topics = {TopicName.parse("a"): info, TopicName.parse("b"): info}
+    assert topic_family(topics).info == info
+    with pytest.raises(SchemaError, match="got 2 different ones among 2 topics"):
+        topic_family(topics | {TopicName.parse("b"): hostile(kind, GOOD)})
 
 
 def unfolding(count: int, references: int) -> dict[str, Any]:
@@ -99,3 +107,28 @@ def test_lists_and_maps_that_nest_without_end(kind: str, step: str) -> None:
     document = {"type": "record", "name": "T", "fields": [{"name": "x", "type": node}]}
     with pytest.raises(SchemaError, match="expected at most 60 types inside each other"):
         record_schema(text_of(document), where="t")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"type": "enum", "name": "E", "symbols": 5},
+        {"type": "enum", "name": "E", "symbols": ["A", 5], "default": 5},
+        {"type": "long", "logicalType": ["timestamp-millis"]},
+        {"type": "fixed", "name": "F", "size": 1, "aliases": 5, "logicalType": {}},
+    ],
+)
+def test_odd_parts_of_a_document_that_can_be_read(kind: dict[str, Any]) -> None:
+    node = {"name": "x", "type": kind, "aliases": {"a": 1}, "default": [[]]}
+    documents = [{"type": "record", "name": name, "fields": [node]} for name in ("a", "b")]
+    infos = [SchemaInfo("n", SchemaType.AVRO, json.dumps(document).encode()) for document in documents]
+    family = topic_family({TopicName.parse(f"t{n}"): info for n, info in enumerate(infos)})
+    assert family.info == infos[0]
+
+
+def test_a_document_of_wrappers() -> None:
+    wrapped = '{"type":' * 200 + '"int"' + "}" * 200
+    documents = [GOOD, GOOD.replace(b'"int"', wrapped.encode())]
+    infos = [SchemaInfo("n", SchemaType.AVRO, document) for document in documents]
+    family = topic_family({TopicName.parse(f"t{n}"): info for n, info in enumerate(infos)})
+    assert family.payload is None
