@@ -515,3 +515,17 @@ class Encoder:
         it is a record of nulls. The key of a separated pair is written as base64 and routes the message.
         `publish_time_ms`: Unix milliseconds, UTC.
         Raises KernelError "payload" (row named), "too_large"."""
+
+    def start_digest(self, topic: str) -> None:
+        """From now on count and digest what `encode` gives out and what `digest` is given. `topic`: the full name,
+        without partition."""
+
+    def digest(self, batch: ArrowArrayExportable) -> None:
+        """Add all rows to the digest as `encode` would, and encode nothing; needs no producers. Raises KernelError
+        "payload" (row named)."""
+
+    @property
+    def row_digest(self) -> tuple[int, int] | None:
+        """Rows since `start_digest`, and the sum modulo 2^64 of a hash of each: of topic, key, ordering key, event
+        time, properties and value, so that it does not depend on their order or on how they are sent. None without
+        `start_digest`."""

@@ -81,8 +81,9 @@ class PulsarDataSource(Shipped, DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> PulsarBatchWriter:
         from pyspark_pulsar.errors import OptionError
         from pyspark_pulsar.schema.spark import arrow_schema
-        from pyspark_pulsar.write.batch import PulsarBatchWriter
-        from pyspark_pulsar.write.delivery import check_transactions, journal_of_batch
+        from pyspark_pulsar.write.batch import PulsarBatchWriter, new_job
+        from pyspark_pulsar.write.delivery import check_transactions
+        from pyspark_pulsar.write.journal_names import journal_of_batch
         from pyspark_pulsar.write.target import settle_target
 
         if overwrite:
@@ -92,8 +93,9 @@ class PulsarDataSource(Shipped, DataSource):
             )
         options = parse_options(WriteOptions, self.options)
         journal = journal_of_batch(options)
-        check_transactions(options, journal)
-        return PulsarBatchWriter(options, settle_target(options, arrow_schema(schema)), journal)
+        job = new_job(journal)
+        check_transactions(options, journal, job)
+        return PulsarBatchWriter(options, settle_target(options, arrow_schema(schema)), journal, job)
 
     def streamWriter(  # noqa: N802
         self,
@@ -101,7 +103,8 @@ class PulsarDataSource(Shipped, DataSource):
         overwrite: bool,  # noqa: ARG002 -- Spark passes True for complete mode, whose rows are appended too
     ) -> PulsarStreamWriter:
         from pyspark_pulsar.schema.spark import arrow_schema
-        from pyspark_pulsar.write.delivery import check_transactions, journal_of_stream
+        from pyspark_pulsar.write.delivery import check_transactions
+        from pyspark_pulsar.write.journal_names import journal_of_stream
         from pyspark_pulsar.write.stream import PulsarStreamWriter
         from pyspark_pulsar.write.target import settle_target
 

@@ -114,6 +114,21 @@ class TransactionEnded(CommitError):
     """A transaction is not open any more: it was committed, aborted, or timed out."""
 
 
+class CommitUnfinished(CommitError):
+    """An epoch or job was decided, or may have been, and is not known to be committed: its rows are visible, or may
+    become so. A job that fails with it must not be run again; a query finishes the epoch when it starts again."""
+
+
+class RepeatedEpochDiffers(CommitError):
+    """An epoch that was written before runs again with other rows, of which nothing is written: the checkpoint is older
+    than the journal, or the query is not deterministic."""
+
+
+class JournalTaken(CommitError):
+    """The journal of an exactly-once write belongs to another query or job. Nothing is written, nor changed of
+    theirs."""
+
+
 class WriterFenced(CommitError):
     """Another writer has taken over what this one writes; nothing of this one counts as written."""
 

@@ -18,22 +18,21 @@ from threading import Barrier
 import pulsar as official_client
 import pytest
 from click.testing import CliRunner
-from integration.official import Admin, await_true, messages_of
+from integration.epoch_rows import ROWS, once, options, read
+from integration.official import Admin, await_true
 
 from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.coordinator import Coordinators
 from pyspark_pulsar.errors import CommitError, OptionError, TransactionEnded, WriterFenced
-from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.write import delivery, epochs as epochs_module
-from pyspark_pulsar.write.epochs import Sink, commit_epoch, take_over
-from pyspark_pulsar.write.journal import Begun, Prepared, Writer
+from pyspark_pulsar.write.epochs import commit_epoch, take_over
 from pyspark_pulsar.write.records import KEEPER
+from pyspark_pulsar.write.sink import Sink
+from pyspark_pulsar.write.state import Begun, Prepared, Writer
 
 PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "write_epoch.py"
-ROWS = 20
-END = "end"
 STEPS = [
     "Coordinators.begin:before:1",
     "Coordinators.begin:after:1",
@@ -55,10 +54,6 @@ STEPS = [
 ]
 
 
-def options(pulsar: LocalPulsar, topic: str) -> WriteOptions:
-    return WriteOptions(service_url=pulsar.service_url, topic=topic, delivery_guarantee="exactly-once")
-
-
 def run(pulsar: LocalPulsar, topic: str, name: str, timeout_ms: int = 600_000, **environment: str) -> int:
     """The program's return code; shows its errors."""
     done = subprocess.run(
@@ -71,25 +66,6 @@ def run(pulsar: LocalPulsar, topic: str, name: str, timeout_ms: int = 600_000, *
         check=False,
     )
     return done.returncode
-
-
-def read(official: official_client.Client, topic: str) -> Counter[str]:
-    """Every row in front of a plain message that is sent now."""
-    producer = official.create_producer(topic, schema=official_client.schema.StringSchema())
-    producer.send(END)
-    producer.close()
-    found: list[str] = []
-
-    def complete() -> bool:
-        found[:] = [message.data().decode() for message in messages_of(official, topic)]
-        return bool(found) and found[-1] == END
-
-    await_true("the last message: a transaction is open", complete)
-    return Counter(value for value in found if value != END)
-
-
-def once() -> Counter[str]:
-    return Counter(str(number) for number in range(ROWS))
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -149,7 +125,7 @@ def test_the_former_run_is_fenced(pulsar: LocalPulsar, topic: str) -> None:
         second = Sink.open(other, f"{topic}-journal")
         take_over(first, Writer("owner", "a"))
         take_over(second, Writer("owner", "b"))
-        with pytest.raises(WriterFenced, match=r"another run of this query \(b\)"):
+        with pytest.raises(WriterFenced, match=r"has taken over, as the journal .* \(run b\)"):
             take_over(first, Writer("owner", "a"))
         with pytest.raises(WriterFenced, match="Let only one query run on a checkpoint"):
             commit_epoch(first, Writer("owner", "a"), 0, [])
@@ -185,7 +161,7 @@ def test_a_run_that_was_taken_over_from_leaves_the_next_one_alone(pulsar: LocalP
         sink.journal.write_begun(Begun(transaction, now, 0))
         sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition])
         sink.journal.write_marker(transaction)
-        delivery.abort(options(pulsar, topic), journal, 0, [None, None])
+        delivery.abort(options(pulsar, topic), 0, [None, None])
         commit_epoch(sink, now, 0, [Prepared(transaction, 0, 1)])
         state = sink.journal.state()
     assert state is not None

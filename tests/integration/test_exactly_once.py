@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import signal
+import threading
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 
 import pulsar as official_client
 import pytest
+from fixtures.forwarder import Forwarder, Seen
 from integration.official import Admin, messages_of
 from pyspark.sql import DataFrame, SparkSession
 
+from pyspark_pulsar.client.commands import END_TXN
 from pyspark_pulsar.standalone import LocalPulsar
+
+RunStream = Callable[..., None]
+FROZEN_SECONDS = 4.0
 
 
 def values(client: official_client.Client, topic: str) -> Counter[str]:
@@ -48,3 +60,140 @@ def test_nothing_of_a_job_that_fails_is_there(
     # Behind an open transaction nothing would be seen.
     write(numbers(spark, 5), pulsar, topic)
     assert values(official, topic) == expected(5)
+
+
+def send(official: official_client.Client, topic: str, first: int, count: int = 5) -> None:
+    producer = official.create_producer(topic)
+    for number in range(first, first + count):
+        producer.send(str(number).encode())
+    producer.close()
+
+
+@pytest.fixture
+def run_stream(
+    spark: SparkSession, pulsar: LocalPulsar, official: official_client.Client, topic: str
+) -> RunStream:
+    """Each call sends five more numbers and lets the query from `{topic}-source` take what is there, as an epoch."""
+    sent = 0
+
+    def run(target: str, checkpoint: Path, *, send_more: bool = True, **options: str) -> None:
+        nonlocal sent
+        if send_more:
+            send(official, f"{topic}-source", sent)
+            sent += 5
+        source = spark.readStream.format("pulsar").option("service.url", pulsar.service_url)
+        rows = source.option("topic", f"{topic}-source").option("startingOffsets", "earliest").load()
+        writer = rows.selectExpr("cast(value as string) as value").writeStream.format("pulsar")
+        writer = writer.option("service.url", pulsar.service_url).option("topic", target).options(**options)
+        writer = writer.option("deliveryGuarantee", "exactly-once").trigger(availableNow=True)
+        writer.option("checkpointLocation", str(checkpoint)).start().awaitTermination()
+
+    return run
+
+
+def forget(checkpoint: Path, *files: str) -> None:
+    """As if Spark had died before it wrote them."""
+    for file in files:
+        path = checkpoint / file
+        path.unlink()
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+
+
+def test_queries_with_equal_checkpoint_paths_have_journals_of_their_own(
+    run_stream: RunStream, official: official_client.Client, topic: str, tmp_path: Path
+) -> None:
+    """As in two pods: one writes its epoch, another begins, the first one is killed before Spark's commit log."""
+    place, first, second = tmp_path / "checkpoint", f"{topic}-first", f"{topic}-second"
+    run_stream(first, place)
+    run_stream(first, place)
+    place.rename(tmp_path / "of-the-first")
+    run_stream(second, place, send_more=False)
+    place.rename(tmp_path / "of-the-second")
+    (tmp_path / "of-the-first").rename(place)
+    forget(place, "commits/1")
+    run_stream(first, place)
+    assert values(official, first) == expected(15)
+    assert values(official, second) == expected(10)
+
+
+def test_a_checkpoint_that_is_made_anew_needs_no_hand(
+    run_stream: RunStream, official: official_client.Client, topic: str, tmp_path: Path
+) -> None:
+    """It is another query; with another topic the same one is told."""
+    run_stream(topic, tmp_path / "checkpoint")
+    shutil.rmtree(tmp_path / "checkpoint")
+    run_stream(topic, tmp_path / "checkpoint", send_more=False)
+    with pytest.raises(Exception, match=r"is empty: .* or the query wrote to another topic"):
+        run_stream(f"{topic}-other", tmp_path / "checkpoint")
+    assert values(official, topic) == expected(5) + expected(5)
+
+
+def test_a_named_journal_belongs_to_one_query(
+    spark: SparkSession,
+    pulsar: LocalPulsar,
+    run_stream: RunStream,
+    official: official_client.Client,
+    topic: str,
+    tmp_path: Path,
+) -> None:
+    journal, first = {"transactionJournal": f"{topic}-journal"}, f"{topic}-first"
+    run_stream(first, tmp_path / "first", **journal)
+    run_stream(first, tmp_path / "first", **journal)
+    query = json.loads((tmp_path / "first" / "metadata").read_text())["id"]
+    with pytest.raises(
+        Exception, match=f"JournalTaken: .*journal: expected .*, got that of streaming query {query} to"
+    ):
+        run_stream(f"{topic}-second", tmp_path / "second", send_more=False, **journal)
+    with pytest.raises(
+        Exception, match=f"got that of streaming query {query} to {first}, which is left as it is"
+    ):
+        write(numbers(spark, 3), pulsar, f"{topic}-second", **journal)
+    # The same query to another topic.
+    with pytest.raises(
+        Exception, match=f"expected the journal of streaming query {query} to .*-second, got that"
+    ):
+        run_stream(f"{topic}-second", tmp_path / "first", **journal)
+    forget(tmp_path / "first", "commits/1")
+    run_stream(first, tmp_path / "first", send_more=False, **journal)
+    assert values(official, first) == expected(15)
+    assert values(official, f"{topic}-second") == expected(0)
+
+
+def test_a_checkpoint_that_is_an_epoch_behind_is_told(
+    run_stream: RunStream, official: official_client.Client, topic: str, tmp_path: Path
+) -> None:
+    """Spark plans the epoch anew, now with ten rows; five of them are written already."""
+    run_stream(topic, tmp_path)
+    run_stream(topic, tmp_path)
+    forget(tmp_path, "commits/1", "offsets/1")
+    with pytest.raises(
+        Exception, match=r"RepeatedEpochDiffers: epoch 1: .*\(5 rows with .*, got others \(10 rows with"
+    ):
+        run_stream(topic, tmp_path)
+    with pytest.raises(Exception, match=r"RepeatedEpochDiffers: .*\(5 rows.*, got others \(10 rows\)"):
+        run_stream(topic, tmp_path, send_more=False, repeatedEpochCheck="count")
+    assert values(official, topic) == expected(10)
+    run_stream(topic, tmp_path, send_more=False, repeatedEpochCheck="none")
+    run_stream(topic, tmp_path)
+    assert values(official, topic) == expected(10) + Counter(str(number) for number in range(15, 20))
+
+
+def test_a_job_is_committed_although_the_broker_stands_still(
+    spark: SparkSession, pulsar: LocalPulsar, official: official_client.Client, topic: str
+) -> None:
+    """Behind the decision, for longer than a request may take. A job that says it failed is run again."""
+    pid = pulsar.status().pid
+    assert pid is not None
+    frozen = threading.Event()
+
+    def freeze(seen: Seen) -> None:
+        if seen.command == END_TXN and not frozen.is_set():
+            frozen.set()
+            os.kill(pid, signal.SIGSTOP)
+            threading.Timer(FROZEN_SECONDS, os.kill, (pid, signal.SIGCONT)).start()
+
+    with Forwarder(pulsar.service_url, freeze) as forwarder:
+        settings = {"service.url": forwarder.service_url, "pulsar.client.operationTimeoutMs": "1500"}
+        write(numbers(spark, 100), pulsar, topic, **settings)
+    assert frozen.is_set()
+    assert values(official, topic) == expected(100)

@@ -21,8 +21,10 @@ from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.write.commit import RowsPrepared
-from pyspark_pulsar.write.epochs import Sink, commit_epoch
-from pyspark_pulsar.write.journal import Writer
+from pyspark_pulsar.write.epochs import commit_epoch
+from pyspark_pulsar.write.journal_names import JournalName
+from pyspark_pulsar.write.sink import Sink
+from pyspark_pulsar.write.state import Writer
 from pyspark_pulsar.write.target import settle_target
 from pyspark_pulsar.write.transactional import write_in_transaction
 
@@ -66,7 +68,9 @@ def attempt(
     options: WriteOptions, columns: pa.Schema, journal: str, *batches: pa.RecordBatch
 ) -> RowsPrepared:
     """A task's part: its transaction is open afterwards."""
-    return write_in_transaction(options, settle_target(options, columns), journal, iter(batches), JOB)
+    return write_in_transaction(
+        options, settle_target(options, columns), JournalName("t", journal), iter(batches), JOB
+    )
 
 
 def commit(options: WriteOptions, journal: str, told: RowsPrepared) -> None:

@@ -21,7 +21,8 @@ import pyarrow as pa
 from pyspark_pulsar.client import coordinator
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.write import epochs, journal, target, transactional
+from pyspark_pulsar.write import epochs, journal, sink, state, target, transactional
+from pyspark_pulsar.write.journal_names import JournalName
 
 _SCOPES: dict[str, Any] = {
     "Coordinators": coordinator.Coordinators,
@@ -53,10 +54,10 @@ def kill_at(where: str) -> None:
 
 
 def forget() -> None:
-    def forgetful(state: journal.State, writer: journal.Writer) -> journal.State:
-        return replace(state, writer=writer, epoch=journal.NO_EPOCH, transactions=(), done=True)
+    def forgetful(former: state.State, writer: state.Writer) -> state.State:
+        return replace(former, writer=writer, epoch=state.NO_EPOCH, transactions=(), done=True)
 
-    journal.State.taken_over_by = forgetful  # type: ignore[method-assign]
+    state.State.taken_over_by = forgetful  # type: ignore[method-assign]
 
 
 def main() -> None:
@@ -73,16 +74,15 @@ def main() -> None:
         turns = [topics[number // 2 % len(topics)] for number in range(int(count))]
         rows = rows.append_column("__topic", pa.array(turns))
     settled = target.settle_target(options, rows.schema)
-    writer = journal.Writer(owner, run)
+    writer, name = state.Writer(owner, run), JournalName(topic, prefix)
     halves = [rows.take(list(range(first, int(count), 2))) for first in (0, 1)]
     batches = [half.combine_chunks().to_batches()[0] for half in halves]
     messages = [
-        transactional.write_in_transaction(options, settled, prefix, iter([batch]), writer)
-        for batch in batches
+        transactional.write_in_transaction(options, settled, name, iter([batch]), writer) for batch in batches
     ]
     prepared = [message.prepared for message in messages if message.prepared is not None]
     with BrokerClient(options) as client:
-        epochs.commit_epoch(epochs.Sink.open(client, prefix), writer, 0, prepared)
+        epochs.commit_epoch(sink.Sink.open(client, prefix), writer, 0, prepared)
 
 
 if "KILL_AT" in os.environ:

@@ -214,6 +214,22 @@ impl Input {
         Ok(())
     }
 
+    /// Set all of the row's message in `single`, which has nothing, but its key, which is returned as `key` does; append
+    /// its value.
+    #[inline]
+    pub fn message<'a>(
+        &'a self,
+        row: usize,
+        single: &mut SingleMetadata<'a>,
+        value: &mut Vec<u8>,
+    ) -> Result<Option<(Cow<'a, str>, bool)>> {
+        self.metadata(row, single)?;
+        single.null_value = self.is_tombstone(row) || !self.write_value(row, value)?;
+        let key = self.key(row)?;
+        single.null_partition_key = key.is_none() && self.key_is_part_of_the_value();
+        Ok(key)
+    }
+
     /// Append the value; false when it is a null value, which has no bytes.
     pub fn write_value(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
         self.value.write(row, out)

@@ -5,6 +5,7 @@ mod avro;
 mod batch;
 mod bind;
 mod bind_union;
+mod digest;
 mod input;
 mod json;
 pub mod json_text;
@@ -31,6 +32,7 @@ use crate::protobuf::Plan;
 use alone::Alone;
 use batch::PartitionWriter;
 pub use batch::{Limits, Producer, SendFrames};
+pub use digest::RowDigest;
 use input::Input;
 use key_value::PairKind;
 pub use options::{Batching, Producing};
@@ -131,6 +133,7 @@ pub struct Encoder {
     producers: Vec<Option<Producer>>,
     /// Partition of the next message without a key.
     round: Option<usize>,
+    digest: Option<RowDigest>,
 }
 
 impl Encoder {
@@ -154,6 +157,7 @@ impl Encoder {
             seal: None,
             producers: vec![None; options.partitions],
             round: None,
+            digest: None,
         })
     }
 
@@ -201,12 +205,13 @@ impl Encoder {
         let packing = Packing::new(self.limits.codec, self.seal.as_mut());
         let (payload, properties) = (Vec::new(), Vec::new());
         let producing = self.producing;
-        let mut run = Run { input: &input, writers, round, packing, producing, payload, properties };
+        let digest = self.digest;
+        let mut run = Run { input: &input, writers, round, packing, producing, payload, properties, digest };
         run.all(batch.num_rows())?;
         if run.round.used {
             run.round.advance();
         }
-        let round = run.round.partition;
+        let (round, digest) = (run.round.partition, run.digest);
         let mut out = Vec::new();
         for (partition, writer) in run.writers.into_iter().enumerate() {
             out.extend(writer.finish(partition, &mut run.packing)?);
@@ -216,7 +221,7 @@ impl Encoder {
                 producer.next_sequence_id = frames.last_sequence_id.wrapping_add(1);
             }
         }
-        self.round = Some(round);
+        (self.round, self.digest) = (Some(round), digest);
         Ok(out)
     }
 }
@@ -245,6 +250,7 @@ struct Run<'a> {
     /// The value of a row; and an empty list: memory that is used for every row.
     payload: Vec<u8>,
     properties: Vec<Property<'a>>,
+    digest: Option<RowDigest>,
 }
 
 impl Run<'_> {
@@ -263,14 +269,13 @@ impl Run<'_> {
         self.payload.clear();
         let properties = std::mem::take(&mut self.properties);
         let mut single = SingleMetadata { properties, ..SingleMetadata::default() };
-        self.input.metadata(row, &mut single)?;
-        let gone = self.input.is_tombstone(row);
-        single.null_value = gone || !self.input.write_value(row, &mut self.payload)?;
-        let key = self.input.key(row)?;
-        single.null_partition_key = key.is_none() && self.input.key_is_part_of_the_value();
+        let key = self.input.message(row, &mut single, &mut self.payload)?;
         if let Some((text, base64)) = &key {
             single.partition_key = Some(text.as_bytes());
             single.partition_key_base64 = *base64;
+        }
+        if let Some(digest) = &mut self.digest {
+            digest.add(&single, &self.payload);
         }
         let properties: usize = single.properties.iter().map(|(k, v)| k.len() + v.len() + 16).sum();
         let keys = single.partition_key.map_or(0, <[u8]>::len) + single.ordering_key.map_or(0, <[u8]>::len);

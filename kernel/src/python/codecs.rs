@@ -316,4 +316,18 @@ impl Encoder {
         let sent = py.detach(|| self.0.encode(&batch, publish_time))?;
         Ok(sent.into_iter().map(|frames| SendFrames::new(py, frames)).collect())
     }
+
+    fn start_digest(&mut self, topic: &str) {
+        self.0.start_digest(topic);
+    }
+
+    fn digest(&mut self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<()> {
+        let batch = import_batch(batch)?;
+        Ok(py.detach(|| self.0.digest(&batch))?)
+    }
+
+    #[getter]
+    fn row_digest(&self) -> Option<(u64, u64)> {
+        self.0.row_digest().map(|digest| (digest.rows, digest.sum))
+    }
 }

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from urllib.parse import urlsplit
+
 import click
 
 from pyspark_pulsar.cli.setting import key_and_value
@@ -15,7 +19,14 @@ def transactions() -> None:
 @transactions.command()
 @click.argument("topic", required=False)
 @click.option("--service-url", required=True, metavar="URL", help="Address of the brokers or the proxy.")
-@click.option("--checkpoint", metavar="PATH", help="The checkpointLocation of the streaming query.")
+@click.option(
+    "--checkpoint",
+    metavar="PATH",
+    help="The checkpointLocation of the streaming query; its file `metadata` is read for the query's id.",
+)
+@click.option(
+    "--query-id", metavar="ID", help="Spark's id of the streaming query, where PATH is not a local folder."
+)
 @click.option("--journal", metavar="NAME", help="The transactionJournal of the query or job.")
 @click.option(
     "--option",
@@ -27,19 +38,27 @@ def transactions() -> None:
 @click.option(
     "--abort-open", is_flag=True, help="Abort what was not decided too. A query that still runs will fail."
 )
+@click.option(
+    "--release",
+    is_flag=True,
+    help="As --abort-open, and let another query or job have the journal, as one may that --journal names.",
+)
 def resolve(
     topic: str | None,
     service_url: str,
     checkpoint: str | None,
+    query_id: str | None,
     journal: str | None,
     settings: tuple[str, ...],
     *,
     abort_open: bool,
+    release: bool,
 ) -> None:
-    """Commit what was decided for TOPIC and not finished: of batch jobs, or of the query with that checkpoint. With
-    --journal TOPIC is not needed."""
+    """Commit what was decided for TOPIC and not finished: of batch jobs, or of the query with that checkpoint or
+    id. With --journal TOPIC is not needed."""
     from pyspark_pulsar.options import WriteOptions, parse_options
-    from pyspark_pulsar.write.delivery import journal_of_batch, journal_of_stream, resolve_journal
+    from pyspark_pulsar.write.delivery import resolve_journal
+    from pyspark_pulsar.write.journal_names import journal_of_batch, journals_of_query
 
     if topic is None and journal is None:
         raise click.UsageError("Missing argument 'TOPIC', or option '--journal'.")
@@ -51,6 +70,31 @@ def resolve(
         "deliveryGuarantee": "exactly-once",
     }
     options = parse_options(WriteOptions, given)
-    name = journal_of_batch(options) if checkpoint is None else journal_of_stream(options, checkpoint)
-    for line in resolve_journal(options, str(name), abort_open=abort_open):
-        click.echo(line)
+    if journal is not None or (checkpoint is None and query_id is None):
+        name = journal_of_batch(options)
+        names = [] if name is None else [name.of("")]
+    else:
+        query_id = query_id or _id_in(checkpoint)
+        names = journals_of_query(options, query_id, checkpoint)
+    for name_of_one in names:
+        said = resolve_journal(options, name_of_one, abort_open=abort_open, release=release, owner=query_id)
+        for line in said:
+            click.echo(line)
+    if journal is None and checkpoint is not None and query_id is None:
+        click.echo(
+            f"{checkpoint}: expected a local folder with Spark's file metadata, which names the query, got none; so "
+            f"only a journal of earlier versions was looked for. Give --query-id for another"
+        )
+
+
+def _id_in(checkpoint: str | None) -> str | None:
+    """The query's id, where Spark has written it to a local folder."""
+    if checkpoint is None:
+        return None
+    url = urlsplit(checkpoint)
+    if url.scheme not in ("", "file"):
+        return None
+    try:
+        return str(json.loads((Path(url.path) / "metadata").read_text())["id"])
+    except (OSError, ValueError, KeyError):
+        return None

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyspark_pulsar._kernel import Encoder, KernelError
 from pyspark_pulsar.codec.kernel_errors import write_error
 from pyspark_pulsar.codec.producing import Producing
+from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.metadata_columns import TOMBSTONE
 from pyspark_pulsar.schema.write_schema import WriteSchema
@@ -37,12 +38,13 @@ class BatchEncoder:
         batching_max_bytes: int = DEFAULT_BATCHING_MAX_BYTES,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
         producing: Producing | None = None,
+        digests: bool = False,
     ) -> None:
         """`topic` is the full name without partition suffix; `partitions` is 1 when it is not partitioned.
 
         `compression` is NONE, LZ4, ZLIB, ZSTD or SNAPPY. An entry holds at most `batching_max_messages`
         messages and about `batching_max_bytes` uncompressed bytes, unless one message is larger;
-        `max_message_bytes` is the broker's limit. Raises SchemaError.
+        `max_message_bytes` is the broker's limit. `digests`: keep `row_digest`. Raises SchemaError.
         """
         self._schema = schema
         self._topic = topic
@@ -67,6 +69,8 @@ class BatchEncoder:
             )
             if producing.data_key is not None:
                 self._encoder.set_data_key(producing.data_key.key, list(producing.data_key.wrapped))
+            if digests:
+                self._encoder.start_digest(topic)
         except KernelError as error:
             raise write_error(error, topic=topic) from None
 
@@ -105,6 +109,21 @@ class BatchEncoder:
             return self._encoder.encode(rows, publish_time_ms)
         except KernelError as error:
             raise write_error(error, topic=self._topic) from None
+
+    def digest(self, batch: pa.RecordBatch) -> None:
+        """Add all rows to `row_digest` as `encode` does, and encode nothing; without producers. Raises SchemaError."""
+        if batch.num_rows == 0:
+            return
+        rows = self._conform(batch)
+        try:
+            self._encoder.digest(rows)
+        except KernelError as error:
+            raise write_error(error, topic=self._topic) from None
+
+    @property
+    def row_digest(self) -> RowDigest:
+        """Of all rows until now; without rows where that was not asked for."""
+        return RowDigest(*(self._encoder.row_digest or ()))
 
     def _conform(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The columns that the kernel takes: Spark labels timestamps with the session's zone and passes

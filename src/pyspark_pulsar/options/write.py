@@ -74,9 +74,18 @@ class WriteOptions(ProducerOptions):
         "transactionJournal",
         text,
         "With `exactly-once`: begin of the names of the three topics that hold what was decided; every query needs "
-        "its own. Default: in the topic's namespace, named after the query's `checkpointLocation`; all jobs that "
+        "its own. Default: in the topic's namespace, named after Spark's id of the query and the topic; all jobs that "
         "write to one topic share theirs. Needed where rows name their topics.",
         default=None,
+    )
+    repeated_epoch_check: str = option(
+        "repeatedEpochCheck",
+        choice("rows", "count", "none"),
+        "With `exactly-once`, when a query starts again and Spark plans an epoch that was written before, whose rows "
+        "are then dropped: how they are compared with those that were written. `rows`: by a digest of all they hold; "
+        "`count`: by their number, for rows that are not the same whenever they are computed (`uuid()`, `rand()`); "
+        "`none`: not at all.",
+        default="rows",
     )
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark import TaskContext
 
 from pyspark_pulsar.errors import CommitError
-from pyspark_pulsar.write.journal import Writer
+from pyspark_pulsar.write.state import Writer
 
 # Local properties of Spark's streaming jobs: the query's id, its present epoch; a run's id is the job's group.
 _QUERY, _EPOCH, _RUN = "sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id"

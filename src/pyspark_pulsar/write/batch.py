@@ -12,7 +12,8 @@ from pyspark_pulsar.interpreter import Shipped
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write import delivery
 from pyspark_pulsar.write.commit import RowsStored
-from pyspark_pulsar.write.journal import EPOCH_OF_A_JOB, Writer
+from pyspark_pulsar.write.journal_names import JournalName
+from pyspark_pulsar.write.state import EPOCH_OF_A_JOB, Writer
 from pyspark_pulsar.write.target import RowTargets, Target
 from pyspark_pulsar.write.task import write_rows
 from pyspark_pulsar.write.transactional import write_in_transaction
@@ -22,13 +23,17 @@ class PulsarBatchWriter(Shipped, DataSourceArrowWriter):
     """`write` runs on executors, the rest on the driver. With a journal the job is one epoch, exactly-once."""
 
     def __init__(
-        self, options: WriteOptions, target: Target | RowTargets, journal: str | None = None
+        self,
+        options: WriteOptions,
+        target: Target | RowTargets,
+        journal: JournalName | None = None,
+        job: Writer | None = None,
     ) -> None:
+        """`job`: with a journal; `new_job`."""
         self._options = options
         self._target = target
         self._journal = journal
-        job = uuid.uuid4().hex
-        self._job = Writer(job, job)
+        self._job = job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         if self._journal is None:
@@ -38,9 +43,16 @@ class PulsarBatchWriter(Shipped, DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Without a journal there is nothing to do: rows are visible as they are stored."""
         if self._journal is not None:
-            delivery.commit(self._options, self._journal, EPOCH_OF_A_JOB, messages)
+            delivery.commit(self._options, EPOCH_OF_A_JOB, messages)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Without a journal nothing can be taken back; Spark reports the failure of the job."""
-        if self._journal is not None:
-            delivery.abort(self._options, self._journal, EPOCH_OF_A_JOB, messages, self._job)
+        if self._journal is not None and self._job is not None:
+            job = (self._job, self._journal.of(self._job.owner))
+            delivery.abort(self._options, EPOCH_OF_A_JOB, messages, job)
+
+
+def new_job(journal: JournalName | None) -> Writer | None:
+    """Who a job is to its journal."""
+    name = uuid.uuid4().hex
+    return None if journal is None else Writer(name, name, journal.target)

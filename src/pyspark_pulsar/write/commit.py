@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from pyspark.sql.datasource import WriterCommitMessage
 
-from pyspark_pulsar.write.journal import Prepared, Writer
+from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.write.state import Prepared, Writer
 
 
 @dataclass(frozen=True)
@@ -21,4 +22,8 @@ class RowsPrepared(WriterCommitMessage):
     """Picklable. `prepared` is None where a task had no rows, or its epoch was decided before."""
 
     writer: Writer
+    journal: str
+    """As `Journal.prefix`; it is found by tasks."""
     prepared: Prepared | None
+    content: RowDigest
+    """The rows of the task, also of one whose epoch was decided before."""

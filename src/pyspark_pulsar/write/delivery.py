@@ -1,101 +1,127 @@
-"""What `deliveryGuarantee` asks for, settled on the driver before any row is sent."""
+"""What `deliveryGuarantee` asks for, settled on the driver before any row is sent, and by its end."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Sequence
-from urllib.parse import urlsplit
+from dataclasses import replace
+from functools import reduce
+from operator import add
 
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.client.coordinator import Coordinators
+from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.errors import CommitUnfinished, PulsarError
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.commit import RowsPrepared
-from pyspark_pulsar.write.epochs import Sink, abort_epoch, commit_epoch, finish_decided
-from pyspark_pulsar.write.journal import Prepared, Writer
-
-_PREFIX = "__pyspark-pulsar"
-
-
-def journal_of_stream(options: WriteOptions, checkpoint: str | None) -> str | None:
-    """The journal of an exactly-once streaming query, the same after a restart; None without that guarantee.
-
-    Raises `OptionError` where nothing tells its name.
-    """
-    if options.delivery_guarantee != "exactly-once":
-        return None
-    if options.transaction_journal is not None:
-        return _checked(options)
-    if checkpoint is None:
-        raise OptionError(
-            "deliveryGuarantee=exactly-once: expected the option checkpointLocation of this writeStream, or "
-            "transactionJournal, to find what was decided before a restart; got neither"
-        )
-    return f"{_beside(_topic(options))}-{_digest(_place(checkpoint))}"
+from pyspark_pulsar.write.epochs import abort_epoch, commit_epoch, finish_decided
+from pyspark_pulsar.write.journal import Journal
+from pyspark_pulsar.write.journal_names import JournalName
+from pyspark_pulsar.write.outcome import in_doubt, until_known
+from pyspark_pulsar.write.ownership import refuse_others
+from pyspark_pulsar.write.sink import Sink
+from pyspark_pulsar.write.state import Prepared, Writer
 
 
-def journal_of_batch(options: WriteOptions) -> str | None:
-    """The journal of exactly-once jobs that write to the topic; None without that guarantee.
-
-    Raises `OptionError` where rows name their topics and no journal is given.
-    """
-    if options.delivery_guarantee != "exactly-once":
-        return None
-    if options.transaction_journal is not None:
-        return _checked(options)
-    topic = _topic(options)
-    return f"{_beside(topic)}-batch-{_digest(str(topic))}"
-
-
-def check_transactions(options: WriteOptions, journal: str | None) -> None:
-    """Raises `OptionError` when the broker has no transactions; makes the journal."""
-    if journal is None:
+def check_transactions(options: WriteOptions, name: JournalName | None, job: Writer | None = None) -> None:
+    """Raises `OptionError` when the broker has no transactions, `JournalTaken` when the journal of a job is a stream's;
+    makes the journal, where its name is known."""
+    if name is None:
         return
     with BrokerClient.for_planning(options) as client:
-        sink = Sink.open(client, journal)
-        sink.coordinators.check()
+        Coordinators(client).check()
+        if name.fixed is None:
+            return
+        sink = Sink.open(client, name.fixed)
+        if job is not None:
+            refuse_others(sink.journal.state(), job, name.fixed)
         sink.journal.prepare()
 
 
-def commit(options: WriteOptions, journal: str, epoch: int, messages: Sequence[object]) -> None:
-    """Make the rows of all tasks visible. Driver only. Raises `CommitError`."""
+def commit(options: WriteOptions, epoch: int, messages: Sequence[object]) -> None:
+    """Make the rows of all tasks visible. Driver only. Raises what `commit_epoch` does."""
     told = _told(messages)
-    if told:
+    if not told:
+        return
+    content = _content(options, told)
+
+    def attempt() -> None:
+        # Anew each time: a connection that is silent may stay so.
         with BrokerClient(options) as client:
-            commit_epoch(Sink.open(client, journal), told[0].writer, epoch, _prepared(told))
+            sink = Sink.open(client, told[0].journal)
+            commit_epoch(sink, told[0].writer, epoch, _prepared(told), content)
+
+    until_known(attempt, _patience_seconds(options))
 
 
 def abort(
-    options: WriteOptions,
-    journal: str,
-    epoch: int,
-    messages: Sequence[object],
-    job: Writer | None = None,
+    options: WriteOptions, epoch: int, messages: Sequence[object], job: tuple[Writer, str] | None = None
 ) -> None:
-    """Make sure that no row of the epoch becomes visible, unless that is decided already. Driver only."""
+    """Make sure that no row of the epoch becomes visible, unless that is decided already. Driver only. `job`, and its
+    journal: no streaming query. Raises what `abort_epoch` does."""
     told = _told(messages)
-    writer = told[0].writer if told else job
-    if writer is None:
+    if told:
+        writer, journal = told[0].writer, told[0].journal
+    elif job is not None:
+        writer, journal = job
+    else:
         # Every task has failed and has aborted its own transaction. Which others are of this run and not of one that
         # has taken over, nobody can tell here; those of workers that were killed end when the query starts again.
         return
-    with BrokerClient(options) as client:
-        abort_epoch(Sink.open(client, journal), writer, epoch, _prepared(told))
+
+    def attempt() -> None:
+        with BrokerClient(options) as client:
+            abort_epoch(Sink.open(client, journal), writer, epoch, _prepared(told))
+
+    try:
+        until_known(attempt, _patience_seconds(options))
+    except CommitUnfinished:
+        raise
+    except PulsarError as fault:
+        if job is None or len(told) < len(messages):
+            raise
+        # All tasks had ended, so the commit may have been under way when it failed.
+        raise in_doubt(writer, epoch, journal, fault) from fault
 
 
-def resolve_journal(options: WriteOptions, journal: str, *, abort_open: bool) -> list[str]:
-    """Finish what was decided; what to tell a user of it. Raises `CommitError` for rows that are missing for good."""
+def resolve_journal(
+    options: WriteOptions, prefix: str, *, abort_open: bool, release: bool = False, owner: str | None = None
+) -> list[str]:
+    """Finish what was decided; what to tell a user of it. With `owner` another's journal is left alone. Raises
+    `CommitError` for rows that are missing for good."""
     with BrokerClient.for_planning(options) as client:
-        state = finish_decided(Sink.open(client, journal), abort_open=abort_open)
-    if state is None:
-        return [f"{journal}: nothing was ever written with this journal."]
-    if not state.transactions:
-        return [f"{journal}: nothing is decided."]
-    rows = sum(each.rows for each in state.transactions)
-    count = len(state.transactions)
-    done = f"epoch {state.epoch} of {state.writer.owner} is committed, {rows} rows in {count} transactions"
-    return [f"{journal}: {done}."]
+        journal = Journal.there(client, prefix)
+        state = None if journal is None else journal.state()
+        if journal is None or state is None:
+            return [f"{prefix}: nothing was ever written with this journal."]
+        if owner is not None and state.writer.owner != owner:
+            return [f"{prefix}: it belongs to {state.writer}, and was left alone."]
+        sink = Sink(client, journal, Coordinators(client))
+        state = finish_decided(sink, abort_open=abort_open, release=release) or state
+    said = [f"{prefix}: it belongs to {state.writer}."]
+    if state.transactions:
+        rows = sum(each.rows for each in state.transactions)
+        count = len(state.transactions)
+        done = (
+            f"epoch {state.epoch} of {state.writer.owner} is committed, {rows} rows in {count} transactions"
+        )
+        said.append(f"{prefix}: {done}.")
+    else:
+        said.append(f"{prefix}: nothing is decided.")
+    if release:
+        said.append(f"{prefix}: released; another query or job may use it.")
+    return said
+
+
+def _patience_seconds(options: WriteOptions) -> float:
+    """Behind a decision; when it is over, the broker has ended the transactions by itself."""
+    return max(options.transaction_timeout_ms, options.operation_timeout_ms) / 1000
+
+
+def _content(options: WriteOptions, told: Sequence[RowsPrepared]) -> RowDigest | None:
+    if options.repeated_epoch_check == "none":
+        return None
+    content = reduce(add, (each.content for each in told))
+    return content if options.repeated_epoch_check == "rows" else replace(content, digest=None)
 
 
 def _told(messages: Sequence[object]) -> list[RowsPrepared]:
@@ -104,38 +130,3 @@ def _told(messages: Sequence[object]) -> list[RowsPrepared]:
 
 def _prepared(messages: Sequence[RowsPrepared]) -> list[Prepared]:
     return [each.prepared for each in messages if each.prepared is not None]
-
-
-def _checked(options: WriteOptions) -> str:
-    name = TopicName.parse(str(options.transaction_journal))
-    if not name.is_persistent:
-        raise OptionError(
-            f"option 'transactionJournal': expected a persistent topic's name, got {name}; make it persistent"
-        )
-    return str(name)
-
-
-def _topic(options: WriteOptions) -> TopicName:
-    if options.topic is None:
-        raise OptionError(
-            "deliveryGuarantee=exactly-once: expected the option transactionJournal where column __topic names the "
-            "topics, got neither that nor the option topic, beside which the journal would lie; give the name of a "
-            "topic that does not exist, in a namespace where this role may produce and consume"
-        )
-    return TopicName.parse(options.topic)
-
-
-def _beside(topic: TopicName) -> str:
-    return f"persistent://{topic.namespace}/{_PREFIX}"
-
-
-def _place(checkpoint: str) -> str:
-    """One spelling for the ways in which a local folder can be written."""
-    url = urlsplit(checkpoint)
-    if url.scheme in ("", "file"):
-        return os.path.abspath(url.path)  # noqa: PTH100 -- links stay
-    return checkpoint.rstrip("/")
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:24]

@@ -13,81 +13,29 @@ fence, and reads up to it; what lies before the fence is final, and nobody else 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final, Self
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.producer import PROBE_ID
 from pyspark_pulsar.client.transactions import TransactionId
-from pyspark_pulsar.errors import CommitError
 from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.records import Records, RecordWriter
-
-_VERSION: Final = 1
-_FORMER_RUNS: Final = 100
-NO_EPOCH: Final = -1
-EPOCH_OF_A_JOB: Final = 0
+from pyspark_pulsar.write.state import (
+    VERSION,
+    Begun,
+    State,
+    begun_of,
+    begun_record,
+    state_of,
+    state_record,
+    transaction_of,
+)
 
 # Behind that of the producer that settles topics; tasks number theirs from 1.
 _FIRST_PRODUCER_ID: Final = PROBE_ID + 1
-
-
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """Who writes: a streaming query or a batch job, and which start of it."""
-
-    owner: str
-    """Spark's id of the query, the same after restarts; of a job, one of its own."""
-    run: str
-    """New with each start."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A transaction that holds all rows of a task's partition, and its marker."""
-
-    transaction: TransactionId
-    partition: int
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """A transaction that a task attempt began."""
-
-    transaction: TransactionId
-    writer: Writer
-    epoch: int
-
-
-@dataclass(frozen=True)
-class State:
-    """What is decided. `epoch` is the last one that was, of `writer.owner`; `done` says that all its transactions are
-    known to be committed."""
-
-    writer: Writer
-    epoch: int = NO_EPOCH
-    transactions: tuple[Prepared, ...] = ()
-    done: bool = True
-    former: tuple[str, ...] = ()
-    """Runs that were taken over from: they must not write any more. The last hundred."""
-    begun: Position = EARLIEST
-    """Transactions begun before it have ended."""
-    ended: Position = EARLIEST
-    """Markers before it are of epochs that are done."""
-
-    @property
-    def decided(self) -> tuple[TransactionId, ...]:
-        return tuple(each.transaction for each in self.transactions)
-
-    def taken_over_by(self, writer: Writer) -> State:
-        """Epochs are numbered anew for another owner."""
-        former = (*self.former, self.writer.run)[-_FORMER_RUNS:]
-        epoch = self.epoch if writer.owner == self.writer.owner else NO_EPOCH
-        return replace(self, writer=writer, epoch=epoch, transactions=(), done=True, former=former)
 
 
 class Journal:
@@ -96,8 +44,14 @@ class Journal:
     def __init__(self, client: BrokerClient, prefix: str) -> None:
         """Creates what is missing, as the broker's policy says."""
         self.prefix = prefix
-        topics = [TopicName.parse(f"{prefix}-{name}") for name in ("begun", "decided", "ended")]
+        topics = _topics(prefix)
         self._begun, self._decided, self._ended = Records.open(client, topics, _FIRST_PRODUCER_ID)
+
+    @classmethod
+    def there(cls, client: BrokerClient, prefix: str) -> Self | None:
+        """One that was begun before; creates nothing."""
+        decided = _topics(prefix)[1]
+        return None if client.present_partitions([decided])[decided] is None else cls(client, prefix)
 
     def prepare(self) -> None:
         """Make the topics keep what is written to them. Driver, before any task."""
@@ -117,7 +71,7 @@ class Journal:
     def write_begun(self, begun: Begun) -> None:
         writer = self._begun.writer()
         try:
-            writer.append(_begun_record(begun))
+            writer.append(begun_record(begun))
         finally:
             writer.close()
 
@@ -132,7 +86,7 @@ class Journal:
     def begun_since(self, start: Position) -> tuple[list[Begun], Position]:
         """The transactions begun from `start` on, and the position behind them."""
         records = self._begun.since(start)
-        found = [_begun(record.content, self._begun.name) for record in records]
+        found = [begun_of(record.content, self._begun.name) for record in records]
         if not records:
             return found, start
         last = records[-1].position
@@ -141,7 +95,7 @@ class Journal:
     def markers_since(self, start: Position) -> set[TransactionId]:
         """The transactions whose markers are visible, and fences beside them."""
         contents = (record.content for record in self._ended.since(start))
-        return {_transaction(each["transaction"]) for each in contents if "transaction" in each}
+        return {transaction_of(each["transaction"]) for each in contents if "transaction" in each}
 
     def ended_end(self) -> Position:
         """Behind the last visible marker."""
@@ -171,7 +125,7 @@ class Journal:
         writer = self._decided.writer(exclusive=True)
         try:
             before, _ = self._find()
-            writer.append({"version": _VERSION, "fence": uuid.uuid4().hex, "state_at": str(before)})
+            writer.append({"version": VERSION, "fence": uuid.uuid4().hex, "state_at": str(before)})
             yield Decider(writer, self._last_state(before))
         finally:
             writer.close()
@@ -182,13 +136,13 @@ class Journal:
         if last is None:
             return EARLIEST, None
         if "fence" not in last.content:
-            return last.position, _state(last.content, self._decided.name)
+            return last.position, state_of(last.content, self._decided.name)
         start = Position.parse(last.content["state_at"])
         return start, self._last_state(start)
 
     def _last_state(self, start: Position) -> State | None:
         states = [each.content for each in self._decided.since(start) if "fence" not in each.content]
-        return _state(states[-1], self._decided.name) if states else None
+        return state_of(states[-1], self._decided.name) if states else None
 
 
 class Decider:
@@ -200,74 +154,9 @@ class Decider:
 
     def decide(self, state: State) -> None:
         """Returns when it is stored. Raises `WriterFenced` when another one has come; then it is not stored."""
-        self._writer.append(_state_record(state))
+        self._writer.append(state_record(state))
         self.state = state
 
 
-# Records and what they mean
-
-
-def _state_record(state: State) -> dict[str, Any]:
-    return {
-        "version": _VERSION,
-        "owner": state.writer.owner,
-        "run": state.writer.run,
-        "epoch": state.epoch,
-        "transactions": [[*each.transaction, each.partition, each.rows] for each in state.transactions],
-        "done": state.done,
-        "former": list(state.former),
-        "begun": str(state.begun),
-        "ended": str(state.ended),
-    }
-
-
-def _state(content: dict[str, Any], where: str) -> State:
-    try:
-        if content["version"] != _VERSION:
-            raise CommitError(
-                f"{where}: expected records of version {_VERSION}, got {content['version']}; use the version of "
-                f"pyspark-pulsar that wrote them"
-            )
-        return State(
-            writer=Writer(content["owner"], content["run"]),
-            epoch=content["epoch"],
-            transactions=tuple(
-                Prepared((most, least), partition, rows)
-                for most, least, partition, rows in content["transactions"]
-            ),
-            done=content["done"],
-            former=tuple(content["former"]),
-            begun=Position.parse(content["begun"]),
-            ended=Position.parse(content["ended"]),
-        )
-    except (KeyError, TypeError, ValueError) as fault:
-        raise _foreign(where, fault) from fault
-
-
-def _begun_record(begun: Begun) -> dict[str, Any]:
-    return {
-        "transaction": list(begun.transaction),
-        "owner": begun.writer.owner,
-        "run": begun.writer.run,
-        "epoch": begun.epoch,
-    }
-
-
-def _begun(content: dict[str, Any], where: str) -> Begun:
-    try:
-        writer = Writer(content["owner"], content["run"])
-        return Begun(_transaction(content["transaction"]), writer, content["epoch"])
-    except (KeyError, TypeError, ValueError) as fault:
-        raise _foreign(where, fault) from fault
-
-
-def _transaction(pair: Iterable[int]) -> TransactionId:
-    most, least = pair
-    return most, least
-
-
-def _foreign(where: str, fault: Exception) -> CommitError:
-    return CommitError(
-        f"{where}: expected a record of pyspark-pulsar's exactly-once sink, got one that lacks {fault}; give "
-        f"transactionJournal a name that nothing else writes to"
-    )
+def _topics(prefix: str) -> list[TopicName]:
+    return [TopicName.parse(f"{prefix}-{name}") for name in ("begun", "decided", "ended")]

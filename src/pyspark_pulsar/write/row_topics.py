@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.coordinator import OpenTransaction
+from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.metadata_columns import ROUTING
@@ -26,8 +27,11 @@ class RowTopics:
         options: WriteOptions,
         targets: RowTargets,
         transaction: OpenTransaction | None = None,
+        *,
+        digests: bool = False,
     ) -> None:
-        """All messages belong to the transaction, where there is one."""
+        """All messages belong to the transaction, where there is one. `digests`: see `row_digest`."""
+        self._digests = digests
         self._client = client
         self._options = options
         self._targets = targets
@@ -51,6 +55,11 @@ class RowTopics:
         for sender in self._senders.values():
             sender.await_receipts()
 
+    @property
+    def row_digest(self) -> RowDigest:
+        """Of what was sent to all topics."""
+        return sum((sender.row_digest for sender in self._senders.values()), RowDigest())
+
     def close(self) -> None:
         for sender in self._senders.values():
             sender.close()
@@ -68,7 +77,14 @@ class RowTopics:
                 self._targets.descriptor,
                 named_by_rows=True,
             )
-            sender = TopicSender(self._client, self._options, target, self._producers + 1, self._transaction)
+            sender = TopicSender(
+                self._client,
+                self._options,
+                target,
+                self._producers + 1,
+                self._transaction,
+                digests=self._digests,
+            )
             self._producers += len(sender.producers)
             self._senders[name] = sender
             sender.open()

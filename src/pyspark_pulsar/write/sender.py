@@ -12,6 +12,7 @@ from pyspark_pulsar.client.coordinator import OpenTransaction
 from pyspark_pulsar.client.producer import Producer
 from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.codec.producing import producing
+from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import SendError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write.target import Target
@@ -29,11 +30,15 @@ class TopicSender:
         target: Target,
         first_producer_id: int = 1,
         transaction: OpenTransaction | None = None,
+        *,
+        digests: bool = False,
     ) -> None:
         """`first_producer_id` and those behind it, one for each partition, are no other producer's of `client`.
 
         In a transaction no message is sent a second time: a connection that breaks with receipts due is a `SendError`.
+        `digests`: see `row_digest`.
         """
+        self._digests = digests
         self._options = options
         self._target = target
         self._transaction = transaction
@@ -76,6 +81,7 @@ class TopicSender:
             batching_max_bytes=options.batching_max_bytes,
             max_message_bytes=min(producer.max_message_bytes for producer in self.producers),
             producing=producing(options),
+            digests=self._digests,
         )
         for index, producer in enumerate(self.producers):
             encoder.set_producer(
@@ -145,6 +151,11 @@ class TopicSender:
                     producer.known_already,
                     producer.name,
                 )
+
+    @property
+    def row_digest(self) -> RowDigest:
+        """Of what was sent, where the sender was made with `digests`."""
+        return RowDigest() if self._encoder is None else self._encoder.row_digest
 
     def close(self) -> None:
         for producer in self.producers:

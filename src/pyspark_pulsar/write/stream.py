@@ -12,6 +12,7 @@ from pyspark_pulsar.interpreter import Shipped
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write import delivery
 from pyspark_pulsar.write.commit import RowsStored
+from pyspark_pulsar.write.journal_names import JournalName
 from pyspark_pulsar.write.target import RowTargets, Target
 from pyspark_pulsar.write.task import write_rows
 from pyspark_pulsar.write.transactional import write_in_transaction
@@ -21,7 +22,7 @@ class PulsarStreamWriter(Shipped, DataSourceStreamArrowWriter):
     """`write` runs on executors, `commit` and `abort` in a driver process of their own, with a writer made anew."""
 
     def __init__(
-        self, options: WriteOptions, target: Target | RowTargets | None, journal: str | None = None
+        self, options: WriteOptions, target: Target | RowTargets | None, journal: JournalName | None = None
     ) -> None:
         """`target` None: no rows will be written with it."""
         self._options = options
@@ -40,9 +41,9 @@ class PulsarStreamWriter(Shipped, DataSourceStreamArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Without a journal there is nothing to do: the epoch's rows are stored when its tasks have ended."""
         if self._journal is not None:
-            delivery.commit(self._options, self._journal, batchId, messages)
+            delivery.commit(self._options, batchId, messages)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Spark fails the query, and the epoch runs again after a restart; without a journal its rows stay."""
         if self._journal is not None:
-            delivery.abort(self._options, self._journal, batchId, messages)
+            delivery.abort(self._options, batchId, messages)

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.coordinator import OpenTransaction
+from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write.attempt import present_partition
 from pyspark_pulsar.write.key_column import keyed
@@ -25,7 +26,7 @@ def write_rows(options: WriteOptions, target: Target | RowTargets, batches: Iter
     see rows twice (at-least-once). Raises `SendError`, `SchemaError` for a row that does not fit.
     """
     with BrokerClient(options) as client:
-        return send_rows(options, target, batches, client)
+        return send_rows(options, target, batches, client).rows
 
 
 def send_rows(
@@ -34,16 +35,23 @@ def send_rows(
     batches: Iterator[pa.RecordBatch],
     client: BrokerClient,
     transaction: OpenTransaction | None = None,
-) -> int:
-    """`write_rows` by `client`. In a transaction, which takes every partition in before the first message to it, no
-    message is sent a second time: a connection that breaks with receipts due is a `SendError`."""
+    *,
+    digests: bool = False,
+) -> RowDigest:
+    """`write_rows` by `client`; with `digests` tells more of the rows than their number. In a transaction, which takes
+    every partition in before the first message to it, no message is sent a second time: a connection that breaks with
+    receipts due is a `SendError`."""
     if options.producer_name is not None and (partition := present_partition()):
         refuse_rows(batches, partition)
-        return 0
+        return RowDigest()
     batches = keyed(batches, options.key_column)
     if isinstance(target, RowTargets):
-        return _send_to_topics_of_rows(RowTopics(client, options, target, transaction), batches)
-    return _send_to_one_topic(options, TopicSender(client, options, target, transaction=transaction), batches)
+        topics = RowTopics(client, options, target, transaction, digests=digests)
+        rows = _send_to_topics_of_rows(topics, batches)
+        return topics.row_digest if digests else RowDigest(rows, None)
+    sender = TopicSender(client, options, target, transaction=transaction, digests=digests)
+    rows = _send_to_one_topic(options, sender, batches)
+    return sender.row_digest if digests else RowDigest(rows, None)
 
 
 def _send_to_one_topic(options: WriteOptions, sender: TopicSender, batches: Iterator[pa.RecordBatch]) -> int:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.coordinator import OpenTransaction, named
 from pyspark_pulsar.client.transactions import TransactionId
+from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write.attempt import present_epoch, present_partition
 from pyspark_pulsar.write.commit import RowsPrepared
-from pyspark_pulsar.write.epochs import Sink, take_over
-from pyspark_pulsar.write.journal import EPOCH_OF_A_JOB, Begun, Prepared, Writer
+from pyspark_pulsar.write.epochs import take_over
+from pyspark_pulsar.write.journal_names import JournalName
+from pyspark_pulsar.write.repeated import digest_rows
+from pyspark_pulsar.write.sink import Sink
+from pyspark_pulsar.write.state import EPOCH_OF_A_JOB, Begun, Prepared, State, Writer
 from pyspark_pulsar.write.target import RowTargets, Target
 from pyspark_pulsar.write.task import send_rows
 
@@ -26,7 +31,7 @@ _log = logging.getLogger(__name__)
 def write_in_transaction(
     options: WriteOptions,
     target: Target | RowTargets,
-    journal: str,
+    journal: JournalName,
     batches: Iterator[pa.RecordBatch],
     job: Writer | None,
 ) -> RowsPrepared:
@@ -36,15 +41,17 @@ def write_in_transaction(
     `write_rows` and `take_over` do.
     """
     writer, epoch = present_epoch() if job is None else (job, EPOCH_OF_A_JOB)
+    writer = replace(writer, target=journal.target)
     with BrokerClient(options) as client:
-        sink = Sink.open(client, journal)
+        sink, seen = Sink.open_of(client, journal, writer)
         begins = epoch == 0 or options.transaction_journal is not None
-        state = take_over(sink, writer, begins=begins)
+        state = take_over(sink, writer, begins=begins, seen=seen)
+        if epoch <= state.epoch:
+            content = _content_again(options, target, batches, client, state, epoch)
+            return RowsPrepared(writer, sink.journal.prefix, None, content)
         first = next(batches, None)
-        if epoch <= state.epoch or first is None:
-            for _ in batches:
-                pass  # Spark's worker must have taken all rows before it ends.
-            return RowsPrepared(writer, None)
+        if first is None:
+            return RowsPrepared(writer, sink.journal.prefix, None, RowDigest())
         transaction = sink.coordinators.begin(options.transaction_timeout_ms)
         try:
             sink.journal.write_begun(Begun(transaction, writer, epoch))
@@ -52,12 +59,36 @@ def write_in_transaction(
             # Topics that rows name are taken in when their first rows come.
             known = target.partitions if isinstance(target, Target) else ()
             open_transaction.take_in([sink.journal.marker_partition, *known])
-            rows = send_rows(options, target, itertools.chain([first], batches), client, open_transaction)
+            rows = itertools.chain([first], batches)
+            content = send_rows(
+                options, target, rows, client, open_transaction, digests=job is None and _digests(options)
+            )
             sink.journal.write_marker(transaction)
         except BaseException:
             _abort(sink, transaction)
             raise
-        return RowsPrepared(writer, Prepared(transaction, present_partition(), rows))
+        prepared = Prepared(transaction, present_partition(), content.rows)
+        return RowsPrepared(writer, sink.journal.prefix, prepared, content)
+
+
+def _digests(options: WriteOptions) -> bool:
+    return options.repeated_epoch_check == "rows"
+
+
+def _content_again(
+    options: WriteOptions,
+    target: Target | RowTargets,
+    batches: Iterator[pa.RecordBatch],
+    client: BrokerClient,
+    state: State,
+    epoch: int,
+) -> RowDigest:
+    """Of rows that are dropped, since their epoch was decided before. Takes all of them: Spark's worker must, before it
+    ends."""
+    compared = epoch == state.epoch and state.content is not None and state.content.digest is not None
+    if compared and _digests(options):
+        return digest_rows(options, target, batches, client)
+    return RowDigest(sum(batch.num_rows for batch in batches), None)
 
 
 def _abort(sink: Sink, transaction: TransactionId) -> None:

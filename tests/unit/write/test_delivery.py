@@ -9,7 +9,12 @@ import pytest
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import WriteOptions, parse_options
-from pyspark_pulsar.write.delivery import journal_of_batch, journal_of_stream
+from pyspark_pulsar.write.journal_names import (
+    JournalName,
+    journal_of_batch,
+    journal_of_stream,
+    journals_of_query,
+)
 
 OPTIONS = parse_options(
     WriteOptions,
@@ -35,22 +40,51 @@ def test_an_unknown_guarantee() -> None:
         parse_options(WriteOptions, given)
 
 
+def of_earlier_versions(place: str) -> str | None:
+    name = journal_of_stream(OPTIONS, place)
+    assert name is not None
+    return name.by_checkpoint
+
+
+def test_a_query_has_a_journal_wherever_its_checkpoint_is() -> None:
+    here, there = (journal_of_stream(OPTIONS, place) for place in ("/a/b", "s3a://c/d"))
+    assert here is not None
+    assert there is not None
+    assert here.of("query") == there.of("query")
+    assert here.of("query").startswith("persistent://t/n/__pyspark-pulsar-query-")
+    assert here.of("query") != here.of("other")
+
+
+def test_another_topic_has_another_journal() -> None:
+    here = journal_of_stream(OPTIONS, "/a/b")
+    there = journal_of_stream(replace(OPTIONS, topic="t/n/others"), "/a/b")
+    assert here is not None
+    assert there is not None
+    assert here.of("query") != there.of("query")
+
+
+def test_journals_to_resolve() -> None:
+    name = journal_of_stream(OPTIONS, "/a/b")
+    assert name is not None
+    assert journals_of_query(OPTIONS, "query", "/a/b") == [name.of("query"), name.by_checkpoint]
+    assert journals_of_query(OPTIONS, "query", None) == [name.of("query")]
+    assert journals_of_query(OPTIONS, None, "/a/b") == [name.by_checkpoint]
+
+
 @pytest.mark.parametrize("place", ["/a/b", "/a/b/", "file:/a/b", "file:///a/b/", "/a/./b", "/a/c/../b"])
-def test_a_checkpoint_has_one_journal_however_it_is_spelled(place: str) -> None:
-    journal = journal_of_stream(OPTIONS, place)
-    assert journal == journal_of_stream(OPTIONS, "/a/b")
-    assert journal is not None
-    assert journal.startswith("persistent://t/n/__pyspark-pulsar-")
+def test_an_earlier_journal_is_found_however_the_checkpoint_is_spelled(place: str) -> None:
+    # As version 0.1 called it.
+    assert of_earlier_versions(place) == "persistent://t/n/__pyspark-pulsar-662b7b62a798bb2d53e67cad"
 
 
 def test_a_relative_checkpoint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    assert journal_of_stream(OPTIONS, "c") == journal_of_stream(OPTIONS, str(tmp_path / "c"))
+    assert of_earlier_versions("c") == of_earlier_versions(str(tmp_path / "c"))
 
 
-def test_other_checkpoints_have_other_journals() -> None:
+def test_other_checkpoints_had_other_journals() -> None:
     places = ["/a/b", "/a/c", "s3a://a/b", "hdfs://h/a/b"]
-    assert len({journal_of_stream(OPTIONS, place) for place in places}) == len(places)
+    assert len({of_earlier_versions(place) for place in places}) == len(places)
 
 
 def test_a_stream_without_a_checkpoint_is_told_what_to_give() -> None:
@@ -60,8 +94,9 @@ def test_a_stream_without_a_checkpoint_is_told_what_to_give() -> None:
 
 def test_a_journal_of_the_users_own() -> None:
     options = replace(OPTIONS, transaction_journal="t/n/mine")
-    assert journal_of_stream(options, None) == "persistent://t/n/mine"
-    assert journal_of_batch(options) == "persistent://t/n/mine"
+    for name in (journal_of_stream(options, None), journal_of_batch(options)):
+        assert name is not None
+        assert name.of("query") == name.of("other") == "persistent://t/n/mine"
     with pytest.raises(OptionError, match="persistent"):
         journal_of_batch(replace(OPTIONS, transaction_journal="non-persistent://t/n/mine"))
 
@@ -77,4 +112,8 @@ def test_rows_that_name_topics_need_a_journal_of_the_users_own() -> None:
         with pytest.raises(OptionError, match="transactionJournal where column __topic names the topics"):
             journal()
     named = replace(options, transaction_journal="t/n/mine")
-    assert journal_of_stream(named, "/a/b") == journal_of_batch(named) == "persistent://t/n/mine"
+    assert (
+        journal_of_stream(named, "/a/b")
+        == journal_of_batch(named)
+        == JournalName("__topic", "persistent://t/n/mine")
+    )

@@ -1,0 +1,175 @@
+"""A job that may be run again has written nothing, whenever the broker stands still and whoever takes over."""
+
+from __future__ import annotations
+
+import os
+import signal
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from threading import Event, Timer
+from typing import Any
+
+import pulsar as official_client
+import pyarrow as pa
+import pytest
+from integration.epoch_rows import ROWS, once, options, read
+
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.coordinator import Coordinators
+from pyspark_pulsar.errors import CommitUnfinished, PulsarError, WriterFenced
+from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.write import delivery
+from pyspark_pulsar.write.commit import RowsPrepared
+from pyspark_pulsar.write.epochs import take_over
+from pyspark_pulsar.write.journal import Decider, Journal
+from pyspark_pulsar.write.journal_names import JournalName
+from pyspark_pulsar.write.sink import Sink
+from pyspark_pulsar.write.state import EPOCH_OF_A_JOB, State, Writer
+from pyspark_pulsar.write.target import settle_target
+from pyspark_pulsar.write.transactional import write_in_transaction
+
+FROZEN_SECONDS = 2.5
+
+
+def prepared(given: WriteOptions, journal: str, job: Writer) -> list[RowsPrepared]:
+    """What the two tasks of a job tell."""
+    rows = pa.table({"value": [str(number) for number in range(ROWS)]})
+    target = settle_target(given, rows.schema)
+    halves = [rows.slice(0, ROWS // 2), rows.slice(ROWS // 2)]
+    name = JournalName(str(given.topic), journal)
+    return [write_in_transaction(given, target, name, iter(half.to_batches()), job) for half in halves]
+
+
+def run_job(
+    given: WriteOptions, journal: str, at_commit: Callable[[], None] = lambda: None
+) -> PulsarError | None:
+    """As Spark runs one: what fails to commit is aborted. What the user is told, None for a success."""
+    name = uuid.uuid4().hex
+    job = Writer(name, name, given.topic)
+    messages = prepared(given, journal, job)
+    at_commit()
+    try:
+        delivery.commit(given, EPOCH_OF_A_JOB, messages)
+    except PulsarError as fault:
+        try:
+            delivery.abort(given, EPOCH_OF_A_JOB, messages, (job, journal))
+        except CommitUnfinished as told:
+            return told
+        except PulsarError:
+            pass
+        return fault
+    return None
+
+
+class Freezer:
+    """Stops the server at the n-th call of a method, once, for some seconds."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, pid: int, scope: type, method: str, nth: int) -> None:
+        self._calls = 0
+        self.thawed = Event()
+        plain = getattr(scope, method)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            self._calls += 1
+            if self._calls == nth:
+                os.kill(pid, signal.SIGSTOP)
+                Timer(FROZEN_SECONDS, self._thaw, [pid]).start()
+            return plain(*arguments, **named)
+
+        monkeypatch.setattr(scope, method, call)
+
+    def _thaw(self, pid: int) -> None:
+        os.kill(pid, signal.SIGCONT)
+        self.thawed.set()
+
+
+@pytest.mark.parametrize(
+    ("scope", "method", "nth", "patient"),
+    [
+        (Coordinators, "require_open", 1, True),
+        (Decider, "decide", 1, True),
+        (Decider, "decide", 1, False),
+        (Coordinators, "commit_all", 1, True),
+        (Coordinators, "commit_all", 1, False),
+        (Decider, "decide", 2, True),
+    ],
+)
+def test_a_broker_that_stands_still_at_a_step(
+    pulsar: LocalPulsar,
+    official: official_client.Client,
+    topic: str,
+    monkeypatch: pytest.MonkeyPatch,
+    scope: type,
+    method: str,
+    nth: int,
+    patient: bool,
+) -> None:
+    """For longer than a request may take. A job that may be run again is, and the rows are there once all the same."""
+    pid = pulsar.status().pid
+    assert pid is not None
+    given = replace(options(pulsar, topic), operation_timeout_ms=700)
+    journal = f"{topic}-journal"
+    if not patient:
+        monkeypatch.setattr(delivery, "_patience_seconds", lambda _: 0.0)
+    freezers: list[Freezer] = []
+    told = run_job(given, journal, lambda: freezers.append(Freezer(monkeypatch, pid, scope, method, nth)))
+    assert freezers[0].thawed.wait(60)
+    behind = method != "require_open"
+    assert isinstance(told, CommitUnfinished) == (behind and not patient), told
+    if told is not None and not behind:
+        assert run_job(options(pulsar, topic), journal) is None
+    delivery.resolve_journal(options(pulsar, topic), journal, abort_open=False)
+    assert read(official, topic) == once()
+
+
+def test_a_job_that_was_decided_when_another_one_took_over_is_committed(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The later one throws the earlier one out; what it finds decided it finishes."""
+    given, journal = options(pulsar, topic), f"{topic}-journal"
+    plain = Journal.ended_end
+    later: list[State] = []
+
+    def throw_out(self: Journal) -> Position:
+        monkeypatch.setattr(Journal, "ended_end", plain)
+        with BrokerClient(given) as client:
+            later.append(take_over(Sink.open(client, journal), Writer("later", "later", topic)))
+        return plain(self)
+
+    monkeypatch.setattr(Journal, "ended_end", throw_out)
+    assert run_job(given, journal) is None
+    assert later[0].writer.owner == "later"
+    # One that had not decided is told so.
+    job = Writer("early", "early", topic)
+    messages = prepared(given, journal, job)
+    with BrokerClient(given) as client:
+        take_over(Sink.open(client, journal), Writer("latest", "latest", topic))
+    with pytest.raises(WriterFenced, match=r"batch job latest to .* has taken over"):
+        delivery.commit(given, EPOCH_OF_A_JOB, messages)
+    delivery.abort(given, EPOCH_OF_A_JOB, messages, (job, journal))
+    assert read(official, topic) == once()
+
+
+def test_a_job_whose_commit_was_killed_is_told_by_its_abort(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark then knows of no error of ours, and counts the job as failed."""
+
+    class KilledError(BaseException):
+        pass
+
+    def kill(*_: object) -> None:
+        raise KilledError
+
+    given, journal, job = options(pulsar, topic), f"{topic}-journal", Writer("job", "job", topic)
+    messages = prepared(given, journal, job)
+    with monkeypatch.context() as patch:
+        patch.setattr(Coordinators, "commit_all", kill)
+        with pytest.raises(KilledError):
+            delivery.commit(given, EPOCH_OF_A_JOB, messages)
+    with pytest.raises(CommitUnfinished, match=r"all its rows are visible\. Do not run it again"):
+        delivery.abort(given, EPOCH_OF_A_JOB, messages, (job, journal))
+    assert read(official, topic) == once()

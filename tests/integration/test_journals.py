@@ -1,0 +1,101 @@
+"""Whose a journal of the exactly-once sink is: everybody else is told, before anything of the owner's changes."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+from integration.epoch_rows import options
+
+from pyspark_pulsar.cli import cli
+from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.errors import JournalTaken, WriterFenced
+from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.write import delivery
+from pyspark_pulsar.write.epochs import commit_epoch, take_over
+from pyspark_pulsar.write.journal import Journal
+from pyspark_pulsar.write.journal_names import journal_of_stream
+from pyspark_pulsar.write.sink import Sink
+from pyspark_pulsar.write.state import Begun, Prepared, Writer
+
+
+def test_another_query_is_told_before_it_changes_anything(pulsar: LocalPulsar, topic: str) -> None:
+    """Also while the owner decides: it is not thrown out."""
+    owner, journal = Writer("owner", "a", "topic-a"), f"{topic}-journal"
+    others = [
+        Writer("other", "b", "topic-a"),
+        Writer("owner", "b", "topic-b"),
+        Writer("job", "job", "topic-a"),
+    ]
+    with BrokerClient(options(pulsar, topic)) as client, BrokerClient(options(pulsar, topic)) as other:
+        sink, intruder = Sink.open(client, journal), Sink.open(other, journal)
+        state = take_over(sink, owner)
+        transaction = sink.coordinators.begin(60_000)
+        sink.journal.write_begun(Begun(transaction, owner, 0))
+        sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition])
+        sink.journal.write_marker(transaction)
+        with sink.journal.alone() as decider:
+            for writer in others:
+                with pytest.raises(JournalTaken, match="got that of streaming query owner to topic-a"):
+                    take_over(intruder, writer)
+            # What Spark calls when all tasks of a job have failed.
+            delivery.abort(options(pulsar, topic), 0, [None], (others[2], journal))
+            decider.decide(state)
+        commit_epoch(sink, owner, 0, [Prepared(transaction, 0, 1)])
+        found = sink.journal.state()
+        assert found is not None
+        assert (found.writer, found.epoch, found.done) == (owner, 0, True)
+
+
+def test_a_released_journal_is_the_next_ones(pulsar: LocalPulsar, topic: str) -> None:
+    journal = f"{topic}-journal"
+    arguments = ["transactions", "resolve", "--journal", journal, "--service-url", pulsar.service_url]
+    with BrokerClient(options(pulsar, topic)) as client:
+        sink = Sink.open(client, journal)
+        take_over(sink, Writer("owner", "a"))
+        done = CliRunner().invoke(cli, [*arguments, "--release"], catch_exceptions=False)
+        assert "belongs to streaming query owner" in done.output
+        assert "released; another query or job may use it" in done.output
+        with pytest.raises(WriterFenced, match="released by hand"):
+            take_over(sink, Writer("owner", "a"))
+        take_over(sink, Writer("other", "b"))
+        with pytest.raises(JournalTaken):
+            take_over(sink, Writer("owner", "c"))
+
+
+def test_a_journal_of_the_first_version_goes_on(pulsar: LocalPulsar, topic: str) -> None:
+    """Named after the checkpoint, for the query that owns it; another one with such a checkpoint has its own."""
+    given = options(pulsar, topic)
+    name = journal_of_stream(given, f"/{topic}/checkpoint")
+    assert name is not None
+    record = {"version": 1, "owner": "query", "run": "a", "epoch": 5, "transactions": [], "done": True}
+    record |= {"former": ["older"], "begun": "earliest", "ended": "earliest"}
+    with BrokerClient(given) as client:
+        earlier = Journal(client, str(name.by_checkpoint))
+        with earlier.alone() as decider:
+            decider._writer.append(record)
+        for run in ("b", "c"):
+            writer = Writer("query", run, topic)
+            sink, seen = Sink.open_of(client, name, writer)
+            state = take_over(sink, writer, begins=False, seen=seen)
+            assert (sink.journal.prefix, state.epoch, state.content) == (name.by_checkpoint, 5, None)
+            # Its rows cannot be compared.
+            commit_epoch(sink, writer, 5, [])
+        commit_epoch(sink, Writer("query", "c", topic), 6, [])
+        other, seen = Sink.open_of(client, name, Writer("other", "a", topic))
+        assert (other.journal.prefix, seen) == (name.of("other"), None)
+        take_over(other, Writer("other", "a", topic))
+        with pytest.raises(WriterFenced):
+            commit_epoch(sink, Writer("query", "a", topic), 6, [])
+        found = earlier.state()
+        assert found is not None
+        assert (found.writer, found.epoch) == (Writer("query", "c"), 6)
+        arguments = ["transactions", "resolve", topic, "--service-url", pulsar.service_url]
+        arguments += ["--checkpoint", f"/{topic}/checkpoint"]
+        for query, said in (
+            ("query", "nothing is decided"),
+            ("other", "was left alone"),
+            (None, "--query-id"),
+        ):
+            more = [] if query is None else ["--query-id", query]
+            done = CliRunner().invoke(cli, [*arguments, *more, "--abort-open"], catch_exceptions=False)
+            assert said in done.output, done.output
