@@ -154,6 +154,19 @@ impl EntryBatch {
         entries
     }
 
+    /// The earliest and the latest publish time, in Unix milliseconds; entries that cannot be read tell none.
+    pub fn published(&self) -> Option<(i64, i64)> {
+        let times =
+            self.entries.iter().filter_map(|e| e.parts().ok()).map(|parts| parts.metadata.publish_time);
+        let span = times.fold(None, |span, time| {
+            span.map_or(Some((time, time)), |(first, last): (u64, u64)| {
+                Some((first.min(time), last.max(time)))
+            })
+        });
+        let signed = |time| i64::try_from(time).unwrap_or(i64::MAX);
+        span.map(|(first, last)| (signed(first), signed(last)))
+    }
+
     /// Messages as a broker counts permits; an entry that cannot be read counts as one.
     pub fn num_messages(&self) -> usize {
         let count = |e: &Entry| match e.parts() {

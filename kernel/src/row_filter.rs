@@ -12,6 +12,10 @@ pub struct RowFilter {
     pub published_from: Option<i64>,
     /// Those published before this time, in Unix milliseconds.
     pub published_before: Option<i64>,
+    /// Those with this event time or a later one, in Unix milliseconds: none without event time.
+    pub event_from: Option<i64>,
+    /// Those with an event time before this one, in Unix milliseconds, and those without event time.
+    pub event_before: Option<i64>,
     /// Those with one of these keys, as the producer gave them.
     pub keys: Option<HashSet<Vec<u8>>>,
     /// Those whose key lies in these hash slots, the second exclusive.
@@ -23,12 +27,14 @@ impl RowFilter {
     pub fn wants_all(&self) -> bool {
         self.published_from.is_none()
             && self.published_before.is_none()
+            && self.event_from.is_none()
+            && self.event_before.is_none()
             && self.keys.is_none()
             && self.slots.is_none()
     }
 
     /// Whether the entry with this metadata can hold a wanted message. The publish time is that of all its
-    /// messages, the key only that of a message outside a batch.
+    /// messages, event time and key only those of a message outside a batch.
     pub fn may_want(&self, metadata: &MessageMetadata<'_>) -> bool {
         let published = metadata.publish_time as i64;
         let in_time = self.published_from.is_none_or(|from| published >= from)
@@ -37,7 +43,18 @@ impl RowFilter {
             // A batch has the keys of its first message, also where the others have different ones.
             return in_time;
         }
-        self.wants_keys(metadata.key(), metadata.ordering_key, self.keyless_slot(metadata))
+        self.wants_event(metadata.event_time)
+            && self.wants_keys(metadata.key(), metadata.ordering_key, self.keyless_slot(metadata))
+    }
+
+    /// Whether messages with this event time are wanted: as the wire has it, signed in two's complement, 0 for none.
+    pub fn wants_event(&self, event_time: u64) -> bool {
+        if event_time == 0 {
+            return self.event_from.is_none();
+        }
+        let time = event_time.cast_signed();
+        self.event_from.is_none_or(|from| time >= from)
+            && self.event_before.is_none_or(|before| time < before)
     }
 
     /// The slot of the messages without a key in the entry with this metadata; 0 where nobody asks.

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use _kernel::decode::{Decoder, DecoderOptions, IntakeOptions};
 use _kernel::encryption::OnFailure;
+use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::ErrorKind;
 use _kernel::key_slot::slot_of_key;
 use _kernel::metadata::SingleMetadata;
@@ -54,6 +55,40 @@ fn time(from: i64, before: i64) -> RowFilter {
     RowFilter { published_from: Some(from), published_before: Some(before), ..RowFilter::default() }
 }
 
+fn event_before(time: i64) -> RowFilter {
+    RowFilter { event_before: Some(time), ..RowFilter::default() }
+}
+
+fn event_from(time: i64) -> RowFilter {
+    RowFilter { event_from: Some(time), ..RowFilter::default() }
+}
+
+/// Metadata with an event time; 0 is none.
+fn happened(time: i64) -> Vec<u8> {
+    let mut md = published(1);
+    if time != 0 {
+        put_number(&mut md, 12, time as u64);
+    }
+    md
+}
+
+/// A batched entry whose messages have these event times, which are their values as well.
+fn happened_batch(first: i64, times: &[i64]) -> Vec<u8> {
+    let mut md = happened(first);
+    put_number(&mut md, 11, times.len() as u64);
+    let mut payload = Vec::new();
+    for time in times {
+        let value = time.to_string();
+        let single = SingleMetadata {
+            payload_size: value.len() as u32,
+            event_time: *time as u64,
+            ..SingleMetadata::default()
+        };
+        put_message(&mut payload, &single, value.as_bytes());
+    }
+    entry(&md, &payload)
+}
+
 fn filtered(filter: RowFilter) -> DecoderOptions {
     DecoderOptions { filter, ..string_options() }
 }
@@ -77,6 +112,42 @@ fn the_time_is_inclusive_and_exclusive() {
     assert_eq!(values(time(i64::MIN, 0), &data), [""; 0]);
     assert_eq!(values(time(12, i64::MAX), &data), ["12"]);
     assert_eq!(values(time(12, 10), &data), [""; 0]);
+}
+
+#[test]
+fn event_times_are_those_of_messages_and_none_is_before_every_end() {
+    let data = [
+        entry(&happened(5), b"5"),
+        // The metadata of a batch has the event time of its first message, or anything.
+        happened_batch(9, &[4, 5, 0, 6, -3]),
+        entry(&happened(0), b"none"),
+        entry(&happened(-7), b"-7"),
+        entry(&happened(8), b"8"),
+    ];
+    assert_eq!(values(event_before(5), &data), ["4", "0", "-3", "none", "-7"]);
+    assert_eq!(values(event_from(5), &data), ["5", "5", "6", "8"]);
+    assert_eq!(values(event_from(-5), &data), ["5", "4", "5", "6", "-3", "8"]);
+    assert_eq!(values(event_before(0), &data), ["0", "-3", "none", "-7"]);
+    let both = RowFilter { event_from: Some(5), ..event_before(6) };
+    assert_eq!(values(both, &data), ["5", "5"]);
+}
+
+#[test]
+fn an_event_time_outside_leaves_a_message_unopened() {
+    let data = [unreadable(happened(5)), entry(&happened(4), b"4"), unreadable(happened(6))];
+    assert_eq!(values(event_before(5), &data), ["4"]);
+    assert!(decode_all(filtered(event_from(5)), &data).is_err());
+}
+
+#[test]
+fn entries_tell_when_they_were_published() {
+    let mut batch = EntryBatch::default();
+    assert_eq!(batch.published(), None);
+    for (number, time) in [7, 3, 5].into_iter().enumerate() {
+        batch.push(Entry::new(1, number as i64, entry(&published(time), b"x")));
+    }
+    batch.push(Entry::new(1, 9, b"damaged".to_vec()));
+    assert_eq!(batch.published(), Some((3, 7)));
 }
 
 #[test]

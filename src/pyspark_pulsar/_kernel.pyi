@@ -93,6 +93,11 @@ class EntryBatch:
         """Messages in these entries, as the broker counts permits: a batched entry counts its messages."""
 
     @property
+    def published(self) -> tuple[int, int] | None:
+        """The earliest and the latest publish time, Unix milliseconds; None where no entry tells one. Checksums are not
+        looked at."""
+
+    @property
     def first(self) -> tuple[int, int] | None:
         """(ledger, entry) of the first entry; None when empty."""
 
@@ -312,6 +317,8 @@ class Decoder:
         max_uncompressed: int | None = None,
         published_from: int | None = None,
         published_before: int | None = None,
+        event_before: int | None = None,
+        event_from: int | None = None,
         keys: AbstractSet[bytes] | None = None,
         slots: tuple[int, int] | None = None,
     ) -> None:
@@ -327,9 +334,11 @@ class Decoder:
         `start` inclusive, `end` exclusive; None is unbounded. Messages outside are dropped row by row. A
         chunked message lies where its last chunk lies.
         `published_from` (inclusive), `published_before` (exclusive): only messages published in this time, Unix
-        milliseconds. `keys`: only messages with one of these keys, as `__key` shows them. `slots`: only messages whose
-        ordering key, else key, lies in these hash slots of Key_Shared subscriptions (the second exclusive, of 65536);
-        of a message without either it is that of its entry's producer name and sequence id. What is filtered is not
+        milliseconds. `event_before` (exclusive): only messages with an event time before this, and those without one;
+        `event_from` (inclusive): only messages with this event time or a later one. `keys`: only messages with one of
+        these keys, as `__key` shows them. `slots`: only messages whose ordering key, else key, lies in these hash slots
+        of Key_Shared subscriptions (the second exclusive, of 65536); of a message without either it is that of its
+        entry's producer name and sequence id. What is filtered is not
         decompressed where the entry's metadata tell, never decoded, and needs no schema version; a chunked
         message is taken by the metadata of its last chunk. Checksums are verified all the same.
         `max_open_chunked`: chunked messages to keep chunks of at the same time (0: no limit); chunks of the
@@ -425,6 +434,8 @@ class Decoder:
         *,
         published_from: int | None = None,
         published_before: int | None = None,
+        event_before: int | None = None,
+        event_from: int | None = None,
         keys: AbstractSet[bytes] | None = None,
         slots: tuple[int, int] | None = None,
     ) -> None:

@@ -22,7 +22,8 @@ _log: Final = logging.getLogger(__name__)
 
 def stop_at_end(spark: SparkSession) -> StreamingQueryListener:
     """Stop each streaming query of this session, once the micro-batch is committed with which all its Pulsar sources
-    have reached the ends that they were given (`endingOffsets`, `endingTimestamp`); `awaitTermination` returns then.
+    have reached the ends that they were given (`endingOffsets`, `endingTimestamp`, `endingEventTime`);
+    `awaitTermination` returns then.
 
     Call it before the queries are started. A query with a source that has no end goes on. Returns the listener, for
     `spark.streams.removeListener`.

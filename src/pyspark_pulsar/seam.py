@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from pyspark_pulsar.message_id import Position
     from pyspark_pulsar.topic import TopicPartition
 
-_ENDS: Final = frozenset({"ending_offsets", "ending_timestamp", "ending_offsets_by_timestamp"})
+_ENDS: Final = frozenset(
+    {
+        "ending_offsets",
+        "ending_timestamp",
+        "ending_offsets_by_timestamp",
+        "ending_event_time",
+        "ending_offsets_by_event_time",
+    }
+)
 _TIMES: Final = frozenset({"starting_timestamp", "starting_offsets_by_timestamp"})
 _STARTS: Final = _TIMES | {"starting_offsets", "starting_subscription"}
 _OF_STREAMS: Final = frozenset({"subscription_name"})

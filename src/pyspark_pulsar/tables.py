@@ -66,6 +66,7 @@ PLAN = pa.schema(
         "bytes": pa.int64(),
         "published_from": _TIME,
         "published_before": _TIME,
+        "event_before": _TIME,
         "pieces": pa.list_(_PIECE),
     }
 )
@@ -182,6 +183,7 @@ def _split(each: PlannedSplit) -> dict[str, Any]:
         "bytes": each.size,
         "published_from": moment(split.published_from),
         "published_before": moment(split.published_before),
+        "event_before": moment(split.event_before),
         "pieces": [_piece(piece) for piece in each.pieces],
     }
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import pulsar as official_client
 import pytest
 from integration.official import Admin, messages_of
+from integration.raw_producer import RawProducer
 from integration.streams import Stream
 from pyspark.sql import SparkSession
 
@@ -185,18 +188,59 @@ def test_without_the_admin_api_a_range_in_one_ledger_can_be_cut(
         plan_batch(parse_options(ReadOptions, known | {"readFrom": "bookie"}))
 
 
-def test_ledgers_outside_the_time_are_not_read(fill: Fill, options: Options) -> None:
+def test_ledgers_outside_the_time_are_not_read(
+    fill: Fill, options: Options, caplog: pytest.LogCaptureFixture
+) -> None:
     fill(3)
     ledgers = plan_batch(options()).partitions[0].ledgers
     assert ledgers is not None
     second, third = ledgers.ledgers[1:3]
     window = {"startingTimestamp": str(second.closed_ms), "endingTimestamp": str(third.closed_ms)}
-    plan = plan_batch(options(clockSlackMs="0", **window)).partitions[0]
+    bounds = replace(options(**window), clock_slack_ms=0)
+    plan = plan_batch(bounds).partitions[0]
     assert (plan.start, plan.end) == (Position(second.ledger, 0), Position(ledgers.ledgers[3].ledger, 0))
     assert {(split.published_from, split.published_before) for split in plan.splits} == {
         (second.closed_ms, third.closed_ms)
     }
+    assert caplog.text.count("may not be found") == 1
+    caplog.clear()
     assert plan_batch(options(**window)).partitions[0].start.is_earliest
+    assert not caplog.text
+
+
+@pytest.mark.parametrize("late_ms", [-20_000, 0, 20_000])
+def test_many_small_ledgers_and_a_slack_that_is_too_little(
+    topic: str,
+    options: Options,
+    pulsar: LocalPulsar,
+    admin: Admin,
+    caplog: pytest.LogCaptureFixture,
+    late_ms: int,
+) -> None:
+    """Messages that are under way for long, or of a producer whose clock is wrong."""
+    published: dict[Id, int] = {}
+    with RawProducer(pulsar.service_url, topic) as producer:
+        for _ in range(5):
+            for _ in range(4):
+                time_ms = max(round(time.time() * 1000) - late_ms, max(published.values(), default=0) + 1)
+                place = producer.send(b"x", (3, time_ms))
+                published[place.ledger, place.entry, 0] = time_ms
+            admin.unload(topic)
+    times = sorted(published.values())
+    windows = [(first, behind) for first in times[::3] for behind in times[2::5] if first < behind]
+    windows += [(times[3] + 1, times[4]), (times[8], times[11] + 1), (times[-1], times[-1] + 1)]
+    for slack in (0, 100):
+        for first, behind in windows:
+            asked = options(startingTimestamp=str(first), endingTimestamp=str(behind))
+            found = rows_of(replace(asked, clock_slack_ms=slack))
+            assert found == [each for each, time_ms in published.items() if first <= time_ms < behind]
+    # Where nothing was late, a ledger still counts as closed when the topic was loaded again for the next message.
+    assert "clockSlackMs': expected publish times" in caplog.text or late_ms == 0
+
+
+def test_a_slack_that_cannot_hold_is_refused(options: Options) -> None:
+    with pytest.raises(OptionError, match=r"clockSlackMs.*100"):
+        options(clockSlackMs="99")
 
 
 def test_what_retention_removed_is_an_error_or_a_log_line(

@@ -96,6 +96,22 @@ def test_a_stream_ends_at_a_time(
     assert values_in(spark, tmp_path) == Counter(range(5))
 
 
+@pytest.mark.usefixtures("stopping")
+def test_a_stream_stops_at_an_event_time(
+    topic: str, tmp_path: Path, spark: SparkSession, stream: Stream, official: official_client.Client
+) -> None:
+    producer = official.create_producer(topic, batching_enabled=True, batching_max_messages=3)
+    events = [50, 10, None, 99, 100, 5, 200]
+    for number, event in enumerate(events):
+        producer.send_async(str(number).encode(), callback=lambda *_: None, event_timestamp=event)
+    producer.flush()
+    producer.close()
+    for until, expected in (("100", 4), ("150", 6)):
+        frame = stream(topic=topic, startingOffsets="earliest", endingEventTime=until)
+        await_end(to_files(frame, tmp_path).start())
+        assert values_in(spark, tmp_path) == Counter(range(expected))
+
+
 def test_available_now_ends_at_the_earlier_of_both(
     topic: str, tmp_path: Path, spark: SparkSession, stream: Stream, official: official_client.Client
 ) -> None:

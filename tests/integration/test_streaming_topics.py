@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pulsar as official_client
 import pytest
 from integration.official import Admin, await_true
 from integration.streams import Stream, begun, finish, send_numbers, to_files, values_in
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from pyspark_pulsar.errors import DataLossError, OptionError
+from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.read.source_schema import resolve_source_schema
+from pyspark_pulsar.read.stream import PulsarStreamReader
 from pyspark_pulsar.standalone import LocalPulsar
 
 
@@ -132,3 +138,76 @@ def test_a_topic_of_a_pattern_that_is_deleted(
     query = to_files(stream(**pattern), tmp_path).start()
     with pytest.raises(Exception, match=r"DataLossError.*deleted"):
         query.awaitTermination(60)
+
+
+def test_a_checkpoint_of_another_topic_is_refused_before_anything_is_read(
+    topic: str,
+    tmp_path: Path,
+    spark: SparkSession,
+    stream: Stream,
+    official: official_client.Client,
+    admin: Admin,
+) -> None:
+    other = f"{topic}-n"
+    send_numbers(official, topic, range(10))
+    send_numbers(official, other, range(100, 110))
+
+    def run(name: str, **options: str) -> None:
+        frame = stream(topic=name, startingOffsets="earliest", **options)
+        finish(to_files(frame, tmp_path).trigger(availableNow=True).start())
+
+    run(topic)
+    send_numbers(official, topic, range(10, 15))
+    with pytest.raises(
+        Exception, match=rf"OptionError.*{other}.*{topic} \(read up to .*allowDifferentTopics"
+    ):
+        run(other, subscriptionName="kept")
+    assert values_in(spark, tmp_path) == Counter(range(10))
+    assert "kept" not in admin.subscriptions(other)
+    # Written out in full it is the same topic.
+    run(topic.removeprefix("persistent://public/default/"))
+    run(other, allowDifferentTopics="true")
+    # By now the checkpoint holds that topic alone.
+    send_numbers(official, other, range(110, 115))
+    run(other)
+    assert values_in(spark, tmp_path) == Counter([*range(15), *range(100, 115)])
+
+
+def test_a_checkpoint_whose_topics_a_pattern_no_longer_matches(
+    topic: str, pulsar: LocalPulsar, official: official_client.Client, admin: Admin
+) -> None:
+    send_numbers(official, f"{topic}-a", range(10))
+    send_numbers(official, f"{topic}-b", range(10))
+
+    def reader(**options: str) -> PulsarStreamReader:
+        given = parse_options(
+            ReadOptions, {"service.url": pulsar.service_url, "startingOffsets": "earliest"} | options
+        )
+        return PulsarStreamReader(given, resolve_source_schema(given))
+
+    def positions(reader: PulsarStreamReader, start: dict[str, Any] | None = None) -> set[str]:
+        end = reader.latestOffset(start or reader.initialOffset(), ReadAllAvailable())
+        reader.stop()
+        return set(end["positions"])
+
+    former = reader(topicsPattern=f"{topic}-.*")
+    offset = former.latestOffset(former.initialOffset(), ReadAllAvailable())
+    former.stop()
+    assert positions(reader(topicsPattern=f"{topic}-[ab]"), offset) == {f"{topic}-a", f"{topic}-b"}
+    assert positions(reader(topics=f"{topic}-b,{topic}-a"), offset) == {f"{topic}-a", f"{topic}-b"}
+    narrow = reader(topicsPattern=f"{topic}-[b-z]")
+    for ask in (
+        lambda: narrow.latestOffset(offset, ReadAllAvailable()),
+        lambda: narrow.partitions(former.initialOffset(), offset),
+    ):
+        with pytest.raises(OptionError, match=rf"topicsPattern.*{topic}-a \(read up to"):
+            ask()
+    narrow.stop()
+    meant = {"topicsPattern": f"{topic}-[b-z]", "allowDifferentTopics": "true"}
+    assert positions(reader(**meant), offset) == {f"{topic}-b"}
+    # Deleted, it is a matter of data loss.
+    admin.delete(f"{topic}-a")
+    with pytest.raises(DataLossError, match=f"{topic}-a"):
+        positions(reader(topicsPattern=f"{topic}-[b-z]"), offset)
+    kept = reader(topicsPattern=f"{topic}-[b-z]", failOnDataLoss="false")
+    assert positions(kept, offset) == {f"{topic}-b"}

@@ -19,7 +19,7 @@ from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 
 KEYS = [None, b"a", b"b", b"", b"\0\xff"]
-COLUMNS = ["value", "__key", "__messageId", "__publishTime"]
+COLUMNS = ["value", "__key", "__messageId", "__publishTime", "__eventTime"]
 
 # Of two messages: which one, number of the chunk, how many it has.
 CHUNKS = [(0, 0, 2), (0, 1, 2), (1, 0, 3), (1, 1, 3), (1, 2, 3)]
@@ -36,6 +36,8 @@ class Stored:
     batch: tuple[int, ...] | None
     transaction: int | None
     chunk: tuple[int, int, int] | None
+    event: int = 0
+    """Of the entry; 0 is none. Those of a batch's messages go up from there."""
 
     def bytes(self, number: int) -> bytes:
         metadata: list[tuple[int, int | bytes]] = [
@@ -44,6 +46,8 @@ class Stored:
             (3, self.time),
             *_key(self.key, 6, 17),
         ]
+        if self.event:
+            metadata.append((12, self.event))
         payload = b"%d" % number
         if self.transaction is not None:
             metadata += [(22, self.transaction), (23, 0)]
@@ -52,7 +56,10 @@ class Stored:
             metadata += [(26, b"u%d" % uuid), (27, count), (28, 99), (29, index)]
         elif self.batch is not None:
             metadata.append((11, len(self.batch)))
-            payload = b"".join(_message(key, b"%d.%d" % (number, i)) for i, key in enumerate(self.batch))
+            payload = b"".join(
+                _message(key, b"%d.%d" % (number, i), self.event and self.event + i)
+                for i, key in enumerate(self.batch)
+            )
         packed = proto(*metadata)
         return struct.pack(">I", len(packed)) + packed + payload
 
@@ -64,8 +71,8 @@ def _key(key: int, field: int, base64_field: int) -> Fields:
     return ((field, b"AP8="), (base64_field, 1)) if found == b"\0\xff" else ((field, found),)
 
 
-def _message(key: int, payload: bytes) -> bytes:
-    single = proto((3, len(payload)), *_key(key, 2, 6))
+def _message(key: int, payload: bytes, event: int) -> bytes:
+    single = proto((3, len(payload)), *_key(key, 2, 6), *([(5, event)] if event else []))
     return struct.pack(">I", len(single)) + single + payload
 
 
@@ -78,6 +85,7 @@ topics = st.lists(
         batch=st.none() | st.lists(key_numbers, min_size=1, max_size=4).map(tuple),
         transaction=st.none() | st.integers(0, 3),
         chunk=st.none() | st.sampled_from(CHUNKS),
+        event=st.integers(0, 5),
     ),
     max_size=12,
 )
@@ -85,6 +93,8 @@ filters = st.builds(
     RowFilter,
     published_from=st.none() | st.integers(-1, 7),
     published_before=st.none() | st.integers(-1, 7),
+    event_before=st.none() | st.integers(0, 7),
+    event_from=st.none() | st.integers(0, 7),
     keys=st.none() | st.frozensets(st.sampled_from([key for key in KEYS if key is not None])),
 )
 
@@ -146,8 +156,12 @@ def test_a_filtered_read_is_a_full_read_filtered(
         published = (row["__publishTime"] - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(
             milliseconds=1
         )
+        event = row["__eventTime"]
+        happened = event and (event - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)
         return (
-            (wanted.published_from is None or published >= wanted.published_from)
+            (wanted.event_before is None or happened is None or happened < wanted.event_before)
+            and (wanted.event_from is None or (happened is not None and happened >= wanted.event_from))
+            and (wanted.published_from is None or published >= wanted.published_from)
             and (wanted.published_before is None or published < wanted.published_before)
             and (wanted.keys is None or row["__key"] in wanted.keys)
         )

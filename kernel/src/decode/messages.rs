@@ -69,7 +69,8 @@ impl OpenEntry {
         if sealed || unopened.is_some() {
             parts.metadata.null_value = false;
             let row = unbatched_row(&self.entry, &parts.metadata, broker, &self.payload);
-            if wanted.filter.wants_keys(row.key, row.ordering_key, keyless) {
+            let keys = wanted.filter.wants_keys(row.key, row.ordering_key, keyless);
+            if wanted.filter.wants_event(row.event_time) && keys {
                 take(&Row { sealed, unopened, ..row })?;
             }
             return Ok(true);
@@ -86,7 +87,7 @@ impl OpenEntry {
             self.offset = self.payload.len() - rest.len();
             self.index += 1;
             let inside = wanted.range.contains(at.ledger, at.entry, at.batch_index);
-            if single.compacted_out || !inside {
+            if single.compacted_out || !inside || !wanted.filter.wants_event(single.event_time) {
                 continue;
             }
             if !wanted.filter.wants_keys(single.key(), single.ordering_key, keyless) {

@@ -39,6 +39,11 @@ impl EntryBatch {
     }
 
     #[getter]
+    fn published(&self) -> Option<(i64, i64)> {
+        self.0.published()
+    }
+
+    #[getter]
     fn first(&self) -> Option<(i64, i64)> {
         self.0.entries.first().map(|e| (e.ledger, e.entry))
     }

@@ -69,8 +69,8 @@ impl Decoder {
     #[new]
     #[pyo3(signature = (output_schema, *, topic, partition, value, batch_rows=16384, start=None, end=None,
                         bad_rows="fail", corrupt_column=None, max_open_chunked=10,
-                        crypto_failure_action="FAIL", max_uncompressed=None, published_from=None,
-                        published_before=None, keys=None, slots=None))]
+                         crypto_failure_action="FAIL", max_uncompressed=None, published_from=None,
+                         published_before=None, event_before=None, event_from=None, keys=None, slots=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         output_schema: &Bound<'_, PyAny>,
@@ -87,6 +87,8 @@ impl Decoder {
         max_uncompressed: Option<usize>,
         published_from: Option<i64>,
         published_before: Option<i64>,
+        event_before: Option<i64>,
+        event_from: Option<i64>,
         keys: Option<HashSet<Vec<u8>>>,
         slots: Option<(u32, u32)>,
     ) -> PyResult<Self> {
@@ -97,7 +99,7 @@ impl Decoder {
             value: value.into(),
             batch_rows,
             range: Range { start, end },
-            filter: RowFilter { published_from, published_before, keys, slots },
+            filter: RowFilter { published_from, published_before, event_from, event_before, keys, slots },
             bad_rows: decode::BadRows::from_name(bad_rows)?,
             corrupt_column,
             intake: decode::IntakeOptions {
@@ -124,8 +126,8 @@ impl Decoder {
         (count.rows, count.first.clone().map(PyErr::from))
     }
 
-    #[pyo3(signature = (partition, start, end, *, published_from=None, published_before=None, keys=None,
-                        slots=None))]
+    #[pyo3(signature = (partition, start, end, *, published_from=None, published_before=None,
+                        event_before=None, event_from=None, keys=None, slots=None))]
     #[allow(clippy::too_many_arguments)]
     fn rewind(
         &mut self,
@@ -134,10 +136,12 @@ impl Decoder {
         end: Option<Position>,
         published_from: Option<i64>,
         published_before: Option<i64>,
+        event_before: Option<i64>,
+        event_from: Option<i64>,
         keys: Option<HashSet<Vec<u8>>>,
         slots: Option<(u32, u32)>,
     ) -> PyResult<()> {
-        let filter = RowFilter { published_from, published_before, keys, slots };
+        let filter = RowFilter { published_from, published_before, event_from, event_before, keys, slots };
         Ok(self.inner().rewind(partition, Selection { range: Range { start, end }, filter })?)
     }
 

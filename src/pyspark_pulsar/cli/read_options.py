@@ -14,9 +14,10 @@ from pyspark_pulsar.options import ReadOptions, option_fields, parse_options
 # Options that have a flag of their own; all others are given by --option.
 _FLAGS: Final = (
     "service_url", "admin_url", "starting_offsets", "ending_offsets", "starting_timestamp", "ending_timestamp",
-    "starting_offsets_by_timestamp", "ending_offsets_by_timestamp", "clock_slack_ms", "min_partitions",
-    "split_by", "max_records_per_partition", "max_bytes_per_partition", "read_from", "read_compacted",
-    "fail_on_data_loss", "bookie_addresses", "tiered_storage_url", "tiered_storage_options",
+    "starting_offsets_by_timestamp", "ending_offsets_by_timestamp", "ending_event_time",
+    "ending_offsets_by_event_time", "clock_slack_ms", "min_partitions", "split_by", "max_records_per_partition",
+    "max_bytes_per_partition", "read_from", "read_compacted", "fail_on_data_loss", "bookie_addresses",
+    "tiered_storage_url", "tiered_storage_options",
 )  # fmt: skip
 _CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 

@@ -9,6 +9,8 @@ from typing import TypedDict
 class _Arguments(TypedDict):
     published_from: int | None
     published_before: int | None
+    event_before: int | None
+    event_from: int | None
     keys: frozenset[bytes] | None
     slots: tuple[int, int] | None
 
@@ -22,6 +24,10 @@ class RowFilter:
     """Those whose `__publishTime` is this or later (Unix milliseconds) ..."""
     published_before: int | None = None
     """... and before this."""
+    event_before: int | None = None
+    """Those whose `__eventTime` is before this (Unix milliseconds), and those without one."""
+    event_from: int | None = None
+    """Those whose `__eventTime` is this or later."""
     keys: frozenset[bytes] | None = None
     """Those whose `__key` is one of these; none has a key that is null."""
     slots: tuple[int, int] | None = None
@@ -37,6 +43,8 @@ class RowFilter:
         return {
             "published_from": self.published_from,
             "published_before": self.published_before,
+            "event_before": self.event_before,
+            "event_from": self.event_from,
             "keys": self.keys,
             "slots": self.slots,
         }

@@ -85,6 +85,13 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         "`__schemaVersion` among the default columns.",
         default=False,
     )
+    different_topics: bool = option(
+        "allowDifferentTopics",
+        yes_or_no,
+        "Stream only: whether a checkpoint may be used by a query that does not read all topics which it holds. What "
+        "is not yet read of the others is left, and their positions are forgotten.",
+        default=False,
+    )
     batch_rows: int = option(
         "batchRows",
         whole(1, 1_000_000),
@@ -188,4 +195,13 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
             ),
         )
         self.check_order()
-        at_most_one(self, ("ending_offsets", "ending_timestamp", "ending_offsets_by_timestamp"))
+        at_most_one(
+            self,
+            (
+                "ending_offsets",
+                "ending_timestamp",
+                "ending_offsets_by_timestamp",
+                "ending_event_time",
+                "ending_offsets_by_event_time",
+            ),
+        )

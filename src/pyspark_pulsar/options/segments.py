@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from pyspark_pulsar.options.connection import ConnectionOptions
 from pyspark_pulsar.options.fields import option
 from pyspark_pulsar.options.parsers import choice, folder, instant, json_texts, text, whole, yes_or_no
+
+_LEAST_SLACK_MS: Final = 100
+"""A message has its publish time before it is sent: official clients collect batches for up to 10 ms, and requests of
+others are before it. Ten times that; nothing below it can hold."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +45,25 @@ class SegmentOptions(ConnectionOptions):
         "JSON from topic or topic partition to a time as in `endingTimestamp`.",
         default=None,
     )
+    ending_event_time: int | None = option(
+        "endingEventTime",
+        instant,
+        "A batch reads messages whose event time is before this, and those without one; of a stream, each topic "
+        "partition ends before the first message whose event time is this or later. As `startingTimestamp`.",
+        default=None,
+    )
+    ending_offsets_by_event_time: str | None = option(
+        "endingOffsetsByEventTime",
+        text,
+        "JSON from topic or topic partition to a time as in `endingEventTime`.",
+        default=None,
+    )
     clock_slack_ms: int = option(
         "clockSlackMs",
-        whole(0, 31_536_000_000),
+        whole(_LEAST_SLACK_MS, 31_536_000_000),
         "How far producers' clocks may differ from the brokers', and how long messages may be under way, in "
-        "milliseconds: ledgers farther than this outside the asked times are not opened.",
+        "milliseconds, at least 100: ledgers farther than this outside the asked times are not opened. Entries beside "
+        "what is left out are looked at, and where they lie farther off, more is opened.",
         default=600_000,
     )
     min_partitions: int | None = option(

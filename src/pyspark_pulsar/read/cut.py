@@ -138,6 +138,7 @@ def _splits(each: PartitionRange, groups: Sequence[_Group]) -> list[Split]:
             _pieces(whole),
             published_from=each.window.from_ms,
             published_before=each.window.before_ms,
+            event_before=each.window.event_before_ms,
             from_earliest=each.from_earliest,
             keys=each.keys,
         )

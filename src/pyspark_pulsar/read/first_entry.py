@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import itertools
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.consumer import subscribe
+from pyspark_pulsar.client.connection import Connection
+from pyspark_pulsar.client.consumer import EntryConsumer, begin_subscribe, subscribe
 from pyspark_pulsar.client.transport import EntryBatch
-from pyspark_pulsar.codec.decode import EntryDecoder
-from pyspark_pulsar.codec.intake import Intake
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.message_id import Position
-from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
 from pyspark_pulsar.topic import TopicPartition
 
 _TAKE_SECONDS: Final = 1.0
-_PUBLISH_TIME: Final = "__publishTime"
-_EPOCH: Final = dt.datetime.fromtimestamp(0, dt.UTC)
+_TAKE_ALL_SECONDS: Final = 3.0
+_AT_ONCE: Final = 100
+"""So many entries may be under way; each is whole."""
+
+Place = tuple[TopicPartition, Position]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,7 @@ class FirstEntry:
     bytes: int
     """As stored, compressed."""
     published_ms: int | None
-    """Of its first message at the position or behind it: Unix milliseconds by the producer's clock. None where the
-    entry does not tell: a chunk that is not the last, damage."""
+    """Of all its messages: Unix milliseconds by the producer's clock. None where damage hides it."""
 
 
 def first_entry(client: BrokerClient, partition: TopicPartition, position: Position) -> FirstEntry | None:
@@ -40,40 +41,57 @@ def first_entry(client: BrokerClient, partition: TopicPartition, position: Posit
     consumer = subscribe(client, partition.name, position)
     try:
         consumer.allow(1)
-        entries = consumer.take(_TAKE_SECONDS)
+        return _seen(consumer.take(_TAKE_SECONDS))
     finally:
         consumer.close()
-    if entries is None or entries.first is None or len(entries) == 0:
+
+
+def first_entries(client: BrokerClient, places: Sequence[Place]) -> dict[Place, FirstEntry | None]:
+    """`first_entry` at many places, a hundred at a time, tried again after a passing failure.
+
+    Raises `ConnectionFailed`, `PermissionDenied`, `TopicNotFoundError`.
+    """
+    found: dict[Place, FirstEntry | None] = {}
+    for begin in range(0, len(places), _AT_ONCE):
+        client.retrying(partial(_ask_rest, client, places[begin : begin + _AT_ONCE], found))
+    return found
+
+
+def _ask_rest(client: BrokerClient, places: Sequence[Place], found: dict[Place, FirstEntry | None]) -> None:
+    rest = [place for place in places if place not in found]
+    connections = client.owner_connections({partition.name for partition, _ in rest})
+    begun = [
+        begin_subscribe(client, _connected(connections[partition.name]), partition.name, position)
+        for partition, position in rest
+    ]
+    consumers: list[EntryConsumer] = []
+    try:
+        for subscribing in begun:
+            consumers.append(subscribing.consumer())
+            consumers[-1].allow(1)
+        deadline = time.monotonic() + _TAKE_ALL_SECONDS
+        for place, consumer in zip(rest, consumers, strict=True):
+            found[place] = _seen(consumer.take(max(0.0, deadline - time.monotonic())))
+    finally:
+        for consumer in consumers:
+            consumer.close()
+        for subscribing in begun[len(consumers) :]:
+            subscribing.abandon()
+
+
+def _connected(connection: Connection | PulsarError) -> Connection:
+    if isinstance(connection, PulsarError):
+        raise connection
+    return connection
+
+
+def _seen(entries: EntryBatch | None) -> FirstEntry | None:
+    """Takes the entries over."""
+    if entries is None or entries.first is None:
         return None
     ledger, entry = entries.first
     count = len(entries)
-    return FirstEntry(
-        Position(ledger, entry),
-        -(-entries.num_messages // count),
-        -(-entries.nbytes // count),
-        _published(entries, partition, position),
-    )
-
-
-def _published(entries: EntryBatch, partition: TopicPartition, position: Position) -> int | None:
-    """Takes the entries over."""
-    try:
-        decoder = EntryDecoder(
-            _schema(),
-            topic=str(partition.topic),
-            partition=partition.partition,
-            fetch_schema=lambda _: None,
-            start=position.as_tuple(),
-            intake=Intake(crypto_failure_action="CONSUME", trimmed_is_loss=True),
-        )
-        for batch in itertools.chain(decoder.decode(entries), decoder.finish()):
-            time = batch.column(_PUBLISH_TIME)[0].as_py()
-            return int((time - _EPOCH) / dt.timedelta(milliseconds=1))
-    except PulsarError:
-        # Whoever reads the entry will say what is wrong with it.
-        return None
-    return None
-
-
-def _schema() -> ReadSchema:
-    return resolve_read_schema(None, topic="", columns=[_PUBLISH_TIME])
+    messages, size = -(-entries.num_messages // count), -(-entries.nbytes // count)
+    entries.trim((ledger, entry, 0), (ledger, entry + 1, 0))
+    published = entries.published
+    return FirstEntry(Position(ledger, entry), messages, size, None if published is None else published[0])

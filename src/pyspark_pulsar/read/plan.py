@@ -14,6 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from pyspark_pulsar.client.admin import AdminClient
@@ -22,15 +23,17 @@ from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import PermissionDenied, PulsarError
 from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.borders import Borders, Span, WindowedRange
 from pyspark_pulsar.read.by_key import BY_KEY, split_by_key
 from pyspark_pulsar.read.cut import Limits, PartitionRange, cut
+from pyspark_pulsar.read.first_entry import first_entries
 from pyspark_pulsar.read.ledgers import TopicLedgers, fetch_ledgers
 from pyspark_pulsar.read.loss import check_loss, remember
 from pyspark_pulsar.read.places import AUTO, BROKER, find_places
 from pyspark_pulsar.read.records import entry_records
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.stretch import Stretch, compacted_stretches, stretches
-from pyspark_pulsar.read.times import WHOLE, Window, span_of_window
+from pyspark_pulsar.read.times import WHOLE, Window
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
@@ -89,6 +92,7 @@ class SplitPlanner:
         self._seen: dict[TopicPartition, dict[int, Ledger]] = {}
         self._looked: dict[TopicPartition, float] = {}
         self._told: set[str] = set()
+        self._borders = Borders(partial(first_entries, client), options.clock_slack_ms)
 
     @property
     def may_read_directly(self) -> bool:
@@ -105,13 +109,8 @@ class SplitPlanner:
         Raises the errors of `AdminClient`, as `plan` does.
         """
         wanted = [each for each in asked if not each.is_empty]
-        known = self._ledgers(wanted)
-        return {
-            each.partition: self._span(each, known[each.partition]).start
-            if each.partition in known
-            else each.start
-            for each in wanted
-        }
+        spans = self._spans(wanted, self._ledgers(wanted))
+        return {each.partition: _within(each, spans).start for each in wanted}
 
     def plan(self, asked: Iterable[Asked]) -> list[PartitionPlan]:
         """Sorted by topic partition. The caller has shown that its role may consume them: direct reads ask nobody.
@@ -123,7 +122,10 @@ class SplitPlanner:
         known = self._ledgers([each for each in wanted if not each.is_empty])
         if not known:
             self._tell_limits(wanted)
-        narrowed = {each.partition: self._narrowed(each, known.get(each.partition)) for each in wanted}
+        for each in wanted:
+            self._check_loss(each, known.get(each.partition))
+        spans = self._spans(wanted, known)
+        narrowed = {each.partition: _within(each, spans) for each in wanted}
         found = {
             each.partition: self._stretches(narrowed[each.partition], known.get(each.partition))
             for each in wanted
@@ -211,9 +213,9 @@ class SplitPlanner:
 
     # What is asked of it
 
-    def _narrowed(self, asked: Asked, ledgers: TopicLedgers | None) -> Asked:
+    def _check_loss(self, asked: Asked, ledgers: TopicLedgers | None) -> None:
         if ledgers is None or asked.is_empty:
-            return asked
+            return
         until = ledgers.compacted_until if self._options.read_compacted else None
         # What compaction has seen is in its view, whatever became of the ledgers.
         is_in_doubt = not self._options.read_compacted or (until is not None and asked.start > until)
@@ -226,15 +228,19 @@ class SplitPlanner:
                 fail=self._options.fail_on_data_loss,
                 former=self._seen.get(asked.partition, {}),
             )
-        return self._span(asked, ledgers)
 
-    def _span(self, asked: Asked, ledgers: TopicLedgers) -> Asked:
-        """Without the ledgers that lie outside its window."""
-        start, end = span_of_window(ledgers.ledgers, asked.window, self._options.clock_slack_ms)
-        return replace(
-            asked,
-            start=asked.start if start is None else max(asked.start, start),
-            end=asked.end if end is None else min(asked.end, end),
+    def _spans(
+        self, asked: Iterable[Asked], known: Mapping[TopicPartition, TopicLedgers]
+    ) -> dict[TopicPartition, Span]:
+        """Where the messages of each window can lie, of those whose ledgers are known."""
+        return self._borders.spans(
+            {
+                each.partition: WindowedRange(
+                    known[each.partition].ledgers, each.start, each.end, each.window
+                )
+                for each in asked
+                if each.partition in known and not each.is_empty
+            }
         )
 
     def _stretches(self, asked: Asked, ledgers: TopicLedgers | None) -> list[Stretch]:
@@ -277,7 +283,7 @@ class SplitPlanner:
         options = self._options
         if self._admin is not None:
             return
-        if any(each.window != WHOLE for each in asked):
+        if any(each.window.bounds_publish_times for each in asked):
             self._tell("with option admin.url, ledgers outside the asked times would not be read at all")
         if options.split_by == BY_KEY:
             return
@@ -289,6 +295,16 @@ class SplitPlanner:
         if text not in self._told:
             self._told.add(text)
             _log.warning("%s", text)
+
+
+def _within(asked: Asked, spans: Mapping[TopicPartition, Span]) -> Asked:
+    """Without the ledgers that lie outside its window."""
+    start, end = spans.get(asked.partition, (None, None))
+    return replace(
+        asked,
+        start=asked.start if start is None else max(asked.start, start),
+        end=asked.end if end is None else min(asked.end, end),
+    )
 
 
 def splits_of(plans: Iterable[PartitionPlan]) -> list[Split]:

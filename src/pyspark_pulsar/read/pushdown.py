@@ -298,7 +298,9 @@ def _microseconds(value: Any) -> int | None:
 
 
 def _both(one: Window, other: Window) -> Window:
+    """`one` is what the options ask for; filters on `__eventTime` are not pushed down."""
     return Window(
         max((each.from_ms for each in (one, other) if each.from_ms is not None), default=None),
         min((each.before_ms for each in (one, other) if each.before_ms is not None), default=None),
+        one.event_before_ms,
     )

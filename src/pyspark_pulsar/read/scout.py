@@ -7,21 +7,19 @@ once is not fetched again while the stream goes on.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextlib import closing
 from typing import Final
 
-from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.codec.backlog import UNLIMITED, Backlog, Counted
 from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.admission import Ask
+from pyspark_pulsar.read.driver_threads import DriverThreads
 from pyspark_pulsar.read.locations.broker import BrokerEntries
 from pyspark_pulsar.topic import TopicPartition
 
-_AT_ONCE: Final = 8
 _USUAL_BYTES: Final = 1_000
 # The broker is allowed a part of what is wanted at a time, since what it sends beyond that is thrown away.
 _PARTS: Final = 4
@@ -36,12 +34,9 @@ class Scout:
     def __init__(self, options: ReadOptions, published_from: PublishedFrom) -> None:
         self._options = options
         self._published_from = published_from
-        self._clients: list[BrokerClient] = []
-        self._own = threading.local()
-        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-scout")
+        self._threads = DriverThreads(options, "pulsar-scout")
         self._backlogs: dict[TopicPartition, Backlog] = {}
         self._ahead: list[Future[Counted]] = []
-        self._is_closed = False
 
     def measure(self, asks: Sequence[Ask]) -> list[Counted]:
         """How far each share reaches, counted exactly (`read.admission.Measure`). Raises the errors of
@@ -49,7 +44,7 @@ class Scout:
         self._settle()
         if len(asks) == 1:
             return [self._measured(asks[0])]
-        return list(self._pool.map(self._measured, asks))
+        return self._threads.map(self._measured, asks)
 
     def forget_before(self, positions: Mapping[TopicPartition, Position]) -> None:
         """The stream has read up to there; nothing is asked of other topic partitions again."""
@@ -61,7 +56,7 @@ class Scout:
     def look_ahead(self, asks: Sequence[Ask]) -> None:
         """Count what will be asked for next, while the stream works on what it has."""
         self._settle()
-        self._ahead = [self._pool.submit(self._measured, ask) for ask in asks]
+        self._ahead = [self._threads.submit(self._measured, ask) for ask in asks]
 
     def _settle(self) -> None:
         """What fails while nobody waits for it is met again by whoever asks."""
@@ -74,10 +69,7 @@ class Scout:
         return max(1.0, known.records / known.entries) if known is not None and known.entries else 1.0
 
     def close(self) -> None:
-        self._is_closed = True
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        for client in self._clients:
-            client.close()
+        self._threads.close()
 
     def _measured(self, ask: Ask) -> Counted:
         backlog = self._backlog(ask)
@@ -99,7 +91,7 @@ class Scout:
         """Until there are so many more messages, or bytes, or all."""
         options = self._options
         source = BrokerEntries(
-            self._client(),
+            self._threads.client(),
             ask.partition,
             backlog.until,
             ask.end,
@@ -111,18 +103,10 @@ class Scout:
             for entries in batches:
                 counted, counted_size = backlog.add(entries)
                 records, size = _less(records, counted), _less(size, counted_size)
-                if records <= 0 or size <= 0 or self._is_closed:
+                if records <= 0 or size <= 0 or self._threads.is_closed:
                     return
         # Of a compacted view, its last messages may be gone.
         backlog.until = max(backlog.until, ask.end)
-
-    def _client(self) -> BrokerClient:
-        """That of this thread: a client is for one."""
-        client: BrokerClient | None = getattr(self._own, "client", None)
-        if client is None:
-            client = self._own.client = BrokerClient(self._options)
-            self._clients.append(client)
-        return client
 
     def _permits(self, records: int, size: int) -> int:
         wanted = min(records, size // _USUAL_BYTES if size < UNLIMITED else UNLIMITED)

@@ -82,6 +82,8 @@ class Split:
     """Of these messages, only those published at this time or later (Unix milliseconds, producers' clocks) ..."""
     published_before: int | None = None
     """... and before this one."""
+    event_before: int | None = None
+    """Of these messages, only those whose event time is before this (Unix milliseconds), and those without one."""
     from_earliest: bool = False
     """Whether the range that this is a part of begins at earliest (or at a time): a message of which retention has
     removed the first chunks is then no loss."""

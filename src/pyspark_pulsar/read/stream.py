@@ -24,11 +24,12 @@ from pyspark.sql.streaming.datasource import (
 from pyspark_pulsar.client.admin import AdminClient
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.interpreter import Shipped
-from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.process_log import show_warnings
 from pyspark_pulsar.read.attempt import new_run, present_attempt
 from pyspark_pulsar.read.bounds import EARLIEST_TEXT, LATEST_TEXT, check_reachable, resolve_bound
+from pyspark_pulsar.read.checkpoint_topics import abandoned_topics
 from pyspark_pulsar.read.departed import without_departed
 from pyspark_pulsar.read.loss import advanced, check_removed
 from pyspark_pulsar.read.micro_batch import MicroBatches
@@ -41,7 +42,7 @@ from pyspark_pulsar.read.stream_end import StreamEnd
 from pyspark_pulsar.read.subscription_start import subscription_positions
 from pyspark_pulsar.read.tails import Tails
 from pyspark_pulsar.read.task import read_split
-from pyspark_pulsar.read.times import Window, check_names, starting_time
+from pyspark_pulsar.read.times import TimeBound, Window, check_names, starting_time
 from pyspark_pulsar.read.topic_watch import TopicWatch
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.topic import TopicPartition
@@ -58,6 +59,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._open: _Open | None = None
         self._frozen: Mapping[TopicPartition, Position] | None = None
         self._latest: dict[str, Any] | None = None
+        self._abandoned: frozenset[TopicPartition] | None = None
         self._readers = Readers()
 
     def shipped_state(self) -> dict[str, Any]:
@@ -86,9 +88,11 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         """The ends now, or those seen when Trigger.AvailableNow began, as far as the options allow unless `limit` is
         "all"; `start` itself when there is nothing to read, or not enough.
 
-        Raises `DataLossError` when a topic is deleted, or ends before the position that the query has reached.
+        Raises `DataLossError` when a topic is deleted, or ends before the position that the query has reached, and
+        `OptionError` when the checkpoint holds topics that the options do not name.
         """
         former = StreamOffset.from_json(start)
+        self._check_topics(former.positions)
         opened = self._opened()
         ends = self._frozen if self._frozen is not None else self._ends(former.positions)
         opened.end.settle(ends)
@@ -110,10 +114,11 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         opened = self._opened()
         if former.start is not None:
             starts = self._starts(former, ends)
+            self._search_ends(starts, ends, former.published_from)
             positions = opened.end.limited(ends, starts)
             starts = {partition: start for partition, start in starts.items() if partition in positions}
         else:
-            positions, starts = self._continued(former.positions, ends)
+            positions, starts = self._continued(former, ends)
         return StreamOffset(
             positions,
             starts,
@@ -134,11 +139,31 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         check_reachable("startingOffsets", starts, opened.tails.reachable(ends))
         return starts
 
+    def _search_ends(
+        self,
+        starts: Mapping[TopicPartition, Position],
+        ends: Mapping[TopicPartition, Position],
+        published_from: TimeBound | None,
+    ) -> None:
+        """Behind where the messages begin that the query's time lets it read."""
+        opened = self._opened()
+        if not opened.end.searches:
+            return
+        if published_from is not None:
+            starts = dict(starts) | opened.planner.first_in_time(
+                Asked(partition, EARLIEST, end, Window(from_ms=published_from.of(partition)))
+                for partition, end in ends.items()
+                if starts.get(partition, EARLIEST).is_earliest
+            )
+        opened.end.search(starts, ends, published_from)
+
     def _continued(
-        self, former: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position]
+        self, stood: StreamOffset, ends: Mapping[TopicPartition, Position]
     ) -> tuple[dict[TopicPartition, Position], dict[TopicPartition, Position]]:
-        """Where a query that has read up to `former` stands next, and where it reads partitions anew."""
+        """Where a query that stood at an offset stands next, and where it reads partitions anew."""
         opened, fail = self._opened(), self._options.fail_on_data_loss
+        left = self._abandoned or frozenset()
+        former = {each: position for each, position in stood.positions.items() if each not in left}
         if self._options.read_compacted:
             # Compaction may have removed the last messages that the query has read.
             ends = {**ends, **{p: max(end, ends[p]) for p, end in former.items() if p in ends}}
@@ -146,6 +171,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         former = without_departed(former, ends, opened.topics.departed, fail=fail)
         positions, starts = advanced(former, ends, fail=fail)
         reached = {partition: position for partition, position in former.items() if partition not in starts}
+        self._search_ends(reached, positions, stood.published_from)
         return opened.end.limited(positions, reached), starts
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
@@ -159,6 +185,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Splits between two offsets; also called for the last planned micro-batch after a restart."""
         former, reached = StreamOffset.from_json(start), StreamOffset.from_json(end)
+        self._check_topics({**former.positions, **reached.positions})
         asked = [
             Asked(
                 partition,
@@ -214,6 +241,12 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         opened.watch.look(found.topics)
         return opened.tails.present_ends(found.partitions, reached)
 
+    def _check_topics(self, held: Mapping[TopicPartition, Position]) -> None:
+        """Before anything else is done with the first offset that Spark gives; later ones come from here. Raises
+        `OptionError`."""
+        if self._abandoned is None:
+            self._abandoned = abandoned_topics(self._options, held, self._opened().topics.departed)
+
     def _opened(self) -> _Open:
         if self._open is None:
             self._open = _Open(self._options, self._schema)
@@ -239,6 +272,7 @@ class _Open:
     def close(self) -> None:
         self.micro_batches.close()
         self.progress.close()
+        self.end.close()
         self.client.close()
         if self.admin is not None:
             self.admin.close()

@@ -66,7 +66,13 @@ def read_split(
             intake=split_intake(options, split, transactions),
             mode=options.mode,
             service_url=options.service_url,
-            row_filter=RowFilter(split.published_from, split.published_before, split.keys, split.slots),
+            row_filter=RowFilter(
+                split.published_from,
+                split.published_before,
+                split.event_before,
+                keys=split.keys,
+                slots=split.slots,
+            ),
         )
         for piece in split.parts():
             yield from _piece_batches(client, options, split.partition, piece, decoder, audit)

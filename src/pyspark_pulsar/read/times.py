@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import Final
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import OptionError
@@ -18,6 +19,8 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.parsers import instant
 from pyspark_pulsar.topic import TopicPartition
 
+BY_EVENT_TIME: Final = "endingOffsetsByEventTime"
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -25,10 +28,17 @@ class Window:
 
     from_ms: int | None = None
     before_ms: int | None = None
+    event_before_ms: int | None = None
+    """Of these, messages whose event time is before this (Unix milliseconds), and those without one."""
 
     @property
     def is_empty(self) -> bool:
         return self.from_ms is not None and self.before_ms is not None and self.from_ms >= self.before_ms
+
+    @property
+    def bounds_publish_times(self) -> bool:
+        """Whether ledgers can lie outside; of event times they know nothing."""
+        return self.from_ms is not None or self.before_ms is not None
 
 
 WHOLE = Window()
@@ -58,8 +68,14 @@ def ending_time(options: ReadOptions) -> TimeBound | None:
     return _bound("endingOffsetsByTimestamp", options.ending_timestamp, options.ending_offsets_by_timestamp)
 
 
+def ending_event_time(options: ReadOptions) -> TimeBound | None:
+    """None where no event time ends the query. Raises `OptionError`."""
+    return _bound(BY_EVENT_TIME, options.ending_event_time, options.ending_offsets_by_event_time)
+
+
 def check_times(options: ReadOptions) -> None:
     """Check the times before anything is connected. Raises `OptionError`."""
+    ending_event_time(options)
     starting, ending = starting_time(options), ending_time(options)
     first = starting.all if starting else None
     last = ending.all if ending else None
@@ -78,9 +94,13 @@ def resolve_windows(
     wanted = list(partitions)
     check_names("startingOffsetsByTimestamp", starting, wanted)
     check_names("endingOffsetsByTimestamp", ending, wanted)
+    events = ending_event_time(options)
+    check_names(BY_EVENT_TIME, events, wanted)
     return {
         partition: Window(
-            starting.of(partition) if starting else None, ending.of(partition) if ending else None
+            starting.of(partition) if starting else None,
+            ending.of(partition) if ending else None,
+            events.of(partition) if events else None,
         )
         for partition in wanted
     }
@@ -109,25 +129,26 @@ def span_of_window(
     """Where the messages of a window can lie: from the first position (None: the topic's first message) to the
     second, exclusive (None: the topic's end).
 
-    `slack_ms`: how far a message's publish time may lie outside the time in which its ledger was open.
+    `slack_ms`: how far a message's publish time may lie outside the time in which its ledger was open; `read.borders`
+    asks whether it does.
     """
     known = list(ledgers)
     start: Position | None = None
     end: Position | None = None
     if window.from_ms is not None:
-        for (_, following), closed in zip(pairwise(known), _closed_at_latest(known), strict=False):
+        for (_, following), closed in zip(pairwise(known), closed_at_latest(known), strict=False):
             if closed is None or closed + slack_ms >= window.from_ms:
                 break
             start = Position(following.ledger, 0)
     if window.before_ms is not None:
-        for ledger, opened in reversed(list(zip(known, _opened_at_earliest(known), strict=True))):
+        for ledger, opened in reversed(list(zip(known, opened_at_earliest(known), strict=True))):
             if opened is None or opened - slack_ms < window.before_ms:
                 break
             end = Position(ledger.ledger, 0)
     return start, end
 
 
-def _closed_at_latest(ledgers: Sequence[Ledger]) -> list[int | None]:
+def closed_at_latest(ledgers: Sequence[Ledger]) -> list[int | None]:
     """When each ledger was surely closed; None where that is not known. Brokers' clocks differ, and of a ledger whose
     time is not written down some brokers say "now" whenever they are asked: only ledgers in order tell something."""
     found: list[int | None] = []
@@ -138,7 +159,7 @@ def _closed_at_latest(ledgers: Sequence[Ledger]) -> list[int | None]:
     return found
 
 
-def _opened_at_earliest(ledgers: Sequence[Ledger]) -> list[int | None]:
+def opened_at_earliest(ledgers: Sequence[Ledger]) -> list[int | None]:
     """From when each ledger may have been open: since one before it was closed, by a time that no ledger behind it
     contradicts. None where that is not known."""
     closed = [ledger.closed_ms or None for ledger in ledgers]
