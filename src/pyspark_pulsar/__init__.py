@@ -1,12 +1,15 @@
 """Apache Pulsar for Apache Spark: `spark.read`, `readStream`, `write`, `writeStream` with `format("pulsar")`.
 
 Spark imports every installed `pyspark_*` package, in several processes of every query, to look for
-`DefaultSource`. So nothing is imported here until somebody asks for it.
+`DefaultSource`. So nothing is imported here until somebody asks for it, but what makes log records printable.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
+
+from pyspark_pulsar.process_log import PrintableRecords
 
 if TYPE_CHECKING:
     from pyspark_pulsar.datasource import (
@@ -55,6 +58,8 @@ _HOMES = {
     "segments": ("tables", "segments"),
     "stop_at_end": ("query_end", "stop_at_end"),
 }
+
+logging.getLogger(__name__).addHandler(PrintableRecords())
 
 
 def __getattr__(name: str) -> Any:

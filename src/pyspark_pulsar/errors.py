@@ -5,9 +5,37 @@ to do. Errors are raised as early as possible, on the driver where that is possi
 survive pickling, since Spark carries them from executors to the driver.
 """
 
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_LINES: Final = re.compile(r"(\n)")
+_ITEMS: Final = re.compile(r"(\n(?= +- ))")
+
+
+def printable(text: str) -> str:
+    """`text` with escapes, as Python writes them, in place of all that a terminal would not print as it stands: control
+    characters, line ends, what turns the direction of writing. Names of topics, producers and schemas are chosen by
+    others. Printable text stays as it is, so doing it twice changes nothing."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def _printable_lines(text: str, ends: re.Pattern[str]) -> str:
+    """`printable` but for the line ends that `ends` finds."""
+    parts = enumerate(ends.split(text))
+    return "".join(part if index % 2 else printable(part) for index, part in parts)
+
 
 class PulsarError(Exception):
-    """Root of the tree. Catch this to catch all that pyspark-pulsar raises on purpose."""
+    """Root of the tree. Catch this to catch all that pyspark-pulsar raises on purpose.
+
+    As text it is `printable`, but for the line ends before the items of a list."""
+
+    def __str__(self) -> str:
+        return _printable_lines(super().__str__(), _ITEMS)
 
 
 class OptionError(PulsarError, ValueError):
@@ -147,3 +175,6 @@ class PrerequisiteMissing(PulsarError):
 
 class StandaloneFailed(PulsarError):
     """The local Pulsar server did not start or stop; carries the end of its log."""
+
+    def __str__(self) -> str:
+        return _printable_lines(Exception.__str__(self), _LINES)

@@ -1,22 +1,39 @@
 """Names of topics: parse, print, and tell a partition from its topic.
 
-Grammar (Pulsar `TopicName`): `{persistent|non-persistent}://tenant/namespace/local`, where a short
-form `local` stands for `persistent://public/default/local` and `tenant/namespace/local` for the
-persistent topic of that name. A partition of a topic is itself a topic named `<topic>-partition-<N>`.
+Grammar (`TopicName`, `NamespaceName` and `NamedEntity` of Pulsar 4.0.8):
+`{persistent|non-persistent}://tenant/namespace/local`, where a short form `local` stands for
+`persistent://public/default/local` and `tenant/namespace/local` for the persistent topic of that name. Tenants and
+namespaces have letters of ASCII, digits and `- = : . _`. A local name has any letters but a slash: blanks, quotes, `%`
+and control characters too. A partition of a topic is itself a topic named `<topic>-partition-<N>`.
+
+Brokers know some names that this package refuses: those with a cluster between tenant and namespace, of Pulsar 1; and
+`.`, `..` and names with a zero byte, for which the admin REST API has no path.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from pyspark_pulsar.errors import TopicNameError
 
-_PARTITION = re.compile(r"^(?P<topic>.+)-partition-(?P<index>\d+)$", re.DOTALL)
-_NAME_PART = re.compile(r"^[-=:.\w]+$", re.ASCII)
-_PARTS = 3  # tenant, namespace, local
-_DOMAINS = ("persistent", "non-persistent")
-_SYSTEM_TOPIC = re.compile(r"^__|__transaction_pending_ack$")
+_PARTITION: Final = re.compile(r"(?P<topic>.*)-partition-(?P<index>0|[1-9][0-9]{0,9})", re.DOTALL)
+_MOST_PARTITION: Final = 2**31 - 1
+_NAME_PART: Final = re.compile(r"[-=:.\w]+", re.ASCII)
+# What Java's Character.isWhitespace says of; a no-break space is a letter like others.
+_BLANK: Final = re.compile(r"[\t-\r\x1c-\x20\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]*")
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+_PARTS: Final = 3  # tenant, namespace, local
+_DOMAINS: Final = ("persistent", "non-persistent")
+_SYSTEM_TOPIC: Final = re.compile(r"^__|__transaction_pending_ack$")
+# A path of a URL takes them as this folder and the one above, quoted or not.
+_FOLDERS: Final = (".", "..")
+_OF_PULSAR_1: Final = (
+    "expected tenant and namespace alone, got a cluster between them; names of Pulsar 1 with a cluster are not taken: "
+    "let an administrator move its data to a namespace without one"
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -26,8 +43,29 @@ class Namespace:
     tenant: str
     name: str
 
+    @classmethod
+    def parse(cls, text: str) -> Namespace:
+        """Raises `TopicNameError`."""
+        parts = text.split("/")
+        if len(parts) == _PARTS and all(map(is_name, parts)):
+            raise TopicNameError(f"namespace {text!r}: {_OF_PULSAR_1}")
+        if len(parts) != _PARTS - 1:
+            raise TopicNameError(f"namespace {text!r}: expected tenant/namespace, got another form")
+        for kind, part in zip(("tenant", "namespace"), parts, strict=True):
+            if not is_name(part):
+                raise TopicNameError(
+                    f"namespace {text!r}: the {kind} {part!r} may have letters of ASCII, digits and - = : . _ only, "
+                    f"and be neither empty nor '.' nor '..'"
+                )
+        return cls(*parts)
+
     def __str__(self) -> str:
         return f"{self.tenant}/{self.name}"
+
+
+def is_name(text: str) -> bool:
+    """Whether a tenant, or a namespace within its tenant, can be called so."""
+    return _NAME_PART.fullmatch(text) is not None and text not in _FOLDERS
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -40,32 +78,34 @@ class TopicName:
 
     @classmethod
     def parse(cls, text: str) -> TopicName:
-        """The full or short form. Raises `TopicNameError`."""
-        domain, separator, rest = text.strip().partition("://")
+        """The full or short form, letter by letter: blanks at its ends belong to it. Raises `TopicNameError`."""
+        domain, separator, rest = text.partition("://")
         if not separator:
-            domain, rest = "persistent", text.strip()
+            domain, rest = "persistent", text
         if domain not in _DOMAINS:
             raise TopicNameError(
                 f"topic {text!r}: expected a name that starts with persistent:// or non-persistent://, "
                 f"got {domain}://"
             )
-        parts = rest.split("/", 2)
+        parts = rest.split("/", _PARTS)
         if len(parts) == 1 and not separator:
             parts = ["public", "default", rest]
+        if len(parts) > _PARTS and separator and all(map(is_name, parts[:_PARTS])):
+            raise TopicNameError(f"topic {text!r}: {_OF_PULSAR_1}")
         if len(parts) != _PARTS or not all(parts):
             raise TopicNameError(
                 f"topic {text!r}: expected 'topic', 'tenant/namespace/topic' or "
                 f"'persistent://tenant/namespace/topic'"
             )
         tenant, namespace, local = parts
-        for kind, part in (("tenant", tenant), ("namespace", namespace)):
-            if not _NAME_PART.match(part):
-                raise TopicNameError(
-                    f"topic {text!r}: the {kind} {part!r} may have letters, digits and - = : . _ only"
-                )
-        if "/" in local or any(character.isspace() for character in local):
-            raise TopicNameError(f"topic {text!r}: the local name {local!r} may have neither '/' nor spaces")
-        return cls(domain, Namespace(tenant, namespace), local)
+        try:
+            where = Namespace.parse(f"{tenant}/{namespace}")
+        except TopicNameError as fault:
+            raise TopicNameError(f"topic {text!r}: {fault}") from None
+        expected = _expected(local)
+        if expected is not None:
+            raise TopicNameError(f"topic {text!r}: expected {expected}, got {local!r}")
+        return cls(domain, where, local)
 
     def __str__(self) -> str:
         return f"{self.domain}://{self.namespace}/{self.local}"
@@ -81,16 +121,50 @@ class TopicName:
 
     @property
     def partition(self) -> int:
-        """The partition index that the name ends in; -1 for a name without one."""
-        match = _PARTITION.match(self.local)
-        return int(match["index"]) if match else -1
+        """The partition index that the name ends in; -1 for a name without one.
+
+        As Pulsar has it, but for digits of other scripts: to Pulsar a topic that ends in `-partition-\u0663` has the
+        index 3 too, but it is not that partition, and has messages of its own.
+        """
+        return _apart(self.local)[1]
 
     def without_partition(self) -> TopicName:
-        match = _PARTITION.match(self.local)
-        return TopicName(self.domain, self.namespace, match["topic"]) if match else self
+        local, index = _apart(self.local)
+        return self if index < 0 else TopicName(self.domain, self.namespace, local)
 
     def with_partition(self, index: int) -> TopicName:
         return TopicName(self.domain, self.namespace, f"{self.local}-partition-{index}")
+
+
+def _apart(local: str) -> tuple[str, int]:
+    """A local name without the suffix of a partition, and the index, -1 without such a suffix. Not one are `-01`, which
+    would print as `-1`, nor what Java's int does not hold."""
+    match = _PARTITION.fullmatch(local)
+    index = -1 if match is None else int(match["index"])
+    return (local, -1) if match is None or index > _MOST_PARTITION else (match["topic"], index)
+
+
+def _expected(local: str) -> str | None:
+    """What is expected of a local name that has a fault; None for one that has none."""
+    if _BLANK.fullmatch(_apart(local)[0]):
+        return "a local name with more than blanks before what makes it a partition's"
+    if local in _FOLDERS or "\0" in local:
+        return "a local name that the admin REST API has a path for, which is neither '.' nor '..' and has no zero byte"
+    if _SURROGATE.search(local):
+        return "a local name that can be written in UTF-8"
+    return None
+
+
+def parse_listed(texts: Iterable[str]) -> tuple[list[TopicName], list[str]]:
+    """The topics of a broker's list, and the names in it that this package cannot use."""
+    topics: list[TopicName] = []
+    unusable: list[str] = []
+    for text in texts:
+        try:
+            topics.append(TopicName.parse(text))
+        except TopicNameError:
+            unusable.append(text)
+    return topics, unusable
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -109,9 +183,14 @@ class TopicPartition:
         return cls(name.without_partition(), name.partition)
 
     @property
+    def as_topic(self) -> TopicName:
+        """What brokers know this stream as."""
+        return self.topic if self.partition < 0 else self.topic.with_partition(self.partition)
+
+    @property
     def name(self) -> str:
-        """The full topic name that brokers know this stream by."""
-        return str(self.topic if self.partition < 0 else self.topic.with_partition(self.partition))
+        """The full name of `as_topic`."""
+        return str(self.as_topic)
 
     def __str__(self) -> str:
         return self.name

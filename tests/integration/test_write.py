@@ -271,3 +271,21 @@ def test_a_topic_written_back_to_another_is_the_same(
     first, second = (read_topic(name).select(columns).toArrow() for name in (topic, f"{topic}-copy"))
     assert first.equals(second)
     assert first.num_rows == 1_000
+
+
+@pytest.mark.parametrize("partitions", [0, 3], ids=["plain", "partitioned"])
+def test_rows_to_a_non_persistent_topic_reach_who_consumes_it(
+    partitions: int, topic: str, spark: SparkSession, pulsar: LocalPulsar, official: official_client.Client
+) -> None:
+    name = topic.replace("persistent://", "non-persistent://")
+    writer = spark.createDataFrame([(f"row {number}",) for number in range(20)], "value string").write
+    writer = writer.format("pulsar").mode("append").option("service.url", pulsar.service_url)
+    writer = writer.options(topic=name, valueFormat="string", deliveryGuarantee="none", partitions=partitions)
+    writer.option("admin.url", pulsar.admin_url).save()  # Makes the topic; its rows are nobody's.
+    consumer = official.subscribe(name, "here", schema=official_client.schema.StringSchema())
+    try:
+        writer.option("admin.url", pulsar.admin_url).save()
+        received = {consumer.receive(timeout_millis=30_000).value() for _ in range(20)}
+    finally:
+        consumer.close()
+    assert received == {f"row {number}" for number in range(20)}

@@ -1,17 +1,11 @@
 """Every topic and every system table has one name as a table, and that name leads back to it."""
 
 from hypothesis import given, strategies as st
+from property.topic_name_strategies import LOCALS, NAME_PARTS, TABLE_PIECES as PIECES
 
 from pyspark_pulsar.catalog.names import SYSTEM_TABLES, Table, parse_namespace, parse_table
 from pyspark_pulsar.topic import Namespace, TopicName
 
-PIECES = st.sampled_from(["$", "a", "Z", "%2F", ".", "-partition-3", "é", "non-persistent:", *SYSTEM_TABLES])
-ANY_LETTERS = st.text(
-    st.characters(exclude_categories=["Cs"], exclude_characters="/").filter(lambda each: not each.isspace()),
-    min_size=1,
-)
-LOCALS = st.lists(PIECES, min_size=1).map("".join) | ANY_LETTERS
-NAME_PARTS = st.text("aZ0-=:._", min_size=1)
 TABLES = st.builds(
     Table,
     st.builds(

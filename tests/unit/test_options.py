@@ -1,9 +1,12 @@
 """Options: parsed once, with words for whatever is wrong."""
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ConnectionOptions, ReadOptions, WriteOptions, option_fields, parse_options
+from pyspark_pulsar.options.parsers import topic_text
 
 SERVICE = {"service.url": "pulsar://localhost:6650"}
 
@@ -34,6 +37,9 @@ def test_aliases_of_peers() -> None:
         ({"service.url": "http://h:1", "topic": "a"}, "expected pulsar://host:port"),
         ({**SERVICE, "topic": " "}, "a text that is not empty"),
         ({**SERVICE, "topics": " , "}, "a comma-separated list"),
+        ({**SERVICE, "topics": "[]"}, "a JSON array of them"),
+        ({**SERVICE, "topics": '["a", 1]'}, "a JSON array of them"),
+        ({**SERVICE, "topic": '"persistent://a/b/c'}, "a text of JSON"),
         ({**SERVICE, "topic": "a", "batchRows": "0"}, "a whole number from 1 to 1000000"),
         ({**SERVICE, "topic": "a", "pollTimeoutMs": "soon"}, "a whole number from 1"),
     ],
@@ -90,3 +96,32 @@ def test_read_compacted_is_true_or_false() -> None:
     assert not parse_options(ReadOptions, given | {"readCompacted": "false"}).read_compacted
     with pytest.raises(OptionError, match="true or false"):
         parse_options(ReadOptions, given | {"readCompacted": "yes"})
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (" orders\n", "orders"),
+        ("a,b", "a,b"),
+        ('"persistent://a/b/ c "', "persistent://a/b/ c "),
+        (r'"non-persistent://a/b/c\n"', "non-persistent://a/b/c\n"),
+        ('"a"', '"a"'),
+    ],
+)
+def test_one_topic(text: str, name: str) -> None:
+    for scope in (ReadOptions, WriteOptions):
+        assert parse_options(scope, {**SERVICE, "topic": text}).topic == name
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [(" a , b,", ("a", "b")), ('["a,b", " c "]', ("a,b", " c ")), ("[a]", ("[a]",)), ("1,2", ("1", "2"))],
+)
+def test_several_topics(text: str, found: tuple[str, ...]) -> None:
+    assert parse_options(ReadOptions, {**SERVICE, "topics": text}).topics == found
+
+
+@hypothesis.given(st.text(min_size=1))
+def test_a_full_name_as_an_option(local: str) -> None:
+    name = f"persistent://a/b/{local}"
+    assert parse_options(ReadOptions, {**SERVICE, "topic": topic_text(name)}).topic == name

@@ -39,3 +39,22 @@ def test_logging_that_is_configured_is_left_alone() -> None:
 def test_where_work_begins_warnings_are_shown(work: str) -> None:
     (line,) = _stderr(f"import logging; {work}\n{_WARN}")
     assert line.endswith(" WARN pyspark_pulsar.codec.decode: said 1")
+
+
+_HOSTILE = 'logging.getLogger("pyspark_pulsar.read.loss").warning("topic %s ends", "x\\x1b[31m\\n\\u202e")'
+_PRINTABLE = r"topic x\x1b[31m\n\u202e ends"
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["import pyspark_pulsar", _SHOW + "; show_warnings()", "import pyspark_pulsar; logging.basicConfig()"],
+    ids=["as Python does", "in Spark's processes", "configured"],
+)
+def test_control_characters_are_escaped(before: str) -> None:
+    (line,) = _stderr(f"import logging; {before}; {_HOSTILE}")
+    assert line.endswith(_PRINTABLE)
+
+
+def test_python_shows_no_more_than_without_this_package() -> None:
+    quiet = 'logging.getLogger("pyspark_pulsar.read").info("not shown")'
+    assert _stderr(f"import logging, pyspark_pulsar; {quiet}") == []

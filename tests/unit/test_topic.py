@@ -3,7 +3,7 @@
 import pytest
 
 from pyspark_pulsar.errors import TopicNameError
-from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
+from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition, parse_listed
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,10 @@ from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
         ("acme/sales/orders", "persistent://acme/sales/orders"),
         ("persistent://acme/sales/orders", "persistent://acme/sales/orders"),
         ("non-persistent://acme/sales/orders", "non-persistent://acme/sales/orders"),
-        (" orders ", "persistent://public/default/orders"),
+        (" orders ", "persistent://public/default/ orders "),
+        ('has space\t"%2F?#\n', 'persistent://public/default/has space\t"%2F?#\n'),
+        ("\N{NO-BREAK SPACE}", "persistent://public/default/\N{NO-BREAK SPACE}"),
+        ("a/b/...", "persistent://a/b/..."),
         ("Große.Straße-1", "persistent://public/default/Große.Straße-1"),
     ],
 )
@@ -31,7 +34,20 @@ def test_every_form_of_a_name(text: str, full: str) -> None:
         "persistent://a/b",
         "persistent://a/b/",
         "a/b/c/d",
-        "a b",
+        " ",
+        "\n\u3000",
+        "-partition-3",
+        " -partition-0",
+        ".",
+        "..",
+        "persistent://a/b/..",
+        "persistent://../../tenants",
+        "persistent://a/./c",
+        "nul\0",
+        "half a pair \ud800",
+        "persistent://a/b\n/c",
+        "persistent://a/cluster/b/c",
+        "persistent://a/b/c://d",
         "ä/b/c",
         "//",
         "a//c",
@@ -48,6 +64,43 @@ def test_partition_suffix() -> None:
     assert name.without_partition().local == "orders"
     assert name.without_partition().with_partition(12) == name
     assert TopicName.parse("orders-partition-x").partition == -1
+
+
+@pytest.mark.parametrize(
+    "suffix",
+    [
+        "01",
+        "00",
+        "+1",
+        "-1",
+        "",
+        "99999999999",
+        "2147483648",
+        "\u0663",
+        "\uff11",
+        "1\n",
+        "1 ",
+        "1-y",
+        "1_",
+    ],
+)
+def test_what_is_no_suffix_of_a_partition(suffix: str) -> None:
+    name = TopicName.parse(f"orders-partition-{suffix}")
+    assert name.partition == -1
+    assert name.without_partition() == name
+    assert TopicPartition.parse(str(name)).name == str(name)
+
+
+def test_what_of_a_list_is_of_no_use_is_left_out() -> None:
+    topics, unusable = parse_listed(["persistent://a/b/c d", "persistent://a/b/..", "persistent://a/x/b/c"])
+    assert topics == [TopicName.parse("persistent://a/b/c d")]
+    assert unusable == ["persistent://a/b/..", "persistent://a/x/b/c"]
+
+
+@pytest.mark.parametrize("text", ["a", "a/b/c", "../b", "a/..", "a/", "a b/c", "a/b\n", "ä/b"])
+def test_no_namespace(text: str) -> None:
+    with pytest.raises(TopicNameError, match="namespace"):
+        Namespace.parse(text)
 
 
 def test_a_topic_partition_prints_as_the_broker_knows_it() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.errors import TopicNameError
-from pyspark_pulsar.topic import Namespace, TopicName
+from pyspark_pulsar.topic import Namespace, TopicName, is_name
 
 SYSTEM_TABLES: Final = ("segments", "offsets", "subscriptions", "schemas")
 
@@ -53,12 +53,12 @@ def parse_namespace(parts: Sequence[str]) -> Namespace:
             f"expected a namespace as `tenant/namespace` (one name in backticks) or tenant.namespace, got "
             f"{'.'.join(f'`{part}`' for part in parts)}; check the name"
         )
-    return _exactly(f"persistent://{named[0]}/{named[1]}/any", "/".join(named)).namespace
+    return Namespace.parse("/".join(named))
 
 
 def tenant_of(parts: Sequence[str]) -> str | None:
     """The tenant where `parts` name a tenant alone, which holds namespaces and no tables; else None."""
-    return parts[0] if len(parts) == 1 and parts[0] and "/" not in parts[0] else None
+    return parts[0] if len(parts) == 1 and is_name(parts[0]) else None
 
 
 def parse_table(parts: Sequence[str], table: str) -> Table:
@@ -74,7 +74,7 @@ def parse_table(parts: Sequence[str], table: str) -> Table:
             raise TopicNameError(
                 f"table {table!r}: expected a system table of a topic, got one of a system table"
             )
-    return Table(_exactly(f"{domain}://{namespace}/{local}", table), system)
+    return Table(TopicName.parse(f"{domain}://{namespace}/{local}"), system)
 
 
 def _apart(name: str) -> tuple[str, str | None]:
@@ -84,11 +84,3 @@ def _apart(name: str) -> tuple[str, str | None]:
         return name, None
     kept = match["before"] + "$" * (len(match["run"]) // 2)
     return (kept, match["word"]) if len(match["run"]) % 2 else (kept + match["word"], None)
-
-
-def _exactly(text: str, given: str) -> TopicName:
-    """The topic of just this name: one that would be read as another, such as one with a blank at its end, is none."""
-    topic = TopicName.parse(text)
-    if str(topic) != text or any(letter.isspace() for letter in text):
-        raise TopicNameError(f"name {given!r}: expected a name without spaces, got one with some")
-    return topic

@@ -135,7 +135,7 @@ def _kept(cluster: Cluster, partitions: Sequence[TopicPartition]) -> dict[TopicP
 def _subscriptions(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:
     partitions = partitions_of(topic, count)
     administration = cluster.administration
-    asked = cluster.threads.map(lambda each: administration.stats(TopicName.parse(each.name), 0), partitions)
+    asked = cluster.threads.map(lambda each: administration.stats(each.as_topic, 0), partitions)
     cursors = _internal_stats(cluster, partitions)
     for partition, stats in zip(partitions, asked, strict=True):
         known = cursors[partition].get("cursors") or {}

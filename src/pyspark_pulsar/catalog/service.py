@@ -28,6 +28,7 @@ from pyspark_pulsar.errors import (
     TopicExistsError,
     TopicNameError,
     TopicNotFoundError,
+    printable,
 )
 
 IDLE_SECONDS: Final = 600.0
@@ -132,7 +133,7 @@ def _document(line: bytes) -> dict[str, Any]:
 def _error(call: str, fault: Exception) -> dict[str, str]:
     if not isinstance(fault, PulsarError):
         traceback.print_exception(fault)
-        return {"kind": _FAILED, "message": f"{type(fault).__name__}: {fault}"}
+        return {"kind": _FAILED, "message": printable(f"{type(fault).__name__}: {fault}")}
     return {"kind": _kind(call, fault), "message": str(fault)}
 
 

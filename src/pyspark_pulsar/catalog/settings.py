@@ -10,7 +10,7 @@ from typing import Any, Final
 from pyspark_pulsar.catalog.names import parse_namespace
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ConnectionOptions, ReadOptions, WriteOptions, option_fields, parse_options
-from pyspark_pulsar.options.parsers import names, yes_or_no
+from pyspark_pulsar.options.parsers import names, topic_text, yes_or_no
 from pyspark_pulsar.topic import Namespace, TopicName
 
 DEFAULT_NAMESPACE: Final = "public/default"
@@ -41,11 +41,11 @@ class CatalogSettings:
 
     def read_options(self, topic: TopicName) -> dict[str, str]:
         """What `spark.read.format("pulsar")` is given for a topic."""
-        return {**self.read_texts, "topic": str(topic)}
+        return {**self.read_texts, "topic": topic_text(str(topic))}
 
     def write_options(self, topic: TopicName, key_column: str | None) -> dict[str, str]:
         """What `df.write.format("pulsar")` is given for a topic."""
-        texts = {**self.write_texts, "topic": str(topic)}
+        texts = {**self.write_texts, "topic": topic_text(str(topic))}
         if key_column is not None:
             # How a table with a key column is encoded is settled; a setting for new ones would contradict it.
             texts.pop("keyValueEncoding", None)

@@ -56,9 +56,16 @@ def conf(
         options[key] = value
     lines = session_conf(service_url, admin_url, catalog=name, python=python, options=options)
     for key, value in lines.items():
-        click.echo(f"{key} {_escaped(value)}")
+        click.echo(f"{_escaped(key)} {_escaped(value)}")
 
 
 def _escaped(value: str) -> str:
-    """Spark reads such files as Java does its properties."""
-    return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    """Spark reads such files as Java does its properties: what a terminal would not print is the same as its UTF-16
+    in escapes."""
+    text = value.replace("\\", "\\\\")
+    return "".join(letter if letter.isprintable() else _utf_16(letter) for letter in text)
+
+
+def _utf_16(letter: str) -> str:
+    units = letter.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

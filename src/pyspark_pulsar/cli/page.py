@@ -9,6 +9,7 @@ from html import escape
 from pyspark_pulsar.cli.picture import picture
 from pyspark_pulsar.cli.segments import place_of
 from pyspark_pulsar.cli.text import human_bytes, human_time, plural
+from pyspark_pulsar.errors import printable
 from pyspark_pulsar.read.segments import COMPACTED, EMPTY, Segment, Survey
 from pyspark_pulsar.tables import moment
 
@@ -89,9 +90,9 @@ def segments_page(found: Survey, now_ms: int | None = None) -> str:
     """The whole file; nothing in it is fetched from elsewhere. `now_ms`: Unix milliseconds, by default now."""
     segments = found.segments
     now = datetime.now(UTC) if now_ms is None else moment(now_ms)
-    topics = ", ".join(dict.fromkeys(str(each.partition.topic) for each in segments))
+    topics = printable(", ".join(dict.fromkeys(str(each.partition.topic) for each in segments)))
     fault = (
-        f'<div class="card fault"><b>A read with these options would fail.</b> {escape(found.fault)}</div>'
+        f'<div class="card fault"><b>A read with these options would fail.</b> {escape(printable(found.fault))}</div>'
         if found.fault
         else ""
     )
@@ -170,7 +171,7 @@ def _row(each: Segment) -> str:
         place_of(each),
         each.reader or f"not read: {each.skipped or 'unknown'}",
     )
-    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+    return "<tr>" + "".join(f"<td>{escape(printable(cell))}</td>" for cell in cells) + "</tr>"
 
 
 def _size(segments: Iterable[Segment]) -> int:

@@ -14,6 +14,7 @@ from itertools import groupby
 from pyspark_pulsar.cli.segments import heading, place_of
 from pyspark_pulsar.cli.text import human_bytes, human_time
 from pyspark_pulsar.cli.timeline import Timeline
+from pyspark_pulsar.errors import printable
 from pyspark_pulsar.read.segments import COMPACTED, EMPTY, Segment
 from pyspark_pulsar.tables import moment
 
@@ -65,7 +66,7 @@ def tip(segment: Segment) -> str:
     lines.append(
         f"read from {segment.reader}" if segment.reader else f"not read: {segment.skipped or 'unknown'}"
     )
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def _canvas(segments: Sequence[Segment], longest: int, now_ms: int | None) -> _Canvas:

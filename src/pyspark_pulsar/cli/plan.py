@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import click
 
 from pyspark_pulsar.cli.read_options import parse_arguments, read_arguments
+from pyspark_pulsar.errors import printable
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from pyspark_pulsar.cli.screen import PrintableTable
     from pyspark_pulsar.options import ReadOptions
     from pyspark_pulsar.read.batch_plan import BatchPlan
     from pyspark_pulsar.read.planned import PlannedPiece, PlannedSplit
@@ -39,9 +38,10 @@ def plan(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, *
 
 def json_lines(found: BatchPlan) -> list[str]:
     """Times are ISO 8601 in UTC."""
+    from pyspark_pulsar.cli.text import json_line
     from pyspark_pulsar.tables import plan_table
 
-    return [json.dumps(row, default=lambda time: time.isoformat()) for row in plan_table(found).to_pylist()]
+    return [json_line(row) for row in plan_table(found).to_pylist()]
 
 
 def skipped_segments(options: ReadOptions, found: BatchPlan) -> list[Segment]:
@@ -67,7 +67,7 @@ def print_plan(found: BatchPlan, skipped: list[Segment]) -> None:
     if splits:
         shown.print(_table(splits))
     for line in (totals(splits), *unknown(found), *pruned(skipped)):
-        shown.print(line, soft_wrap=True)
+        shown.print(printable(line), soft_wrap=True)
 
 
 def totals(splits: list[PlannedSplit]) -> str:
@@ -119,11 +119,11 @@ def _amount(pieces: list[PlannedPiece]) -> str:
     return f"{sum(entries):,} entries, about {human_bytes(sum(sizes))}"
 
 
-def _table(splits: list[PlannedSplit]) -> Table:
+def _table(splits: list[PlannedSplit]) -> PrintableTable:
     from pyspark_pulsar.cli.screen import table_of
     from pyspark_pulsar.cli.text import human_bytes, human_count, ranges
 
-    table: Table = table_of(
+    table = table_of(
         f"Topic partition {splits[0].split.partition}" if _is_one(splits) else "All topic partitions",
         ("split", "topic partition", "from", "to", "read from", "ledgers", "entries", "size"),
         right=("split", "entries", "size"),
@@ -131,7 +131,7 @@ def _table(splits: list[PlannedSplit]) -> Table:
     for split in splits:
         for index, piece in enumerate(split.pieces):
             parts = piece.parts or ()
-            table.add_row(
+            table.add_cells(
                 str(split.number) if index == 0 else "",
                 _name(split.split) if index == 0 else "",
                 str(piece.piece.start),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
@@ -58,7 +59,8 @@ def parse_arguments(
     if not any(key.lower() in {"service.url", "serviceurl"} for key in texts):
         msg = "Missing option '--service-url'."
         raise click.UsageError(msg)
-    names = {"topic": topics[0]} if len(topics) == 1 else {"topics": ",".join(topics)}
+    # An argument of a shell is what it is, with all commas and blanks.
+    names = {"topics": json.dumps(topics)}
     return parse_options(ReadOptions, {**names, **texts})
 
 

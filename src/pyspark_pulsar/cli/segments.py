@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pyspark_pulsar.cli.read_options import parse_arguments, read_arguments
+from pyspark_pulsar.errors import printable
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from pyspark_pulsar.cli.screen import PrintableTable
     from pyspark_pulsar.read.segments import Segment, Survey
     from pyspark_pulsar.topic import TopicPartition
 
@@ -54,16 +53,15 @@ def segments(
     elif page is None:
         print_survey(found)
     if found.fault and page is None:
-        click.echo(f"A read with these options would fail: {found.fault}", err=True)
+        click.echo(f"A read with these options would fail: {printable(found.fault)}", err=True)
 
 
 def json_lines(found: Survey) -> list[str]:
     """Times are ISO 8601 in UTC."""
+    from pyspark_pulsar.cli.text import json_line
     from pyspark_pulsar.tables import segments_table
 
-    return [
-        json.dumps(row, default=lambda time: time.isoformat()) for row in segments_table(found).to_pylist()
-    ]
+    return [json_line(row) for row in segments_table(found).to_pylist()]
 
 
 def print_survey(found: Survey) -> None:
@@ -75,14 +73,14 @@ def print_survey(found: Survey) -> None:
         shown.print()
 
 
-def _table(partition: TopicPartition, ledgers: list[Segment]) -> Table:
+def _table(partition: TopicPartition, ledgers: list[Segment]) -> PrintableTable:
     from rich.text import Text
 
     from pyspark_pulsar.cli.screen import table_of
     from pyspark_pulsar.cli.text import human_bytes, human_count, human_time
     from pyspark_pulsar.tables import moment
 
-    table: Table = table_of(
+    table = table_of(
         heading(partition, ledgers),
         ("ledger", "state", "entries", "size", "opened (UTC)", "closed (UTC)", "lies in", "read from"),
         right=("ledger", "entries", "size"),
@@ -90,7 +88,7 @@ def _table(partition: TopicPartition, ledgers: list[Segment]) -> Table:
     for each in ledgers:
         ledger = each.ledger
         of_topic = each.state != "compacted"
-        table.add_row(
+        table.add_cells(
             str(ledger.ledger),
             Text(each.state, style="bold green" if ledger.is_open else ""),
             human_count(ledger.entries),
@@ -112,7 +110,9 @@ def heading(partition: Any, ledgers: list[Segment]) -> str:
 
     own = [each.ledger for each in ledgers if each.state != "compacted"]
     entries, size = sum(each.entries for each in own), sum(each.size for each in own)
-    return f"{partition}: {plural(len(own), 'ledger')}, {entries:,} entries, {human_bytes(size)}"
+    return (
+        f"{printable(str(partition))}: {plural(len(own), 'ledger')}, {entries:,} entries, {human_bytes(size)}"
+    )
 
 
 def place_of(segment: Segment) -> str:

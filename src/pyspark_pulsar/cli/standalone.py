@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pyspark_pulsar.cli.setting import key_and_value
+from pyspark_pulsar.errors import printable
 
 if TYPE_CHECKING:
     from pyspark_pulsar.standalone import InstanceStatus, LocalPulsar
@@ -90,7 +91,7 @@ def _show(server: "LocalPulsar") -> None:
     width = max(map(len, facts))
     for key, value in facts.items():
         if value is not None:
-            click.echo(f"  {key:<{width}}  {value}")
+            click.echo(f"  {key:<{width}}  {printable(str(value))}")
 
 
 def _facts(shown: "InstanceStatus") -> dict[str, str | int | None]:

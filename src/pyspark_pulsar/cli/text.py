@@ -1,11 +1,20 @@
-"""Numbers and times as people read them."""
+"""Numbers, times and rows as they are printed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 _STEP = 1024
+_DELETE = "\x7f"
+
+
+def json_line(row: Mapping[str, Any]) -> str:
+    """In ASCII that prints; times are ISO 8601."""
+    # The one character of ASCII that JSON leaves as it is and that does not print.
+    return json.dumps(row, default=lambda time: time.isoformat()).replace(_DELETE, "\\u007f")
 
 
 def human_bytes(size: int | None) -> str:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import click
 
 from pyspark_pulsar.cli.setting import key_and_value
+from pyspark_pulsar.errors import printable
 
 
 @click.group()
@@ -79,10 +80,10 @@ def resolve(
     for name_of_one in names:
         said = resolve_journal(options, name_of_one, abort_open=abort_open, release=release, owner=query_id)
         for line in said:
-            click.echo(line)
+            click.echo(printable(line))
     if journal is None and checkpoint is not None and query_id is None:
         click.echo(
-            f"{checkpoint}: expected a local folder with Spark's file metadata, which names the query, got none; so "
+            f"{printable(checkpoint)}: expected a local folder with Spark's file metadata, which names the query, got none; so "
             f"only a journal of earlier versions was looked for. Give --query-id for another"
         )
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
-from urllib.parse import quote, urljoin
+from urllib.parse import urljoin
 
 import urllib3
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
@@ -25,6 +25,7 @@ from urllib3.exceptions import (
 )
 
 from pyspark_pulsar.client.credentials import credentials_of
+from pyspark_pulsar.client.resource import check_path, namespace_resource, resource, topic_resource
 from pyspark_pulsar.client.security import tls_of
 from pyspark_pulsar.client.tls import connection_fault
 from pyspark_pulsar.client.token_claims import why_refused
@@ -38,7 +39,7 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
 )
 from pyspark_pulsar.options import ConnectionOptions
-from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
+from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition, is_name
 
 _REDIRECTS: Final = 20
 _OK, _NO_CONTENT = 200, 204
@@ -99,19 +100,22 @@ class AdminClient:
 
     def internal_info(self, partition: TopicPartition) -> dict[str, Any]:
         """What the metadata store says of the ledgers, in no order. Raises `TopicNotFoundError`."""
-        return self._object(f"{_path(partition)}/internal-info", f"reading the ledgers of {partition}")
+        return self._object(
+            topic_resource(partition.as_topic, "internal-info"), f"reading the ledgers of {partition}"
+        )
 
     def internal_stats(self, partition: TopicPartition, *, metadata: bool = False) -> dict[str, Any]:
         """What the broker that owns the topic partition says of its ledgers.
 
         `metadata`: with the ensembles, for which the broker opens every ledger of the topic partition.
         """
-        query = "?metadata=true" if metadata else ""
-        return self._object(f"{_path(partition)}/internalStats{query}", f"reading the ledgers of {partition}")
+        query = {"metadata": "true"} if metadata else {}
+        path = topic_resource(partition.as_topic, "internalStats", **query)
+        return self._object(path, f"reading the ledgers of {partition}")
 
     def bookies(self) -> tuple[str, ...]:
         """The ids of the bookies that are up. For superusers only."""
-        answer = self._object("bookies/all", "listing the bookies")
+        answer = self._object(resource("bookies", "all"), "listing the bookies")
         try:
             return tuple(str(bookie["bookieId"]) for bookie in answer["bookies"])
         except (KeyError, TypeError):
@@ -120,17 +124,19 @@ class AdminClient:
             ) from None
 
     def namespaces(self, tenant: str) -> tuple[Namespace, ...]:
-        """The namespaces of a tenant, for those who may list them (its admins)."""
+        """The namespaces of a tenant, for those who may list them (its admins); not those of Pulsar 1, which have a
+        cluster in their names."""
         where = f"listing the namespaces of tenant {tenant}"
-        answer = self.get(f"namespaces/{quote(tenant, safe='')}", where)
+        answer = self.get(resource("namespaces", tenant), where)
         if not isinstance(answer, list) or not all(isinstance(each, str) and "/" in each for each in answer):
             raise ProtocolError(f"{where}: expected a JSON array of names from admin.url, got another answer")
-        return tuple(Namespace(*each.split("/", 1)) for each in answer)
+        parts = (each.removeprefix(f"{tenant}/") for each in answer)
+        return tuple(Namespace(tenant, part) for part in parts if is_name(part))
 
     def offload_policies(self, namespace: Namespace) -> dict[str, Any]:
         """The offload policies of a namespace; empty where it has none. Holds secrets: never log it."""
         return self._object(
-            f"namespaces/{namespace}/offloadPolicies",
+            namespace_resource(namespace, "offloadPolicies"),
             f"reading the offload policies of {namespace}",
             empty_is={},
         )
@@ -140,18 +146,21 @@ class AdminClient:
 
         `name`: as the resources of topics are called, such as `retention` or `messageTTL`.
         """
-        whole = _path(TopicPartition(partition.topic, -1))
-        return self.get(f"{whole}/{name}?applied=true", f"reading the policy {name} of {partition.topic}")
+        path = topic_resource(partition.topic, name, applied="true")
+        return self.get(path, f"reading the policy {name} of {partition.topic}")
 
     def broker_configuration(self) -> dict[str, Any]:
         """The settings of a broker. For superusers only. May hold secrets: never log it."""
-        return self._object("brokers/configuration/runtime", "reading the settings of a broker")
+        return self._object(
+            resource("brokers", "configuration", "runtime"), "reading the settings of a broker"
+        )
 
     def create_topic(self, topic: TopicName, partitions: int) -> None:
         """Create a topic with so many partitions, or 0 for one that is not partitioned; one that exists is left
         alone. Raises `PermissionDenied`, `TopicNotFoundError` without its namespace, `ConnectionFailed`."""
-        path = _path(TopicPartition(topic, -1))
-        path, body = (f"{path}/partitions", partitions) if partitions else (path, None)
+        path, body = topic_resource(topic), None
+        if partitions:
+            path, body = topic_resource(topic, "partitions"), partitions
         self.change("PUT", path, f"creating {topic}", body, told=(_EXISTS,))
 
     def _object(self, path: str, where: str, empty_is: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -167,10 +176,10 @@ class AdminClient:
     def get(self, path: str, where: str, version: str = "v2") -> Any:
         """The JSON under `/admin/<version>/<path>`; None for an empty answer. `where` begins error messages.
 
-        Raises `PermissionDenied`, `TopicNotFoundError` (whatever is not found), `ConnectionFailed`, `TlsFailed`,
-        `ProtocolError`, and the errors of `Credentials.headers`.
+        Raises `OptionError` for a path that `check_path` refuses, `PermissionDenied`, `TopicNotFoundError` (whatever
+        is not found), `ConnectionFailed`, `TlsFailed`, `ProtocolError`, and the errors of `Credentials.headers`.
         """
-        return self._retried(path, version, lambda url: self._got(url, where))
+        return self._retried(path, version, where, lambda url: self._got(url, where))
 
     def change(
         self, method: str, path: str, where: str, body: Any = None, *, told: Collection[int] = ()
@@ -182,9 +191,10 @@ class AdminClient:
         that is not a success.
         """
         sent = None if body is None else json.dumps(body)
-        return self._retried(path, "v2", lambda url: self._changed(method, url, where, sent, told))
+        return self._retried(path, "v2", where, lambda url: self._changed(method, url, where, sent, told))
 
-    def _retried(self, path: str, version: str, once: Callable[[str], _T]) -> _T:
+    def _retried(self, path: str, version: str, where: str, once: Callable[[str], _T]) -> _T:
+        check_path(path, where)
         attempts = iter(range(1_000_000))
         retry = Retrying(
             retry=retry_if_exception_type(ConnectionFailed),
@@ -256,13 +266,6 @@ class AdminClient:
                 )
                 self._context = context
             return self._http
-
-
-def _path(partition: TopicPartition) -> str:
-    topic = (
-        partition.topic if partition.partition < 0 else partition.topic.with_partition(partition.partition)
-    )
-    return f"{topic.domain}/{topic.namespace}/{quote(topic.local, safe='')}"
 
 
 def _hosts(url: str) -> tuple[str, ...]:

@@ -10,9 +10,16 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import quote
 
 from pyspark_pulsar.client.admin import AdminClient
+from pyspark_pulsar.client.listed import usable_topics
+from pyspark_pulsar.client.resource import (
+    namespace_resource,
+    resource,
+    schema_resource,
+    topic_resource,
+    topics_resource,
+)
 from pyspark_pulsar.client.schema_answers import (
     RegisteredSchema,
     schema_answered,
@@ -49,19 +56,18 @@ class Administration:
 
     def tenants(self) -> tuple[str, ...]:
         """Those that the role may list."""
-        answer = self.admin.get("tenants", "listing the tenants")
+        answer = self.admin.get(resource("tenants"), "listing the tenants")
         return tuple(sorted(_texts(answer, "listing the tenants")))
 
     def tenant_exists(self, tenant: str) -> bool:
         """Whether the tenant is there; a role that may not look at tenants asks for its namespaces."""
-        name = quote(tenant, safe="")
-        for path in (f"tenants/{name}", f"namespaces/{name}"):
+        for kind in ("tenants", "namespaces"):
             try:
-                self.admin.get(path, f"looking for tenant {tenant}")
+                self.admin.get(resource(kind, tenant), f"looking for tenant {tenant}")
             except TopicNotFoundError:
                 return False
             except PermissionDenied:
-                if path.startswith("namespaces"):
+                if kind == "namespaces":
                     raise
             else:
                 break
@@ -82,19 +88,19 @@ class Administration:
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str]:
         """The namespace's own. Raises `NamespaceNotFoundError`."""
-        answer = self._of_namespace(namespace, "/properties", f"reading the properties of {namespace}")
+        answer = self._of_namespace(namespace, f"reading the properties of {namespace}", "properties")
         return _text_map(answer, f"reading the properties of {namespace}")
 
     def namespace_policies(self, namespace: Namespace) -> dict[str, Any]:
         """All policies as the broker has them. Raises `NamespaceNotFoundError`."""
         where = f"reading the policies of {namespace}"
-        return _object(self._of_namespace(namespace, "", where), where)
+        return _object(self._of_namespace(namespace, where), where)
 
     def create_namespace(self, namespace: Namespace) -> None:
         """Raises `NamespaceExistsError`, and `NamespaceNotFoundError` without its tenant."""
         where = f"creating namespace {namespace}"
         told = (_CONFLICT, _NOT_FOUND)
-        status = self.admin.change("PUT", _path(namespace), where, told=told).status
+        status = self.admin.change("PUT", namespace_resource(namespace), where, told=told).status
         if status == _CONFLICT:
             raise NamespaceExistsError(
                 f"{where}: expected a new name, got one that exists; choose another, or say IF NOT EXISTS"
@@ -109,7 +115,9 @@ class Administration:
         """With the topics that Pulsar keeps in it for itself. Raises `NamespaceNotFoundError` and
         `NamespaceNotEmptyError`."""
         where = f"deleting namespace {namespace}"
-        change = self.admin.change("DELETE", _path(namespace), where, told=(_CONFLICT, _NOT_FOUND))
+        change = self.admin.change(
+            "DELETE", namespace_resource(namespace), where, told=(_CONFLICT, _NOT_FOUND)
+        )
         if change.status == _NOT_FOUND:
             raise _no_namespace(where)
         if change.status == _CONFLICT:
@@ -119,12 +127,12 @@ class Administration:
 
     def set_namespace_property(self, namespace: Namespace, key: str, value: str) -> None:
         where = f"setting property {key} of {namespace}"
-        self._change_namespace("PUT", namespace, "/properties", where, {key: value})
+        self._change_namespace("PUT", namespace_resource(namespace, "properties"), where, {key: value})
 
     def remove_namespace_property(self, namespace: Namespace, key: str) -> None:
         """One that is not there is no error."""
         where = f"removing property {key} of {namespace}"
-        self._change_namespace("DELETE", namespace, f"/property/{quote(key, safe='')}", where)
+        self._change_namespace("DELETE", namespace_resource(namespace, "property", key), where)
 
     # Policies. Minus one is infinite.
 
@@ -142,7 +150,7 @@ class Administration:
         if isinstance(where, Namespace):
             self._set("POST", where, "messageTTL", seconds)
         else:
-            self._set("POST", where, f"messageTTL?messageTTL={seconds}")
+            self._set("POST", where, "messageTTL", messageTTL=str(seconds))
 
     def remove_message_ttl(self, where: Namespace | TopicName) -> None:
         self._set("DELETE", where, "messageTTL")
@@ -160,13 +168,15 @@ class Administration:
 
     def own_policy(self, where: Namespace | TopicName, name: str) -> Any:
         """What is set on the topic or namespace itself; None where nothing is."""
-        return self.admin.get(f"{_path(where)}/{name}", f"reading the policy {name} of {where}")
+        return self.admin.get(_policy(where, name), f"reading the policy {name} of {where}")
 
-    def _set(self, method: str, where: Namespace | TopicName, policy: str, body: Any = None) -> None:
+    def _set(
+        self, method: str, where: Namespace | TopicName, policy: str, body: Any = None, **query: str
+    ) -> None:
         verb = "setting" if method == "POST" else "removing"
-        doing = f"{verb} the policy {policy.partition('?')[0]} of {where}"
+        doing = f"{verb} the policy {policy} of {where}"
         told = (_NOT_FOUND, _BAD_REQUEST, _PRECONDITION_FAILED)
-        change = self.admin.change(method, f"{_path(where)}/{policy}", doing, body, told=told)
+        change = self.admin.change(method, _policy(where, policy, **query), doing, body, told=told)
         if change.status == _NOT_FOUND and isinstance(where, Namespace):
             raise _no_namespace(doing)
         if change.status == _NOT_FOUND:
@@ -182,14 +192,14 @@ class Administration:
         """All topics of both domains, without the partitions of partitioned ones, in three requests; with `system`
         those that Pulsar keeps for itself too. Raises `NamespaceNotFoundError`."""
         where = f"listing the topics of {namespace}"
-        query = f"includeSystemTopic={'true' if system else 'false'}"
-        names = _texts(self._of_namespace(namespace, f"/topics?mode=ALL&{query}", where), where)
+        query = {"includeSystemTopic": "true" if system else "false"}
+        names = _texts(self._of_namespace(namespace, where, "topics", mode="ALL", **query), where)
         partitioned: set[TopicName] = set()
         for domain in ("persistent", "non-persistent"):
-            path = f"{domain}/{namespace}/partitioned?{query}"
+            path = topics_resource(domain, namespace, "partitioned", **query)
             with_partitions = _texts(self._get_in_namespace(path, where), where)
-            partitioned.update(_listed(name, namespace) for name in with_partitions)
-        single = (_listed(name, namespace) for name in names)
+            partitioned.update(usable_topics(with_partitions, namespace))
+        single = usable_topics(names, namespace)
         found = partitioned.union(
             topic for topic in single if topic.partition < 0 or topic.without_partition() not in partitioned
         )
@@ -199,7 +209,7 @@ class Administration:
         """How many partitions a topic has; 0 when it is not partitioned, None when there is no such topic."""
         where = f"looking for {topic}"
         try:
-            answer = _object(self.admin.get(f"{_path(topic)}/partitions", where), where)
+            answer = _object(self.admin.get(topic_resource(topic, "partitions"), where), where)
         except TopicNotFoundError:
             return None
         return int(answer.get("partitions", 0))
@@ -208,7 +218,9 @@ class Administration:
         """With so many partitions, or 0 for one that is not partitioned. Raises `TopicExistsError`,
         `NamespaceNotFoundError`."""
         where = f"creating {topic}"
-        path, body = (f"{_path(topic)}/partitions", partitions) if partitions else (_path(topic), None)
+        path, body = topic_resource(topic), None
+        if partitions:
+            path, body = topic_resource(topic, "partitions"), partitions
         status = self.admin.change("PUT", path, where, body, told=(_CONFLICT, _NOT_FOUND)).status
         if status == _CONFLICT:
             raise TopicExistsError(
@@ -219,13 +231,13 @@ class Administration:
 
     def set_partitions(self, topic: TopicName, count: int) -> None:
         """Raise the number of partitions of a partitioned topic; brokers refuse to lower it."""
-        self.admin.change("POST", f"{_path(topic)}/partitions", f"adding partitions to {topic}", count)
+        self.admin.change("POST", topic_resource(topic, "partitions"), f"adding partitions to {topic}", count)
 
     def delete_topic(self, topic: TopicName, *, partitioned: bool) -> bool:
         """With its partitions, subscriptions, policies and schemas; False when there is none. Raises
         `CatalogUnsupported` while clients use it."""
         where = f"deleting {topic}"
-        path = f"{_path(topic)}/partitions" if partitioned else _path(topic)
+        path = topic_resource(topic, "partitions") if partitioned else topic_resource(topic)
         change = self.admin.change("DELETE", path, where, told=(_NOT_FOUND, _PRECONDITION_FAILED))
         if change.status == _PRECONDITION_FAILED:
             raise CatalogUnsupported(
@@ -234,7 +246,8 @@ class Administration:
             )
         # Brokers (4.0.8) leave schemas of some topics behind, and another topic of that name would have them.
         if self.schema(topic) is not None:
-            self.admin.change("DELETE", f"{_schemas(topic)}/schema?force=true", where, told=(_NOT_FOUND,))
+            path = schema_resource(topic, "schema", force="true")
+            self.admin.change("DELETE", path, where, told=(_NOT_FOUND,))
         return change.status != _NOT_FOUND
 
     def topic_properties(self, topic: TopicName) -> dict[str, str]:
@@ -242,25 +255,27 @@ class Administration:
         if not topic.is_persistent:
             return {}
         where = f"reading the properties of {topic}"
-        return _text_map(self.admin.get(f"{_path(topic)}/properties", where), where)
+        return _text_map(self.admin.get(topic_resource(topic, "properties"), where), where)
 
     def set_topic_properties(self, topic: TopicName, properties: Mapping[str, str]) -> None:
         """Beside those that are there. Raises `TopicNotFoundError`."""
         self._must_exist(topic)
         where = f"setting properties of {topic}"
-        self.admin.change("PUT", f"{_path(topic)}/properties", where, dict(properties))
+        self.admin.change("PUT", topic_resource(topic, "properties"), where, dict(properties))
 
     def remove_topic_property(self, topic: TopicName, key: str) -> None:
         """One that is not there is no error. Raises `TopicNotFoundError`."""
         self._must_exist(topic)
-        path = f"{_path(topic)}/properties?key={quote(key, safe='')}"
+        path = topic_resource(topic, "properties", key=key)
         self.admin.change("DELETE", path, f"removing property {key} of {topic}")
 
     def stats(self, topic: TopicName, partitions: int) -> dict[str, Any]:
         """Of the whole topic; `partitions` as `partitions` says."""
         where = f"reading the statistics of {topic}"
-        kind = "partitioned-stats?perPartition=false" if partitions else "stats"
-        return _object(self.admin.get(f"{_path(topic)}/{kind}", where), where)
+        path = topic_resource(topic, "stats")
+        if partitions:
+            path = topic_resource(topic, "partitioned-stats", perPartition="false")
+        return _object(self.admin.get(path, where), where)
 
     def _must_exist(self, topic: TopicName) -> None:
         # Brokers (4.0.8) never answer a change of properties of a topic that is not there.
@@ -273,7 +288,7 @@ class Administration:
         """The newest version; None without a schema."""
         where = f"reading the schema of {topic}"
         try:
-            answer = self.admin.get(f"{_schemas(topic)}/schema", where)
+            answer = self.admin.get(schema_resource(topic, "schema"), where)
         except TopicNotFoundError:
             return None
         return schema_answered(topic, _object(answer, where))
@@ -282,7 +297,7 @@ class Administration:
         """All versions, the oldest first, in one request; empty without a schema."""
         where = f"reading the schemas of {topic}"
         try:
-            answer = _object(self.admin.get(f"{_schemas(topic)}/schemas", where), where)
+            answer = _object(self.admin.get(schema_resource(topic, "schemas"), where), where)
         except TopicNotFoundError:
             return ()
         found = answer.get("getSchemaResponses") or []
@@ -301,7 +316,7 @@ class Administration:
             "properties": dict(info.properties),
         }
         told = (_CONFLICT, _UNPROCESSABLE)
-        change = self.admin.change("POST", f"{_schemas(topic)}/schema", where, body, told=told)
+        change = self.admin.change("POST", schema_resource(topic, "schema"), where, body, told=told)
         if change.status == _CONFLICT:
             raise SchemaError(
                 f"{where}: expected one that is compatible with the schemas before it, got a refusal: "
@@ -315,8 +330,8 @@ class Administration:
         except (ValueError, TypeError, KeyError):
             raise ProtocolError(f"{where}: expected the version of the schema, got another answer") from None
 
-    def _of_namespace(self, namespace: Namespace, resource: str, where: str) -> Any:
-        return self._get_in_namespace(f"{_path(namespace)}{resource}", where)
+    def _of_namespace(self, namespace: Namespace, where: str, *names: str, **query: str) -> Any:
+        return self._get_in_namespace(namespace_resource(namespace, *names, **query), where)
 
     def _get_in_namespace(self, path: str, where: str) -> Any:
         try:
@@ -324,35 +339,21 @@ class Administration:
         except TopicNotFoundError:
             raise _no_namespace(where) from None
 
-    def _change_namespace(
-        self, method: str, namespace: Namespace, resource: str, where: str, body: Any = None
-    ) -> None:
-        path = f"{_path(namespace)}{resource}"
+    def _change_namespace(self, method: str, path: str, where: str, body: Any = None) -> None:
         if self.admin.change(method, path, where, body, told=(_NOT_FOUND,)).status == _NOT_FOUND:
             raise _no_namespace(where)
 
 
-def _path(where: Namespace | TopicName) -> str:
+def _policy(where: Namespace | TopicName, name: str, **query: str) -> str:
     if isinstance(where, Namespace):
-        return f"namespaces/{where}"
-    return f"{where.domain}/{where.namespace}/{quote(where.local, safe='')}"
-
-
-def _schemas(topic: TopicName) -> str:
-    # Pulsar decodes these paths once more than others.
-    return f"schemas/{topic.namespace}/{quote(quote(topic.local, safe=''), safe='')}"
+        return namespace_resource(where, name, **query)
+    return topic_resource(where, name, **query)
 
 
 def _no_namespace(where: str) -> NamespaceNotFoundError:
     return NamespaceNotFoundError(
         f"{where}: expected an existing namespace, got none of that name; check tenant and namespace, or create it"
     )
-
-
-def _listed(name: str, namespace: Namespace) -> TopicName:
-    """A topic of a listing; its local name may have what a new name may not."""
-    domain, _, rest = name.partition("://")
-    return TopicName(domain, namespace, rest.split("/", 2)[-1])
 
 
 def _object(answer: Any, where: str) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_
 from pyspark_pulsar.client.address import BrokerAddress, parse_broker_url, parse_service_url
 from pyspark_pulsar.client.commands import LOOKUP
 from pyspark_pulsar.client.connection import Connection, await_answer, open_connection
+from pyspark_pulsar.client.listed import usable_topics
 from pyspark_pulsar.client.questions import (
     listing_command,
     listing_topics,
@@ -64,7 +65,7 @@ _METADATA_FAILED = 1
 
 @dataclass(frozen=True, slots=True)
 class TopicListing:
-    """The persistent topics of a namespace at one time."""
+    """The persistent topics of a namespace at one time, but those whose names this package cannot use."""
 
     names: frozenset[TopicName]
     """As the broker lists them: of a topic with partitions those that have been loaded once, by their own names."""
@@ -343,8 +344,7 @@ class BrokerClient:
             if not answer.changed and former is not None:
                 found[namespace] = former
             else:
-                names = frozenset(TopicName.parse(text) for text in answer.topics)
-                found[namespace] = TopicListing(names, answer.topics_hash)
+                found[namespace] = TopicListing(usable_topics(answer.topics, namespace), answer.topics_hash)
         return found
 
     def schema(self, topic: TopicName, schema_version: bytes | None = None) -> SchemaInfo | None:

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import quote_plus, urlsplit
 
 from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.client.resource import namespace_resource, topic_resource
 from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError, TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.topic import TopicName, TopicPartition
@@ -57,7 +58,7 @@ class TieredStore:
         """The ledger's data object, or its folder; relative to `url`. Its `offload_id` must be known."""
         if not self.is_folder:
             return f"{ledger.offload_id}-ledger-{ledger.ledger}"
-        topic = TopicName.parse(partition.name)
+        topic = partition.as_topic
         # As Java's URLEncoder writes it.
         local = quote_plus(topic.local, safe="*").replace("~", "%7E")
         return f"{topic.namespace}/{topic.domain}/{local}/{ledger.ledger}-{ledger.offload_id}"
@@ -102,10 +103,9 @@ def _check(url: str) -> None:
 
 def _policy(admin: Admin, topic: TopicName) -> Mapping[str, Any]:
     """Holds the offloader's own credentials: never log it, never hand it on."""
-    namespace = topic.namespace
     asked = (
-        f"{topic.domain}/{namespace}/{quote_plus(topic.local)}/offloadPolicies?applied=true",
-        f"namespaces/{namespace}/offloadPolicies",
+        topic_resource(topic, "offloadPolicies", applied="true"),
+        namespace_resource(topic.namespace, "offloadPolicies"),
     )
     for path in asked:
         # The first needs policies of topics, which brokers may have switched off.

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
-from urllib.parse import quote
 
+from pyspark_pulsar.client.resource import transaction_resource
 from pyspark_pulsar.errors import LedgerUnavailable, ProtocolError, PulsarError, TopicNotFoundError
 from pyspark_pulsar.topic import TopicPartition
 
@@ -96,7 +96,7 @@ class TransactionOutcomes:
 
     def _one(self, transaction: TransactionId) -> bool:
         most, least = (bits - 2 * _SIGN if bits >= _SIGN else bits for bits in transaction)
-        answer = self._get(f"transactionInBufferStats/{self._path()}/{most}/{least}")
+        answer = self._get("transactionInBufferStats", str(most), str(least))
         aborted = answer.get("aborted")
         if not isinstance(aborted, bool):
             raise ProtocolError(
@@ -115,7 +115,7 @@ class TransactionOutcomes:
         loads = 0
         while True:
             try:
-                answer = self._get(f"transactionBufferStats/{self._path()}")
+                answer = self._get("transactionBufferStats")
             except TopicNotFoundError:
                 # A proxy may not know the resource at all, and then loading helps nothing.
                 if loads == _TRIES or time.monotonic() > deadline:
@@ -135,8 +135,8 @@ class TransactionOutcomes:
                 )
             time.sleep(_PAUSE_SECONDS)
 
-    def _get(self, resource: str) -> dict[str, Any]:
-        answer = self._admin.get(f"transactions/{resource}", self._where(), version="v3")
+    def _get(self, kind: str, *names: str) -> dict[str, Any]:
+        answer = self._admin.get(self._resource(kind, *names), self._where(), version="v3")
         if not isinstance(answer, dict):
             raise ProtocolError(f"{self._where()}: expected a JSON object, got {type(answer).__name__}")
         return answer
@@ -144,7 +144,5 @@ class TransactionOutcomes:
     def _where(self) -> str:
         return f"asking for transactions of {self._partition}"
 
-    def _path(self) -> str:
-        topic, index = self._partition.topic, self._partition.partition
-        local = topic.local if index < 0 else topic.with_partition(index).local
-        return f"{topic.namespace}/{quote(local, safe='')}"
+    def _resource(self, kind: str, *names: str) -> str:
+        return transaction_resource(kind, self._partition.as_topic, *names)

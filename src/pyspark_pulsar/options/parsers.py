@@ -15,6 +15,7 @@ FOLDER_SCHEMES = ("file", "s3", "s3a", "gs", "hdfs", "viewfs")
 _DURATION = re.compile(r"^(?P<number>\d{1,15})\s*(?P<unit>ms|s|m|min|h|d)?$")
 _MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_QUOTED_TOPICS = ('"persistent://', '"non-persistent://')
 # What Pulsar keeps in 64 bits.
 _MOST_DIGITS = 18
 
@@ -41,6 +42,39 @@ def names(value: str) -> tuple[str, ...]:
     if not names:
         raise ValueError("a comma-separated list of names")
     return names
+
+
+def topic_name(value: str) -> str:
+    """Blanks around a name do not belong to it, as in Pulsar's Java client; in a text of JSON they do. No full name
+    begins with a quotation mark."""
+    name = text(value)
+    if not name.startswith(_QUOTED_TOPICS):
+        return name
+    try:
+        document = json.loads(name)
+    except ValueError:
+        document = None
+    if not isinstance(document, str) or not document:
+        raise ValueError("a name, or a full name as a text of JSON")
+    return document
+
+
+def topic_text(name: str) -> str:
+    """A full name, as `topic_name` takes it letter by letter."""
+    return name if name == name.strip() else json.dumps(name)
+
+
+def topic_names(value: str) -> tuple[str, ...]:
+    """A list with commas, or names with blanks around them and commas in JSON."""
+    try:
+        listed = json.loads(value)
+    except (ValueError, RecursionError):
+        listed = None
+    if not isinstance(listed, list):
+        return names(value)
+    if not listed or not all(isinstance(name, str) and name for name in listed):
+        raise ValueError("a comma-separated list of names, or a JSON array of them")
+    return tuple(listed)
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyspark_pulsar.options.fields import at_most_one, exactly_one, option
-from pyspark_pulsar.options.parsers import choice, names, paths_by_name, text, whole, yes_or_no
+from pyspark_pulsar.options.parsers import (
+    choice,
+    names,
+    paths_by_name,
+    text,
+    topic_name,
+    topic_names,
+    whole,
+    yes_or_no,
+)
 from pyspark_pulsar.options.protobuf import ProtobufOptions
 from pyspark_pulsar.options.segments import SegmentOptions
 from pyspark_pulsar.options.triggers import TriggerOptions
@@ -16,10 +25,19 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
     """`spark.read` and `spark.readStream`."""
 
     topic: str | None = option(
-        "topic", text, "One topic. Exactly one of the three topic options.", default=None
+        "topic",
+        topic_name,
+        "One topic. Exactly one of the three topic options. A full name with blanks at its ends is given as a text of "
+        "JSON, with quotation marks.",
+        default=None,
     )
     topics: tuple[str, ...] | None = option(
-        "topics", names, "Several topics, separated by commas.", default=None, aliases=("subscribe",)
+        "topics",
+        topic_names,
+        "Several topics, separated by commas, or as a JSON array, in which a name may have commas and blanks at its "
+        "ends.",
+        default=None,
+        aliases=("subscribe",),
     )
     topics_pattern: str | None = option(
         "topicsPattern",
@@ -36,6 +54,13 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         "Default: it looks at every trigger.",
         default=0,
         aliases=("partitionDiscoveryIntervalMs", "pulsar.source.partitionDiscoveryIntervalMs"),
+    )
+    waiting_for_non_existed_topic: bool = option(
+        "waitingForNonExistedTopic",
+        yes_or_no,
+        "Where a topic that is named does not exist, or a pattern matches none, wait for it up to `pollTimeoutMs` when "
+        "the query is made, instead of failing at once.",
+        default=False,
     )
     starting_offsets: str | None = option(
         "startingOffsets",
@@ -116,7 +141,8 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         "pollTimeoutMs",
         whole(1, 86_400_000),
         "How long a task waits for the next message of its range before it fails, connecting included, in "
-        "milliseconds; and how long brokers may be away before a stream fails.",
+        "milliseconds; how long brokers may be away before a stream fails; and how long `waitingForNonExistedTopic` "
+        "waits.",
         default=120_000,
     )
     subscription_name: str | None = option(

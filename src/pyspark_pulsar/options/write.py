@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.fields import option
-from pyspark_pulsar.options.parsers import choice, text, whole, yes_or_no
+from pyspark_pulsar.options.parsers import choice, text, topic_name, whole, yes_or_no
 from pyspark_pulsar.options.producer import ProducerOptions
 
 
@@ -16,8 +16,9 @@ class WriteOptions(ProducerOptions):
 
     topic: str | None = option(
         "topic",
-        text,
-        "The topic to write to. Without it column `__topic` names the topic of each row.",
+        topic_name,
+        "The topic to write to. A full name with blanks at its ends is given as a text of JSON, with quotation marks. "
+        "Without it column `__topic` names the topic of each row.",
         default=None,
     )
     partitions: int | None = option(

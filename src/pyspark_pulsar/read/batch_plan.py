@@ -18,7 +18,7 @@ from pyspark_pulsar.read.bounds import (
     check_reachable,
     resolve_bound,
 )
-from pyspark_pulsar.read.discovery import discover_partitions, discover_topics
+from pyspark_pulsar.read.discovery import discover_partitions
 from pyspark_pulsar.read.loss import check_removed
 from pyspark_pulsar.read.places import AUTO, BROKER
 from pyspark_pulsar.read.plan import Asked, PartitionPlan, SplitPlanner, splits_of
@@ -26,6 +26,7 @@ from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.subscription_start import subscription_positions
 from pyspark_pulsar.read.tails import Tails
 from pyspark_pulsar.read.times import check_times, resolve_windows
+from pyspark_pulsar.read.topic_wait import present_topics
 
 Narrow = Callable[[Sequence[Asked]], Sequence[Asked]]
 """Leaves out partitions, positions and times that nobody wants; never adds any."""
@@ -65,7 +66,7 @@ def asked_now(options: ReadOptions) -> list[Asked]:
 
 
 def _asked(options: ReadOptions, client: BrokerClient, admin: AdminClient | None) -> list[Asked]:
-    partitions = discover_partitions(client, discover_topics(client, options))
+    partitions = discover_partitions(client, present_topics(client, options))
     windows = resolve_windows(options, partitions)
     with closing(Tails(client, read_compacted=options.read_compacted)) as tails:
         present = tails.ends(partitions)

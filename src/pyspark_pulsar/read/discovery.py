@@ -32,8 +32,9 @@ def named_topics(options: ReadOptions) -> list[TopicName]:
     for topic in topics:
         if not topic.is_persistent:
             raise OptionError(
-                f"topic {topic}: expected a persistent topic, got a non-persistent one, which keeps no "
-                f"messages to read by position; make it persistent"
+                f"topic {topic}: expected a persistent topic, got a non-persistent one, which keeps no message and "
+                f"gives none a position: what a task has lost could not be read again (docs/streaming.md, "
+                f"Non-persistent topics); make it persistent"
             )
     return topics
 

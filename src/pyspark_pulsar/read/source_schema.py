@@ -13,7 +13,8 @@ from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.codec.decode import check_readable
 from pyspark_pulsar.descriptors import read_descriptor_file
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.discovery import discover_partitions, discover_topics, require_topics
+from pyspark_pulsar.read.discovery import discover_partitions, require_topics
+from pyspark_pulsar.read.topic_wait import present_topics
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
 from pyspark_pulsar.schema.read_schema import ColumnChoice, ReadSchema, resolve_read_schema
@@ -32,7 +33,7 @@ def resolve_source_schema(options: ReadOptions, wanted: pa.Schema | None = None)
     """
     descriptor = read_descriptor_file(options)
     with BrokerClient.for_planning(options) as client:
-        topics = require_topics(discover_topics(client, options), options)
+        topics = require_topics(present_topics(client, options), options)
         return schema_of_topics(client, topics, options, descriptor, wanted)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark_pulsar.errors import OptionError
-from pyspark_pulsar.topic import Namespace, TopicName
+from pyspark_pulsar.errors import OptionError, TopicNameError
+from pyspark_pulsar.topic import Namespace, TopicName, is_name
 
-_PLAIN: Final = re.compile(r"^[-=:.\w]+$", re.ASCII)
+_PLAIN: Final = re.compile(r"[-=:.\w]+", re.ASCII)
 _OPENING, _CLOSING = "([", ")]"
 _PARTS: Final = 3  # tenant, namespace, local
 
@@ -28,27 +28,33 @@ class TopicPattern:
 
     @classmethod
     def parse(cls, text: str) -> TopicPattern:
-        """`regex`, `tenant/regex/regex` or `persistent://tenant/regex/regex`. Raises `OptionError`."""
+        """`regex`, `tenant/regex/regex` or `persistent://tenant/regex/regex`. Raises `OptionError`, and of a plain
+        tenant and namespace `TopicNameError`."""
         domain, separator, rest = text.partition("://")
         if not separator:
             domain, rest = "persistent", text
         if domain != "persistent":
-            raise OptionError(f"option 'topicsPattern': expected persistent topics, got {domain}://")
+            raise OptionError(
+                f"option 'topicsPattern': expected persistent topics, got {domain}://; non-persistent topics keep no "
+                f"message that could be read again (docs/streaming.md, Non-persistent topics)"
+            )
         parts = _split(rest)
         if len(parts) == 1 and not separator:
             parts = ["public", "default", rest]
         tenant = parts[0]
-        if len(parts) == 1 or not _PLAIN.match(tenant):
+        if len(parts) == 1 or not _PLAIN.fullmatch(tenant):
             raise OptionError(
                 f"option 'topicsPattern': expected 'regex', 'tenant/namespace/regex' or "
                 f"'persistent://tenant/namespace/regex', where the tenant is plain text and the namespace may be a "
                 f"regular expression too, got {text!r}"
             )
+        if not is_name(tenant):
+            raise TopicNameError(f"option 'topicsPattern': expected the name of a tenant, got {tenant!r}")
         namespace = parts[1] if len(parts) == _PARTS else None
-        if namespace is not None and _PLAIN.match(namespace):
+        if namespace is not None and _PLAIN.fullmatch(namespace):
             # A dot is a letter here: nobody means any character by it in a name that is plain otherwise.
             name = _compiled(text, f"{re.escape(f'{tenant}/{namespace}')}/(?:{parts[2]})")
-            return cls(text, tenant, Namespace(tenant, namespace), None, name)
+            return cls(text, tenant, Namespace.parse(f"{tenant}/{namespace}"), None, name)
         of_namespace = None if namespace is None else _compiled(text, namespace)
         rest_of_it = _compiled(text, f"{re.escape(tenant)}/(?:{'/'.join(parts[1:])})")
         return cls(text, tenant, None, of_namespace, rest_of_it)
@@ -88,7 +94,8 @@ def _split(text: str) -> list[str]:
 
 def _compiled(pattern: str, expression: str) -> re.Pattern[str]:
     try:
-        return re.compile(expression)
+        # Names can have line ends, and what matches all names must not leave those out.
+        return re.compile(expression, re.DOTALL)
     except re.error as fault:
         raise OptionError(
             f"option 'topicsPattern': expected a regular expression, got {pattern!r}: {fault}"

@@ -15,6 +15,7 @@ from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.metadata_columns import ROUTING
 from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.write.target import check_domain
 
 _PREFIX: Final = "__pyspark-pulsar"
 
@@ -98,7 +99,9 @@ def _topic(options: WriteOptions) -> TopicName:
             "topics, got neither that nor the option topic, beside which the journal would lie; give the name of a "
             "topic that does not exist, in a namespace where this role may produce and consume"
         )
-    return TopicName.parse(options.topic)
+    topic = TopicName.parse(options.topic)
+    check_domain(options, topic)
+    return topic
 
 
 def _beside(topic: TopicName) -> str:

@@ -80,19 +80,24 @@ def settle_topic(
     auto-creation policy says, or not at all where rows name it.
 
     One that is not partitioned is created by the first producer, and so is a schema registered. Raises `SchemaError`
-    for columns that do not fit, `OptionError` for a topic that is not persistent, `TopicNotFoundError` when it is not
-    created.
+    for columns that do not fit, `TopicNotFoundError` when it is not created, and what `check_domain` raises.
     """
-    if not topic.is_persistent:
-        raise OptionError(
-            f"topic {topic}: expected a persistent topic, got a non-persistent one, which stores no messages; "
-            f"make it persistent"
-        )
+    check_domain(options, topic)
     # Columns that do not fit leave no new topic behind.
     schema = _write_schema(client, options, topic, columns, descriptor)
     count = _partitions(client, options, topic, named_by_rows=named_by_rows)
     names = tuple(TopicPartition(topic, index).name for index in range(count)) or (str(topic),)
     return Target(topic, names, schema)
+
+
+def check_domain(options: WriteOptions, topic: TopicName) -> None:
+    """Raises `OptionError` for a non-persistent topic where rows must not be lost."""
+    if not topic.is_persistent and options.delivery_guarantee != "none":
+        raise OptionError(
+            f"topic {topic}: expected deliveryGuarantee=none for a non-persistent topic, which stores no message and "
+            f"gives rows only to who consumes just then, got {options.delivery_guarantee}; set it, or make the topic "
+            f"persistent"
+        )
 
 
 def _write_schema(

@@ -56,6 +56,9 @@ def test_a_tenant_alone() -> None:
         ("a$Segments", "persistent://public/default/a$Segments", None),
         ("a$segments2", "persistent://public/default/a$segments2", None),
         ("segments", "persistent://public/default/segments", None),
+        ("a b", "persistent://public/default/a b", None),
+        (" a\n$offsets", "persistent://public/default/ a\n", "offsets"),
+        ("a$schemas ", "persistent://public/default/a$schemas ", None),
         ("non-persistent://a$subscriptions", "non-persistent://public/default/a", "subscriptions"),
     ],
 )
@@ -65,7 +68,20 @@ def test_a_table_and_back(table: str, topic: str, system: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "table", ["", "a/b", "a b", " a", "a ", "a\n", "$segments", "persistent://a", "non-persistent://"]
+    "table",
+    [
+        "",
+        "a/b",
+        " ",
+        "\n$offsets",
+        "..",
+        ".",
+        "a\0",
+        "-partition-3",
+        "$segments",
+        "persistent://a",
+        "non-persistent://",
+    ],
 )
 def test_no_table(table: str) -> None:
     with pytest.raises(TopicNameError):

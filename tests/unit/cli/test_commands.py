@@ -138,3 +138,11 @@ def test_a_wrong_call_for_settings(arguments: list[str], text: str, jar: Path) -
     result = CliRunner().invoke(cli, ["catalog", "conf", *arguments])
     assert result.exit_code == 2
     assert text in result.output
+
+
+def test_the_settings_of_a_session_print(jar: Path) -> None:
+    token = "key:a\\b\x1b[0m\n\u202e\U000e0001"
+    arguments = ["--service-url", "pulsar://h:1", "--option", f"pulsar.client.listenerName={token}"]
+    result = CliRunner().invoke(cli, ["catalog", "conf", *arguments])
+    (line,) = [line for line in result.output.splitlines() if "listenerName" in line]
+    assert line.endswith(r" key:a\\b\u001b[0m\u000a\u202e\udb40\udc01")

@@ -209,3 +209,24 @@ def test_a_closing_time_that_nobody_says() -> None:
     (row,) = (json.loads(line) for line in json_lines(Survey((closed,))))
     assert (row["state"], row["closed"]) == ("closed", None)
     assert "1970" not in segments_page(Survey((closed,)), NOW)
+
+
+HOSTILE = "persistent://public/default/<b>\x1b[31m\u202e\n\x7f"
+
+
+def hostile_survey() -> Survey:
+    partition = TopicPartition.parse(HOSTILE)
+    return Survey(tuple(replace(each, partition=partition) for each in SURVEY.segments), fault="no\x1b[0m")
+
+
+def test_no_name_reaches_a_terminal_or_a_page_raw(capsys: pytest.CaptureFixture[str]) -> None:
+    survey = hostile_survey()
+    print_survey(survey)
+    shown = capsys.readouterr().out
+    assert r"<b>\x1b[31m\u202e\n\x7f" in shown
+    page = segments_page(survey, NOW)
+    for text in (shown, page, "\n".join(json_lines(survey))):
+        assert all(line.isprintable() for line in text.splitlines())
+    assert "<b>\\x1b" not in page
+    assert r"&lt;b&gt;\x1b[31m\u202e\n\x7f" in page
+    assert {json.loads(line)["topic"] for line in json_lines(survey)} == {HOSTILE}

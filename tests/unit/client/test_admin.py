@@ -120,7 +120,7 @@ def test_failures_that_stay_end_with_the_patience(serve: Serve) -> None:
     url = serve(lambda _: (500, {}, as_json({"reason": "no ledger\nfor you"})))
     with client(url, operation_timeout_ms=300) as admin, pytest.raises(ConnectionFailed) as caught:
         admin.get("a", "reading x")
-    assert str(caught.value) == "reading x: the admin REST API answered 500: no ledger\nfor you"
+    assert str(caught.value) == "reading x: the admin REST API answered 500: no ledger\\nfor you"
 
 
 @pytest.mark.parametrize(

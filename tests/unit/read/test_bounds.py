@@ -31,7 +31,7 @@ def test_json_with_short_names_and_symbols() -> None:
         ("[1]", "expected earliest or latest, or JSON"),
         ('{"a": 5}', "expected earliest or latest, or JSON"),
         ('{"a": "5"}', "expected a position"),
-        ('{"a b": "5:1"}', "topic"),
+        ('{"a/b": "5:1"}', "topic"),
     ],
 )
 def test_malformed(text: str, words: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.errors import OptionError, TopicNameError
 from pyspark_pulsar.read.topic_pattern import TopicPattern
 from pyspark_pulsar.topic import Namespace, TopicName
 
@@ -69,6 +69,8 @@ def test_several_namespaces_of_a_tenant(pattern: str, found: list[str]) -> None:
         ("persistent://shop/.*/orders-.*", "persistent://shopping/eu/orders-1", False),
         ("shop/(eu/orders|us/bills)", "shop/us/bills", True),
         ("shop/(eu/orders|us/bills)", "shop/eu/bills", False),
+        ("orders-.*", "orders-has space\nand a line", True),
+        ("orders", "orders-partition-01", False),
         ("shop/a.b/x", "shop/a.b/x", True),
         ("shop/a.b/x", "shop/aXb/x", False),
         (r"shop/eu/[/\]]?x", "shop/eu/x", True),
@@ -91,4 +93,10 @@ def test_the_whole_name_is_matched(pattern: str, topic: str, does: bool) -> None
 )
 def test_what_is_refused(pattern: str) -> None:
     with pytest.raises(OptionError, match="topicsPattern"):
+        TopicPattern.parse(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["../eu/x", "shop/../x", "persistent://shop/./.*"])
+def test_folders_are_no_names(pattern: str) -> None:
+    with pytest.raises(TopicNameError):
         TopicPattern.parse(pattern)
