@@ -161,11 +161,11 @@ golden: server ## Write the golden entries of the kernel's tests with the server
 
 # Code that a newer grpcio-tools generates asks for a newer protobuf than users have.
 .PHONY: protocol
-protocol: $(VENV_DONE) ## Generate the protocol's commands from commands.proto
+protocol: $(VENV_DONE) ## Generate the commands of the two protocols from their .proto files
 	$(PYTHON) -m venv .venv/protocol
 	.venv/protocol/bin/python -m pip install --quiet grpcio-tools==1.76.0
 	.venv/protocol/bin/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src \
-	  src/pyspark_pulsar/client/wire/commands.proto
+	  src/pyspark_pulsar/client/wire/commands.proto src/pyspark_pulsar/client/wire/bookkeeper.proto
 
 .PHONY: lock
 lock: ## Choose new versions for requirements/*.txt (needs uv)

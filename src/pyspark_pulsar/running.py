@@ -5,9 +5,11 @@ Spark's own builder and context have no way to ask for most of it; what is priva
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shlex
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -93,6 +95,50 @@ def add_submitted_jar(jar: str) -> None:
         os.environ[_SUBMIT_ARGS] = shlex.join(changed)
 
 
+def starts_jvm(given: Mapping[str, str]) -> bool:
+    """Whether a builder with these options starts a JVM by a command line that holds its settings."""
+    return "spark.remote" not in given and "SPARK_REMOTE" not in os.environ and not _has_jvm()
+
+
+def submit_by_file(settings: Mapping[str, str]) -> None:
+    """Give them to the JVM that Spark starts by a file that nobody else may read, as what a builder has is on its
+    command line for all to see. The file holds as well what Spark would have read instead; this process deletes it."""
+    _, former = _submitted()
+    source = _conf_path(former)
+    text = source.read_text() if source is not None and source.is_file() else ""
+    descriptor, name = tempfile.mkstemp(prefix="pyspark-pulsar-", suffix=".conf")
+    atexit.register(_remove, name, os.getpid())
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(f"{text}\n{properties_text(settings)}")
+    words = shlex.split(os.environ.get(_SUBMIT_ARGS, "pyspark-shell"))
+    if former is None:
+        words = ["--properties-file", name, *words]
+    else:
+        words = [word.replace(former, name) if former in word else word for word in words]
+    os.environ[_SUBMIT_ARGS] = shlex.join(words)
+
+
+def _remove(name: str, process: int) -> None:
+    """Not by a process that was forked meanwhile."""
+    if os.getpid() == process:
+        Path(name).unlink(missing_ok=True)
+
+
+def properties_text(settings: Mapping[str, str]) -> str:
+    """As Spark reads such files, and Java its properties: what a terminal would not print is in escapes of UTF-16."""
+    return "".join(f"{_escaped(key)} {_escaped(value)}\n" for key, value in settings.items())
+
+
+def _escaped(value: str) -> str:
+    text = value.replace("\\", "\\\\")
+    return "".join(letter if letter.isprintable() else _utf_16(letter) for letter in text)
+
+
+def _utf_16(letter: str) -> str:
+    units = letter.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
 def _with_jar(former: str, word: str, jar: str) -> str:
     is_list = (
         former == "--jars"
@@ -123,13 +169,18 @@ def _submitted() -> tuple[dict[str, str], str | None]:
 
 def _conf_file(name: str | None) -> dict[str, str]:
     """A file of settings, by default Spark's own; nothing where there is none."""
-    home = os.environ.get("SPARK_HOME", "")
-    folder = os.environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else "")
-    file = Path(name or f"{folder}/spark-defaults.conf")
-    if not (name or folder) or not file.is_file():
+    file = _conf_path(name)
+    if file is None or not file.is_file():
         return {}
     lines = [_CONF_LINE.fullmatch(line) for line in file.read_text().splitlines()]
     return {line["key"]: line["value"] for line in lines if line is not None}
+
+
+def _conf_path(name: str | None) -> Path | None:
+    """Of the file with this name, by default Spark's own; None where nobody says where that is."""
+    home = os.environ.get("SPARK_HOME", "")
+    folder = os.environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else "")
+    return Path(name or f"{folder}/spark-defaults.conf") if name or folder else None
 
 
 def _asking() -> Ask | None:

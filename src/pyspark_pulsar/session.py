@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 from pyspark_pulsar.catalog.settings import parse_settings
 from pyspark_pulsar.errors import OptionError, PrerequisiteMissing
+from pyspark_pulsar.options import ReadOptions, WriteOptions, secret_keys
 from pyspark_pulsar.running import (
     add_submitted_jar,
     builder_options,
@@ -22,6 +23,8 @@ from pyspark_pulsar.running import (
     refuse_other_settings,
     refuse_without_catalog,
     started_with,
+    starts_jvm,
+    submit_by_file,
     workers_python,
 )
 
@@ -65,6 +68,8 @@ def configure(
     `spark.sql.catalog.<catalog>.` takes them: `{"pulsar.client.authPluginClassName": "token"}`. Jars and extensions of
     the builder, of spark-defaults.conf and of PYSPARK_SUBMIT_ARGS are added to; what else they have is kept.
 
+    Secrets among the settings go to the JVM by a file that this user alone may read, not by its command line.
+
     Where nothing says which Python the workers run, it becomes this program's: `spark.pyspark.python`, and the
     variable PYSPARK_PYTHON, which is what Spark looks at. On a cluster say it yourself. Whether the workers of a
     session have this package, `check_workers(spark)` tells.
@@ -91,6 +96,10 @@ def configure(
     )
     add_submitted_jar(str(catalog_jar()))
     os.environ.setdefault("PYSPARK_PYTHON", conf[_WORKERS_PYTHON])
+    secrets = {key: value for key, value in own.items() if _holds_secret(key, value)}
+    if secrets and starts_jvm(given):
+        submit_by_file(secrets)
+        conf = {key: value for key, value in conf.items() if key not in secrets}
     return _with(builder, conf)
 
 
@@ -168,9 +177,18 @@ def _listed(present: str | None, added: str) -> str:
 def _redaction(present: str | None) -> str:
     """Spark hides what this matches, in names or values, from its UI and logs."""
     regex = present or _SPARKS_REDACTION
-    if "authparams" in regex.lower():
-        return regex
-    return f"{regex}|authparams" if regex == _SPARKS_REDACTION else f"{regex}|(?i:authparams)"
+    is_sparks = regex.startswith(_SPARKS_REDACTION)
+    for key in secret_keys(ReadOptions, WriteOptions):
+        name = key.rpartition(".")[2].lower()
+        if name not in regex.lower():
+            regex = f"{regex}|{name}" if is_sparks else f"{regex}|(?i:{name})"
+    return regex
+
+
+def _holds_secret(key: str, value: str) -> bool:
+    """Whether a setting holds a secret itself, and not only says where it is."""
+    names = (f".{name.lower()}" for name in secret_keys(ReadOptions, WriteOptions))
+    return key.lower().endswith(tuple(names)) and not value.startswith(("file:", "env:", "/"))
 
 
 def _with(builder: Builder, conf: Mapping[str, str]) -> Builder:

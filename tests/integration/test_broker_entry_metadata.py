@@ -58,8 +58,7 @@ def test_every_message_has_its_own(server: LocalPulsar, topic: str, spark: Spark
     ours = rows_of(spark, server, topic)
     assert len(ours) == 4 * 20 + 2
     assert [
-        (as_base64(bytes(row["value"])), row["__index"], at_utc(row), row["__replicatedFrom"])
-        for row in ours
+        (as_base64(bytes(row["value"])), row["__index"], at_utc(row), row["__replicatedFrom"]) for row in ours
     ] == [
         (
             row["value"],

@@ -11,7 +11,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import pulsar as official_client
 import pytest
@@ -25,7 +25,6 @@ from pyspark_pulsar.client.address import BrokerAddress
 from pyspark_pulsar.client.broker import BrokerClient
 from pyspark_pulsar.client.connection import Connection
 from pyspark_pulsar.client.consumer import subscribe
-from pyspark_pulsar.client.reach import reachable
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.message_id import EARLIEST, Position
@@ -76,9 +75,14 @@ def kill_and_restart(server: LocalPulsar) -> None:
     os.kill(pid, signal.SIGKILL)
     await_true("the end of the server", lambda: server.status().pid is None)
     # The first thread of a process that is killed can be gone before the others, and before its sockets.
-    await_true("free ports", lambda: not reachable([urlsplit(before).netloc], 1.0))
+    await_true("free ports", lambda: not takes_connections(urlsplit(before)))
     server.start(with_caller=True)
     assert server.service_url == before
+
+
+def takes_connections(url: SplitResult) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        return probe.connect_ex((url.hostname, url.port)) == 0
 
 
 def read(service_url: str, topic: str, interrupt: Callable[[BrokerClient, int], None]) -> list[int]:

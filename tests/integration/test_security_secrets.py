@@ -1,4 +1,4 @@
-"""Where a secret among the options shows: nowhere in what Spark writes, logs, explains or keeps."""
+"""Where a secret among the options shows: nowhere in what Spark writes, logs, explains, shows or keeps."""
 
 from __future__ import annotations
 
@@ -9,26 +9,86 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from click.testing import CliRunner
 from fixtures.secured_pulsar import WORKER, SecuredPulsar
+
+from pyspark_pulsar.cli import cli
+from pyspark_pulsar.options import ReadOptions, WriteOptions, parse_options, secret_keys
 
 _PROGRAM = Path(__file__).parent.parent / "programs" / "secret_queries.py"
 _PLUGIN, _PARAMS = "pulsar.client.authPluginClassName", "pulsar.client.authParams"
+_KEYS = "cryptoKeyReader"
+_PEM = "-----BEGIN PRIVATE KEY-----\nopen {}\n-----END PRIVATE KEY-----"
 
 
-def test_no_file_log_or_plan_of_spark_shows_a_secret(
-    secured: SecuredPulsar, topic: str, tmp_path: Path
+class Planted:
+    """A secret of its own in each option that may hold one, in each form that it may have."""
+
+    def __init__(self, token: str) -> None:
+        self.words = [token]
+        self.options = {
+            "tieredStorageSecrets": json.dumps({"account_key": self._word("rye")}),
+            "tieredStorageOptions": json.dumps({"secret_access_key": self._word("oats")}),
+        }
+        login = {"username": "u", "password": self._word("sorghum")}
+        self.options["bookkeeperClientAuthenticationPlugin"] = "sasl"
+        self.options["bookkeeperClientAuthenticationParameters"] = json.dumps(login)
+        key = base64.b64encode(b'{"client_id": "spark", "client_secret": "open wheat"}').decode()
+        self.words += ["open wheat", key]
+        oauth2 = {"issuerUrl": "http://127.0.0.1:1", "privateKey": f"data:application/json;base64,{key}"}
+        basic = {"userId": WORKER, "password": self._word("barley")}
+        self.others = [
+            {_PLUGIN: "basic", _PARAMS: json.dumps(basic)},
+            {_PLUGIN: "oauth2", _PARAMS: json.dumps(oauth2)},
+        ]
+        """Each replaces what it names in `options`."""
+        self.refused = [
+            {"tieredStorageOptions": json.dumps({"account_key": self._word("millet")})},
+            {"tieredStorageOptions": json.dumps({"proxy_url": f"http://u:{self._word('teff')}@h"})},
+            {"tieredStorageUrl": f"s3://{self._word('spelt')}@bucket"},
+            {"tieredStorageUrl": f"az://container?sig={self._word('durum')}"},
+            {"pulsar.client.tlsKeyFilePath": _PEM.format(self._word("emmer"))},
+            {"bookkeeperTLSKeyFilePath": _PEM.format(self._word("einkorn"))},
+        ]
+        """Which Spark does not know for secrets; a session that `configure` has made does."""
+        for side in ("consumer", "reader"):
+            inline = _PEM.format(self._word(f"corn of a {side}"))
+            self.refused += [
+                {f"pulsar.{side}.{_KEYS}.defaultPrivateKey": f"data:;base64,{inline}"},
+                {f"pulsar.{side}.{_KEYS}.privateKeys": json.dumps({"k": inline})},
+            ]
+
+    def _word(self, word: str) -> str:
+        self.words.append(f"open {word}")
+        return self.words[-1]
+
+    def keys(self) -> set[str]:
+        return {key for each in (self.options, *self.others, *self.refused) for key in each}
+
+
+def test_every_option_that_may_hold_a_secret_is_tried() -> None:
+    assert set(secret_keys(ReadOptions, WriteOptions)) - Planted("").keys() == set()
+
+
+@pytest.mark.parametrize("configured", ["configured", ""])
+def test_no_file_log_page_or_plan_of_spark_shows_a_secret(
+    configured: str, secured: SecuredPulsar, topic: str, tmp_path: Path
 ) -> None:
     (tmp_path / "events").mkdir()
     token = secured.token(WORKER)
-    password = "open barley"
-    key = base64.b64encode(b'{"client_id": "spark", "client_secret": "open wheat"}').decode()
-    oauth2 = {"issuerUrl": "http://127.0.0.1:1", "privateKey": f"data:application/json;base64,{key}"}
-    options = secured.options(WORKER) | {_PARAMS: f"token:{token}"}
-    others = [
-        {_PLUGIN: "basic", _PARAMS: json.dumps({"userId": WORKER, "password": password})},
-        {_PLUGIN: "oauth2", _PARAMS: json.dumps(oauth2)},
+    planted = Planted(token)
+    options = secured.options(WORKER) | {_PARAMS: f"token:{token}"} | planted.options
+    others = planted.others + (planted.refused if configured else [])
+    command = [
+        sys.executable,
+        str(_PROGRAM),
+        json.dumps(options),
+        json.dumps(others),
+        topic,
+        str(tmp_path),
+        configured,
     ]
-    command = [sys.executable, str(_PROGRAM), json.dumps(options), json.dumps(others), topic, str(tmp_path)]
     ran = subprocess.run(
         command,
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
@@ -39,19 +99,56 @@ def test_no_file_log_or_plan_of_spark_shows_a_secret(
         check=False,
     )
     assert ran.returncode == 0, ran.stdout[-5000:]
-    for said in (
-        "done",
-        "rows of the table: 3",
-        "TABLE_OR_VIEW_NOT_FOUND",
-        "on purpose",
-        "AuthenticationError",
-        "identity provider",
-        "did you mean",
-    ):
+    for said in ("done", "on purpose", "AuthenticationError", "identity provider", "did you mean"):
         assert said in ran.stdout
+    if configured:
+        for said in (
+            "rows of the table: 3",
+            "TABLE_OR_VIEW_NOT_FOUND",
+            "belongs into the option tieredStorageSecrets",
+        ):
+            assert said in ran.stdout
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any("events" in path.parts for path in files)
     assert any("checkpoint" in path.parts for path in files)
-    for secret in (token, password, key, "open wheat"):
-        assert [line for line in ran.stdout.splitlines() if secret in line] == []
-        assert [path for path in files if secret.encode() in path.read_bytes()] == []
+    assert any(path.name.startswith("arguments-") for path in files)
+    (tmp_path / "printed").write_text(ran.stdout)
+    shown = {
+        (word, path.relative_to(tmp_path).as_posix())
+        for path in [*files, tmp_path / "printed"]
+        for word in planted.words
+        if word.encode() in path.read_bytes()
+    }
+    assert shown == set()
+
+
+def test_commands_and_objects_show_none(
+    secured: SecuredPulsar, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    token = secured.token(WORKER)
+    planted = Planted(token)
+    given = secured.options(WORKER, admin=True) | {_PARAMS: f"token:{token}"} | planted.options
+    given["pulsar.client.operationTimeoutMs"] = "2000"
+    secured.ask("PUT", f"{topic.replace('://', '/')}")
+    shown = repr(parse_options(ReadOptions, {**given, "topic": topic}))
+
+    def run(*command: str, **changed: str) -> int:
+        nonlocal shown
+        arguments = [f"--option={key}={value}" for key, value in {**given, **changed}.items()]
+        ran = CliRunner().invoke(cli, [*command, topic, *arguments])
+        shown += f"{ran.output}{ran.exception!r}"
+        return ran.exit_code
+
+    for command in (
+        ["plan"],
+        ["plan", "--json"],
+        ["segments"],
+        ["segments", "--json"],
+        ["segments", "--html", "page"],
+    ):
+        assert run(*command) == 0, shown
+    for changed in (*planted.others, *planted.refused):
+        assert run("plan", **changed) != 0, changed
+    shown += "".join(path.read_text() for path in tmp_path.iterdir())
+    assert [word for word in planted.words if word in shown] == []

@@ -1,5 +1,5 @@
-"""Started by a test with options and further secrets as JSON: reads, streams and fails, and prints all that a user may
-print of it.
+"""Started by a test with options and further secrets as JSON: reads, streams and fails, prints all that a user may
+print of it, and keeps what others may see of it: the pages of the UI, and the arguments of processes.
 """
 
 # ruff: noqa: T201
@@ -7,24 +7,35 @@ print of it.
 from __future__ import annotations
 
 import json
+import os
 import sys
+import urllib.request
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from pyspark_pulsar import configure
+from pyspark_pulsar.options import WriteOptions, option_fields
 
 
-def main(options: dict[str, str], others: list[dict[str, str]], topic: str, folder: str) -> None:
+def main(
+    options: dict[str, str], others: list[dict[str, str]], topic: str, folder: str, configured: str
+) -> None:
+    writing = {field.key for field in option_fields(WriteOptions).values()}
+    to_write = {key: text for key, text in options.items() if key in writing}
+    builder = SparkSession.builder.master("local[2]")
     spark = (
-        configure(SparkSession.builder.master("local[2]"), options=options)
+        (configure(builder, options=options) if configured else builder)
         .config("spark.eventLog.enabled", "true")
         .config("spark.eventLog.dir", f"file://{folder}/events")
         .config("spark.eventLog.compress", "false")
-        .config("spark.ui.enabled", "false")
+        .config("spark.ui.port", "0")
         .config("spark.sql.warehouse.dir", f"{folder}/warehouse")
         .getOrCreate()
     )
-    spark.range(3).selectExpr("cast(id as string) value").write.format("pulsar").options(**options).option(
+    # At DEBUG, Spark writes down each statement as it is.
+    spark.sparkContext.setLogLevel("INFO")
+    spark.range(3).selectExpr("cast(id as string) value").write.format("pulsar").options(**to_write).option(
         "topic", topic
     ).mode("append").save()
     frame = spark.read.format("pulsar").options(**options).option("topic", topic).load()
@@ -37,13 +48,15 @@ def main(options: dict[str, str], others: list[dict[str, str]], topic: str, fold
         except Exception as fault:  # noqa: BLE001 -- printed, which is the point
             print(fault)
     spark.sql("EXPLAIN EXTENDED SELECT * FROM v").show(truncate=False)
-    query_table(spark, f"pulsar.`public/default`.`{topic.rpartition('/')[2]}`")
+    spark.sql("CREATE TABLE t AS SELECT * FROM v")
+    if configured:
+        query_table(spark, f"pulsar.`public/default`.`{topic.rpartition('/')[2]}`")
     stream = spark.readStream.format("pulsar").options(**options).option("topic", topic)
     query = (
         stream.option("startingOffsets", "earliest")
         .load()
         .writeStream.format("pulsar")
-        .options(**options)
+        .options(**to_write)
         .option("topic", f"{topic}-2")
         .option("checkpointLocation", f"{folder}/checkpoint")
         .trigger(availableNow=True)
@@ -62,8 +75,45 @@ def main(options: dict[str, str], others: list[dict[str, str]], topic: str, fold
         failing.collect()
     except Exception as fault:  # noqa: BLE001
         print(fault)
+    keep_pages(spark, Path(folder))
+    keep_arguments(Path(folder))
     spark.stop()
     print("done")
+
+
+def keep_pages(spark: SparkSession, folder: Path) -> None:
+    """Of the UI, which anyone sees who reaches its port."""
+    url, application = spark.sparkContext.uiWebUrl, spark.sparkContext.applicationId
+    assert url is not None
+    pages = ["environment/", "SQL/", "StreamingQuery/", "jobs/"]
+    pages += [f"SQL/execution/?id={number}" for number in range(12)]
+    pages += [
+        f"api/v1/applications/{application}/{name}" for name in ("environment", "sql?details=true", "jobs")
+    ]
+    for number, page in enumerate(pages):
+        with urllib.request.urlopen(f"{url}/{page}", timeout=30) as answer:
+            (folder / f"page-{number}").write_bytes(answer.read())
+
+
+def keep_arguments(folder: Path) -> None:
+    """Of this program's children and theirs: what anyone on the machine sees."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+    family = [os.getpid()]
+    for process in family:
+        family += [child for child, parent in parents.items() if parent == process]
+    assert len(family) > 1
+    for process in family[1:]:
+        try:
+            arguments = Path(f"/proc/{process}/cmdline").read_bytes()
+        except OSError:
+            continue
+        (folder / f"arguments-{process}").write_bytes(arguments)
 
 
 def query_table(spark: SparkSession, table: str) -> None:
@@ -85,4 +135,4 @@ def create_view(spark: SparkSession, name: str, options: dict[str, str]) -> None
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3], sys.argv[4])
+    main(json.loads(sys.argv[1]), json.loads(sys.argv[2]), *sys.argv[3:6])

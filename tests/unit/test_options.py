@@ -125,3 +125,39 @@ def test_several_topics(text: str, found: tuple[str, ...]) -> None:
 def test_a_full_name_as_an_option(local: str) -> None:
     name = f"persistent://a/b/{local}"
     assert parse_options(ReadOptions, {**SERVICE, "topic": topic_text(name)}).topic == name
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "words"),
+    [
+        (
+            "tieredStorageOptions",
+            '{"account_key": "hidden"}',
+            "account_key may not be, and belongs into the option ",
+        ),
+        ("tieredStorageOptions", '{"AZURE_STORAGE_SAS_KEY": "hidden"}', "tieredStorageSecrets"),
+        ("tieredStorageOptions", '{"aws_sse_customer_key_base64": "hidden"}', "tieredStorageSecrets"),
+        ("tieredStorageOptions", '{"proxy_url": "http://u:hidden@h"}', "proxy_url may not be"),
+        ("tieredStorageUrl", "s3://u:hidden@bucket", "without user, query"),
+        ("tieredStorageUrl", "az://container?sig=hidden", "without user, query"),
+        ("pulsar.client.tlsKeyFilePath", "-----BEGIN PRIVATE KEY-----\nhidden", "the path of a file"),
+        ("bookkeeperTLSKeyFilePath", "data:;base64,hidden", "the path of a file"),
+        ("pulsar.consumer.cryptoKeyReader.defaultPrivateKey", "data:;base64,hidden", "the path of a file"),
+        ("pulsar.reader.cryptoKeyReader.privateKeys", '{"k": "data:hidden"}', "the path of a file"),
+    ],
+)
+def test_secrets_that_spark_would_show_are_refused_and_not_repeated(key: str, text: str, words: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        parse_options(ReadOptions, {**SERVICE, "topic": "a", key: text})
+    assert words in str(caught.value)
+    assert "hidden" not in str(caught.value)
+
+
+def test_secrets_that_spark_hides() -> None:
+    given = {
+        "tieredStorageOptions": '{"secret_access_key": "hidden-a", "access_key_id": "id", "region": "eu"}',
+        "tieredStorageSecrets": '{"account_key": "hidden-b"}',
+    }
+    options = parse_options(ReadOptions, {**SERVICE, "topic": "a", **given})
+    assert dict(options.tiered_storage_secrets) == {"account_key": "hidden-b"}
+    assert "hidden" not in repr(options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -12,12 +13,15 @@ from pyspark.sql import SparkSession
 
 from pyspark_pulsar import running, session
 from pyspark_pulsar.errors import OptionError, PrerequisiteMissing, SessionStarted
+from pyspark_pulsar.options import ReadOptions, WriteOptions, secret_keys
 from pyspark_pulsar.session import catalog_jar, catalog_settings, configure, session_conf
 
 URL = "pulsar://h:6650"
 CLASS = "org.pysparkpulsar.catalog.PulsarCatalog"
 EXTENSIONS = "org.pysparkpulsar.catalog.PulsarExtensions"
 PREFIX = "spark.sql.catalog.pulsar"
+HIDDEN = list(dict.fromkeys(key.rpartition(".")[2].lower() for key in secret_keys(ReadOptions, WriteOptions)))
+"""What Spark would show, were it not told otherwise."""
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +68,7 @@ def test_a_plain_builder(jar: str) -> None:
         "spark.sql.extensions": EXTENSIONS,
         "spark.sql.python.filterPushdown.enabled": "true",
         "spark.pyspark.python": sys.executable,
-        "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|authparams",
+        "spark.redaction.regex": f"(?i)secret|password|token|access[.]?key|{'|'.join(HIDDEN)}",
         f"{PREFIX}.python": sys.executable,
         PREFIX: CLASS,
         f"{PREFIX}.service.url": URL,
@@ -85,7 +89,7 @@ def test_what_the_builder_has_is_kept(jar: str) -> None:
     assert found["spark.jars"] == f"a.jar,b.jar,{jar}"
     assert found["spark.sql.extensions"] == f"io.delta.X,{EXTENSIONS}"
     assert found["spark.sql.python.filterPushdown.enabled"] == "false"
-    assert found["spark.redaction.regex"] == "(?i)mine|(?i:authparams)"
+    assert found["spark.redaction.regex"] == "(?i)mine|" + "|".join(f"(?i:{name})" for name in HIDDEN)
     assert found["spark.pyspark.python"] == os.environ["PYSPARK_PYTHON"] == "/opt/python"
 
 
@@ -231,3 +235,29 @@ def test_one_function_tells_it_all(jar: str) -> None:
     found = session_conf(URL, python="/there/python", present={"spark.jars": "a.jar"})
     assert found["spark.jars"] == f"a.jar,{jar}"
     assert found["spark.pyspark.python"] == found[f"{PREFIX}.python"] == "/there/python"
+
+
+def test_secrets_are_not_on_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A builder's settings are `--conf` of the JVM that it starts; a file is not."""
+    (tmp_path / "spark-defaults.conf").write_text("spark.app.name mine")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    secret = "token:a\\b"
+    settings = {"pulsar.client.authPluginClassName": "token", "pulsar.client.authParams": secret}
+    made = configure(builder(), URL, options=settings)
+    other = configure(made, URL, catalog="other", options={"tieredStorageSecrets": '{"account_key": "k"}'})
+    assert not [value for value in told(other).values() if "a\\b" in value or "account_key" in value]
+    words = shlex.split(os.environ["PYSPARK_SUBMIT_ARGS"])
+    assert (words[0], words[-1], len(words)) == ("--properties-file", "pyspark-shell", 3)
+    assert (Path(words[1]).stat().st_mode & 0o077) == 0
+    lines = Path(words[1]).read_text().splitlines()
+    assert "spark.app.name mine" in lines
+    assert f"{PREFIX}.pulsar.client.authParams token:a\\\\b" in lines
+    assert 'spark.sql.catalog.other.tieredStorageSecrets {"account_key": "k"}' in lines
+
+
+def test_what_only_says_where_a_secret_is_stays_with_the_builder() -> None:
+    settings = {"pulsar.client.authPluginClassName": "token", "pulsar.client.authParams": "file:///t"}
+    assert (
+        told(configure(builder(), URL, options=settings))[f"{PREFIX}.pulsar.client.authParams"] == "file:///t"
+    )
+    assert "PYSPARK_SUBMIT_ARGS" not in os.environ

@@ -45,6 +45,7 @@ def conf(
     or extensions already, join the lists with commas. Secrets that are given are printed as they are, since the file
     must hold them: keep it from others, or give paths (file:///...) instead.
     """
+    from pyspark_pulsar.running import properties_text
     from pyspark_pulsar.session import session_conf
 
     options: dict[str, str] = {}
@@ -55,17 +56,4 @@ def conf(
             raise click.BadParameter(msg, param_hint="--option")
         options[key] = value
     lines = session_conf(service_url, admin_url, catalog=name, python=python, options=options)
-    for key, value in lines.items():
-        click.echo(f"{_escaped(key)} {_escaped(value)}")
-
-
-def _escaped(value: str) -> str:
-    """Spark reads such files as Java does its properties: what a terminal would not print is the same as its UTF-16
-    in escapes."""
-    text = value.replace("\\", "\\\\")
-    return "".join(letter if letter.isprintable() else _utf_16(letter) for letter in text)
-
-
-def _utf_16(letter: str) -> str:
-    units = letter.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    click.echo(properties_text(lines), nl=False)

@@ -66,7 +66,7 @@ def print_plan(found: BatchPlan, skipped: list[Segment]) -> None:
     shown, splits = screen(), planned_splits(found)
     if splits:
         shown.print(_table(splits))
-    for line in (totals(splits), *unknown(found), *pruned(skipped)):
+    for line in (totals(splits), *unknown(found), *pruned(skipped), *noted(found)):
         shown.print(printable(line), soft_wrap=True)
 
 
@@ -92,6 +92,11 @@ def unknown(found: BatchPlan) -> list[str]:
     return [
         f"The ledgers of {', '.join(names)} are not known: entries and bytes are shown with admin.url only."
     ]
+
+
+def noted(found: BatchPlan) -> list[str]:
+    """Why it is read as it is."""
+    return [f"Note: {note}" for note in found.notes]
 
 
 def pruned(skipped: list[Segment]) -> list[str]:

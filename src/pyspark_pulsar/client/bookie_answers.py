@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 OK: Final = 0
+NOT_AUTHENTICATED: Final = 102
 NO_LEDGER: Final = 1
 NO_ENTRY: Final = 2
 BAD_REQUEST: Final = 100
@@ -19,7 +20,8 @@ _WORDS: Final = {
     NO_ENTRY: "does not have the entry",
     BAD_REQUEST: "did not understand the request",
     101: "cannot read its disk (EIO)",
-    102: "demands authentication, which readers of bookies do not have",
+    NOT_AUTHENTICATED: "demands authentication: TLS (bookieTls=true) with a certificate that it knows "
+    "(bookkeeperTLSCertificateFilePath), or a password (bookkeeperClientAuthenticationPlugin)",
     BAD_VERSION: "does not speak version 2 of BookKeeper's protocol",
     104: "says that the ledger is fenced",
     105: "is read-only",

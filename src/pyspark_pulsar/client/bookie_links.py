@@ -1,7 +1,8 @@
 """Connections to bookies, read and written by one thread.
 
-Sockets do not block: one `wait` serves all of them, so that a slow bookie holds up nobody. There is no handshake;
-a connection is made when something is first asked of its bookie, and never used again after a fault.
+Sockets do not block: one `wait` serves all of them, so that a slow bookie holds up nobody, nor one that is slow to
+agree upon TLS (`bookie_channel`). A connection is made when something is first asked of its bookie, and never used
+again after a fault.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from pyspark_pulsar.client.bookie_address import BookieAddress
+from pyspark_pulsar.client.bookie_channel import PLAIN, BookieChannel, BookieSecurity
+from pyspark_pulsar.errors import PulsarError
 
 _RECEIVE_BYTES = 512 * 1024
 _UNDER_WAY = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK})
@@ -38,18 +41,22 @@ class Loss:
     connection: int
     reason: str
     hung_up: bool = False
-    """Whether the bookie closed a connection that had been made."""
+    """Whether the bookie closed a connection on which it could be asked."""
+    fault: PulsarError | None = None
+    """Where the bookie, or its certificate, was refused, or refused us: asking again will not help."""
 
 
 @dataclass(slots=True)
 class _Link:
     bookie: str
     connection: int
+    channel: BookieChannel
     left: list[Any]
     """Socket addresses that were not tried yet."""
     stream: socket.socket | None = None
     connected: bool = False
     outgoing: bytearray = field(default_factory=bytearray)
+    """As it goes over the wire."""
     quiet_seconds: float = 0.0
     """How long an answer has been waited for; time in which nobody listened does not count."""
     mask: int = 0
@@ -58,9 +65,15 @@ class _Link:
 class BookieLinks:
     """Close it, or use it as a context manager."""
 
-    def __init__(self, addresses: Mapping[str, BookieAddress], timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        addresses: Mapping[str, BookieAddress],
+        timeout_seconds: float,
+        security: BookieSecurity = PLAIN,
+    ) -> None:
         """`timeout_seconds`: for each address of a bookie to connect, and between two pieces of an answer."""
         self.addresses = addresses
+        self._security = security
         self.timeout_seconds = timeout_seconds
         self._links: dict[str, _Link] = {}
         self._came: list[Arrival | Loss] = []
@@ -79,9 +92,10 @@ class BookieLinks:
         self._selector.close()
 
     def ask(self, bookie: str, requests: bytes) -> None:
-        """Send it, after connecting if need be. What goes wrong comes out of `wait`."""
+        """Send it, after connecting if need be. What goes wrong comes out of `wait`; raises `OptionError` for files of
+        certificates."""
         link = self._links.get(bookie) or self._open(bookie)
-        link.outgoing += requests
+        link.outgoing += link.channel.send(requests)
         if link.connected:
             self._send(link)
         elif link.stream is None:
@@ -144,7 +158,7 @@ class BookieLinks:
     def _open(self, bookie: str) -> _Link:
         address = self.addresses[bookie]
         self._connections += 1
-        link = _Link(bookie, self._connections, [])
+        link = _Link(bookie, self._connections, BookieChannel(self._security, address), [])
         self._links[bookie] = link
         try:
             link.left = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
@@ -179,13 +193,14 @@ class BookieLinks:
             self._connect(link, os.strerror(code))
             return
         link.connected, link.quiet_seconds = True, 0.0
+        link.outgoing += link.channel.begin()
         self._send(link)
 
     def _give_up(self, link: _Link) -> None:
         """The bookie is silent; while it was not reached, it may be by another address."""
         within = f"within {self.timeout_seconds:g} s (option bookieTimeoutMs)"
         if link.connected:
-            self._lose(link, f"did not answer {within}")
+            self._lose(link, f"did not answer {link.channel.doing}{within}")
             return
         self._close_stream(link)
         link.quiet_seconds = 0.0
@@ -201,7 +216,7 @@ class BookieLinks:
         except BlockingIOError:
             return
         except OSError as fault:
-            self._lose(link, f"the connection broke: {fault}", hung_up=True)
+            self._lose(link, f"the connection broke: {fault}", hung_up=link.channel.is_open)
             return
         del link.outgoing[:sent]
 
@@ -213,17 +228,35 @@ class BookieLinks:
         except BlockingIOError:
             return
         except OSError as fault:
-            self._lose(link, f"the connection broke: {fault}", hung_up=True)
+            self._lose(link, f"the connection broke: {fault}", hung_up=link.channel.is_open)
+            return
+        if not data and (refused := link.channel.closed()) is not None:
+            self._lose(link, str(refused), fault=refused)
             return
         if not data:
-            self._lose(link, "closed the connection", hung_up=True)
+            self._lose(
+                link, f"closed the connection {link.channel.doing}".rstrip(), hung_up=link.channel.is_open
+            )
             return
-        link.quiet_seconds = 0.0
-        self._came.append(Arrival(link.bookie, link.connection, data))
+        if link.channel.is_open:
+            # All that comes before, TLS and authentication, has the time of one answer.
+            link.quiet_seconds = 0.0
+        try:
+            answers, outgoing = link.channel.receive(data)
+        except PulsarError as fault:
+            self._lose(link, str(fault), fault=fault)
+            return
+        if answers:
+            self._came.append(Arrival(link.bookie, link.connection, answers))
+        if outgoing:
+            link.outgoing += outgoing
+            self._send(link)
 
-    def _lose(self, link: _Link, reason: str, *, hung_up: bool = False) -> None:
+    def _lose(
+        self, link: _Link, reason: str, *, hung_up: bool = False, fault: PulsarError | None = None
+    ) -> None:
         self.drop(link.bookie)
-        self._came.append(Loss(link.bookie, link.connection, reason, hung_up))
+        self._came.append(Loss(link.bookie, link.connection, reason, hung_up, fault))
 
     def _close_stream(self, link: _Link) -> None:
         if link.stream is None:

@@ -104,6 +104,7 @@ class _Secret:
     """A secret, or where it is: `file:` with a path or URL, `env:` with the name of a variable."""
 
     place: str = field(repr=False)
+    option: str = _PARAMS
 
     @property
     def is_here(self) -> bool:
@@ -112,12 +113,12 @@ class _Secret:
     def read(self) -> str:
         scheme, _, rest = self.place.partition(":")
         if scheme == "file":
-            return _read_file(file_path(self.place))
+            return _read_file(file_path(self.place), self.option)
         if scheme == "env":
             value = os.environ.get(rest.strip(), "").strip()
             if not value:
                 raise OptionError(
-                    f"{_PARAMS}: expected a value in the environment variable {rest.strip()} of each process that "
+                    f"{self.option}: expected a value in the environment variable {rest.strip()} of each process that "
                     f"connects, got none"
                 )
             return value
@@ -210,14 +211,16 @@ def _bearer(token: bytes) -> dict[str, str]:
     return {"Authorization": f"Bearer {token.decode()}", _METHOD_HEADER: "token"}
 
 
-def _user_and_password(text: str) -> tuple[str, str]:
+def _user_and_password(text: str, option: str = _PARAMS) -> tuple[str, str]:
     document = _document(text)
     if document is not None:
         names = ("userId", "password") if "userId" in document else ("username", "password")
-        return _text(document, names[0]), _text(document, names[1])
+        return _text(document, names[0], option=option), _text(document, names[1], option=option)
     user, separator, password = text.partition(":")
     if not separator or not user:
-        raise OptionError(_BASIC)
+        raise OptionError(
+            f'{option}: expected {{"username": "...", "password": "..."}} (not shown), got something else'
+        )
     return user, password
 
 
@@ -255,23 +258,29 @@ def _pairs(text: str) -> dict[str, Any]:
     return {name.strip(): value.strip() for name, _, value in parts if value.strip()}
 
 
-def _text(document: dict[str, Any], *names: str, default: str | None = None) -> str:
+def _text(document: dict[str, Any], *names: str, default: str | None = None, option: str = _PARAMS) -> str:
     for name in names:
         value = document.get(name)
         if isinstance(value, str) and value:
             return value
     if default is None:
-        raise OptionError(f"{_PARAMS}: expected a text under {names[0]} (not shown), got none")
+        raise OptionError(f"{option}: expected a text under {names[0]} (not shown), got none")
     return default
 
 
-def _read_file(path: str) -> str:
+def user_and_password(place: str, option: str) -> tuple[str, str]:
+    """What `place` holds, or the file or variable that it names: JSON, or `user:password`. Raises `OptionError`, whose
+    words begin with `option`."""
+    return _user_and_password(_Secret(place, option).read(), option)
+
+
+def _read_file(path: str, option: str) -> str:
     try:
         content = Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else "it is no text"
         raise OptionError(
-            f"{_PARAMS}: expected a readable file {path} on each machine that connects, got none ({reason})"
+            f"{option}: expected a readable file {path} on each machine that connects, got none ({reason})"
         ) from None
     if not content:
         raise OptionError(f"{_PARAMS}: expected something in the file {path}, got an empty file")

@@ -21,7 +21,7 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit
 import urllib3
 from urllib3.exceptions import HTTPError, MaxRetryError, SSLError as Urllib3SslError
 
-from pyspark_pulsar.client.tls import certificate_fault, trusting
+from pyspark_pulsar.client.tls import OptionNames, certificate_fault, trusting
 from pyspark_pulsar.errors import ConnectionFailed, OptionError, PermissionDenied, ProtocolError
 
 _log: Final = logging.getLogger(__name__)
@@ -154,7 +154,9 @@ def _answer(http: urllib3.PoolManager, method: str, url: str, form: dict[str, st
 def _unreachable(where: str, fault: BaseException) -> Exception:
     cause = fault.args[0] if isinstance(fault, Urllib3SslError) and fault.args else None
     if isinstance(cause, ssl.SSLError):
-        return certificate_fault(where, cause, "trustCertsFilePath in pulsar.client.authParams")
+        return certificate_fault(
+            where, cause, OptionNames(trust="trustCertsFilePath in pulsar.client.authParams")
+        )
     return ConnectionFailed(f"{where}: the identity provider cannot be reached: {fault}")
 
 

@@ -79,7 +79,9 @@ def tiered_store(options: ReadOptions, admin: Admin | None, topic: TopicName) ->
         return None
     return TieredStore(
         url.rstrip("/"),
-        tuple({**found, **dict(options.tiered_storage_options)}.items()),
+        tuple(
+            {**found, **dict(options.tiered_storage_options), **dict(options.tiered_storage_secrets)}.items()
+        ),
         options.connection_timeout_ms / 1000,
         options.operation_timeout_ms / 1000,
     )

@@ -10,6 +10,7 @@ import contextlib
 import socket
 import ssl
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -190,21 +191,35 @@ class TlsStream:
 def connection_fault(where: str, fault: OSError) -> ConnectionFailed | TlsFailed:
     """What a failed connection with TLS means: passing, or of a kind that no further attempt will mend."""
     if isinstance(fault, ssl.SSLError) and not isinstance(fault, ssl.SSLEOFError):
-        return certificate_fault(where, fault, "pulsar.client.tlsTrustCertsFilePath")
+        return certificate_fault(where, fault)
     return ConnectionFailed(f"{where}: {fault}")
 
 
-def certificate_fault(where: str, fault: ssl.SSLError, trust_option: str) -> TlsFailed:
-    """Says what to change; `trust_option` names the authorities."""
+@dataclass(frozen=True, slots=True)
+class OptionNames:
+    """Which options say whom we believe and what we show."""
+
+    trust: str = "pulsar.client.tlsTrustCertsFilePath"
+    certificate: str = "pulsar.client.tlsCertificateFilePath and tlsKeyFilePath"
+    hostname: str = "pulsar.client.tlsHostnameVerificationEnable"
+
+
+_OF_BROKERS: Final = OptionNames()
+
+
+def certificate_fault(where: str, fault: ssl.SSLError, options: OptionNames = _OF_BROKERS) -> TlsFailed:
+    """Says what to change."""
     if isinstance(fault, ssl.SSLCertVerificationError):
         said = fault.verify_message
         if "match" in said:
             advice = (
                 "connect to a name that the certificate has, or, where you know why it differs, set "
-                "pulsar.client.tlsHostnameVerificationEnable=false"
+                f"{options.hostname}=false"
             )
+        elif "expired" in said or "not yet valid" in said:
+            advice = "have it renewed, and look at the clocks"
         else:
-            advice = f"name the authority that signed it in {trust_option}"
+            advice = f"name the authority that signed it in {options.trust}"
         return TlsFailed(f"{where}: the server's certificate is not believed: {said}; {advice}")
     said = str(fault.reason or fault)
     if any(word in said for word in _NO_TLS):
@@ -214,8 +229,7 @@ def certificate_fault(where: str, fault: ssl.SSLError, trust_option: str) -> Tls
     if any(word in said for word in _WANTS_CERTIFICATE):
         return TlsFailed(
             f"{where}: the server refused TLS ({said}); it may ask for a certificate, or not "
-            f"believe the one shown: give pulsar.client.tlsCertificateFilePath and tlsKeyFilePath, signed by an "
-            f"authority that it believes"
+            f"believe the one shown: give {options.certificate}, signed by an authority that it believes"
         )
     return TlsFailed(f"{where}: TLS failed: {said}")
 

@@ -6,7 +6,7 @@ docs/options.md are generated from the fields of the classes here (`OptionField.
 """
 
 from pyspark_pulsar.options.connection import ConnectionOptions
-from pyspark_pulsar.options.fields import OptionField, option_fields
+from pyspark_pulsar.options.fields import OptionField, option_fields, secret_keys
 from pyspark_pulsar.options.parse import parse_options
 from pyspark_pulsar.options.protobuf import ProtobufOptions
 from pyspark_pulsar.options.read import ReadOptions
@@ -22,4 +22,5 @@ __all__ = [
     "WriteOptions",
     "option_fields",
     "parse_options",
+    "secret_keys",
 ]

@@ -18,7 +18,8 @@ class OptionField:
     doc: str
     aliases: tuple[str, ...] = ()
     secret: bool = False
-    """The value appears in no error, log or `repr`."""
+    """The value may hold a secret: it appears in no error, log or `repr`, and sessions are told to hide it
+    (`secret_keys`)."""
 
 
 def option(
@@ -41,6 +42,12 @@ def option(
 def option_fields(scope: type[Any]) -> dict[str, OptionField]:
     """Field name to option, in the order in which the documentation shows them."""
     return {each.name: each.metadata["option"] for each in fields(scope)}
+
+
+def secret_keys(*scopes: type[Any]) -> tuple[str, ...]:
+    """Keys and aliases of the options that may hold secrets, each once."""
+    options = [option for scope in scopes for option in option_fields(scope).values() if option.secret]
+    return tuple(dict.fromkeys(key for option in options for key in (option.key, *option.aliases)))
 
 
 def exactly_one(options: object, names: Iterable[str]) -> None:

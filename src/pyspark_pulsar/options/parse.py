@@ -17,8 +17,8 @@ T = TypeVar("T", bound=ConnectionOptions)
 # Spark hands its own options of a streaming query over with ours.
 _OPTIONS_OF_SPARK = frozenset({"checkpointlocation", "queryname"})
 
-# A URL with a user, and so perhaps a password.
-_USER_OF_URL = re.compile(r"://[^/]*@")
+# A URL with a user, and so perhaps a password; or one with a signature in its query.
+_USER_OF_URL = re.compile(r"://[^/]*@|[?&]\w*(sig|token|key|secret)\w*=", re.IGNORECASE)
 
 
 def parse_options(scope: type[T], given: Mapping[str, str]) -> T:

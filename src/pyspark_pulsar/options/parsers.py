@@ -10,12 +10,18 @@ import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 
 FOLDER_SCHEMES = ("file", "s3", "s3a", "gs", "hdfs", "viewfs")
 _DURATION = re.compile(r"^(?P<number>\d{1,15})\s*(?P<unit>ms|s|m|min|h|d)?$")
 _MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _QUOTED_TOPICS = ('"persistent://', '"non-persistent://')
+# By obstore's names: account_key, sas_key, master_key, service_account_key, aws_sse_customer_key_base64 and the like.
+_SECRET_SETTING = re.compile(r"(?i)key(_base64)?$")
+# Of Spark's default for spark.redaction.regex.
+_HIDDEN_BY_SPARK = re.compile(r"(?i)secret|password|token")
+_USER_OF_URL = re.compile(r"://[^/]*@")
 # What Pulsar keeps in 64 bits.
 _MOST_DIGITS = 18
 
@@ -24,6 +30,14 @@ def text(value: str) -> str:
     if not value.strip():
         raise ValueError("a text that is not empty")
     return value.strip()
+
+
+def path(value: str) -> str:
+    """A path of a file with a key. The key itself, which Pulsar's clients take too, is refused: it would be shown."""
+    given = text(value)
+    if given.startswith(("data:", "-----BEGIN")) or "\n" in given:
+        raise ValueError("the path of a file, and not what it holds")
+    return given
 
 
 def url(*schemes: str) -> Callable[[str], str]:
@@ -133,7 +147,7 @@ def paths_by_name(value: str) -> tuple[tuple[str, str], ...]:
         paths = None
     if not isinstance(paths, dict) or not all(isinstance(path, str) and path for path in paths.values()):
         raise ValueError('a JSON object from key name to path, such as {"orders-key": "/keys/orders.pem"}')
-    return tuple(paths.items())
+    return tuple((name, path(each)) for name, each in paths.items())
 
 
 def json_texts(value: str) -> tuple[tuple[str, str], ...]:
@@ -144,6 +158,35 @@ def json_texts(value: str) -> tuple[tuple[str, str], ...]:
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
         raise ValueError('a JSON object of texts, such as {"name": "value"}')
     return tuple(texts.items())
+
+
+def store_settings(value: str) -> tuple[tuple[str, str], ...]:
+    """Settings of an object store. Spark shows options unless key or value look like a secret, so those that hold one
+    and do not look like it are refused."""
+    settings = json_texts(value)
+    unseen = [
+        name
+        for name, given in settings
+        if (_SECRET_SETTING.search(name) and not _HIDDEN_BY_SPARK.search(name)) or _USER_OF_URL.search(given)
+    ]
+    if unseen:
+        raise ValueError(
+            f"settings that Spark may show; {', '.join(unseen)} may not be, and belongs into the option "
+            f"tieredStorageSecrets, or into the environment of driver and executors"
+        )
+    return settings
+
+
+def store_url(value: str) -> str:
+    """Where offloaded ledgers lie; that it is a known place is checked where it is used."""
+    given = text(value)
+    place = urlsplit(given)
+    if "@" in place.netloc or place.query or place.fragment:
+        raise ValueError(
+            "s3://bucket, gs://bucket, az://container, file:///folder or hdfs://host:port/folder without user, query "
+            "and fragment; credentials belong into tieredStorageSecrets or the environment"
+        )
+    return given
 
 
 def instant(value: str) -> int:

@@ -8,6 +8,7 @@ from pyspark_pulsar.options.fields import at_most_one, exactly_one, option
 from pyspark_pulsar.options.parsers import (
     choice,
     names,
+    path,
     paths_by_name,
     text,
     topic_name,
@@ -186,11 +187,12 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
     )
     crypto_default_private_key: str | None = option(
         "pulsar.consumer.cryptoKeyReader.defaultPrivateKey",
-        text,
+        path,
         "Path, on the executors, of the RSA private key (PEM) for encrypted messages whose key name is not in "
         "`pulsar.consumer.cryptoKeyReader.privateKeys`.",
         default=None,
         aliases=("pulsar.reader.cryptoKeyReader.defaultPrivateKey",),
+        secret=True,
     )
     crypto_private_keys: tuple[tuple[str, str], ...] = option(
         "pulsar.consumer.cryptoKeyReader.privateKeys",
@@ -198,6 +200,7 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         "JSON object from the name of an encryption key to the path, on the executors, of its RSA private key (PEM).",
         default=(),
         aliases=("pulsar.reader.cryptoKeyReader.privateKeys",),
+        secret=True,
     )
     crypto_failure_action: str = option(
         "pulsar.consumer.cryptoFailureAction",

@@ -7,7 +7,7 @@ from typing import Final
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.fields import both_or_none, option
-from pyspark_pulsar.options.parsers import choice, text, url, yes_or_no
+from pyspark_pulsar.options.parsers import choice, path, text, url, yes_or_no
 
 NO_PLUGIN: Final = "none"
 TOKEN, TLS, BASIC, OAUTH2 = "token", "tls", "basic", "oauth2"
@@ -68,9 +68,10 @@ class SecurityOptions:
     )
     tls_key: str | None = option(
         "pulsar.client.tlsKeyFilePath",
-        text,
+        path,
         "Path, on driver and executors, of the private key (PEM, not encrypted) of that certificate.",
         default=None,
+        secret=True,
     )
     tls_allow_insecure: bool = option(
         "pulsar.client.tlsAllowInsecureConnection",

@@ -5,9 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark_pulsar.options.connection import ConnectionOptions
+from pyspark_pulsar.options.bookies import BookieOptions
 from pyspark_pulsar.options.fields import option
-from pyspark_pulsar.options.parsers import choice, folder, instant, json_texts, text, whole, yes_or_no
+from pyspark_pulsar.options.parsers import (
+    choice,
+    folder,
+    instant,
+    json_texts,
+    store_settings,
+    store_url,
+    text,
+    whole,
+    yes_or_no,
+)
 
 _LEAST_SLACK_MS: Final = 100
 """A message has its publish time before it is sent: official clients collect batches for up to 10 ms, and requests of
@@ -15,7 +25,7 @@ others are before it. Ten times that; nothing below it can hold."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SegmentOptions(ConnectionOptions):
+class SegmentOptions(BookieOptions):
     """Part of the options of `spark.read` and `spark.readStream`."""
 
     starting_timestamp: int | None = option(
@@ -129,16 +139,24 @@ class SegmentOptions(ConnectionOptions):
     )
     tiered_storage_url: str | None = option(
         "tieredStorageUrl",
-        text,
+        store_url,
         "Where offloaded ledgers lie: `s3://bucket`, `gs://bucket`, `az://container`, or for the file system "
         "offloader `file:///folder` or `hdfs://host:port/folder`. Default: what the namespace's offload policy says.",
         default=None,
     )
     tiered_storage_options: tuple[tuple[str, str], ...] = option(
         "tieredStorageOptions",
-        json_texts,
+        store_settings,
         "JSON object of settings of the object store, such as `region`, `endpoint`, `access_key_id`, "
         "`secret_access_key`, `allow_http`, by obstore's names. Default: the usual environment of each executor.",
+        default=(),
+        secret=True,
+    )
+    tiered_storage_secrets: tuple[tuple[str, str], ...] = option(
+        "tieredStorageSecrets",
+        json_texts,
+        "JSON object of further such settings: those that are secret, such as `account_key`. Spark hides options of "
+        "this name wherever it shows others.",
         default=(),
         secret=True,
     )

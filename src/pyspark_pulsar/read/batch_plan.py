@@ -37,6 +37,8 @@ class BatchPlan:
     """How a batch is read; fixed when it is made."""
 
     partitions: tuple[PartitionPlan, ...]
+    notes: tuple[str, ...] = ()
+    """Why it is read as it is, where that is not what one would expect; the log has it too."""
 
     @property
     def splits(self) -> list[Split]:
@@ -55,7 +57,8 @@ def plan_batch(options: ReadOptions, narrow: Narrow | None = None) -> BatchPlan:
         asked: Sequence[Asked] = _asked(options, client, admin)
         if narrow is not None:
             asked = narrow(asked)
-        return BatchPlan(tuple(SplitPlanner(options, client, admin).plan(asked)))
+        planner = SplitPlanner(options, client, admin)
+        return BatchPlan(tuple(planner.plan(asked)), planner.told)
 
 
 def asked_now(options: ReadOptions) -> list[Asked]:

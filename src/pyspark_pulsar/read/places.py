@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pyspark_pulsar.client.admin import AdminClient
-from pyspark_pulsar.client.bookie_address import bookie_address
+from pyspark_pulsar.client.bookie_address import BookieAddress, bookie_address
+from pyspark_pulsar.client.bookie_channel import PLAIN
+from pyspark_pulsar.client.bookie_probe import ask_bookies
+from pyspark_pulsar.client.bookie_security import bookie_security
 from pyspark_pulsar.client.ledger import Ledger, Striping
-from pyspark_pulsar.client.reach import reachable
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     LedgerUnavailable,
+    OptionError,
     PermissionDenied,
     ProtocolError,
     PulsarError,
@@ -33,7 +37,8 @@ AUTO: Final = "auto"
 BROKER: Final = "broker"
 BOOKIE: Final = "bookie"
 TIERED: Final = "tiered"
-_MOST_CONNECT_MS: Final = 1_000
+_MOST_WAIT_MS: Final = 1_000
+_MOST_WAIT_FOR_TLS_MS: Final = 5_000
 _UNTOLD: Final = (PermissionDenied, ConnectionFailed, ProtocolError, TopicNotFoundError)
 
 
@@ -45,11 +50,13 @@ class Places:
     bookies: tuple[str, ...] = ()
     """The ids of all bookies that are known."""
     up: frozenset[str] = frozenset()
-    """Those that take connections; asked for `auto` only."""
+    """Those that answer the driver."""
     tiered: Mapping[tuple[TopicPartition, int], TieredLedger] = field(default_factory=dict)
     """The ledgers that can be read from tiered storage; the key holds the ledger's id."""
     kept: frozenset[int] = frozenset()
     """Of the offloaded ledgers that cannot, those that bookies were found to hold still, by id; for `auto` only."""
+    notes: tuple[str, ...] = ()
+    """Why bookies are not asked although they might be; for `auto` only."""
 
     def locate(
         self, partition: TopicPartition, parts: Iterable[Stretch], known: TopicLedgers | None
@@ -148,8 +155,8 @@ def find_places(
     if options.read_from == TIERED or not (views or bare or any(ids for _, ids in on_bookies.values())):
         return Places(options.read_from, tiered=tiered), known
     bookies, known = _find_bookies(options, admin, on_bookies, known)
-    up = _up(options, bookies) if options.read_from == AUTO else frozenset[str]()
-    return Places(options.read_from, bookies, up, tiered, kept_by_bookies(options, bare, up)), known
+    up, notes = _answering(options, bookies)
+    return Places(options.read_from, bookies, up, tiered, kept_by_bookies(options, bare, up), notes), known
 
 
 def _without_copy(
@@ -221,16 +228,34 @@ def _bookies_of(known: Iterable[TopicLedgers]) -> set[str]:
     }
 
 
-def _up(options: ReadOptions, bookies: tuple[str, ...]) -> frozenset[str]:
-    addresses = dict(options.bookie_addresses)
-    by_id = {bookie: addresses.get(bookie, bookie) for bookie in bookies}
-    seconds = min(options.bookie_timeout_ms, _MOST_CONNECT_MS) / 1000
-    answering = reachable(by_id.values(), seconds)
-    down = [bookie for bookie, address in by_id.items() if address not in answering]
+def _answering(options: ReadOptions, bookies: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Those that the driver can ask, and notes about those that were refused or refuse. Raises what they say with
+    `readFrom=bookie` where there are no others."""
+    addresses: dict[str, BookieAddress] = {}
+    for bookie in bookies:
+        with contextlib.suppress(OptionError):
+            addresses[bookie] = bookie_address(bookie, dict(options.bookie_addresses))
+    security = bookie_security(options)
+    if options.read_from == BOOKIE and security == PLAIN:
+        # There is nothing to refuse but a password, which the task is told.
+        return frozenset(addresses), ()
+    patience = _MOST_WAIT_MS if security == PLAIN else _MOST_WAIT_FOR_TLS_MS
+    losses = ask_bookies(addresses, min(options.bookie_timeout_ms, patience) / 1000, security)
+    up = frozenset(addresses) - losses.keys()
+    faults = {bookie: loss.fault for bookie, loss in losses.items() if loss.fault is not None}
+    if options.read_from == BOOKIE:
+        for fault in faults.values():
+            if not up:
+                raise fault
+        return up, ()
+    down = [bookie for bookie in bookies if bookie not in up and bookie not in faults]
     if down:
         _log.warning(
-            "bookies %s take no connections from the driver (option bookieAddresses says where a bookie listens): "
-            "ledgers that lie on them alone are read from the broker",
+            "bookies %s do not answer the driver (option bookieAddresses says where a bookie listens): ledgers that "
+            "lie on them alone are read from the broker",
             ", ".join(down),
         )
-    return frozenset(bookie for bookie, address in by_id.items() if address in answering)
+    if not faults:
+        return up, ()
+    first = next(iter(faults.values()))
+    return up, (f"nothing is read from bookies {', '.join(faults)}: {first}",)

@@ -91,13 +91,18 @@ class SplitPlanner:
         self._known: dict[TopicPartition, TopicLedgers] = {}
         self._seen: dict[TopicPartition, dict[int, Ledger]] = {}
         self._looked: dict[TopicPartition, float] = {}
-        self._told: set[str] = set()
+        self._told: dict[str, None] = {}
         self._borders = Borders(partial(first_entries, client), options.clock_slack_ms)
 
     @property
     def may_read_directly(self) -> bool:
         """Whether some of a plan may be read past the broker."""
         return self._admin is not None and self._options.read_from != BROKER
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What the log was told about how the ranges are read, in order."""
+        return tuple(self._told)
 
     def known_ledgers(self, partition: TopicPartition) -> TopicLedgers | None:
         """As they were when they were last asked for."""
@@ -266,6 +271,8 @@ class SplitPlanner:
         wanted = {each: (known[each], ids) for each, ids in closed.items()}
         places, known = find_places(self._options, self._admin, wanted, views=views)
         self._known.update(known)
+        for note in places.notes:
+            self._tell(note)
         located = {
             partition: places.locate(partition, parts, known.get(partition))
             for partition, parts in found.items()
@@ -293,7 +300,7 @@ class SplitPlanner:
     def _tell(self, text: str) -> None:
         """Once for each planner."""
         if text not in self._told:
-            self._told.add(text)
+            self._told[text] = None
             _log.warning("%s", text)
 
 

@@ -13,6 +13,7 @@ from pyspark_pulsar.cli import cli, main
 from pyspark_pulsar.cli.read_options import parse_arguments
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.read.segments import Survey
+from pyspark_pulsar.session import _redaction
 
 
 @pytest.mark.parametrize("command", ["segments", "plan"])
@@ -116,7 +117,7 @@ def test_the_settings_of_a_session_with_the_catalog(jar: Path) -> None:
         "spark.sql.extensions": "org.pysparkpulsar.catalog.PulsarExtensions",
         "spark.sql.python.filterPushdown.enabled": "true",
         "spark.pyspark.python": "/py",
-        "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|authparams",
+        "spark.redaction.regex": _redaction(None),
         "spark.sql.catalog.p.python": "/py",
         "spark.sql.catalog.p": "org.pysparkpulsar.catalog.PulsarCatalog",
         "spark.sql.catalog.p.service.url": "pulsar://h:1",

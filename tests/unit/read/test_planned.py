@@ -144,6 +144,11 @@ def test_what_is_not_known_is_said() -> None:
     assert skipped_segments(OPTIONS, blind) == []
 
 
+def test_why_it_is_read_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    print_plan(BatchPlan((), ("nothing is read from bookies: why",)), [])
+    assert "Note: nothing is read from bookies: why" in capsys.readouterr().out
+
+
 def test_nothing_to_read() -> None:
     assert totals([]) == "Nothing to read."
 

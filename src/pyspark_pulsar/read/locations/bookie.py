@@ -9,6 +9,7 @@ from collections.abc import Generator
 
 from pyspark_pulsar.client.bookie_address import BookieAddress, bookie_address
 from pyspark_pulsar.client.bookie_links import BookieLinks
+from pyspark_pulsar.client.bookie_security import bookie_security
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.ledger_compacted import unwrapped
 from pyspark_pulsar.client.ledger_entries import LedgerEntries
@@ -64,7 +65,7 @@ def _entries(
     addresses = _addresses(options, bookies, guessed=striping is None)
     if not addresses:
         raise LedgerUnavailable(f"{run.where}, ledger {run.ledger}: expected bookies to ask for it, got none")
-    with BookieLinks(addresses, options.bookie_timeout_ms / 1000) as links:
+    with BookieLinks(addresses, options.bookie_timeout_ms / 1000, bookie_security(options)) as links:
         layouts = GuessedLayouts(run, tuple(addresses), links) if striping is None else KnownLayouts(striping)
         yield from LedgerEntries(run, layouts, links)
 

@@ -1,0 +1,112 @@
+"""A query with TLS asks bookies for nothing in plain text unless it was told to, whichever room of it asks."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from pyspark_pulsar.client.admin import AdminClient
+from pyspark_pulsar.client.bookie_address import BookieAddress
+from pyspark_pulsar.client.bookie_channel import BookieChannel, BookieSecurity
+from pyspark_pulsar.client.ledger import Ensemble, Ledger, Striping
+from pyspark_pulsar.client.tls import Tls
+from pyspark_pulsar.errors import LedgerUnavailable
+from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.kept import kept_by_bookies
+from pyspark_pulsar.read.ledgers import TopicLedgers
+from pyspark_pulsar.read.locations.bookie import bookie_entries, compacted_entries
+from pyspark_pulsar.read.places import find_places
+from pyspark_pulsar.read.split import FromBookies, FromCompactedLedger, Piece
+from pyspark_pulsar.topic import TopicPartition
+
+A = TopicPartition.parse("a")
+OPTIONS = ReadOptions(
+    service_url="pulsar+ssl://h:1",
+    admin_url="http://127.0.0.1:1",
+    topic="a",
+    bookie_timeout_ms=300,
+    operation_timeout_ms=1,
+)
+
+
+@pytest.fixture
+def bookie() -> Iterator[socket.socket]:
+    """Listens and answers nothing: only what it is asked for is of interest."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server
+
+
+def ledger_on(bookie: socket.socket) -> Ledger:
+    host, port = bookie.getsockname()
+    return Ledger(7, 10, 100, None, 1000, striping=Striping(1, "CRC32C", (Ensemble(0, (f"{host}:{port}",)),)))
+
+
+def asked_for(bookie: socket.socket) -> list[bytes]:
+    """What was sent on each connection, all of which are closed by now."""
+    found: list[bytes] = []
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            connection, _ = bookie.accept()
+            with connection:
+                connection.setblocking(True)
+                found.append(b"".join(iter(lambda: connection.recv(4096), b"")))  # noqa: B023 -- at once
+    return found
+
+
+START_TLS = BookieChannel(BookieSecurity(Tls()), BookieAddress("h", 1)).begin()
+
+
+@pytest.mark.parametrize("striped", [True, False])
+def test_a_task_asks_for_tls_alone(bookie: socket.socket, striped: bool) -> None:
+    ledger = ledger_on(bookie)
+    [name] = ledger.striping.ensembles[0].bookies if ledger.striping else ()
+    given = ledger if striped else replace(ledger, striping=None)
+    piece = Piece(Position(7, 0), Position(7, 10), FromBookies(given, (name,)))
+    view = FromCompactedLedger(replace(ledger, striping=None), (name,))
+    for entries in (
+        bookie_entries(OPTIONS, A, piece, FromBookies(given, (name,))),
+        compacted_entries(OPTIONS, A, view),
+    ):
+        with pytest.raises(LedgerUnavailable, match="did not answer while TLS was agreed upon within"):
+            list(entries)
+    assert set(asked_for(bookie)) == {START_TLS}
+
+
+def test_a_planner_asks_for_tls_alone(bookie: socket.socket) -> None:
+    ledger = ledger_on(bookie)
+    offloaded = replace(ledger, ledger=6, offload_id="u")
+    [name] = ledger.striping.ensembles[0].bookies if ledger.striping else ()
+    assert kept_by_bookies(OPTIONS, [(A, offloaded)], [name]) == frozenset()
+    wanted = {A: (TopicLedgers((offloaded, ledger)), {6, 7})}
+    with AdminClient(OPTIONS) as admin:
+        places, _ = find_places(OPTIONS, admin, wanted, views=True)
+    assert {places.of(A, each).name for each in (offloaded, ledger)} == {"broker"}
+    assert set(asked_for(bookie)) == {START_TLS}
+
+
+def test_an_option_allows_it(bookie: socket.socket) -> None:
+    ledger = ledger_on(bookie)
+    piece = Piece(Position(7, 0), Position(7, 10), FromBookies(ledger))
+    with pytest.raises(LedgerUnavailable, match="did not answer within"):
+        list(bookie_entries(replace(OPTIONS, bookie_tls=False), A, piece, FromBookies(ledger)))
+    assert START_TLS not in asked_for(bookie)
+
+
+@pytest.mark.parametrize(
+    ("service_url", "bookie_tls", "uses_tls"),
+    [
+        ("pulsar://h:1", None, False),
+        ("pulsar+ssl://h:1", None, True),
+        ("pulsar+ssl://h:1", False, False),
+        ("pulsar://h:1", True, True),
+    ],
+)
+def test_who_demands_tls(service_url: str, bookie_tls: bool | None, uses_tls: bool) -> None:
+    options = ReadOptions(service_url=service_url, topic="a", bookie_tls=bookie_tls)
+    assert options.bookies_use_tls == uses_tls
