@@ -89,7 +89,7 @@ fn reads_what_java_wrote() {
 #[test]
 fn broker_entry_metadata_and_missing_checksum() {
     let plain = batched_entry(2);
-    let mut with_broker = vec![0x0e, 0x02, 0, 0, 0, 3, 8, 1, 0];
+    let mut with_broker = vec![0x0e, 0x02, 0, 0, 0, 2, 8, 1];
     with_broker.extend_from_slice(&plain);
     let without_checksum = plain[6..].to_vec();
     let batch = &decode_all(string_options(), &[with_broker, without_checksum]).unwrap()[0];

@@ -19,7 +19,7 @@ from typing import Final
 
 from pyspark_pulsar.errors import TopicNameError
 
-_PARTITION: Final = re.compile(r"(?P<topic>.*)-partition-(?P<index>0|[1-9][0-9]{0,9})", re.DOTALL)
+_PARTITION: Final = re.compile(r"(?P<topic>.*)-partition-(?P<digits>\d{1,10})", re.DOTALL)
 _MOST_PARTITION: Final = 2**31 - 1
 _NAME_PART: Final = re.compile(r"[-=:.\w]+", re.ASCII)
 # What Java's Character.isWhitespace says of; a no-break space is a letter like others.
@@ -137,16 +137,27 @@ class TopicName:
 
 
 def _apart(local: str) -> tuple[str, int]:
-    """A local name without the suffix of a partition, and the index, -1 without such a suffix. Not one are `-01`, which
-    would print as `-1`, nor what Java's int does not hold."""
+    """A local name without the suffix of a partition, and the index; the name and -1 without such a suffix."""
+    topic, digits = _as_pulsar(local)
+    return (topic, int(digits)) if digits and digits.isascii() else (local, -1)
+
+
+def _as_pulsar(local: str) -> tuple[str, str]:
+    """Pulsar's `getPartitionIndex`: the topic, and the index as it stands there, empty without one. It has no more
+    digits than its number, so `01` is none, nor is what Java's int does not hold. Digits may be of any script that has
+    them in 16 bits."""
     match = _PARTITION.fullmatch(local)
-    index = -1 if match is None else int(match["index"])
-    return (local, -1) if match is None or index > _MOST_PARTITION else (match["topic"], index)
+    if match is None:
+        return local, ""
+    digits = match["digits"]
+    index = int(digits)
+    is_index = index <= _MOST_PARTITION and len(str(index)) == len(digits) and max(digits) <= "\uffff"
+    return (match["topic"], digits) if is_index else (local, "")
 
 
 def _expected(local: str) -> str | None:
     """What is expected of a local name that has a fault; None for one that has none."""
-    if _BLANK.fullmatch(_apart(local)[0]):
+    if _BLANK.fullmatch(_as_pulsar(local)[0]):
         return "a local name with more than blanks before what makes it a partition's"
     if local in _FOLDERS or "\0" in local:
         return "a local name that the admin REST API has a path for, which is neither '.' nor '..' and has no zero byte"

@@ -154,7 +154,7 @@ def test_a_checkpoint_of_another_topic_is_refused_before_anything_is_read(
 
     def run(name: str, **options: str) -> None:
         frame = stream(topic=name, startingOffsets="earliest", **options)
-        finish(to_files(frame, tmp_path).trigger(availableNow=True).start())
+        finish(to_files(frame, tmp_path).trigger(availableNow=True).start(), seconds=180)
 
     run(topic)
     send_numbers(official, topic, range(10, 15))

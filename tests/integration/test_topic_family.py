@@ -38,7 +38,8 @@ def write(spark: SparkSession, pulsar: LocalPulsar) -> Write:
             "__topic", *_split(columns)
         )
         writer = named.write.format("pulsar").option("service.url", pulsar.service_url)
-        writer.option("admin.url", pulsar.admin_url).options(**options).mode("append").save()
+        writer = writer.option("admin.url", pulsar.admin_url).option("partitions", 0).options(**options)
+        writer.mode("append").save()
 
     return run
 
@@ -92,7 +93,7 @@ def test_hundreds_of_topics_in_three_versions(
             files.option("checkpointLocation", str(tmp_path / "checkpoint"))
             .trigger(availableNow=True)
             .start(),
-            120,
+            600,
         )
 
     to_files()
@@ -122,7 +123,7 @@ def test_columns_and_filters_of_a_family(few: str, spark: SparkSession, pulsar: 
     assert {tuple(row) for row in named.collect()} == {
         (("n" if n == 2 else None), n, f"{few}-{n}") for n in range(3)
     }
-    wanted = reader.schema("line struct<a double>, price double, id bigint").load()
+    wanted = reader.schema("line struct<a bigint>, price double, id bigint").load()
     assert {row.id: (row.line.a, row.price) for row in wanted.collect()} == {
         0: (1.0, None), 1: (2.0, 0.5), 2: (3.0, 1.5)
     }  # fmt: skip
@@ -181,13 +182,11 @@ def test_other_kinds_of_schema(
     if form in ("inline", "separated"):
         frame = frame.where("key = value.id").select("value.*")
     found = {tuple(row) for row in frame.select("id", "item", "price", "note").collect()}
-    assert found == {(0, "tea", None, None), (1, "milk", 0.5, None), (2, "rice", 1.5, "n")}
+    # These columns are never null when they are written, and so are zero where Protobuf lacks them.
+    price, note = (0.0, "") if form == "protobuf" else (None, None)
+    assert found == {(0, "tea", price, note), (1, "milk", 0.5, note), (2, "rice", 1.5, "n")}
 
-    other = (
-        "'x' AS item"
-        if form not in ("inline", "separated")
-        else "id AS key, named_struct('item', 1) AS value"
-    )
+    other = "id, 7 AS item" if form in ("json", "protobuf") else "id AS key, named_struct('item', 7) AS value"
     write(topic, range(3, 4), other, **options)
     text = refused(reader.load, "SchemaError")
     for word in ("got 4 different ones among 4 topics", "allowDifferentTopicSchemas", f"{topic}-3"):

@@ -38,6 +38,7 @@ def test_every_form_of_a_name(text: str, full: str) -> None:
         "\n\u3000",
         "-partition-3",
         " -partition-0",
+        "-partition-\uff11",
         ".",
         "..",
         "persistent://a/b/..",

@@ -83,8 +83,8 @@ def resolve(
             click.echo(printable(line))
     if journal is None and checkpoint is not None and query_id is None:
         click.echo(
-            f"{printable(checkpoint)}: expected a local folder with Spark's file metadata, which names the query, got none; so "
-            f"only a journal of earlier versions was looked for. Give --query-id for another"
+            f"{printable(checkpoint)}: expected a local folder with Spark's file metadata, which names the query, got "
+            f"none; so only a journal of earlier versions was looked for. Give --query-id for another"
         )
 
 

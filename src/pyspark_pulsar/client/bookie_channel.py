@@ -93,20 +93,19 @@ class BookieChannel:
         """Whether requests go out at once."""
         return self._state is _State.OPEN
 
-    @property
     def _authenticates(self) -> bool:
         return self._state is _State.AUTHENTICATES
 
     @property
     def doing(self) -> str:
         """What the bookie was asked for before it may be asked for entries, with a space behind it; else nothing."""
-        if self._authenticates:
+        if self._authenticates():
             return "while it was told who asks "
         return "" if self.is_open else "while TLS was agreed upon "
 
     def closed(self) -> PermissionDenied | None:
         """What it means that the bookie has closed the connection now; None where that may pass."""
-        if not self._authenticates:
+        if not self._authenticates():
             return None
         return PermissionDenied(
             f"{self._where}: it closed the connection when it was given a password; it may want to be told who asks in "
@@ -144,12 +143,12 @@ class BookieChannel:
                 data, outgoing = self._decoded(data)
             except ssl.SSLError as fault:
                 raise certificate_fault(self._where, fault, TLS_OPTIONS) from None
-        if not self._authenticates:
+        if not self._authenticates():
             return self._passed_on(data), outgoing
         self._answers += data
-        while self._authenticates and (body := self._take_body()) is not None:
+        while self._authenticates() and (body := self._take_body()) is not None:
             outgoing += self._take_step(body)
-        if self._authenticates:
+        if self._authenticates():
             return b"", outgoing
         answers = bytes(self._answers)
         self._answers.clear()

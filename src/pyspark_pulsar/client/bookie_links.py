@@ -216,7 +216,7 @@ class BookieLinks:
         except BlockingIOError:
             return
         except OSError as fault:
-            self._lose(link, f"the connection broke: {fault}", hung_up=link.channel.is_open)
+            self._break(link, f"the connection broke: {fault}")
             return
         del link.outgoing[:sent]
 
@@ -228,15 +228,10 @@ class BookieLinks:
         except BlockingIOError:
             return
         except OSError as fault:
-            self._lose(link, f"the connection broke: {fault}", hung_up=link.channel.is_open)
-            return
-        if not data and (refused := link.channel.closed()) is not None:
-            self._lose(link, str(refused), fault=refused)
+            self._break(link, f"the connection broke: {fault}")
             return
         if not data:
-            self._lose(
-                link, f"closed the connection {link.channel.doing}".rstrip(), hung_up=link.channel.is_open
-            )
+            self._break(link, f"closed the connection {link.channel.doing}".rstrip())
             return
         if link.channel.is_open:
             # All that comes before, TLS and authentication, has the time of one answer.
@@ -251,6 +246,11 @@ class BookieLinks:
         if outgoing:
             link.outgoing += outgoing
             self._send(link)
+
+    def _break(self, link: _Link, reason: str) -> None:
+        """The bookie has ended the connection, in good order or not."""
+        fault = link.channel.closed()
+        self._lose(link, str(fault or reason), hung_up=link.channel.is_open, fault=fault)
 
     def _lose(
         self, link: _Link, reason: str, *, hung_up: bool = False, fault: PulsarError | None = None

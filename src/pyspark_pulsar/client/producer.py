@@ -31,6 +31,7 @@ from pyspark_pulsar.errors import (
     WriterFenced,
 )
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.topic import TopicName
 
 PROBE_ID: Final = 2**40
 """Id of the producer that settles a topic: no other producer of its client has it."""
@@ -84,6 +85,7 @@ class Producer:
         self._transactional = transactional
         self._keep_for = keep_for
         self._named = name is not None
+        self._is_persistent = TopicName.parse(topic).is_persistent
         self._topic_epoch: int | None = None
         self._epoch = 0
         self._connection: Connection | None = None
@@ -181,10 +183,10 @@ class Producer:
             # Of ids that the user gives, the user says that the message with such an id was written before.
             known_already = self._named and not stored and sequence_id == self._unconfirmed.oldest_id
             self.known_already += known_already
+            # A non-persistent topic stores nothing, and says so of what it drops.
+            settled = stored or known_already or not self._is_persistent
             try:
-                fault = self._unconfirmed.confirm(
-                    sequence_id, time.monotonic(), stored=stored or known_already
-                )
+                fault = self._unconfirmed.confirm(sequence_id, time.monotonic(), stored=settled)
             except NotStored:
                 self._fail(self._not_stored(sequence_id))
                 return

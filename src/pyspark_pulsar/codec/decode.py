@@ -153,7 +153,7 @@ class EntryDecoder:
 
     def _written(self, version: bytes) -> PayloadSchema:
         # A producer may name anything; the registry's versions are numbers of eight bytes.
-        info = self._fetch_schema(version) if len(version) == VERSION_BYTES else None
+        info = self._fetch_schema(version) if len(version) in (0, VERSION_BYTES) else None
         if info is None:
             named = f"schema version {version_text(version)}, which messages name"
             raise SchemaError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pyspark_pulsar.client.admin import AdminClient
 from pyspark_pulsar.client.broker import BrokerClient, TopicListing
@@ -22,7 +22,7 @@ def discover_topics(client: BrokerClient, options: ReadOptions) -> list[TopicNam
         return named_topics(options)
     pattern = TopicPattern.parse(options.topics_pattern)
     listings = client.listings(dict.fromkeys(pattern_namespaces(pattern, options)))
-    return sorted(matching(pattern, listings.values()))
+    return _whole_topics(client, matching(pattern, listings.values()))
 
 
 def named_topics(options: ReadOptions) -> list[TopicName]:
@@ -75,6 +75,20 @@ def matching(pattern: TopicPattern, listings: Iterable[TopicListing]) -> dict[To
             if pattern.matches(topic):
                 found.setdefault(topic, set()).add(name.partition)
     return found
+
+
+def _whole_topics(client: BrokerClient, listed: Mapping[TopicName, set[int]]) -> list[TopicName]:
+    """The topics of `matching`, sorted. Producers can call a topic like a partition of one that is not there, or has no
+    partitions: such are among them by their own names."""
+    counts = client.present_partitions(topic for topic, indices in listed.items() if max(indices) >= 0)
+    names: set[TopicName] = set()
+    for topic, indices in listed.items():
+        count = counts.get(topic, 0)
+        if count is not None:
+            names.add(topic)
+        if not count:
+            names.update(topic.with_partition(index) for index in indices if index >= 0)
+    return sorted(names)
 
 
 def discover_partitions(client: BrokerClient, topics: list[TopicName]) -> list[TopicPartition]:

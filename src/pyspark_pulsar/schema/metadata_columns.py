@@ -64,7 +64,7 @@ WRITTEN: Final = (
 
 WRITABLE: Final = FIELDS | {
     "__deliverAt": pa.field("__deliverAt", _INSTANT),
-    "__replicationClusters": pa.field("__replicationClusters", pa.list_(pa.string())),
+    "__replicationClusters": pa.field("__replicationClusters", pa.list_(pa.field("element", pa.string()))),
 }
 """All metadata columns that a write takes, by name. Readers are not told when a message was to be delivered, and where
 to."""

@@ -28,10 +28,11 @@ def check_transactions(options: WriteOptions, name: JournalName | None, job: Wri
     if name is None:
         return
     with BrokerClient.for_planning(options) as client:
-        Coordinators(client).check()
         if name.fixed is None:
+            Coordinators(client).check()
             return
         sink = Sink.open(client, name.fixed)
+        sink.coordinators.check()
         if job is not None:
             refuse_others(sink.journal.state(), job, name.fixed)
         sink.journal.prepare()

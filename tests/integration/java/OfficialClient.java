@@ -97,7 +97,7 @@ public class OfficialClient {
         row.put("replicatedFrom", inner.getReplicatedFrom());
         row.put("index", inner.getIndex().orElse(null));
         row.put("brokerPublishTime", inner.getBrokerPublishTime().orElse(null));
-        row.put("partition", Integer.parseInt(((MessageImpl<?>) inner).getMessageId().toString().split(":")[2]));
+        row.put("partition", Integer.parseInt(((MessageImpl<?>) inner).getMessageId().toString().split("[:;]")[2]));
         inner.getProperties().forEach(row.putObject("properties")::put);
         return row;
     }

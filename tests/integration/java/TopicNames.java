@@ -1,3 +1,4 @@
+import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -8,7 +9,9 @@ import org.apache.pulsar.common.naming.TopicName;
  * {@code [full name, partition index]}, or null for what is none.
  */
 public final class TopicNames {
-    private static final ObjectMapper JSON = new ObjectMapper();
+    // Names have line ends that JSON would leave as they are.
+    private static final ObjectMapper JSON =
+            new ObjectMapper().configure(JsonGenerator.Feature.ESCAPE_NON_ASCII, true);
 
     public static void main(String[] arguments) throws Exception {
         ArrayNode found = JSON.createArrayNode();

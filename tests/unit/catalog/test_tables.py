@@ -149,7 +149,7 @@ def test_a_table() -> None:
     assert found["read_options"] == URLS | {"startingOffsets": "latest", "topic": ORDERS}
     assert found["write_options"] == URLS | {"topic": ORDERS, "keyColumn": "id"}
     assert found["schema"]["fields"] == [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]
-    assert len(found["metadata"]["fields"]) == 12
+    assert len(found["metadata"]["fields"]) == 15
     written = [each["name"] for each in found["writable"]["fields"]]
     assert "__deliverAt" in written
     assert "__topic" not in written
