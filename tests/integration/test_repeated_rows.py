@@ -50,7 +50,7 @@ def test_of_one_topic(pulsar: LocalPulsar, admin: Admin, topic: str, rng: random
     }
     given = parse_options(WriteOptions, {"service.url": pulsar.service_url, "topic": topic, **more})
     names = [None if number % 5 == 0 else f"name {number}" for number in range(ROWS)]
-    times = pa.array([number * 1_000_000 for number in range(ROWS)], pa.timestamp("us", "UTC"))
+    times = pa.array([number * 1_000_000 for number in range(1, ROWS + 1)], pa.timestamp("us", "UTC"))
     assert_the_same(given, pa.table({"id": list(range(ROWS)), "name": names, "__eventTime": times}), rng)
 
 

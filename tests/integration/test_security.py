@@ -226,7 +226,7 @@ def test_the_admin_rest_api_over_tls(
     found = segments(spark, topic=topic, **options).collect()
     assert sum(row.entries for row in found) > 0
     secured.ask("PUT", f"{topic.replace('://', '/')}/unload")
-    assert read(spark, topic, {**options, "readFrom": "bookie"}) == _ROWS
+    assert read(spark, topic, {**options, "readFrom": "bookie", "bookieTls": "false"}) == _ROWS
 
 
 @pytest.mark.parametrize("command", ["segments", "plan"])

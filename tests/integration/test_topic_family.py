@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from integration.official import Admin, Refused, await_true
 from integration.streams import Stream, finish
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.functions import col, concat, lit
 
 from pyspark_pulsar.standalone import LocalPulsar
@@ -116,18 +116,21 @@ def few(topic: str, write: Write) -> str:
 
 
 def test_columns_and_filters_of_a_family(few: str, spark: SparkSession, pulsar: LocalPulsar) -> None:
-    reader = spark.read.format("pulsar").option("service.url", pulsar.service_url)
-    reader = reader.option("topics", ",".join(f"{few}-{n}" for n in range(3)))
-    assert rows_of(reader.load()) == dict(enumerate(VALUES))
-    named = reader.option("columns", "note,id,__topic").load()
+    def reader() -> DataFrameReader:
+        """A new one, since a reader keeps its options and its schema."""
+        topics = ",".join(f"{few}-{n}" for n in range(3))
+        return spark.read.format("pulsar").option("service.url", pulsar.service_url).option("topics", topics)
+
+    assert rows_of(reader().load()) == dict(enumerate(VALUES))
+    named = reader().option("columns", "note,id,__topic").load()
     assert {tuple(row) for row in named.collect()} == {
         (("n" if n == 2 else None), n, f"{few}-{n}") for n in range(3)
     }
-    wanted = reader.schema("line struct<a bigint>, price double, id bigint").load()
+    wanted = reader().schema("line struct<a bigint>, price double, id bigint").load()
     assert {row.id: (row.line.a, row.price) for row in wanted.collect()} == {
         0: (1.0, None), 1: (2.0, 0.5), 2: (3.0, 1.5)
     }  # fmt: skip
-    filtered = reader.load().where(f"__topic = '{few}-1'").select("id", "note").collect()
+    filtered = reader().load().where(f"__topic = '{few}-1'").select("id", "note").collect()
     assert [tuple(row) for row in filtered] == [(1, None)]
 
 

@@ -49,6 +49,8 @@ class Bookie:
     lost: str = ""
     hung_up: bool = False
     silent: bool = False
+    unsent: float = 0.5
+    """How likely answers get lost when it closes the connection upon a BATCH_READ that it does not know."""
 
     def take(self, requests: bytes) -> None:
         self.incoming += requests
@@ -72,6 +74,8 @@ class Bookie:
         rest = frame[20:28]
         if operation == BATCH_READ and not self.knows_batches:
             self.lost, self.hung_up = "closed the connection", True
+            if self.random.random() < self.unsent:
+                self.outgoing.clear()
             return b""
         code, damaged = self._fault()
         if code == bookie_answers.OK and entry not in self.entries:
@@ -266,3 +270,19 @@ def test_what_the_caller_does_between_entries_is_no_pause_of_a_bookie(
         found += [batch.first] * len(batch)
         time.sleep(0.1)
     assert found == [(LEDGER, 0), (LEDGER, 0), (LEDGER, 2), (LEDGER, 2)]
+
+
+def test_an_entry_on_its_way_when_an_old_bookie_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One bookie lacks entry 2, so it is asked of the other, which then hangs up on a BATCH_READ for those behind it,
+    and would give it."""
+    chance = random.Random(1)
+    entries = dict.fromkeys(range(6), b"x")
+    lacking = Bookie({number: data for number, data in entries.items() if number != 2}, True, 0.0, chance)
+    links = Links({"lacking": lacking, "old": Bookie(entries, False, 0.0, chance, unsent=1.0)}, chance)
+    small(monkeypatch, 16 << 20)
+    # The first one to be asked is that at the number of the ledger, which is odd.
+    striping = Striping(2, "DUMMY", (Ensemble(0, ("old", "lacking")),))
+    run = LedgerRun("t", LEDGER, 0, 5, "DUMMY")
+    batches = list(LedgerEntries(run, KnownLayouts(striping), links))  # type: ignore[arg-type]
+    assert sum(map(len, batches)) == len(entries)
+    assert batches[-1].last == (LEDGER, 5)

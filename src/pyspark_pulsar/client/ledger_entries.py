@@ -313,16 +313,14 @@ class LedgerEntries:
         address = self._links.addresses[loss.bookie]
         lost = [asked for asked in self._asked if asked.bookie == loss.bookie]
         self._asked = [asked for asked in self._asked if asked.bookie != loss.bookie]
-        batched = any(asked.is_batched for asked in lost)
-        if batched and loss.hung_up and not MEMORY.has_answered_batches(address):
-            # So BookKeeper before 4.17 answers a BATCH_READ; its entries may be asked for one by one.
+        if loss.hung_up and any(asked.is_batched for asked in lost) and not MEMORY.has_answered_batches(address):
+            # So BookKeeper before 4.17 answers a BATCH_READ. It has refused no entry: what else was on its way there
+            # is asked for again, one by one; those of the BATCH_READ follow, as they still lie ahead.
             MEMORY.refuses_batches(address)
-            groups = [asked for asked in lost if asked.size > 1]
-            lost = [asked for asked in lost if not asked.is_batched]
-            for each in (single for group in groups for single in group.one_by_one()):
-                self._ask(each)
-        else:
-            MEMORY.avoid(address)
+            for single in (single for asked in lost if asked.batch is None for single in asked.one_by_one()):
+                self._ask(single)
+            return
+        MEMORY.avoid(address)
         for asked in lost:
             if asked.batch is None:
                 self._ask_next(asked, loss.reason)
