@@ -20,9 +20,9 @@ from process_use import own_cpu_seconds, resident_mebibytes
 from pyspark.sql import SparkSession
 
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.batch_plan import plan_batch
-from pyspark_pulsar.read.source_schema import resolve_source_schema
-from pyspark_pulsar.read.task import read_split
+from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.task.reader import read_split
 
 _received = [0]
 

@@ -24,9 +24,9 @@ from pyspark.sql.streaming import DataStreamReader, StreamingQuery, StreamingQue
 from ready_source import ReadySource
 
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.batch_plan import plan_batch
-from pyspark_pulsar.read.source_schema import resolve_source_schema
-from pyspark_pulsar.read.task import read_split
+from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.task.reader import read_split
 
 _LEAST_TRIGGERS = 20
 _WAIT_SECONDS = 120.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from pyspark_pulsar.process_log import PrintableRecords
+from pyspark_pulsar.spark.logging import PrintableRecords
 
 if TYPE_CHECKING:
     from pyspark_pulsar.datasource import (
@@ -18,12 +18,15 @@ if TYPE_CHECKING:
         register as register,
     )
     from pyspark_pulsar.errors import PulsarError as PulsarError
-    from pyspark_pulsar.interpreter import check_workers as check_workers
-    from pyspark_pulsar.listener import PulsarProgressListener as PulsarProgressListener
-    from pyspark_pulsar.query_end import stop_at_end as stop_at_end
-    from pyspark_pulsar.seam import HistoryAndLive as HistoryAndLive, history_and_live as history_and_live
-    from pyspark_pulsar.session import catalog_jar as catalog_jar, configure as configure
-    from pyspark_pulsar.tables import audit as audit, plan as plan, segments as segments
+    from pyspark_pulsar.inspect.tables import audit as audit, plan as plan, segments as segments
+    from pyspark_pulsar.monitoring.listener import PulsarProgressListener as PulsarProgressListener
+    from pyspark_pulsar.monitoring.stop_at_end import stop_at_end as stop_at_end
+    from pyspark_pulsar.session.configure import catalog_jar as catalog_jar, configure as configure
+    from pyspark_pulsar.session.history_and_live import (
+        HistoryAndLive as HistoryAndLive,
+        history_and_live as history_and_live,
+    )
+    from pyspark_pulsar.spark.shipped import check_workers as check_workers
 
 __all__ = [
     "DefaultSource",

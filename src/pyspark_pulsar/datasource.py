@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import DataSource
 
-from pyspark_pulsar.interpreter import Shipped, runs_in
 from pyspark_pulsar.options import ReadOptions, WriteOptions, parse_options
+from pyspark_pulsar.spark.shipped import Shipped, runs_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-    from pyspark_pulsar.read.batch import PulsarBatchReader
-    from pyspark_pulsar.read.stream import PulsarStreamReader
+    from pyspark_pulsar.read.batch.reader import PulsarBatchReader
+    from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
     from pyspark_pulsar.schema.read_schema import ReadSchema
     from pyspark_pulsar.write.batch import PulsarBatchWriter
     from pyspark_pulsar.write.stream import PulsarStreamWriter
@@ -41,8 +41,8 @@ class PulsarDataSource(Shipped, DataSource):
 
     def schema(self) -> StructType:
         """What option `columns` names; else the value columns of the topics' schema, then metadata columns."""
-        from pyspark_pulsar.read.source_schema import resolve_source_schema
-        from pyspark_pulsar.schema.spark import spark_schema
+        from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+        from pyspark_pulsar.schema.types.spark import spark_schema
 
         # Kept with the object, which Spark carries on to `reader`: the query then decodes to exactly the
         # schema that it was analysed with, and the registry is asked once.
@@ -51,9 +51,9 @@ class PulsarDataSource(Shipped, DataSource):
 
     def reader(self, schema: StructType) -> PulsarBatchReader:
         from pyspark_pulsar.codec.data_keys import check_key_options
-        from pyspark_pulsar.read.batch import FilteringBatchReader, PulsarBatchReader
-        from pyspark_pulsar.read.batch_plan import check_batch
-        from pyspark_pulsar.read.pushdown import filters_may_come
+        from pyspark_pulsar.read.batch.plan import check_batch
+        from pyspark_pulsar.read.batch.reader import FilteringBatchReader, PulsarBatchReader
+        from pyspark_pulsar.read.bounds.pushdown import filters_may_come
 
         options = self._read_options()
         check_key_options(options)
@@ -65,10 +65,10 @@ class PulsarDataSource(Shipped, DataSource):
 
     def streamReader(self, schema: StructType) -> PulsarStreamReader:  # noqa: N802
         from pyspark_pulsar.codec.data_keys import check_key_options
-        from pyspark_pulsar.read.batch_plan import check_places
-        from pyspark_pulsar.read.bounds import check_bound
-        from pyspark_pulsar.read.stream import PulsarStreamReader
-        from pyspark_pulsar.read.times import check_times
+        from pyspark_pulsar.read.batch.plan import check_places
+        from pyspark_pulsar.read.bounds.offsets import check_bound
+        from pyspark_pulsar.read.bounds.timestamps import check_times
+        from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 
         options = self._read_options()
         check_key_options(options)
@@ -80,10 +80,10 @@ class PulsarDataSource(Shipped, DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> PulsarBatchWriter:
         from pyspark_pulsar.errors import OptionError
-        from pyspark_pulsar.schema.spark import arrow_schema
+        from pyspark_pulsar.schema.types.spark import arrow_schema
         from pyspark_pulsar.write.batch import PulsarBatchWriter, new_job
         from pyspark_pulsar.write.delivery import check_transactions
-        from pyspark_pulsar.write.journal_names import journal_of_batch
+        from pyspark_pulsar.write.exactly_once.journal_names import journal_of_batch
         from pyspark_pulsar.write.target import settle_target
 
         if overwrite:
@@ -102,9 +102,9 @@ class PulsarDataSource(Shipped, DataSource):
         schema: StructType,
         overwrite: bool,  # noqa: ARG002 -- Spark passes True for complete mode, whose rows are appended too
     ) -> PulsarStreamWriter:
-        from pyspark_pulsar.schema.spark import arrow_schema
+        from pyspark_pulsar.schema.types.spark import arrow_schema
         from pyspark_pulsar.write.delivery import check_transactions
-        from pyspark_pulsar.write.journal_names import journal_of_stream
+        from pyspark_pulsar.write.exactly_once.journal_names import journal_of_stream
         from pyspark_pulsar.write.stream import PulsarStreamWriter
         from pyspark_pulsar.write.target import settle_target
 
@@ -120,8 +120,8 @@ class PulsarDataSource(Shipped, DataSource):
         return parse_options(ReadOptions, self.options)
 
     def _read_schema(self, options: ReadOptions, schema: StructType) -> ReadSchema:
-        from pyspark_pulsar.read.source_schema import resolve_source_schema
-        from pyspark_pulsar.schema.spark import arrow_schema
+        from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+        from pyspark_pulsar.schema.types.spark import arrow_schema
 
         wanted = arrow_schema(schema)
         if self._resolved is not None and wanted.equals(self._resolved.output_schema):
@@ -136,7 +136,7 @@ def register(spark: SparkSession) -> None:
     columns: `spark.sql.python.filterPushdown.enabled` is turned on in this session, unless it was set before. Raises
     `InterpreterError`.
     """
-    from pyspark_pulsar.interpreter import check_workers
+    from pyspark_pulsar.spark.shipped import check_workers
 
     check_workers(spark)
     spark.dataSource.register(PulsarDataSource)

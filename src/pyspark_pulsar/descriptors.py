@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ProtobufOptions
-from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
+from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
 
 
 def read_descriptor_file(options: ProtobufOptions) -> DescriptorFile | None:

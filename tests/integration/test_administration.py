@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from pyspark_pulsar.catalog.altered import alter_table
-from pyspark_pulsar.catalog.created import create_table
-from pyspark_pulsar.catalog.dropped import drop_table
-from pyspark_pulsar.catalog.namespaces import (
+from pyspark_pulsar.catalog.properties.table import format_properties, stored_properties
+from pyspark_pulsar.catalog.statements.alter_table import alter_table
+from pyspark_pulsar.catalog.statements.create_table import create_table
+from pyspark_pulsar.catalog.statements.drop_table import drop_table
+from pyspark_pulsar.catalog.statements.namespaces import (
     alter_namespace,
     create_namespace,
     drop_namespace,
     load_namespace,
 )
-from pyspark_pulsar.catalog.properties import format_properties, stored_properties
-from pyspark_pulsar.client.admin import AdminClient
-from pyspark_pulsar.client.administration import Administration
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.admin.resources import Administration
 from pyspark_pulsar.errors import (
     CatalogUnsupported,
     NamespaceExistsError,

@@ -27,12 +27,12 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.functions import spark_partition_id
 from pyspark.sql.streaming import StreamingQuery
 
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.message_id import EARLIEST
+from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.read.admission import Allowance, Ask
-from pyspark_pulsar.read.scout import Scout
-from pyspark_pulsar.read.tails import Tails
+from pyspark_pulsar.position import EARLIEST
+from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.microbatch.admission import Allowance, Ask
+from pyspark_pulsar.read.microbatch.backlog_counter import Scout
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
 

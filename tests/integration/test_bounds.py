@@ -11,10 +11,10 @@ import pytest
 from fixtures.fix_spark import ReadTopic
 from integration.official import Admin, messages_of
 
-from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.read.batch import PulsarBatchReader
-from pyspark_pulsar.read.source_schema import resolve_source_schema
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.batch.reader import PulsarBatchReader
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.standalone import LocalPulsar
 
 PARTITIONS = 2

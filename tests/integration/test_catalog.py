@@ -29,7 +29,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_pulsar import catalog_jar
-from pyspark_pulsar.session import catalog_settings
+from pyspark_pulsar.session.configure import catalog_settings
 from pyspark_pulsar.standalone import LocalPulsar
 
 Table = str

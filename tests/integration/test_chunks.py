@@ -17,14 +17,14 @@ from integration.official import Admin, messages_of
 from integration.raw_producer import RawProducer
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import DataLossError
-from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.source_schema import resolve_source_schema
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.split import Split
-from pyspark_pulsar.read.tails import Tails
-from pyspark_pulsar.read.task import read_split
+from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
 

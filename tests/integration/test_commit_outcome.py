@@ -15,21 +15,21 @@ import pyarrow as pa
 import pytest
 from integration.epoch_rows import ROWS, once, options, read
 
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.coordinator import Coordinators
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.errors import CommitUnfinished, PulsarError, WriterFenced
-from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.position import Position
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.write import delivery
 from pyspark_pulsar.write.commit import RowsPrepared
-from pyspark_pulsar.write.epochs import take_over
-from pyspark_pulsar.write.journal import Decider, Journal
-from pyspark_pulsar.write.journal_names import JournalName
-from pyspark_pulsar.write.sink import Sink
-from pyspark_pulsar.write.state import EPOCH_OF_A_JOB, State, Writer
+from pyspark_pulsar.write.exactly_once.epochs import take_over
+from pyspark_pulsar.write.exactly_once.journal import Decider, Journal
+from pyspark_pulsar.write.exactly_once.journal_names import JournalName
+from pyspark_pulsar.write.exactly_once.recovery import Sink
+from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, State, Writer
+from pyspark_pulsar.write.exactly_once.task import write_in_transaction
 from pyspark_pulsar.write.target import settle_target
-from pyspark_pulsar.write.transactional import write_in_transaction
 
 FROZEN_SECONDS = 2.5
 

@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 from integration.official import SPECIAL_MESSAGES, Admin, JavaClient, as_base64, await_true, send_entries
 
-from pyspark_pulsar.client import connection as connection_module, transport as transport_module
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.connection import Connection
-from pyspark_pulsar.client.consumer import subscribe
+from pyspark_pulsar.client.broker import connection as connection_module, transport as transport_module
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.connection import Connection
+from pyspark_pulsar.client.broker.consumer import subscribe
 from pyspark_pulsar.errors import PulsarError
-from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.locations import ahead as ahead_module
-from pyspark_pulsar.read.locations.ahead import ConsumersAhead
-from pyspark_pulsar.read.source_schema import resolve_source_schema
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.sources import prefetch as ahead_module
+from pyspark_pulsar.read.sources.prefetch import ConsumersAhead
 from pyspark_pulsar.read.split import Split
-from pyspark_pulsar.read.tails import Tails
-from pyspark_pulsar.read.task import read_split
+from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
 

@@ -22,15 +22,16 @@ from integration.epoch_rows import ROWS, once, options, read
 from integration.official import Admin, await_true
 
 from pyspark_pulsar.cli import cli
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.coordinator import Coordinators
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.errors import CommitError, OptionError, TransactionEnded, WriterFenced
 from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.write import delivery, epochs as epochs_module
-from pyspark_pulsar.write.epochs import commit_epoch, take_over
-from pyspark_pulsar.write.records import KEEPER
-from pyspark_pulsar.write.sink import Sink
-from pyspark_pulsar.write.state import Begun, Prepared, Writer
+from pyspark_pulsar.write import delivery
+from pyspark_pulsar.write.exactly_once import epochs as epochs_module
+from pyspark_pulsar.write.exactly_once.epochs import commit_epoch, take_over
+from pyspark_pulsar.write.exactly_once.records import KEEPER
+from pyspark_pulsar.write.exactly_once.recovery import Sink
+from pyspark_pulsar.write.exactly_once.state import Begun, Prepared, Writer
 
 PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "write_epoch.py"
 STEPS = [
@@ -38,7 +39,7 @@ STEPS = [
     "Coordinators.begin:after:1",
     "Journal.write_begun:after:1",
     "Coordinators.add_partitions:after:1",
-    "transactional.send_rows:after:1",
+    "task.send_rows:after:1",
     "Journal.write_marker:after:1",
     "Journal.write_marker:after:2",
     "Journal.begun_since:after:2",
@@ -81,7 +82,7 @@ def test_killed_at_a_step(
     "step",
     [
         "Coordinators.add_partitions:after:2",
-        "transactional.send_rows:after:2",
+        "task.send_rows:after:2",
         "Decider.decide:after:2",
         "Coordinators._submit_end:after:1",
     ],

@@ -14,11 +14,11 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.read.batch import PulsarBatchReader
-from pyspark_pulsar.read.event_time_end import EventTimeSearch
-from pyspark_pulsar.read.source_schema import resolve_source_schema
-from pyspark_pulsar.read.stream import PulsarStreamReader
-from pyspark_pulsar.read.stream_end import StreamEnd
+from pyspark_pulsar.read.batch.reader import PulsarBatchReader
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.microbatch.end import StreamEnd
+from pyspark_pulsar.read.microbatch.event_time_end import EventTimeSearch
+from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 from pyspark_pulsar.standalone import LocalPulsar
 
 END = 1_000

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from pyspark_pulsar._kernel import EntryBatch
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.consumer import subscribe
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.consumer import subscribe
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import CorruptEntryError
-from pyspark_pulsar.message_id import EARLIEST
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.read.source_schema import resolve_source_schema
+from pyspark_pulsar.position import EARLIEST
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.standalone import LocalPulsar
 
 

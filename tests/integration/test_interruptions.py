@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from integration.official import Admin
 
-from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import SendError
-from pyspark_pulsar.message_id import EARLIEST
 from pyspark_pulsar.options import ReadOptions, WriteOptions
-from pyspark_pulsar.read.locations.broker import BrokerEntries
-from pyspark_pulsar.read.source_schema import resolve_source_schema
-from pyspark_pulsar.read.tails import Tails
+from pyspark_pulsar.position import EARLIEST
+from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
 from pyspark_pulsar.write.target import settle_target

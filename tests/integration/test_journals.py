@@ -7,15 +7,15 @@ from click.testing import CliRunner
 from integration.epoch_rows import options
 
 from pyspark_pulsar.cli import cli
-from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import JournalTaken, WriterFenced
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.write import delivery
-from pyspark_pulsar.write.epochs import commit_epoch, take_over
-from pyspark_pulsar.write.journal import Journal
-from pyspark_pulsar.write.journal_names import journal_of_stream
-from pyspark_pulsar.write.sink import Sink
-from pyspark_pulsar.write.state import Begun, Prepared, Writer
+from pyspark_pulsar.write.exactly_once.epochs import commit_epoch, take_over
+from pyspark_pulsar.write.exactly_once.journal import Journal
+from pyspark_pulsar.write.exactly_once.journal_names import journal_of_stream
+from pyspark_pulsar.write.exactly_once.recovery import Sink
+from pyspark_pulsar.write.exactly_once.state import Begun, Prepared, Writer
 
 
 def test_another_query_is_told_before_it_changes_anything(pulsar: LocalPulsar, topic: str) -> None:

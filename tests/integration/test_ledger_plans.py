@@ -19,14 +19,14 @@ from integration.raw_producer import RawProducer
 from integration.streams import Stream
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.client.admin import AdminClient
+from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import DataLossError, OptionError, PermissionDenied
-from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.read.batch import PulsarBatchReader
-from pyspark_pulsar.read.batch_plan import BatchPlan, plan_batch
-from pyspark_pulsar.read.source_schema import resolve_source_schema
-from pyspark_pulsar.read.stream import PulsarStreamReader
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.batch.plan import BatchPlan, plan_batch
+from pyspark_pulsar.read.batch.reader import PulsarBatchReader
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 from pyspark_pulsar.standalone import LocalPulsar
 
 Id = tuple[int, int, int]

@@ -12,15 +12,15 @@ from fixtures.forwarder import MESSAGE, Cut, Forwarder, Seen
 from integration.official import Admin
 from integration.raw_producer import RawProducer
 
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.commands import CLOSE_CONSUMER, SUBSCRIBE, SUCCESS
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.commands import CLOSE_CONSUMER, SUBSCRIBE, SUCCESS
 from pyspark_pulsar.errors import DeadlineExceeded
-from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.source_schema import resolve_source_schema
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.split import Split
-from pyspark_pulsar.read.tails import Tails
-from pyspark_pulsar.read.task import read_split
+from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
 

@@ -13,9 +13,9 @@ from integration.official import Admin
 from integration.raw_producer import RawProducer
 from integration.test_look_back import PIECES, WHOLE, Once, Spread, cut, kinds_of_look_back, read, spread
 
-from pyspark_pulsar.client.commands import SUBSCRIBE
+from pyspark_pulsar.client.broker.commands import SUBSCRIBE
 from pyspark_pulsar.errors import DataLossError, PulsarError, TopicNotFoundError
-from pyspark_pulsar.message_id import EARLIEST, after_entry
+from pyspark_pulsar.position import EARLIEST, after_entry
 from pyspark_pulsar.standalone import LocalPulsar
 
 # Far more than an answer takes, far less than the two minutes of pollTimeoutMs.

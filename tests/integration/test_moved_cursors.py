@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 from integration.official import Admin, send_entries
 
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.message_id import EARLIEST, Position
+from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.locations import ahead as ahead_module, broker as broker_module
-from pyspark_pulsar.read.locations.broker import BrokerEntries
-from pyspark_pulsar.read.tails import Tails
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.sources import broker as broker_module, prefetch as ahead_module
+from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
 

@@ -23,10 +23,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from pyspark_pulsar import PulsarProgressListener
 from pyspark_pulsar.errors import OptionError, SubscriptionBusy
-from pyspark_pulsar.listener import Behind
+from pyspark_pulsar.monitoring.listener import Behind
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.source_schema import resolve_source_schema
-from pyspark_pulsar.read.stream import PulsarStreamReader
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 from pyspark_pulsar.standalone import LocalPulsar
 
 PROGRAM = Path(__file__).parent.parent / "programs" / "stream_to_files.py"
@@ -210,7 +210,7 @@ def test_a_subscription_that_others_use_is_refused(
     reader: Callable[..., PulsarStreamReader],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pyspark_pulsar.read.cursors._BUSY_SECONDS", 0.5)
+    monkeypatch.setattr("pyspark_pulsar.read.microbatch.subscription._BUSY_SECONDS", 0.5)
     official.subscribe(filled, NAME, consumer_type=kind)
     with pytest.raises(SubscriptionBusy, match=f"'{NAME}' of {filled}.*option subscriptionName"):
         plan(reader(topic=filled, subscription_name=NAME))

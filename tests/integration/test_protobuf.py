@@ -20,7 +20,7 @@ from property.protobuf_strategies import new_message, row_of
 from pyspark.sql import Row, SparkSession
 
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.schema.protobuf_descriptor import native_descriptor
+from pyspark_pulsar.schema.protobuf.descriptor import native_descriptor
 from pyspark_pulsar.standalone import LocalPulsar
 
 FUNCTION = "org.apache.pulsar.functions.proto.Function$FunctionDetails"
@@ -217,8 +217,8 @@ def _register(admin: Admin, topic: str, wanted: SchemaInfo, first: SchemaInfo) -
     """Register `wanted` under the message name that the topic has."""
     from google.protobuf import descriptor_pb2
 
-    from pyspark_pulsar.schema.protobuf_descriptor import load_descriptor
-    from pyspark_pulsar.schema.protobuf_document import native_info
+    from pyspark_pulsar.schema.protobuf.descriptor import load_descriptor
+    from pyspark_pulsar.schema.protobuf.from_arrow import native_info
 
     name = json.loads(first.text)["rootMessageTypeName"]
     files = descriptor_pb2.FileDescriptorSet.FromString(_descriptor_set(wanted))

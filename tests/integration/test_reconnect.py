@@ -20,17 +20,17 @@ from integration.official import Admin, await_true
 from integration.streams import send_numbers, to_files, values_in
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.client import connection as connection_module, transport as transport_module
-from pyspark_pulsar.client.address import BrokerAddress
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.connection import Connection
-from pyspark_pulsar.client.consumer import subscribe
+from pyspark_pulsar.client.broker import connection as connection_module, transport as transport_module
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.connection import Connection
+from pyspark_pulsar.client.broker.consumer import subscribe
+from pyspark_pulsar.client.security.url import BrokerAddress
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import DeadlineExceeded
-from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.locations.broker import BrokerEntries
-from pyspark_pulsar.read.tails import Tails
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition

@@ -10,10 +10,10 @@ import pulsar as official_client
 import pytest
 from integration.official import Admin, await_true
 
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.message_id import EARLIEST, Position
+from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.tails import Removed, Tails
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.bounds.log_end import Removed, Tails
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
 

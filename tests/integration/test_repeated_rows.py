@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pyarrow as pa
 from integration.official import Admin
 
-from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.options import WriteOptions, parse_options
 from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.write.repeated import digest_rows
+from pyspark_pulsar.write.exactly_once.repeated import digest_rows
 from pyspark_pulsar.write.target import settle_target
 from pyspark_pulsar.write.task import send_rows
 

@@ -18,8 +18,8 @@ from integration.official import Refused
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
-from pyspark_pulsar.client.admin import AdminClient
-from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.datasource import PulsarDataSource
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied, PulsarError, TlsFailed
 from pyspark_pulsar.options import ConnectionOptions, parse_options

@@ -10,7 +10,7 @@ import pytest
 from fixtures.identity_provider import Client, IdentityProvider
 from fixtures.secured_pulsar import NAMESPACE, WORKER, SecuredPulsar
 
-from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import PermissionDenied
 from pyspark_pulsar.options import ConnectionOptions, parse_options
 from pyspark_pulsar.topic import TopicName

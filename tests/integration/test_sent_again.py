@@ -14,13 +14,13 @@ from fixtures.forwarder import Cut, Forwarder, Seen
 from integration.official import Admin, JavaClient, as_base64, messages_of
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.commands import SEND_RECEIPT
-from pyspark_pulsar.client.producer import Producer
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.commands import SEND_RECEIPT
+from pyspark_pulsar.client.broker.producer import Producer
 from pyspark_pulsar.errors import SendError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.write.records import RecordWriter
+from pyspark_pulsar.write.exactly_once.records import RecordWriter
 from pyspark_pulsar.write.target import settle_target
 from pyspark_pulsar.write.task import write_rows
 

@@ -15,8 +15,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from pyspark_pulsar.errors import DataLossError, OptionError
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.read.source_schema import resolve_source_schema
-from pyspark_pulsar.read.stream import PulsarStreamReader
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 from pyspark_pulsar.standalone import LocalPulsar
 
 

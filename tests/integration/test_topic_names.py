@@ -16,13 +16,13 @@ from integration.official import Admin, JavaClient, messages_of
 from pyspark.sql import SparkSession
 
 from pyspark_pulsar.cli import cli
-from pyspark_pulsar.client.admin import AdminClient
-from pyspark_pulsar.client.administration import Administration
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.producer import PROBE_ID, Producer
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.producer import PROBE_ID, Producer
 from pyspark_pulsar.errors import OptionError, TopicNameError
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.session import catalog_settings
+from pyspark_pulsar.session.configure import catalog_settings
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import Namespace, TopicName
 

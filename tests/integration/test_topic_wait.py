@@ -16,9 +16,9 @@ from integration.streams import Stream, send_numbers, to_files, values_in
 from pulsar.schema import StringSchema
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.read import topic_wait
+from pyspark_pulsar.read.bounds import topic_wait
 from pyspark_pulsar.standalone import LocalPulsar
 
 WAITING = {"waitingForNonExistedTopic": "true"}

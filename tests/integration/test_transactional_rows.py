@@ -17,16 +17,16 @@ from fixtures.key_pair import KeyPair, new_key_pair
 from integration.official import Admin, Refused, await_true, messages_of
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.write.commit import RowsPrepared
-from pyspark_pulsar.write.epochs import commit_epoch
-from pyspark_pulsar.write.journal_names import JournalName
-from pyspark_pulsar.write.sink import Sink
-from pyspark_pulsar.write.state import Writer
+from pyspark_pulsar.write.exactly_once.epochs import commit_epoch
+from pyspark_pulsar.write.exactly_once.journal_names import JournalName
+from pyspark_pulsar.write.exactly_once.recovery import Sink
+from pyspark_pulsar.write.exactly_once.state import Writer
+from pyspark_pulsar.write.exactly_once.task import write_in_transaction
 from pyspark_pulsar.write.target import settle_target
-from pyspark_pulsar.write.transactional import write_in_transaction
 
 END = "end"
 LONG = 10_000

@@ -2,7 +2,7 @@
 
 Arguments: service URL, topic (or several with commas between, which rows then name in turn), prefix of the journal,
 owner, run, how many rows, transactionTimeoutMs. Environment: `KILL_AT` is `Class.method:before:n` or `...:after:n` (or
-`transactional.function:...`) and ends the process with SIGKILL at the n-th call of that method; `FORGET` takes out the
+`task.function:...`) and ends the process with SIGKILL at the n-th call of that method; `FORGET` takes out the
 guard by which a later run knows what an earlier one has decided.
 """
 
@@ -18,17 +18,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyspark_pulsar.client import coordinator
-from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.broker import transaction_coordinator
+from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.write import epochs, journal, sink, state, target, transactional
-from pyspark_pulsar.write.journal_names import JournalName
+from pyspark_pulsar.write import target
+from pyspark_pulsar.write.exactly_once import epochs, journal, recovery, state, task
+from pyspark_pulsar.write.exactly_once.journal_names import JournalName
 
 _SCOPES: dict[str, Any] = {
-    "Coordinators": coordinator.Coordinators,
+    "Coordinators": transaction_coordinator.Coordinators,
     "Journal": journal.Journal,
     "Decider": journal.Decider,
-    "transactional": transactional,
+    "task": task,
 }
 
 
@@ -77,12 +78,10 @@ def main() -> None:
     writer, name = state.Writer(owner, run), JournalName(topic, prefix)
     halves = [rows.take(list(range(first, int(count), 2))) for first in (0, 1)]
     batches = [half.combine_chunks().to_batches()[0] for half in halves]
-    messages = [
-        transactional.write_in_transaction(options, settled, name, iter([batch]), writer) for batch in batches
-    ]
+    messages = [task.write_in_transaction(options, settled, name, iter([batch]), writer) for batch in batches]
     prepared = [message.prepared for message in messages if message.prepared is not None]
     with BrokerClient(options) as client:
-        epochs.commit_epoch(sink.Sink.open(client, prefix), writer, 0, prepared)
+        epochs.commit_epoch(recovery.Sink.open(client, prefix), writer, 0, prepared)
 
 
 if "KILL_AT" in os.environ:

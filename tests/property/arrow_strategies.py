@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from pyarrow import types
 
-from pyspark_pulsar.schema.avro import list_of, map_of
+from pyspark_pulsar.schema.avro.to_arrow import list_of, map_of
 
 NAMES = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,8}", fullmatch=True)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.message_id import EARLIEST, Position
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.position import EARLIEST, Position
 
 
 @st.composite

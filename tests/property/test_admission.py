@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hypothesis import given, settings, strategies as st
 
 from pyspark_pulsar.codec.backlog import UNLIMITED, Counted
-from pyspark_pulsar.message_id import EARLIEST, Position
-from pyspark_pulsar.read.admission import Admitted, Allowance, Ask, Demand, admit, shares
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.microbatch.admission import Admitted, Allowance, Ask, Demand, admit, shares
 from pyspark_pulsar.topic import TopicPartition
 
 NAMES = [TopicPartition.parse(f"persistent://public/default/t-partition-{index}") for index in range(4)]

@@ -11,7 +11,7 @@ from unit.codec.handmade_entries import TOPIC, no_fetch
 from pyspark_pulsar.codec.backlog import UNLIMITED, Backlog
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.row_filter import RowFilter
-from pyspark_pulsar.message_id import EARLIEST, Position
+from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 
 topics = st.lists(

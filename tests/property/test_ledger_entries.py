@@ -18,14 +18,15 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pyspark_pulsar.client import bookie_answers, ledger_entries
-from pyspark_pulsar.client.bookie_address import BookieAddress
-from pyspark_pulsar.client.bookie_links import Arrival, Loss
-from pyspark_pulsar.client.ledger import Ensemble, Striping
-from pyspark_pulsar.client.ledger_entries import LedgerEntries
-from pyspark_pulsar.client.ledger_layout import KnownLayouts
-from pyspark_pulsar.client.ledger_run import LedgerRun
-from pyspark_pulsar.client.ledger_search import GuessedLayouts
+from pyspark_pulsar.client.bookkeeper import reader
+from pyspark_pulsar.client.bookkeeper.connection import status
+from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
+from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, Loss
+from pyspark_pulsar.client.bookkeeper.discovery import GuessedLayouts
+from pyspark_pulsar.client.bookkeeper.entry_range import LedgerRun
+from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Striping
+from pyspark_pulsar.client.bookkeeper.reader import LedgerEntries
+from pyspark_pulsar.client.bookkeeper.write_set import KnownLayouts
 from pyspark_pulsar.errors import LedgerUnavailable
 
 LEDGER = (1 << 40) + 7
@@ -78,12 +79,12 @@ class Bookie:
                 self.outgoing.clear()
             return b""
         code, damaged = self._fault()
-        if code == bookie_answers.OK and entry not in self.entries:
-            code = bookie_answers.NO_ENTRY if self.entries else bookie_answers.NO_LEDGER
+        if code == status.OK and entry not in self.entries:
+            code = status.NO_ENTRY if self.entries else status.NO_LEDGER
         body = b""
-        if code == bookie_answers.OK and operation == READ_ENTRY:
+        if code == status.OK and operation == READ_ENTRY:
             body = self._body(entry, damaged)
-        elif code == bookie_answers.OK:
+        elif code == status.OK:
             most = self.random.randrange(1, 2 + struct.unpack(">i", frame[28:32])[0])
             for each in itertools.takewhile(self.entries.__contains__, range(entry, entry + most)):
                 stored = self._body(each, damaged and self.random.random() < 0.5)
@@ -94,16 +95,16 @@ class Bookie:
     def _fault(self) -> tuple[int, bool]:
         if self.busy > 0 and self.random.random() < 0.5:
             self.busy -= 1
-            return bookie_answers.TOO_MANY_REQUESTS, False
+            return status.TOO_MANY_REQUESTS, False
         if self.random.random() >= self.faults:
-            return bookie_answers.OK, False
+            return status.OK, False
         kind = self.random.choice(("damage", "lack", "disk", "hang up", "silence"))
         if kind == "hang up":
             self.lost, self.hung_up = "closed the connection", True
         if kind == "silence":
             self.silent = True
-        codes = {"lack": bookie_answers.NO_ENTRY, "disk": 101}
-        return codes.get(kind, bookie_answers.OK), kind == "damage"
+        codes = {"lack": status.NO_ENTRY, "disk": 101}
+        return codes.get(kind, status.OK), kind == "damage"
 
     def _body(self, entry: int, damaged: bool) -> bytes:
         data = self.entries[entry]
@@ -175,7 +176,7 @@ def small(patch: pytest.MonkeyPatch, size: int) -> None:
         ("_AHEAD_BYTES", size),
         ("_HOLD_BYTES", size * 3 // 2),
     ):
-        patch.setattr(ledger_entries, name, value)
+        patch.setattr(reader, name, value)
 
 
 @st.composite
@@ -252,7 +253,7 @@ class BusyBookie(Bookie):
         if entry != 2 or self.refusals == 0:
             return super()._answer(frame)
         self.refusals -= 1
-        answer = struct.pack(">Iiqq", header, bookie_answers.TOO_MANY_REQUESTS, ledger, entry)
+        answer = struct.pack(">Iiqq", header, status.TOO_MANY_REQUESTS, ledger, entry)
         return struct.pack(">I", len(answer)) + answer
 
 
@@ -272,7 +273,9 @@ def test_what_the_caller_does_between_entries_is_no_pause_of_a_bookie(
     assert found == [(LEDGER, 0), (LEDGER, 0), (LEDGER, 2), (LEDGER, 2)]
 
 
-def test_an_entry_on_its_way_when_an_old_bookie_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_on_its_way_when_an_old_bookie_closes_the_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """One bookie lacks entry 2, so it is asked of the other, which then hangs up on a BATCH_READ for those behind it,
     and would give it."""
     chance = random.Random(1)

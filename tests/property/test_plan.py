@@ -6,14 +6,14 @@ import math
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from property.ledger_strategies import positions, topic_ledgers
 
-from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.message_id import EARLIEST, Position
-from pyspark_pulsar.read.cut import Limits, PartitionRange, cut
-from pyspark_pulsar.read.offset import StreamOffset
-from pyspark_pulsar.read.places import Places
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.bounds.timestamps import TimeBound, Window, span_of_window
+from pyspark_pulsar.read.microbatch.offset import StreamOffset
+from pyspark_pulsar.read.planning.ledger_range import Stretch, stretches
+from pyspark_pulsar.read.planning.packing import Limits, PartitionRange, cut
+from pyspark_pulsar.read.planning.placement import Places
 from pyspark_pulsar.read.split import FromBroker, Split
-from pyspark_pulsar.read.stretch import Stretch, stretches
-from pyspark_pulsar.read.times import TimeBound, Window, span_of_window
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("persistent://public/default/a")

@@ -27,9 +27,9 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from pyspark_pulsar.message_id import EARLIEST, Position
-from pyspark_pulsar.read.plan import Asked
-from pyspark_pulsar.read.pushdown import push_filters
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.bounds.pushdown import push_filters
+from pyspark_pulsar.read.planning.planner import Asked
 from pyspark_pulsar.topic import TopicPartition
 
 TOPICS = ["persistent://public/default/a", "persistent://public/default/b", "persistent://x/y/Zoë"]

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from property.topic_name_strategies import ANY_TEXTS, LOCALS, NAME_PARTS
 from urllib3.util import parse_url
 
-from pyspark_pulsar.client.resource import (
+from pyspark_pulsar.client.admin.paths import (
     check_path,
     namespace_resource,
     resource,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fixtures.spark_cluster import SparkCluster
 
-from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.position import Position
 
 _PROGRAMS = Path(__file__).parent.parent / "programs"
 _POLL_SECONDS = 0.05

@@ -21,7 +21,7 @@ from soak.sink import delivered, faults
 from soak.topics import Topics
 from soak.writer import Writer
 
-from pyspark_pulsar.read.audit_files import audit_files
+from pyspark_pulsar.read.task.audit_files import audit_files
 
 _FIRST_ROWS_SECONDS: Final = 300.0
 _RECEIPTS_SECONDS: Final = 300.0

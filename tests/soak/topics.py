@@ -13,7 +13,7 @@ from typing import Any, Final
 import urllib3
 from integration.cluster.administration import ClusterAdmin
 
-from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.position import Position
 
 _HOLDER: Final = "soak-holder"
 _PATIENCE_SECONDS: Final = 120.0

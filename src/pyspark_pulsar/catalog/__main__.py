@@ -8,7 +8,7 @@ import signal
 import sys
 
 from pyspark_pulsar.catalog.service import lines, sender, serve
-from pyspark_pulsar.process_log import show_warnings
+from pyspark_pulsar.spark.logging import show_warnings
 
 
 def main() -> None:

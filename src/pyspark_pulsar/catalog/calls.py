@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from pyspark_pulsar.catalog import described, rows, tables
+from pyspark_pulsar.catalog import system_tables, tables
 from pyspark_pulsar.catalog.cluster import Cluster
 from pyspark_pulsar.catalog.names import Table, parse_namespace, parse_table, tenant_of
+from pyspark_pulsar.catalog.statements import describe_table
 from pyspark_pulsar.errors import CatalogUnsupported, PermissionDenied, TopicNameError
 from pyspark_pulsar.topic import TopicName
 
 
 def _load_namespace(cluster: Cluster, namespace: Sequence[str]) -> dict[str, str]:
     """A tenant alone has no properties, and of a namespace none are shown to a role that may not see them."""
-    from pyspark_pulsar.catalog import namespaces
+    from pyspark_pulsar.catalog.statements import namespaces
 
     if tenant_of(namespace) is not None:
         tables.require_tenant(cluster, namespace[0])
@@ -32,20 +33,20 @@ def _load_namespace(cluster: Cluster, namespace: Sequence[str]) -> dict[str, str
 
 
 def _create_namespace(cluster: Cluster, namespace: Sequence[str], properties: Mapping[str, str]) -> None:
-    from pyspark_pulsar.catalog import namespaces
+    from pyspark_pulsar.catalog.statements import namespaces
 
     namespaces.create_namespace(cluster.administration, parse_namespace(namespace), properties)
 
 
 def _alter_namespace(cluster: Cluster, namespace: Sequence[str], **changes: Any) -> None:
-    from pyspark_pulsar.catalog import namespaces
+    from pyspark_pulsar.catalog.statements import namespaces
 
     where = parse_namespace(namespace)
     namespaces.alter_namespace(cluster.administration, where, changes["set"], changes["remove"])
 
 
 def _drop_namespace(cluster: Cluster, namespace: Sequence[str], cascade: Any) -> bool:
-    from pyspark_pulsar.catalog import namespaces
+    from pyspark_pulsar.catalog.statements import namespaces
 
     where = parse_namespace(namespace)
     return namespaces.drop_namespace(cluster.administration, where, cascade=bool(cascade))
@@ -59,30 +60,30 @@ def _create_table(
     properties: Mapping[str, str],
     partitioning: Sequence[str],
 ) -> None:
-    from pyspark_pulsar.catalog import created
+    from pyspark_pulsar.catalog.statements import create_table
 
     topic = _topic(parse_table(namespace, table), "created")
     options = cluster.settings.write
-    created.create_table(cluster.administration, topic, schema, properties, partitioning, options)
+    create_table.create_table(cluster.administration, topic, schema, properties, partitioning, options)
 
 
 def _alter_table(
     cluster: Cluster, namespace: Sequence[str], table: str, changes: Sequence[Mapping[str, Any]]
 ) -> None:
-    from pyspark_pulsar.catalog import altered
+    from pyspark_pulsar.catalog.statements import alter_table
 
     topic = _topic(parse_table(namespace, table), "changed")
-    altered.alter_table(cluster.administration, topic, changes)
+    alter_table.alter_table(cluster.administration, topic, changes)
 
 
 def _drop_table(cluster: Cluster, namespace: Sequence[str], table: str) -> bool:
-    from pyspark_pulsar.catalog import dropped
+    from pyspark_pulsar.catalog.statements import drop_table
 
     try:
         named = parse_table(namespace, table)
     except TopicNameError:
         return False
-    return dropped.drop_table(cluster.administration, _topic(named, "dropped"))
+    return drop_table.drop_table(cluster.administration, _topic(named, "dropped"))
 
 
 def _topic(named: Table, done: str) -> TopicName:
@@ -107,8 +108,8 @@ CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     "drop_namespace": _drop_namespace,
     "list_tables": tables.list_tables,
     "load_table": tables.load_table,
-    "table_properties": described.table_properties,
-    "rows": rows.rows,
+    "table_properties": describe_table.table_properties,
+    "rows": system_tables.rows,
     "create_table": _create_table,
     "alter_table": _alter_table,
     "drop_table": _drop_table,

@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Final, Self
 
 from pyspark_pulsar.catalog.settings import CatalogSettings
-from pyspark_pulsar.client.admin import AdminClient
-from pyspark_pulsar.client.administration import Administration
-from pyspark_pulsar.client.broker import BrokerClient
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import OptionError
 
 _AT_ONCE: Final = 16

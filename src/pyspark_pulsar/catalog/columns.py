@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
 from pyspark_pulsar.errors import SchemaError
-from pyspark_pulsar.schema.spark import arrow_schema
+from pyspark_pulsar.schema.types.spark import arrow_schema
 
 
 def arrow_columns(schema: Mapping[str, Any]) -> pa.Schema:

@@ -17,15 +17,15 @@ import pyarrow as pa
 from pyspark_pulsar.catalog.cluster import Cluster
 from pyspark_pulsar.catalog.comments import commented
 from pyspark_pulsar.catalog.names import Table, parse_namespace, parse_table, tenant_of
-from pyspark_pulsar.catalog.properties import key_column
-from pyspark_pulsar.catalog.rows import SCHEMAS
-from pyspark_pulsar.client.administration import Administration
+from pyspark_pulsar.catalog.properties.table import key_column
+from pyspark_pulsar.catalog.system_tables import SCHEMAS
+from pyspark_pulsar.client.admin.resources import Administration
 from pyspark_pulsar.descriptors import read_descriptor_file
 from pyspark_pulsar.errors import NamespaceNotFoundError, PermissionDenied, TopicNotFoundError
-from pyspark_pulsar.read.source_schema import schema_of_topics
+from pyspark_pulsar.read.bounds.schema import schema_of_topics
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.read_schema import ReadSchema
-from pyspark_pulsar.schema.spark import spark_schema
+from pyspark_pulsar.schema.types.spark import spark_schema
 from pyspark_pulsar.topic import Namespace, TopicName
 
 Properties = dict[str, str]

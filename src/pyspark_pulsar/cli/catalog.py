@@ -15,7 +15,7 @@ def catalog() -> None:
 @catalog.command()
 def jar() -> None:
     """Print the path of the catalog's jar, as spark-submit --jars takes it."""
-    from pyspark_pulsar.session import catalog_jar
+    from pyspark_pulsar.session.configure import catalog_jar
 
     click.echo(catalog_jar())
 
@@ -45,8 +45,8 @@ def conf(
     or extensions already, join the lists with commas. Secrets that are given are printed as they are, since the file
     must hold them: keep it from others, or give paths (file:///...) instead.
     """
-    from pyspark_pulsar.running import properties_text
-    from pyspark_pulsar.session import session_conf
+    from pyspark_pulsar.session.configure import session_conf
+    from pyspark_pulsar.session.environment import properties_text
 
     options: dict[str, str] = {}
     for setting in settings:

@@ -12,10 +12,10 @@ from pyspark_pulsar.errors import printable
 
 if TYPE_CHECKING:
     from pyspark_pulsar.cli.screen import PrintableTable
+    from pyspark_pulsar.inspect.plan import PlannedPiece, PlannedSplit
+    from pyspark_pulsar.inspect.segments import Segment
     from pyspark_pulsar.options import ReadOptions
-    from pyspark_pulsar.read.batch_plan import BatchPlan
-    from pyspark_pulsar.read.planned import PlannedPiece, PlannedSplit
-    from pyspark_pulsar.read.segments import Segment
+    from pyspark_pulsar.read.batch.plan import BatchPlan
     from pyspark_pulsar.read.split import Split
 
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def plan(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, **given: str | None) -> None:
     """Show the splits of a batch read of TOPIC: from where to where, with which reader, how many entries and bytes; and
     what would not be read, and why."""
-    from pyspark_pulsar.read.batch_plan import plan_batch
+    from pyspark_pulsar.read.batch.plan import plan_batch
 
     options = parse_arguments(topics, settings, given)
     found = plan_batch(options)
@@ -39,15 +39,15 @@ def plan(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, *
 def json_lines(found: BatchPlan) -> list[str]:
     """Times are ISO 8601 in UTC."""
     from pyspark_pulsar.cli.text import json_line
-    from pyspark_pulsar.tables import plan_table
+    from pyspark_pulsar.inspect.tables import plan_table
 
     return [json_line(row) for row in plan_table(found).to_pylist()]
 
 
 def skipped_segments(options: ReadOptions, found: BatchPlan) -> list[Segment]:
     """The ledgers that no split touches, as far as ledgers are known."""
-    from pyspark_pulsar.read.segments import segments_of
-    from pyspark_pulsar.read.times import resolve_windows
+    from pyspark_pulsar.inspect.segments import segments_of
+    from pyspark_pulsar.read.bounds.timestamps import resolve_windows
 
     windows = resolve_windows(options, [each.partition for each in found.partitions])
     return [
@@ -61,7 +61,7 @@ def skipped_segments(options: ReadOptions, found: BatchPlan) -> list[Segment]:
 
 def print_plan(found: BatchPlan, skipped: list[Segment]) -> None:
     from pyspark_pulsar.cli.screen import screen
-    from pyspark_pulsar.read.planned import planned_splits
+    from pyspark_pulsar.inspect.plan import planned_splits
 
     shown, splits = screen(), planned_splits(found)
     if splits:

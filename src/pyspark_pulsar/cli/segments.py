@@ -13,7 +13,7 @@ from pyspark_pulsar.errors import printable
 
 if TYPE_CHECKING:
     from pyspark_pulsar.cli.screen import PrintableTable
-    from pyspark_pulsar.read.segments import Segment, Survey
+    from pyspark_pulsar.inspect.segments import Segment, Survey
     from pyspark_pulsar.topic import TopicPartition
 
 
@@ -36,11 +36,11 @@ def segments(
 ) -> None:
     """Show the ledgers of TOPIC: state, entries, bytes, times, where each lies and which reader a batch read with these
     options would use."""
-    from pyspark_pulsar.read.segments import survey
+    from pyspark_pulsar.inspect.segments import survey
 
     found = survey(parse_arguments(topics, settings, given))
     if page is not None:
-        from pyspark_pulsar.cli.page import segments_page
+        from pyspark_pulsar.cli.html.page import segments_page
 
         try:
             page.write_text(segments_page(found), encoding="utf-8")
@@ -59,7 +59,7 @@ def segments(
 def json_lines(found: Survey) -> list[str]:
     """Times are ISO 8601 in UTC."""
     from pyspark_pulsar.cli.text import json_line
-    from pyspark_pulsar.tables import segments_table
+    from pyspark_pulsar.inspect.tables import segments_table
 
     return [json_line(row) for row in segments_table(found).to_pylist()]
 
@@ -78,7 +78,7 @@ def _table(partition: TopicPartition, ledgers: list[Segment]) -> PrintableTable:
 
     from pyspark_pulsar.cli.screen import table_of
     from pyspark_pulsar.cli.text import human_bytes, human_count, human_time
-    from pyspark_pulsar.tables import moment
+    from pyspark_pulsar.inspect.tables import moment
 
     table = table_of(
         heading(partition, ledgers),

@@ -59,7 +59,7 @@ def resolve(
     id. With --journal TOPIC is not needed."""
     from pyspark_pulsar.options import WriteOptions, parse_options
     from pyspark_pulsar.write.delivery import resolve_journal
-    from pyspark_pulsar.write.journal_names import journal_of_batch, journals_of_query
+    from pyspark_pulsar.write.exactly_once.journal_names import journal_of_batch, journals_of_query
 
     if topic is None and journal is None:
         raise click.UsageError("Missing argument 'TOPIC', or option '--journal'.")

@@ -14,7 +14,7 @@ from pyspark_pulsar.codec.producing import Producing
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.metadata_columns import TOMBSTONE
-from pyspark_pulsar.schema.write_schema import WriteSchema
+from pyspark_pulsar.schema.write.columns import WriteSchema
 
 if TYPE_CHECKING:
     from pyspark_pulsar._kernel import SendFrames

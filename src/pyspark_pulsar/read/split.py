@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.client.tiered_store import TieredStore
-from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.offload.policy import TieredStore
+from pyspark_pulsar.position import Position
 from pyspark_pulsar.topic import TopicPartition
 
 

@@ -7,20 +7,20 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyspark_pulsar.schema.avro import record_schema
+from pyspark_pulsar.schema.avro.to_arrow import record_schema
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
 from pyspark_pulsar.schema.primitive import PRIMITIVES, RECORD_TYPES, VALUE_COLUMN, primitive_of
-from pyspark_pulsar.schema.protobuf import (
+from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile, descriptor_plan
+from pyspark_pulsar.schema.protobuf.plan import ProtobufPlan
+from pyspark_pulsar.schema.protobuf.registry import (
     PROTOBUF_TYPES,
     PROTOBUF_VALUE,
     checked_descriptor,
     registered_plan,
     version_number,
 )
-from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile, descriptor_plan
-from pyspark_pulsar.schema.protobuf_plan import ProtobufPlan
-from pyspark_pulsar.schema.spark_types import optional_type
+from pyspark_pulsar.schema.types.exchange import optional_type
 
 KEY_VALUE_TYPE: Final = "key_value"
 """The kernel's name of a schema that consists of two."""

@@ -13,8 +13,8 @@ from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import PayloadSchema, columns_of, for_reading, payload_schema
-from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
-from pyspark_pulsar.schema.spark_types import readable
+from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
+from pyspark_pulsar.schema.types.exchange import readable
 
 ALL_VALUE_COLUMNS: Final = "*"
 DEFAULT_CORRUPT_COLUMN: Final = "_corrupt_record"

@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 from pyspark_pulsar.errors import SchemaError
-from pyspark_pulsar.schema.avro_adaptation import old_field, promoted, with_old_fields
+from pyspark_pulsar.schema.avro.adaptation import old_field, promoted, with_old_fields
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import columns_of, for_reading, payload_schema
 from pyspark_pulsar.schema.read_schema import (
@@ -18,8 +18,8 @@ from pyspark_pulsar.schema.read_schema import (
     known_columns,
     suggestion,
 )
-from pyspark_pulsar.schema.spark_types import readable
-from pyspark_pulsar.schema.type_fit import forbids_null, misfits
+from pyspark_pulsar.schema.types.exchange import readable
+from pyspark_pulsar.schema.types.widening import forbids_null, misfits
 
 _BY_DOCUMENT: Final = (SchemaType.AVRO, SchemaType.JSON)
 

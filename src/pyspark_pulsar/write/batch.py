@@ -8,15 +8,15 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from pyspark_pulsar.interpreter import Shipped
 from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.write import delivery
 from pyspark_pulsar.write.commit import RowsStored
-from pyspark_pulsar.write.journal_names import JournalName
-from pyspark_pulsar.write.state import EPOCH_OF_A_JOB, Writer
+from pyspark_pulsar.write.exactly_once.journal_names import JournalName
+from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, Writer
+from pyspark_pulsar.write.exactly_once.task import write_in_transaction
 from pyspark_pulsar.write.target import RowTargets, Target
 from pyspark_pulsar.write.task import write_rows
-from pyspark_pulsar.write.transactional import write_in_transaction
 
 
 class PulsarBatchWriter(Shipped, DataSourceArrowWriter):

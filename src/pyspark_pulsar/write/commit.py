@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql.datasource import WriterCommitMessage
 
 from pyspark_pulsar.codec.row_digest import RowDigest
-from pyspark_pulsar.write.state import Prepared, Writer
+from pyspark_pulsar.write.exactly_once.state import Prepared, Writer
 
 
 @dataclass(frozen=True)

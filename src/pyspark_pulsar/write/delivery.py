@@ -7,19 +7,19 @@ from dataclasses import replace
 from functools import reduce
 from operator import add
 
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.coordinator import Coordinators
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import CommitUnfinished, PulsarError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write.commit import RowsPrepared
-from pyspark_pulsar.write.epochs import abort_epoch, commit_epoch, finish_decided
-from pyspark_pulsar.write.journal import Journal
-from pyspark_pulsar.write.journal_names import JournalName
-from pyspark_pulsar.write.outcome import in_doubt, until_known
-from pyspark_pulsar.write.ownership import refuse_others
-from pyspark_pulsar.write.sink import Sink
-from pyspark_pulsar.write.state import Prepared, Writer
+from pyspark_pulsar.write.exactly_once.epochs import abort_epoch, commit_epoch, finish_decided
+from pyspark_pulsar.write.exactly_once.journal import Journal
+from pyspark_pulsar.write.exactly_once.journal_names import JournalName
+from pyspark_pulsar.write.exactly_once.outcome import in_doubt, until_known
+from pyspark_pulsar.write.exactly_once.ownership import refuse_others
+from pyspark_pulsar.write.exactly_once.recovery import Sink
+from pyspark_pulsar.write.exactly_once.state import Prepared, Writer
 
 
 def check_transactions(options: WriteOptions, name: JournalName | None, job: Writer | None = None) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.coordinator import OpenTransaction
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.transaction_coordinator import OpenTransaction
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.options import WriteOptions

@@ -7,9 +7,9 @@ import time
 
 import pyarrow as pa
 
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.coordinator import OpenTransaction
-from pyspark_pulsar.client.producer import Producer
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.producer import Producer
+from pyspark_pulsar.client.broker.transaction_coordinator import OpenTransaction
 from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.codec.producing import producing
 from pyspark_pulsar.codec.row_digest import RowDigest

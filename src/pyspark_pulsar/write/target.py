@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pyspark_pulsar.client.admin import AdminClient
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.producer import PROBE_ID, Producer
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.producer import PROBE_ID, Producer
 from pyspark_pulsar.codec.public_keys import check_encryption
 from pyspark_pulsar.descriptors import read_descriptor_file
 from pyspark_pulsar.errors import OptionError, SchemaError, TopicNotFoundError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.metadata_columns import ROUTING
-from pyspark_pulsar.schema.protobuf_descriptor import DescriptorFile
-from pyspark_pulsar.schema.type_text import type_text
-from pyspark_pulsar.schema.write_schema import WriteSchema, resolve_write_schema
+from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
+from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.schema.write.columns import WriteSchema, resolve_write_schema
 from pyspark_pulsar.topic import TopicName, TopicPartition
 from pyspark_pulsar.write.key_column import KEY, keyed_columns, refuse_separated
 from pyspark_pulsar.write.sequence_ids import check_sequence_ids, with_sequence_ids

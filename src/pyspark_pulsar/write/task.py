@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.coordinator import OpenTransaction
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.transaction_coordinator import OpenTransaction
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.write.attempt import present_partition
+from pyspark_pulsar.spark.task_context import present_partition
 from pyspark_pulsar.write.key_column import keyed
 from pyspark_pulsar.write.row_topics import RowTopics
 from pyspark_pulsar.write.sender import TopicSender

@@ -13,13 +13,13 @@ from integration.cluster.administration import ClusterAdmin
 from integration.cluster.ranges import ALL_COLUMNS, Row, rows_of_range, rows_of_split
 from obstore.store import S3Store
 
-from pyspark_pulsar.client.admin import AdminClient
-from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.ledgers import fetch_ledgers
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.planning.ledgers import fetch_ledgers
+from pyspark_pulsar.read.planning.offloaded import TieredLedger, tiered_ledgers
 from pyspark_pulsar.read.split import Piece, Split
-from pyspark_pulsar.read.tiered_copies import TieredLedger, tiered_ledgers
 from pyspark_pulsar.topic import TopicPartition
 
 KEYS = (("access_key_id", object_store.ACCESS_KEY), ("secret_access_key", object_store.SECRET_KEY))

@@ -10,15 +10,15 @@ from typing import Any
 from fixtures.cluster import object_store
 from fixtures.cluster.pulsar_cluster import PulsarCluster
 
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.message_id import Position
+from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.parse import parse_options
-from pyspark_pulsar.read.batch_plan import plan_batch
-from pyspark_pulsar.read.source_schema import resolve_source_schema
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.split import Split
-from pyspark_pulsar.read.tails import Tails
-from pyspark_pulsar.read.task import read_split
+from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.topic import TopicPartition
 
 Row = tuple[Position, dict[str, Any]]

@@ -28,16 +28,16 @@ from integration.cluster.wire import (
     refusal,
 )
 
-from pyspark_pulsar.client.admin import AdminClient
-from pyspark_pulsar.client.bookie_memory import MEMORY, BookieMemory
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.bookkeeper.health import MEMORY, BookieMemory
 from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError
-from pyspark_pulsar.message_id import EARLIEST, Position
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.batch_plan import plan_batch
-from pyspark_pulsar.read.ledgers import fetch_ledgers
-from pyspark_pulsar.read.source_schema import resolve_source_schema
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.planning.ledgers import fetch_ledgers
 from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, Piece, Split
-from pyspark_pulsar.read.task import read_split
+from pyspark_pulsar.read.task.reader import read_split
 
 COLUMNS = (
     "value", "__key", "__messageId", "__publishTime", "__eventTime", "__messageProperties", "__orderingKey",

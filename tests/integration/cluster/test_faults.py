@@ -17,9 +17,9 @@ from integration.cluster.ranges import Row, cluster_options, planned, rows_by_pa
 from integration.official import await_true
 
 from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError, PulsarError
-from pyspark_pulsar.read.audit_files import audit_files
-from pyspark_pulsar.read.audit_table import ledgers_table
+from pyspark_pulsar.inspect.audit import ledgers_table
 from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.task.audit_files import audit_files
 
 NAMED = "a-bookie-with-a-name"
 

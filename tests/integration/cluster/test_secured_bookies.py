@@ -19,14 +19,14 @@ from fixtures.cluster.server import Server
 from integration.cluster.administration import ClusterAdmin
 from integration.cluster.test_bookie_reads import Reading, locations
 
-from pyspark_pulsar.client.bookie_address import bookie_address
-from pyspark_pulsar.client.bookie_channel import BookieSecurity
-from pyspark_pulsar.client.bookie_links import Loss
-from pyspark_pulsar.client.bookie_memory import MEMORY, BookieMemory
-from pyspark_pulsar.client.bookie_probe import ask_bookies
-from pyspark_pulsar.client.tls import Tls
+from pyspark_pulsar.client.bookkeeper.connection.address import bookie_address
+from pyspark_pulsar.client.bookkeeper.connection.channel import BookieSecurity
+from pyspark_pulsar.client.bookkeeper.connection.connections import Loss
+from pyspark_pulsar.client.bookkeeper.connection.probe import ask_bookies
+from pyspark_pulsar.client.bookkeeper.health import MEMORY, BookieMemory
+from pyspark_pulsar.client.security.tls import Tls
 from pyspark_pulsar.errors import LedgerUnavailable, OptionError, PermissionDenied, PulsarError, TlsFailed
-from pyspark_pulsar.read.batch_plan import plan_batch
+from pyspark_pulsar.read.batch.plan import plan_batch
 
 _START_SECONDS = 90.0
 _MARK = b"plain as daylight"

@@ -252,11 +252,9 @@ def short_source(what: str) -> type[DataSource]:
             return self.whole.partitions()
 
         def read(self, partition: InputPartition) -> Iterator[Any]:
-            from pyspark_pulsar.read import task
-            from pyspark_pulsar.read.locations import piece
 
             # A direct reader that gives nothing; a piece that stops behind its first entries.
-            module, batches = {"_direct": (piece, 0), "piece_entries": (task, 1)}[what]
+            module, batches = {"_direct": (fallback, 0), "piece_entries": (reader, 1)}[what]
             original = getattr(module, what)
 
             def short(*given: Any, **named: Any) -> Iterator[Any]:

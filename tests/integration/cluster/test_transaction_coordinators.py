@@ -11,9 +11,9 @@ import pytest
 from fixtures.cluster.pulsar_cluster import PulsarCluster
 from integration.cluster.administration import ClusterAdmin
 
-from pyspark_pulsar.client import coordinator as coordinator_module
-from pyspark_pulsar.client.broker import BrokerClient
-from pyspark_pulsar.client.coordinator import Coordinators
+from pyspark_pulsar.client.broker import transaction_coordinator as coordinator_module
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.topic import TopicName
 

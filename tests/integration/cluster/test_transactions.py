@@ -11,12 +11,12 @@ from integration.cluster.administration import ClusterAdmin
 from integration.cluster.ranges import rows_of_range, rows_of_split
 from integration.official import SPECIAL_MESSAGES, JavaClient, as_base64, await_true
 
-from pyspark_pulsar.client.admin import AdminClient
-from pyspark_pulsar.client.transactions import TransactionOutcomes
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.admin.transaction_buffer import TransactionOutcomes
 from pyspark_pulsar.errors import LedgerUnavailable
-from pyspark_pulsar.message_id import EARLIEST
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.batch_plan import plan_batch
+from pyspark_pulsar.position import EARLIEST
+from pyspark_pulsar.read.batch.plan import plan_batch
 from pyspark_pulsar.read.split import FromBookies
 from pyspark_pulsar.topic import TopicPartition
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from pyspark_pulsar.cli import cli, main
 from pyspark_pulsar.cli.read_options import parse_arguments
 from pyspark_pulsar.errors import OptionError
-from pyspark_pulsar.read.segments import Survey
-from pyspark_pulsar.session import _redaction
+from pyspark_pulsar.inspect.segments import Survey
+from pyspark_pulsar.session.configure import _redaction
 
 
 @pytest.mark.parametrize("command", ["segments", "plan"])
@@ -73,7 +73,7 @@ def test_a_plan_refuses_what_a_read_refuses(arguments: list[str], text: str) -> 
 
 
 def test_a_page_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("pyspark_pulsar.read.segments.survey", lambda _: Survey(()))
+    monkeypatch.setattr("pyspark_pulsar.inspect.segments.survey", lambda _: Survey(()))
     page = tmp_path / "no folder" / "page.html"
     result = CliRunner().invoke(
         cli, ["segments", "t", "--service-url", "pulsar://h.invalid:1", "--html", str(page)]
@@ -101,7 +101,7 @@ def test_resolving_transactions_needs_a_topic_or_a_journal() -> None:
 @pytest.fixture
 def jar(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     path = tmp_path / "catalog.jar"
-    monkeypatch.setattr("pyspark_pulsar.session.catalog_jar", lambda: path)
+    monkeypatch.setattr("pyspark_pulsar.session.configure.catalog_jar", lambda: path)
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     return path
 

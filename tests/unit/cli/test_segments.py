@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, strategies as st
 from property.ledger_strategies import topic_ledgers
 
-from pyspark_pulsar.cli.page import segments_page
-from pyspark_pulsar.cli.picture import picture, tip
+from pyspark_pulsar.cli.html.page import segments_page
+from pyspark_pulsar.cli.html.picture import picture, tip
+from pyspark_pulsar.cli.html.timeline import Timeline
 from pyspark_pulsar.cli.segments import json_lines, print_survey
 from pyspark_pulsar.cli.text import human_bytes, ranges
-from pyspark_pulsar.cli.timeline import Timeline
-from pyspark_pulsar.client.ledger import Ensemble, Ledger, Striping
-from pyspark_pulsar.read.segments import CLOSED, COMPACTED, OPEN, Segment, Survey
+from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Ledger, Striping
+from pyspark_pulsar.inspect.segments import CLOSED, COMPACTED, OPEN, Segment, Survey
 from pyspark_pulsar.topic import TopicPartition
 
 NOW = 1_795_267_000_000

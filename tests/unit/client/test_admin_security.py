@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fixtures.certificates import Authority, Certificate
 
-from pyspark_pulsar.client.admin import AdminClient
+from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import PermissionDenied, ProtocolError
 from pyspark_pulsar.options import ConnectionOptions, parse_options
 

@@ -25,8 +25,8 @@ from unit.docs.type_notation import noted
 
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaType
-from pyspark_pulsar.schema.spark import arrow_schema
-from pyspark_pulsar.schema.write_schema import resolve_write_schema
+from pyspark_pulsar.schema.types.spark import arrow_schema
+from pyspark_pulsar.schema.write.columns import resolve_write_schema
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from pyspark_pulsar.message_id import EARLIEST, Position
-from pyspark_pulsar.read.offset import StreamOffset
-from pyspark_pulsar.read.times import TimeBound
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.bounds.timestamps import TimeBound
+from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.topic import TopicPartition
 
 _DOCUMENTS: dict[str, dict[str, Any]] = json.loads(

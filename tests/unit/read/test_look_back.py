@@ -4,8 +4,8 @@ from itertools import pairwise
 
 from hypothesis import given, strategies as st
 
-from pyspark_pulsar.message_id import EARLIEST, Position
-from pyspark_pulsar.read.locations.look_back import starts_before
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.sources.chunk_search import starts_before
 
 
 @given(

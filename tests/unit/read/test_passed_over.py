@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pyspark_pulsar._kernel import EntryBatch
-from pyspark_pulsar.message_id import EARLIEST, Position
-from pyspark_pulsar.read.locations.passed_over import cut_where_passed_over
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.sources.skipped import cut_where_passed_over
 
 Id = tuple[int, int]
 

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given as given_values, strategies as st
 
 from pyspark_pulsar._kernel import EntryBatch
-from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.client.tiered_store import TieredStore
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.offload.policy import TieredStore
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     CorruptEntryError,
@@ -29,10 +29,8 @@ from pyspark_pulsar.errors import (
     PermissionDenied,
     PrerequisiteMissing,
 )
-from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.audit import SplitAudit
-from pyspark_pulsar.read.locations import other_copies, piece as module
+from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.split import (
     FromBookies,
     FromBroker,
@@ -42,6 +40,8 @@ from pyspark_pulsar.read.split import (
     Piece,
     Split,
 )
+from pyspark_pulsar.read.task import fallback as module, replicas
+from pyspark_pulsar.read.task.audit import SplitAudit
 from pyspark_pulsar.topic import TopicPartition
 
 PARTITION = TopicPartition.parse("persistent://public/default/t")
@@ -310,7 +310,7 @@ def test_what_the_broker_passes_over_must_be_whole_in_the_copy(
             if bad is not None and part.start.entry <= bad < part.end.entry:
                 raise DAMAGED
 
-        monkeypatch.setattr(other_copies, "tiered_entries", entries)
+        monkeypatch.setattr(replicas, "tiered_entries", entries)
 
     copy(bad=4)
     with pytest.raises(DamagedCopy, match=r"bytes are damaged\. The broker .* has passed over it"):
@@ -339,6 +339,6 @@ def test_what_is_passed_over(came: set[int], data: st.DataObject) -> None:
         whole = run[-1] - run[0] + 1 == len(run)
         runs.append((run[0], run[-1], whole))
         loose |= set() if whole else set(run)
-    parts = list(other_copies.passed_over((0, 12), runs))
+    parts = list(replicas.passed_over((0, 12), runs))
     found = [entry for first, last in parts for entry in range(first, last + 1)]
     assert found == sorted(set(range(13)) - came | loose)

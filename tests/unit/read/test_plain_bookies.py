@@ -9,18 +9,18 @@ from dataclasses import replace
 
 import pytest
 
-from pyspark_pulsar.client.admin import AdminClient
-from pyspark_pulsar.client.bookie_address import BookieAddress
-from pyspark_pulsar.client.bookie_channel import BookieChannel, BookieSecurity
-from pyspark_pulsar.client.ledger import Ensemble, Ledger, Striping
-from pyspark_pulsar.client.tls import Tls
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
+from pyspark_pulsar.client.bookkeeper.connection.channel import BookieChannel, BookieSecurity
+from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Ledger, Striping
+from pyspark_pulsar.client.security.tls import Tls
 from pyspark_pulsar.errors import LedgerUnavailable
-from pyspark_pulsar.message_id import Position
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.kept import kept_by_bookies
-from pyspark_pulsar.read.ledgers import TopicLedgers
-from pyspark_pulsar.read.locations.bookie import bookie_entries, compacted_entries
-from pyspark_pulsar.read.places import find_places
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.planning.ledgers import TopicLedgers
+from pyspark_pulsar.read.planning.on_bookies import kept_by_bookies
+from pyspark_pulsar.read.planning.placement import find_places
+from pyspark_pulsar.read.sources.bookkeeper import bookie_entries, compacted_entries
 from pyspark_pulsar.read.split import FromBookies, FromCompactedLedger, Piece
 from pyspark_pulsar.topic import TopicPartition
 

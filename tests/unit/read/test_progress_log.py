@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
-from pyspark_pulsar.process_log import PROGRESS_LOG
-from pyspark_pulsar.read.lag import Lag, LagReport
-from pyspark_pulsar.read.progress import LOG_SECONDS, ProgressLog
+from pyspark_pulsar.read.microbatch.lag import Lag, LagReport
+from pyspark_pulsar.read.microbatch.progress import LOG_SECONDS, ProgressLog
+from pyspark_pulsar.spark.logging import PROGRESS_LOG
 from pyspark_pulsar.topic import TopicPartition
 
 A, B = TopicPartition.parse("a"), TopicPartition.parse("b")

@@ -5,11 +5,11 @@ import pytest
 
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema import metadata_columns
-from pyspark_pulsar.schema.avro import list_of, map_of
+from pyspark_pulsar.schema.avro.to_arrow import list_of, map_of
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import PayloadSchema
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.schema.spark import spark_schema
+from pyspark_pulsar.schema.types.spark import spark_schema
 
 DEFAULTS = ["__key", "__topic", "__messageId", "__publishTime", "__eventTime", "__messageProperties"]
 RECORD = SchemaInfo(

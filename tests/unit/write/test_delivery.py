@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import WriteOptions, parse_options
-from pyspark_pulsar.write.journal_names import (
+from pyspark_pulsar.write.exactly_once.journal_names import (
     JournalName,
     journal_of_batch,
     journal_of_stream,

@@ -1,0 +1,288 @@
+"""ALTER TABLE: columns as one new version of the schema, then properties and policies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pyspark_pulsar.catalog.columns import arrow_column
+from pyspark_pulsar.catalog.properties import retention
+from pyspark_pulsar.catalog.properties.retention import RETENTION_PROPERTIES, apply_retention, keep_messages
+from pyspark_pulsar.catalog.properties.table import (
+    FORMAT_PROPERTIES,
+    KEY_COLUMN_PROPERTY,
+    KNOWN,
+    READ_ONLY_PREFIX,
+    has_separated_keys,
+    key_column,
+    needs_keys,
+    parse_partitions,
+    refuse_unknown,
+)
+from pyspark_pulsar.catalog.properties.units import threshold_bytes, ttl_seconds
+from pyspark_pulsar.catalog.statements.drop_table import refuse_unchangeable
+from pyspark_pulsar.catalog.statements.evolution import EditedRecord
+from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.errors import CatalogUnsupported, SchemaError, TopicNotFoundError
+from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo, SchemaType
+from pyspark_pulsar.schema.payload import columns_of, payload_schema
+from pyspark_pulsar.schema.primitive import RECORD_TYPES
+from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.write.key_column import keyed_columns, refuse_separated
+
+Change = Mapping[str, Any]
+
+_TTL, _THRESHOLD, _KEY, _PARTITIONS = "message_ttl", "compaction_threshold", "key_column", "partitions"
+_FIXED: Final = (*FORMAT_PROPERTIES, "provider", "owner")
+
+
+@dataclass
+class _Wanted:
+    """The changes of one statement, sorted: those of columns in their order, of properties the last of each."""
+
+    columns: list[Change] = field(default_factory=list)
+    given: dict[str, str] = field(default_factory=dict)
+    removed: set[str] = field(default_factory=set)
+
+
+def alter_table(administration: Administration, topic: TopicName, changes: Sequence[Change]) -> None:
+    """What can be checked is checked before anything is changed; the schema changes first, since the broker may refuse
+    it. Raises `TopicNotFoundError`, `SchemaError`, OptionError, `CatalogUnsupported`."""
+    partitions = administration.partitions(topic)
+    if partitions is None:
+        raise TopicNotFoundError(f"topic {topic}: expected one that exists, got none; check the name")
+    refuse_unchangeable(administration, topic, "changed")
+    if not topic.is_persistent:
+        raise CatalogUnsupported(
+            f"topic {topic}: expected a persistent topic, got a non-persistent one, which keeps neither messages nor "
+            "properties; make it persistent"
+        )
+    wanted = _sorted(topic, changes)
+    info = administration.schema(topic)
+    own = administration.topic_properties(topic)
+    record = _edited(topic, info, wanted.columns)
+    if _PARTITIONS in wanted.given:
+        _check_partitions(topic, partitions, parse_partitions(wanted.given[_PARTITIONS]))
+    _check_key(topic, record, info, wanted, key_column(own))
+    _check_compaction(administration, topic, info, wanted, key_column(own))
+    policies = _policies(administration, topic, wanted)
+    if record is not None and info is not None:
+        _register(administration, topic, info, record)
+    for apply in policies:
+        apply()
+    # Last of what the server may refuse, as nothing takes it back.
+    if _PARTITIONS in wanted.given and parse_partitions(wanted.given[_PARTITIONS]) > partitions:
+        administration.set_partitions(topic, parse_partitions(wanted.given[_PARTITIONS]))
+    _set_own(administration, topic, wanted, own)
+
+
+def _sorted(topic: TopicName, changes: Sequence[Change]) -> _Wanted:
+    wanted = _Wanted()
+    for change in changes:
+        kind = change["change"]
+        if kind == "set":
+            key = _changeable(topic, change["property"])
+            wanted.given[key] = str(change["value"])
+            wanted.removed.discard(key)
+        elif kind == "remove":
+            key = _changeable(topic, change["property"])
+            if key == _PARTITIONS:
+                raise _fixed(topic, key)
+            wanted.given.pop(key, None)
+            wanted.removed.add(key)
+        elif kind in _EDITS:
+            wanted.columns.append(change)
+        else:
+            raise CatalogUnsupported(
+                f"table of {topic}: expected changes of columns and properties, got {change.get('text', kind)}; this "
+                "cannot be done with a topic"
+            )
+    return wanted
+
+
+def _changeable(topic: TopicName, key: str) -> str:
+    if key in _FIXED or key.startswith(READ_ONLY_PREFIX):
+        raise _fixed(topic, key)
+    refuse_unknown(key)
+    return key
+
+
+def _fixed(topic: TopicName, key: str) -> CatalogUnsupported:
+    return CatalogUnsupported(
+        f"table of {topic}, property '{key}': expected a property that can be changed, got one that is settled when "
+        "a topic is made, or only shown; leave it as it is, or make another table"
+    )
+
+
+# Columns.
+
+
+def _add(record: EditedRecord, change: Change) -> None:
+    path = change["column"]
+    made = arrow_column(path[-1], change["type"], nullable=bool(change.get("nullable", True)))
+    record.add(path, made, change.get("comment"), change.get("position"))
+
+
+def _set_nullable(record: EditedRecord, change: Change) -> None:
+    path = change["column"]
+    if change["nullable"]:
+        record.allow_null(path)
+    elif record.is_nullable(path):
+        raise CatalogUnsupported(
+            f"column {'.'.join(path)}: expected it to stay as it is, got SET NOT NULL: messages that are there may "
+            "hold null; filter them in the query"
+        )
+
+
+def _rename(_: EditedRecord, change: Change) -> None:
+    name = ".".join(change["column"])
+    raise CatalogUnsupported(
+        f"column {name}: expected its name to stay, got {change['to']!r}: messages that are there would lose their "
+        f"values of it; add a column {change['to']}, and drop {name} when nobody reads it any more"
+    )
+
+
+_EDITS: Final[Mapping[str, Callable[[EditedRecord, Change], None]]] = {
+    "add": _add,
+    "drop": lambda record, change: record.drop(
+        change["column"], if_exists=bool(change.get("if_exists", False))
+    ),
+    "type": lambda record, change: record.retype(
+        change["column"], arrow_column(change["column"][-1], change["type"]).type
+    ),
+    "rename": _rename,
+    "nullable": _set_nullable,
+    "comment": lambda record, change: record.comment(change["column"], change.get("comment")),
+}
+
+
+def _edited(topic: TopicName, info: SchemaInfo | None, changes: Sequence[Change]) -> EditedRecord | None:
+    """The record after the changes; None without changes of columns. Checked to be a valid document."""
+    if not changes:
+        return None
+    if info is None or info.type not in RECORD_TYPES:
+        kind = "no schema" if info is None else f"a schema of type {info.type.name}"
+        raise CatalogUnsupported(
+            f"topic {topic}: expected an AVRO or JSON record, whose fields can be changed one by one, got {kind}; "
+            "register another version with a Pulsar client, or make another table"
+        )
+    record = EditedRecord(json.loads(info.text), where=f"topic {topic}")
+    for change in changes:
+        _EDITS[change["change"]](record, change)
+    record.text()
+    return record
+
+
+def _register(
+    administration: Administration, topic: TopicName, info: SchemaInfo, record: EditedRecord
+) -> None:
+    """As the newest version. The registry gives a schema that equals an older one, comments aside, the older's
+    version, and the newest stays what it is; so one of these gets an attribute that tells it apart. Raises SchemaError
+    where another change came between, which this one has undone: registries cannot be told to expect a version."""
+    if record.text() == json.dumps(json.loads(info.text), separators=(",", ":"), ensure_ascii=False):
+        return
+    newest = int.from_bytes(info.version or bytes(VERSION_BYTES), "big", signed=True)
+    new = replace(info, document=record.text().encode(), version=None)
+    made = administration.register_schema(topic, new)
+    if made <= newest:
+        record.revise(newest + 1)
+        made = administration.register_schema(topic, replace(new, document=record.text().encode()))
+    is_count = len(info.version or bytes(VERSION_BYTES)) == VERSION_BYTES
+    if is_count and made > newest + 1:
+        raise SchemaError(
+            f"topic {topic}: expected version {newest + 1} of its schema to be this change, got version {made}: "
+            "somebody else changed it at the same time, and the newest version lacks what the other one added; look at "
+            "the table, and add that again"
+        )
+
+
+# Properties.
+
+
+def _check_partitions(topic: TopicName, now: int, wanted: int) -> None:
+    if wanted == now:
+        return
+    if now == 0 or wanted < now:
+        found = "a topic that is not partitioned" if now == 0 else f"{now} partitions"
+        raise CatalogUnsupported(
+            f"table of {topic}, property 'partitions': expected to raise the number of a partitioned topic, got "
+            f"{found} and {wanted}; make another table and copy the rows"
+        )
+
+
+def _check_key(
+    topic: TopicName, record: EditedRecord | None, info: SchemaInfo | None, wanted: _Wanted, now: str | None
+) -> None:
+    column = wanted.given.get(_KEY)
+    if column is not None:
+        refuse_separated(info, column, str(topic))
+        after = None if record is None or info is None else replace(info, document=record.text().encode())
+        keyed_columns(_value_columns(topic, after or info), column)
+        return
+    if now is not None and _KEY not in wanted.removed and record is not None and now not in record.columns():
+        raise CatalogUnsupported(
+            f"table of {topic}: expected column {now} to stay, which is the key of its messages, got DROP; unset the "
+            "property key_column first"
+        )
+
+
+def _value_columns(topic: TopicName, info: SchemaInfo | None) -> pa.Schema:
+    plain = info or SchemaInfo(topic.local, SchemaType.NONE)
+    return columns_of(payload_schema(plain, topic=str(topic)))
+
+
+def _check_compaction(
+    administration: Administration,
+    topic: TopicName,
+    info: SchemaInfo | None,
+    wanted: _Wanted,
+    now: str | None,
+) -> None:
+    has_key = _KEY in wanted.given or (now is not None and _KEY not in wanted.removed)
+    if has_key or has_separated_keys(info, topic):
+        return
+    if _THRESHOLD in wanted.given and threshold_bytes(_THRESHOLD, wanted.given[_THRESHOLD]):
+        raise needs_keys(f"table of {topic}, property '{_THRESHOLD}'")
+    if _KEY not in wanted.removed or {_THRESHOLD} & {*wanted.given, *wanted.removed}:
+        return
+    if administration.own_policy(topic, "compactionThreshold"):
+        raise needs_keys(f"table of {topic}, which has a compaction_threshold")
+
+
+def _policies(administration: Administration, topic: TopicName, wanted: _Wanted) -> list[Callable[[], None]]:
+    """The changes of policies, with their values already read."""
+    found: list[Callable[[], None]] = []
+    if set(RETENTION_PROPERTIES) & {*wanted.given, *wanted.removed}:
+        before = retention.of_policy(administration.own_policy(topic, "retention"))
+        kept = retention.changed(before, wanted.given, wanted.removed)
+        found.append(lambda: apply_retention(administration, topic, kept))
+        if kept is None:
+            found.append(lambda: keep_messages(administration, topic))
+    if _TTL in wanted.given:
+        seconds = ttl_seconds(_TTL, wanted.given[_TTL])
+        found.append(lambda: administration.set_message_ttl(topic, seconds))
+    elif _TTL in wanted.removed:
+        found.append(lambda: administration.remove_message_ttl(topic))
+    if _THRESHOLD in wanted.given:
+        size = threshold_bytes(_THRESHOLD, wanted.given[_THRESHOLD])
+        found.append(lambda: administration.set_compaction_threshold(topic, size))
+    elif _THRESHOLD in wanted.removed:
+        found.append(lambda: administration.remove_compaction_threshold(topic))
+    return found
+
+
+def _set_own(
+    administration: Administration, topic: TopicName, wanted: _Wanted, own: Mapping[str, str]
+) -> None:
+    kept = {key: value for key, value in wanted.given.items() if key not in KNOWN}
+    if _KEY in wanted.given:
+        kept[KEY_COLUMN_PROPERTY] = wanted.given[_KEY]
+    if kept:
+        administration.set_topic_properties(topic, kept)
+    removed = {KEY_COLUMN_PROPERTY if key == _KEY else key for key in wanted.removed}
+    for key in sorted(removed & own.keys()):
+        administration.remove_topic_property(topic, key)

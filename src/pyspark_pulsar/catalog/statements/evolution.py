@@ -1,0 +1,276 @@
+"""A record's Avro document, edited in place: whatever a change does not name stays as it was registered.
+
+Avro 1.11, sections "Schema Declaration" and "Schema Resolution": what a later schema may change so that messages
+written before can still be read (https://avro.apache.org/docs/1.11.1/specification/#schema-resolution).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pyspark_pulsar.errors import CatalogUnsupported, SchemaError
+from pyspark_pulsar.schema.avro.from_arrow import record_document
+from pyspark_pulsar.schema.avro.to_arrow import record_schema
+from pyspark_pulsar.schema.read_schema import suggestion
+from pyspark_pulsar.schema.types.text import type_text
+
+Node = dict[str, Any]
+Path = Sequence[str]
+
+REVISION: Final = "pyspark-pulsar.revision"
+"""An attribute of the record, which Avro lets readers ignore."""
+
+_METADATA: Final = "__"
+_BUILT_IN: Final = ("null", "boolean", "int", "long", "float", "double", "string", "bytes")
+_NAMED: Final = ("record", "error", "enum", "fixed")
+# Of each type those that a reader may have in its place.
+_PROMOTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "int": ("long", "float", "double"),
+    "long": ("float", "double"),
+    "float": ("double",),
+    "string": ("bytes",),
+    "bytes": ("string",),
+}
+_TYPES: Final = {
+    pa.int32(): "int",
+    pa.int64(): "long",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.binary(): "bytes",
+}
+
+
+class EditedRecord:
+    """One document. Paths are Spark's: names of fields, `element` of an array, `value` of a map.
+
+    The methods raise `CatalogUnsupported` for changes after which messages that are there could not be read, and
+    `SchemaError` for fields that are not there or names and types that Avro does not have.
+    """
+
+    def __init__(self, node: Node, *, where: str) -> None:
+        self._node = node
+        self._where = where
+
+    def text(self) -> str:
+        """The document as compact JSON. Raises SchemaError when it is not a valid one any more."""
+        text = json.dumps(self._node, separators=(",", ":"), ensure_ascii=False)
+        record_schema(text, where=f"{self._where} as it would be")
+        return text
+
+    def columns(self) -> list[str]:
+        return [each["name"] for each in self._node["fields"]]
+
+    def revise(self, number: int) -> None:
+        """Make the document another than all before it, to those who ignore what people read."""
+        self._node[REVISION] = number
+
+    def add(self, path: Path, column: pa.Field, comment: str | None, position: Any) -> None:
+        """`column` with the last name of `path`; `position`: "first", {"after": name}, or None for the end."""
+        record = self._record(path[:-1], path)
+        names = [each["name"] for each in record["fields"]]
+        if column.name in names:
+            raise self._fault(path, "a new name", "one that exists; choose another")
+        if len(path) == 1 and column.name.startswith(_METADATA):
+            raise self._fault(
+                path,
+                f"a name that does not begin with {_METADATA}",
+                "one of the metadata columns, which are always there; leave it out",
+            )
+        if not column.nullable:
+            raise self._refusal(
+                path, "a column that may be null", "NOT NULL: messages that are there have no value for it"
+            )
+        made = self._new_field(column, str(record["name"]))
+        if comment:
+            made["doc"] = comment
+        record["fields"].insert(self._index(path, names, position), made)
+
+    def drop(self, path: Path, *, if_exists: bool) -> None:
+        if if_exists and not self._is_there(path):
+            return
+        field = self._field(path)
+        fields = self._record(path[:-1], path)["fields"]
+        if len(fields) == 1:
+            raise self._refusal(path, "a record that keeps a field", "its last; drop the table instead")
+        if _defined(field["type"]) & _references(self._node):
+            raise self._refusal(
+                path, "a column whose type no other column refers to", "one with a named type in use; keep it"
+            )
+        fields.remove(field)
+
+    def retype(self, path: Path, kind: pa.DataType) -> None:
+        """Only to a type that messages of the old one can be read as."""
+        holder, key = self._slot(path)
+        found = _plain(holder[key])
+        wanted = _TYPES.get(kind)
+        if found is not None and wanted == found:
+            return
+        if found is None or wanted is None or wanted not in _PROMOTIONS.get(found, ()):
+            possible = _PROMOTIONS.get(found or "", ())
+            types = ", ".join(type_text(each) for each, name in _TYPES.items() if name in possible)
+            raise self._refusal(
+                path,
+                f"a type that messages of the old one can be read as ({types or 'there is none'})",
+                f"{type_text(kind)}; add a column of that type instead",
+            )
+        node = holder[key]
+        if isinstance(node, dict):
+            node["type"] = wanted
+        else:
+            holder[key] = wanted
+
+    def allow_null(self, path: Path) -> None:
+        """The field is null where messages lack it. One that may be null stays as it is."""
+        field = self._field(path)
+        kind = field["type"]
+        branches = kind if isinstance(kind, list) else [kind]
+        if "null" in branches:
+            return
+        # A default is a value of the first branch.
+        field["type"] = [*branches, "null"] if "default" in field else ["null", *branches]
+        field.setdefault("default", None)
+
+    def is_nullable(self, path: Path) -> bool:
+        kind = self._field(path)["type"]
+        return isinstance(kind, list) and "null" in kind
+
+    def comment(self, path: Path, text: str | None) -> None:
+        """The field's `doc`; none takes it away. On what is no field, such as the element of an array, nothing is."""
+        field = self._field(path)
+        if text:
+            field["doc"] = text
+        else:
+            field.pop("doc", None)
+
+    # Where a path leads.
+
+    def _is_there(self, path: Path) -> bool:
+        try:
+            self._field(path)
+        except SchemaError:
+            return False
+        return True
+
+    def _field(self, path: Path) -> Node:
+        for each in self._record(path[:-1], path)["fields"]:
+            if each["name"] == path[-1]:
+                return _node_of(each)
+        raise self._missing(path, self._record(path[:-1], path))
+
+    def _record(self, path: Path, whole: Path) -> Node:
+        """The record at `path`; the whole one for an empty path."""
+        if not path:
+            return self._node
+        holder, key = self._slot(path)
+        node = holder[key]
+        is_reference = isinstance(node, str) and node not in _BUILT_IN
+        if is_reference or (isinstance(node, dict) and _last(node) in _references(self._node)):
+            raise self._refusal(
+                whole,
+                "a record that one column has",
+                "one of a named type that several have; keep it as it is",
+            )
+        if not isinstance(node, dict) or node.get("type") not in ("record", "error"):
+            raise self._fault(whole, f"a struct at {'.'.join(path)}", "another type; correct the name")
+        return node
+
+    def _slot(self, path: Path) -> tuple[Any, Any]:
+        """What holds the type at `path`, without its null, and where in it."""
+        if len(path) > 1 and path[-1] in ("element", "value"):
+            around, key = self._slot(path[:-1])
+            node, member = around[key], "items" if path[-1] == "element" else "values"
+            if isinstance(node, dict) and member in node:
+                return self._not_null(node, member, path)
+        return self._not_null(self._field(path), "type", path)
+
+    def _not_null(self, holder: Any, key: Any, path: Path) -> tuple[Any, Any]:
+        node = holder[key]
+        if isinstance(node, list):
+            others = [index for index, branch in enumerate(node) if branch != "null"]
+            if len(others) != 1:
+                raise self._refusal(path, "a column of one type", "a union of several; keep it as it is")
+            return node, others[0]
+        if isinstance(node, dict) and isinstance(node.get("type"), dict | list):
+            return self._not_null(node, "type", path)
+        return holder, key
+
+    def _index(self, path: Path, names: list[str], position: Any) -> int:
+        if position is None:
+            return len(names)
+        if position == "first":
+            return 0
+        after = position.get("after") if isinstance(position, Mapping) else None
+        if after not in names:
+            raise self._fault(path, f"a place after one of {', '.join(names)}", f"AFTER {after}; correct it")
+        return names.index(after) + 1
+
+    def _new_field(self, column: pa.Field, record_name: str) -> Node:
+        """Its own records get names that the document does not have yet."""
+        taken = {name.rpartition(".")[2] for name in _defined(self._node)}
+        base, number = record_name, 2
+        while True:
+            text = record_document(pa.schema([column]), record_name=base, where=self._where)
+            made = _node_of(json.loads(text)["fields"][0])
+            if not _defined(made["type"]) & taken:
+                return made
+            base, number = f"{record_name}_{number}", number + 1
+
+    def _missing(self, path: Path, record: Node) -> SchemaError:
+        names = [each["name"] for each in record["fields"]]
+        return self._fault(path, f"one of {', '.join(names)}", f"{path[-1]!r}{suggestion(path[-1], names)}")
+
+    def _fault(self, path: Path, expected: str, got: str) -> SchemaError:
+        return SchemaError(f"{self._where}, column {'.'.join(path)}: expected {expected}, got {got}")
+
+    def _refusal(self, path: Path, expected: str, got: str) -> CatalogUnsupported:
+        return CatalogUnsupported(f"{self._where}, column {'.'.join(path)}: expected {expected}, got {got}")
+
+
+def _node_of(node: Any) -> Node:
+    """For the type checker: a field of a document that was read as a record is an object."""
+    found: Node = node
+    return found
+
+
+def _plain(node: Any) -> str | None:
+    """The primitive type at a place; None for others, and for one that a logical type gives another meaning."""
+    if isinstance(node, dict):
+        return None if "logicalType" in node else _plain(node.get("type"))
+    return node if isinstance(node, str) else None
+
+
+def _within(node: Any) -> Iterator[Any]:
+    """The type and all types in it."""
+    yield node
+    if isinstance(node, list):
+        for branch in node:
+            yield from _within(branch)
+    elif isinstance(node, dict):
+        for key in ("type", "items", "values"):
+            if key in node:
+                yield from _within(node[key])
+        for field in node.get("fields") or ():
+            yield from _within(field["type"])
+
+
+def _defined(node: Any) -> set[str]:
+    """Names of the types that are defined there."""
+    return {
+        str(each["name"]).rpartition(".")[2]
+        for each in _within(node)
+        if isinstance(each, dict) and each.get("type") in _NAMED and "name" in each
+    }
+
+
+def _last(node: Node) -> str:
+    return str(node.get("name")).rpartition(".")[2]
+
+
+def _references(node: Any) -> set[str]:
+    """Last parts of all names of types that are referred to, and of built-in types."""
+    return {each.rpartition(".")[2] for each in _within(node) if isinstance(each, str)}

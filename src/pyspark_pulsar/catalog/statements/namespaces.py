@@ -1,0 +1,135 @@
+"""CREATE, ALTER and DROP NAMESPACE, and what DESCRIBE NAMESPACE shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from pyspark_pulsar.catalog.properties import retention
+from pyspark_pulsar.catalog.properties.retention import RETENTION_PROPERTIES, apply_retention
+from pyspark_pulsar.catalog.properties.units import printed_duration, printed_retention, ttl_seconds
+from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.errors import CatalogUnsupported, NamespaceNotEmptyError, PermissionDenied, PulsarError
+from pyspark_pulsar.topic import Namespace, TopicName
+
+_TTL: Final = "message_ttl"
+_QUOTA: Final = "backlog_quota"
+_POLICIES: Final = (*RETENTION_PROPERTIES, _TTL)
+_LOCATION, _OWNER = "location", "owner"
+_AT_ONCE: Final = 8
+
+
+def load_namespace(administration: Administration, namespace: Namespace) -> dict[str, str]:
+    """Its own properties and policies, as far as the role may see them. Raises `NamespaceNotFoundError`."""
+    found: dict[str, str] = {}
+    try:
+        found |= administration.namespace_properties(namespace)
+        found |= _printed(administration.namespace_policies(namespace))
+    except PermissionDenied:
+        if not administration.namespace_exists(namespace):
+            raise
+    return found
+
+
+def create_namespace(
+    administration: Administration, namespace: Namespace, properties: Mapping[str, str]
+) -> None:
+    """With properties, or not at all. Raises `NamespaceExistsError`, `NamespaceNotFoundError` without the tenant."""
+    given = {key: value for key, value in properties.items() if key != _OWNER}
+    _check(given)
+    administration.create_namespace(namespace)
+    try:
+        _change(administration, namespace, given, ())
+    except PulsarError:
+        administration.delete_namespace(namespace)
+        raise
+
+
+def alter_namespace(
+    administration: Administration, namespace: Namespace, changed: Mapping[str, str], removed: Sequence[str]
+) -> None:
+    """Raises `NamespaceNotFoundError`, OptionError for values that are none."""
+    given = {key: value for key, value in changed.items() if key != _OWNER}
+    _check(given)
+    _change(administration, namespace, given, removed)
+
+
+def drop_namespace(administration: Administration, namespace: Namespace, *, cascade: bool) -> bool:
+    """False when there is none. With `cascade` its topics first, some at a time: brokers refuse to do it at once.
+
+    Raises `NamespaceNotEmptyError` with the number of topics; topics that Pulsar keeps for itself do not count.
+    """
+    if not administration.namespace_exists(namespace):
+        return False
+    topics = administration.topics(namespace)
+    if topics and not cascade:
+        raise NamespaceNotEmptyError(
+            f"namespace {namespace}: expected it empty, got {len(topics)} topic{'s' if len(topics) > 1 else ''}; "
+            "drop its tables, or say CASCADE"
+        )
+
+    def drop(topic: TopicName) -> None:
+        administration.delete_topic(topic, partitioned=bool(administration.partitions(topic)))
+
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        # A topic that cannot be dropped does not keep the others.
+        for _ in threads.map(drop, sorted(topics)):
+            pass
+    administration.delete_namespace(namespace)
+    return True
+
+
+def _printed(policies: Mapping[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    kept = retention.of_policy(policies.get("retention_policies"))
+    if kept is not None:
+        found |= printed_retention(kept.minutes, kept.megabytes)
+    ttl = policies.get("message_ttl_in_seconds")
+    if ttl is not None:
+        found[_TTL] = printed_duration(int(ttl))
+    for kind, quota in sorted((policies.get("backlog_quota_map") or {}).items()):
+        limits = {key: value for key, value in sorted(quota.items()) if value not in (None, -1)}
+        found[f"{_QUOTA}.{kind}"] = ", ".join(f"{key} {value}" for key, value in limits.items())
+    return found
+
+
+def _check(given: Mapping[str, str]) -> None:
+    if _LOCATION in given:
+        raise CatalogUnsupported(
+            f"property '{_LOCATION}': expected none, since Pulsar itself keeps the messages of a namespace, got "
+            f"{given[_LOCATION]!r}; leave it out"
+        )
+    for key in given:
+        _refuse_quota(key)
+    retention.changed(None, given)
+    if _TTL in given:
+        ttl_seconds(_TTL, given[_TTL])
+
+
+def _refuse_quota(key: str) -> None:
+    if key.startswith(_QUOTA):
+        raise CatalogUnsupported(
+            f"property '{key}': expected retention_time, retention_size, message_ttl or a property of your own, got a "
+            "backlog quota, which is only shown; set it with pulsar-admin namespaces set-backlog-quota"
+        )
+
+
+def _change(
+    administration: Administration, namespace: Namespace, given: Mapping[str, str], removed: Sequence[str]
+) -> None:
+    for key in removed:
+        _refuse_quota(key)
+    if set(RETENTION_PROPERTIES) & {*given, *removed}:
+        before = retention.of_policy(administration.own_policy(namespace, "retention"))
+        apply_retention(administration, namespace, retention.changed(before, given, removed))
+    if _TTL in given:
+        administration.set_message_ttl(namespace, ttl_seconds(_TTL, given[_TTL]))
+    elif _TTL in removed:
+        administration.remove_message_ttl(namespace)
+    for key, value in given.items():
+        if key not in _POLICIES:
+            administration.set_namespace_property(namespace, key, value)
+    for key in removed:
+        if key not in (*_POLICIES, *given):
+            administration.remove_namespace_property(namespace, key)

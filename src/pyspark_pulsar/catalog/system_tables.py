@@ -1,0 +1,230 @@
+"""The system tables of a topic: their constant schemas and their rows as they are now."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pyspark_pulsar.catalog.cluster import Cluster
+from pyspark_pulsar.catalog.names import parse_table
+from pyspark_pulsar.catalog.partition_ends import ends_of
+from pyspark_pulsar.client.admin.resources import RegisteredSchema
+from pyspark_pulsar.errors import CatalogUnsupported, PermissionDenied, SchemaError
+from pyspark_pulsar.inspect.tables import SEGMENTS, moment, segments_table
+from pyspark_pulsar.position import after_entry
+from pyspark_pulsar.read.bounds.topics import partitions_of
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.key_value import split
+from pyspark_pulsar.schema.read_schema import resolve_read_schema
+from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.topic import TopicName, TopicPartition
+
+_TIME: Final = pa.timestamp("us", "UTC")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+SCHEMAS: Final[Mapping[str, pa.Schema]] = {
+    "segments": SEGMENTS.set(
+        SEGMENTS.get_field_index("bookies"),
+        pa.field("bookies", pa.list_(pa.field("element", pa.string()))),  # Spark's name for it
+    ),
+    "offsets": pa.schema(
+        {
+            "partition": pa.int32(),
+            "earliest": pa.string(),
+            "latest": pa.string(),
+            "entries": pa.int64(),
+            "bytes": pa.int64(),
+            "last_published": _TIME,
+        }
+    ),
+    "subscriptions": pa.schema(
+        {
+            "subscription": pa.string(),
+            "partition": pa.int32(),
+            "type": pa.string(),
+            "durable": pa.bool_(),
+            "backlog": pa.int64(),
+            "position": pa.string(),
+            "unacknowledged": pa.int64(),
+            "connected": pa.int32(),
+            "last_consumed": _TIME,
+            "rate": pa.float64(),
+        }
+    ),
+    "schemas": pa.schema(
+        {
+            "version": pa.int64(),
+            "type": pa.string(),
+            "registered": _TIME,
+            "columns": pa.string(),
+            "document": pa.string(),
+            "properties": pa.string(),
+        }
+    ),
+}
+"""By the name of the system table. A partition is -1 where the topic is not partitioned."""
+
+Row = dict[str, Any]
+
+
+def rows(cluster: Cluster, namespace: Sequence[str], table: str) -> list[list[Any]]:
+    """Of a system table, in the order of its schema: times as ISO 8601 with microseconds in UTC, all else as JSON has
+    it. Raises `TopicNotFoundError`, `PermissionDenied`, `OptionError` without the `admin.url` that most of them need,
+    `CatalogUnsupported` for a table that is none of these."""
+    named = parse_table(namespace, table)
+    if named.system is None:
+        raise CatalogUnsupported(
+            f"table {table}: expected one of the system tables {', '.join('topic$' + each for each in SCHEMAS)}, got a "
+            f"topic, whose rows the data source reads"
+        )
+    count = cluster.client.partition_count(named.topic)
+    found = _ROWS[named.system](cluster, named.topic, count)
+    fields = SCHEMAS[named.system].names
+    return [[_plain(row[name]) for name in fields] for row in found]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        naive = value.astimezone(UTC).replace(tzinfo=None)
+        return naive.isoformat(timespec="microseconds") + "Z"
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _segments(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:  # noqa: ARG001
+    from pyspark_pulsar.inspect.segments import survey
+
+    options = replace(cluster.settings.connection, topic=str(topic))
+    return list(segments_table(survey(options)).to_pylist())
+
+
+def _offsets(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:
+    """From the broker, for those who may consume; entries and bytes as far as the admin REST API tells."""
+    partitions = partitions_of(topic, count)
+    kept = _kept(cluster, partitions)
+    for partition in partitions:
+        ends = ends_of(cluster.client, partition)
+        known = kept.get(partition, {})
+        yield {
+            "partition": partition.partition,
+            "earliest": str(ends.earliest),
+            "latest": str(ends.latest),
+            "entries": known.get("numberOfEntries"),
+            "bytes": known.get("totalSize"),
+            "last_published": moment(ends.last_published_ms),
+        }
+
+
+def _kept(cluster: Cluster, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Mapping[str, Any]]:
+    if not cluster.has_admin:
+        return {}
+    try:
+        return _internal_stats(cluster, partitions)
+    except PermissionDenied:
+        return {}
+
+
+def _subscriptions(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:
+    partitions = partitions_of(topic, count)
+    administration = cluster.administration
+    asked = cluster.threads.map(lambda each: administration.stats(each.as_topic, 0), partitions)
+    cursors = _internal_stats(cluster, partitions)
+    for partition, stats in zip(partitions, asked, strict=True):
+        known = cursors[partition].get("cursors") or {}
+        for name, found in sorted((stats.get("subscriptions") or {}).items()):
+            yield _subscription(partition, name, found, known.get(name) or {})
+
+
+def _subscription(
+    partition: TopicPartition, name: str, found: Mapping[str, Any], cursor: Mapping[str, Any]
+) -> Row:
+    return {
+        "subscription": name,
+        "partition": partition.partition,
+        "type": found.get("type") or None,
+        "durable": found.get("isDurable", found.get("durable")),
+        "backlog": found.get("msgBacklog"),
+        "position": _behind(cursor.get("markDeletePosition")),
+        "unacknowledged": found.get("unackedMessages"),
+        "connected": len(found.get("consumers") or ()),
+        "last_consumed": moment(found.get("lastConsumedTimestamp") or None),
+        "rate": found.get("msgRateOut"),
+    }
+
+
+def _behind(mark_delete: Any) -> str | None:
+    """The next message to be acknowledged, of the last position up to which all are."""
+    ledger, separator, entry = str(mark_delete or "").partition(":")
+    try:
+        number, last = int(ledger), int(entry)
+    except ValueError:
+        return None
+    if last < 0:
+        return f"{number}:0:0" if separator and number >= 0 else str(after_entry(-1, -1))
+    return str(after_entry(number, last))
+
+
+def _internal_stats(
+    cluster: Cluster, partitions: Sequence[TopicPartition]
+) -> dict[TopicPartition, Mapping[str, Any]]:
+    administration = cluster.administration
+    answers = cluster.threads.map(administration.admin.internal_stats, partitions)
+    return dict(zip(partitions, answers, strict=True))
+
+
+def _schemas(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:  # noqa: ARG001
+    whole = topic.without_partition()
+    return [_schema(each, whole) for each in cluster.administration.schema_versions(whole)]
+
+
+def _schema(registered: RegisteredSchema, topic: TopicName) -> Row:
+    info = registered.info
+    return {
+        "version": info.version_count,
+        "type": info.type.name,
+        "registered": moment(registered.registered_ms or None),
+        "columns": _columns(info, topic),
+        "document": _document(info, topic),
+        "properties": json.dumps(dict(info.properties), ensure_ascii=False),
+    }
+
+
+def _columns(info: SchemaInfo, topic: TopicName) -> str | None:
+    """As in CREATE TABLE; None for a schema that cannot be read."""
+    try:
+        columns = resolve_read_schema(info, topic=str(topic)).value_columns
+    except SchemaError:
+        return None
+    return ", ".join(f"{_quoted(each.name)} {type_text(each.type)}" for each in columns)
+
+
+def _quoted(name: str) -> str:
+    """Spark's own `toDDL` needs a session."""
+    return name if _IDENTIFIER.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def _document(info: SchemaInfo, topic: TopicName) -> str | None:
+    """As text; of a pair both in one JSON object."""
+    try:
+        if info.type is not SchemaType.KEY_VALUE:
+            return info.text or None
+        pair = split(info, topic=str(topic))
+        return json.dumps({"key": pair.key.text, "value": pair.value.text}, ensure_ascii=False)
+    except SchemaError:
+        return None
+
+
+_ROWS: Final[Mapping[str, Callable[[Cluster, TopicName, int], Iterable[Row]]]] = {
+    "segments": _segments,
+    "offsets": _offsets,
+    "subscriptions": _subscriptions,
+    "schemas": _schemas,
+}

@@ -1,0 +1,1 @@
+"""The HTML page of `pyspark-pulsar segments`: ledgers along time."""

@@ -1,0 +1,158 @@
+"""The ledgers of topic partitions as a picture along time: a lane for each partition, from past to now.
+
+SVG as text, to stand inside a page that has the styles of `page`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+
+from pyspark_pulsar.cli.html.timeline import Timeline
+from pyspark_pulsar.cli.segments import heading, place_of
+from pyspark_pulsar.cli.text import human_bytes, human_time
+from pyspark_pulsar.errors import printable
+from pyspark_pulsar.inspect.segments import COMPACTED, EMPTY, Segment
+from pyspark_pulsar.inspect.tables import moment
+
+_LEFT, _RIGHT, _TOP = 28, 96, 34
+_LANE, _BAR = 88, 40
+_LEAST_WIDTH, _WIDTH_OF_ONE, _MOST_WIDTH = 1080, 14, 12_000
+_GAP, _LEAST_BAR, _LETTER, _TICK_GAP = 2, 2, 7.2, 150
+
+
+@dataclass(frozen=True, slots=True)
+class _Canvas:
+    line: Timeline
+    width: float
+    before: int
+    """A moment before all others, where ledgers begin of which nobody says when they were opened."""
+    now: int
+
+
+def picture(segments: Sequence[Segment], now_ms: int | None = None) -> str:
+    """One `<svg>`; every ledger is a `<g class="ledger">` with its numbers in `data-tip`."""
+    lanes = [list(lane) for _, lane in groupby(segments, key=lambda each: each.partition)]
+    canvas = _canvas(segments, max(map(len, lanes), default=0), now_ms)
+    height = _TOP + _LANE * len(lanes) + 44
+    whole = _LEFT + canvas.width + _RIGHT
+    bodies = "".join(_lane(canvas, index, lane) for index, lane in enumerate(lanes))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="Ledgers along time" '
+        f'width="{whole:.0f}" height="{height}" viewBox="0 0 {whole:.0f} {height}">'
+        '<defs><pattern id="growing" width="8" height="8" patternUnits="userSpaceOnUse" '
+        'patternTransform="rotate(45)"><rect width="3" height="8" class="stripe"/></pattern>'
+        '<marker id="tip" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
+        '<path d="M0 0 8 4 0 8z" class="head"/></marker></defs>'
+        f"{_axis(canvas, height)}{bodies}</svg>"
+    )
+
+
+def tip(segment: Segment) -> str:
+    """What is shown of a ledger when it is pointed at, line by line."""
+    ledger = segment.ledger
+    lines = [
+        f"{'compacted view: ' if segment.state == COMPACTED else ''}ledger {ledger.ledger} ({segment.state})"
+    ]
+    lines.append(f"{ledger.entries:,} entries, {human_bytes(ledger.size)}")
+    if segment.state != COMPACTED:
+        opened, closed = human_time(moment(ledger.opened_ms)), human_time(moment(ledger.closed_ms or None))
+        lines.append(f"opened {opened or 'before, nobody says when'}")
+        lines.append("written to now" if ledger.is_open else f"closed {closed or 'nobody says when'}")
+    lines.append(f"lies in {place_of(segment)}")
+    lines.append(
+        f"read from {segment.reader}" if segment.reader else f"not read: {segment.skipped or 'unknown'}"
+    )
+    return "\n".join(map(printable, lines))
+
+
+def _canvas(segments: Sequence[Segment], longest: int, now_ms: int | None) -> _Canvas:
+    own = [each.ledger for each in segments if each.state != COMPACTED]
+    known = [each for ledger in own for each in (ledger.opened_ms, ledger.closed_ms) if each]
+    now = max([now_ms if now_ms is not None else time.time_ns() // 1_000_000, *known])
+    first = min([now, *known])
+    # What was opened nobody knows when gets a visible length.
+    before = first - max(1, (now - first) // 12)
+    width = float(min(_MOST_WIDTH, max(_LEAST_WIDTH, longest * _WIDTH_OF_ONE)))
+    return _Canvas(Timeline.of([before, *known, now], width), width, before, now)
+
+
+def _axis(canvas: _Canvas, height: int) -> str:
+    bottom = height - 40
+    now = _LEFT + canvas.width
+    text = [
+        f'<text x="{_LEFT}" y="18" class="when">past</text>',
+        f'<text x="{now:.1f}" y="18" class="when" text-anchor="middle">now</text>',
+        f'<text x="{now + _RIGHT - 8:.1f}" y="18" class="when" text-anchor="end">future</text>',
+        (
+            f'<line x1="{_LEFT}" y1="{bottom}" x2="{now + _RIGHT - 10:.1f}" y2="{bottom}" class="axis" '
+            'marker-end="url(#tip)"/>'
+        ),
+    ]
+    for at, place in canvas.line.ticks(_TICK_GAP):
+        x = _LEFT + place
+        is_now = at == canvas.now
+        text.append(
+            f'<line x1="{x:.1f}" y1="{26}" x2="{x:.1f}" y2="{bottom + 5}" class="{"now" if is_now else "tick"}"/>'
+            f'<text x="{x:.1f}" y="{bottom + 20}" class="time" text-anchor="middle">'
+            f"{human_time(moment(at)) if at != canvas.before else 'earlier'}</text>"
+        )
+    return "".join(text)
+
+
+def _lane(canvas: _Canvas, index: int, lane: list[Segment]) -> str:
+    top = _TOP + index * _LANE
+    own = [each for each in lane if each.state != COMPACTED]
+    views = [each for each in lane if each.state == COMPACTED]
+    name = escape(heading(lane[0].partition, lane))
+    bars = "".join(_bar(canvas, each, top + 24) for each in own)
+    return f'<text x="{_LEFT}" y="{top + 15}" class="name">{name}</text>{bars}' + "".join(
+        _view(canvas, each, own, top + 24 + _BAR + 4) for each in views
+    )
+
+
+def _bar(canvas: _Canvas, segment: Segment, top: int) -> str:
+    ledger = segment.ledger
+    start = canvas.line.place(canvas.before if ledger.opened_ms is None else ledger.opened_ms)
+    end = canvas.line.place(ledger.closed_ms or canvas.now)
+    width = max(_LEAST_BAR, end - start - _GAP)
+    x = _LEFT + min(start, canvas.width - width)
+    shapes = _box(x, top, width, _BAR, segment.lies_in)
+    if ledger.is_open:
+        grows = _LEFT + canvas.width
+        shapes += (
+            f'<rect x="{x:.1f}" y="{top}" width="{width:.1f}" height="{_BAR}" rx="4" class="open"/>'
+            f'<rect x="{x:.1f}" y="{top}" width="{width:.1f}" height="{_BAR}" rx="4" fill="url(#growing)"/>'
+            f'<line x1="{grows:.1f}" y1="{top + _BAR / 2:.0f}" x2="{grows + 44:.1f}" y2="{top + _BAR / 2:.0f}" '
+            'class="grows" marker-end="url(#tip)"/>'
+        )
+    label = str(ledger.ledger)
+    if width > len(label) * _LETTER + 8:
+        shapes += (
+            f'<text x="{x + width / 2:.1f}" y="{top + _BAR / 2 + 4:.0f}" class="label" text-anchor="middle">'
+            f"{label}</text>"
+        )
+    return _group(segment, shapes)
+
+
+def _view(canvas: _Canvas, segment: Segment, own: list[Segment], top: int) -> str:
+    """The compacted view, below the ledgers that it stands for; how far it reaches is not told by time."""
+    closed = [each.ledger.closed_ms for each in own if each.ledger.closed_ms]
+    end = canvas.line.place(max(closed, default=canvas.now))
+    return _group(segment, _box(_LEFT, top, max(_LEAST_BAR, end - _GAP), 8, segment.lies_in))
+
+
+def _box(x: float, y: float, width: float, height: float, kind: str) -> str:
+    return (
+        f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{height}" rx="{min(4.0, width / 2):.1f}" '
+        f'class="{kind}"/>'
+    )
+
+
+def _group(segment: Segment, shapes: str) -> str:
+    told = escape(tip(segment), quote=True).replace("\n", "&#10;")
+    dim = "" if segment.reader or segment.skipped == EMPTY else " unread"
+    return f'<g class="ledger{dim}" tabindex="0" data-ledger="{segment.ledger.ledger}" data-tip="{told}">{shapes}</g>'

@@ -1,0 +1,1 @@
+"""The admin REST API: ledgers, topics, policies, schemas, bookies."""

@@ -1,0 +1,1 @@
+"""Connections to bookies: BookKeeper's protocol, TLS and authentication."""

@@ -1,0 +1,51 @@
+"""Which bookies would answer a read, and why others would not: asked of all at the same time, from the driver."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Final
+
+from pyspark_pulsar.client.bookkeeper.connection import status
+from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
+from pyspark_pulsar.client.bookkeeper.connection.channel import BookieSecurity
+from pyspark_pulsar.client.bookkeeper.connection.connections import BookieLinks, Loss
+from pyspark_pulsar.errors import PermissionDenied
+
+_AT_ONCE: Final = 32
+_READ_ENTRY: Final = 0x0202_0000
+"""Version 2 of the protocol, no flags."""
+_NO_LEDGER: Final = (1 << 63) - 1
+_ANSWER: Final = struct.Struct(">IIi")
+"""Size, header, code; the rest is of no interest."""
+
+
+def ask_bookies(
+    addresses: Mapping[str, BookieAddress], seconds: float, security: BookieSecurity
+) -> dict[str, Loss]:
+    """Those that do not answer a read of a ledger that cannot be, by id. `seconds`: to connect, and for each piece of
+    an answer. Raises `OptionError` for files of certificates."""
+    if not addresses:
+        return {}
+    ask = partial(_ask, seconds=seconds, security=security)
+    with ThreadPoolExecutor(min(_AT_ONCE, len(addresses)), thread_name_prefix="pulsar-reach") as pool:
+        losses = pool.map(ask, addresses.items())
+        return {bookie: loss for bookie, loss in zip(addresses, losses, strict=True) if loss is not None}
+
+
+def _ask(named: tuple[str, BookieAddress], seconds: float, security: BookieSecurity) -> Loss | None:
+    bookie, address = named
+    answer = b""
+    with BookieLinks({bookie: address}, seconds, security) as links:
+        links.ask(bookie, struct.pack(">IIqq", 20, _READ_ENTRY, _NO_LEDGER, 0))
+        while len(answer) < _ANSWER.size:
+            for event in links.wait({bookie}, seconds):
+                if isinstance(event, Loss):
+                    return event
+                answer += event.data
+    if _ANSWER.unpack_from(answer)[2] != status.NOT_AUTHENTICATED:
+        return None
+    fault = PermissionDenied(f"bookie {address}: it {status.said(status.NOT_AUTHENTICATED)}")
+    return Loss(bookie, 0, str(fault), fault=fault)

@@ -1,0 +1,41 @@
+"""Where a ledger's entries lie, out of the text that `internalStats?metadata=true` gives for it.
+
+Source: BookKeeper's `LedgerMetadataImpl.toSafeString()`, which is a Java `toString` and no JSON:
+`LedgerMetadata{formatVersion=3, ensembleSize=3, writeQuorumSize=2, ..., digestType=CRC32C, password=OMITTED,
+ensembles={0=[a:3181, b:3181, c:3181], 120=[a:3181, d:3181, c:3181]}, customMetadata={...}}`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Striping
+
+_WRITE_QUORUM: Final = re.compile(r"\bwriteQuorumSize=(\d+)")
+_DIGEST: Final = re.compile(r"\bdigestType=(\w+)")
+# Ids of bookies hold neither brackets, commas nor spaces (BookieId's own rule).
+_ENSEMBLES: Final = re.compile(r"\bensembles=\{((?:\d+=\[[^\[\]]*\](?:, )?)+)\}")
+_ENSEMBLE: Final = re.compile(r"(\d+)=\[([^\[\]]*)\]")
+_DIGESTS: Final = {"CRC32C": "CRC32C", "CRC32": "CRC32", "MAC": "HMAC", "DUMMY": "DUMMY"}
+
+
+def parse_striping(text: str) -> Striping | None:
+    """None for a text that does not say all of it: a reader then asks the bookies."""
+    quorum, digest, ensembles = _WRITE_QUORUM.search(text), _DIGEST.search(text), _ENSEMBLES.search(text)
+    if quorum is None or digest is None or ensembles is None or digest[1] not in _DIGESTS:
+        return None
+    found = tuple(
+        sorted(
+            (
+                Ensemble(int(first), tuple(bookies.split(", ")))
+                for first, bookies in _ENSEMBLE.findall(ensembles[1])
+            ),
+            key=lambda ensemble: ensemble.first_entry,
+        )
+    )
+    write_quorum = int(quorum[1])
+    fits = all(1 <= write_quorum <= len(each.bookies) and all(each.bookies) for each in found)
+    if not fits or found[0].first_entry != 0:
+        return None
+    return Striping(write_quorum, _DIGESTS[digest[1]], found)

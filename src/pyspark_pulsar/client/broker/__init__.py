@@ -1,0 +1,1 @@
+"""Brokers, over Pulsar's binary protocol: one connection, and what is asked over it."""

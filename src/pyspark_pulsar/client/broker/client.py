@@ -1,0 +1,378 @@
+"""Requests to brokers that need no consumer or producer: lookup, partitions, schemas, topic lists.
+
+A `BrokerClient` keeps one connection per broker and remembers which broker serves a topic until that
+broker says otherwise. Requests that fail for a passing reason (connection lost, topic moving) are
+repeated with growing pauses until `patience_ms` is over.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_random_exponential
+
+from pyspark_pulsar.client.broker.commands import LOOKUP
+from pyspark_pulsar.client.broker.connection import Connection, await_answer, open_connection
+from pyspark_pulsar.client.broker.requests import (
+    listing_command,
+    listing_topics,
+    looking_up,
+    partitions_command,
+    reading_partitions,
+    reading_schema,
+    schema_command,
+    schema_of,
+)
+from pyspark_pulsar.client.broker.server_error import refusal
+from pyspark_pulsar.client.security.context import security_of
+from pyspark_pulsar.client.security.url import BrokerAddress, parse_broker_url, parse_service_url
+from pyspark_pulsar.client.topic_list import usable_topics
+from pyspark_pulsar.client.wire import commands_pb2 as wire
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    DeadlineExceeded,
+    OptionError,
+    ProtocolError,
+    PulsarError,
+    TopicNotFoundError,
+)
+from pyspark_pulsar.options import ConnectionOptions
+from pyspark_pulsar.schema.info import SchemaInfo
+from pyspark_pulsar.topic import Namespace, TopicName
+
+Answer = TypeVar("Answer")
+Item = TypeVar("Item")
+
+AT_ONCE: Final = 1000
+"""Requests on their way at the same time; far below the number at which brokers refuse more lookups."""
+
+_MAX_REDIRECTS = 20
+_PLANNING_PATIENCE_MS = 5_000
+_REDIRECT, _CONNECT, _FAILED = 0, 1, 2
+_METADATA_FAILED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TopicListing:
+    """The persistent topics of a namespace at one time, but those whose names this package cannot use."""
+
+    names: frozenset[TopicName]
+    """As the broker lists them: of a topic with partitions those that have been loaded once, by their own names."""
+    digest: str
+    """What the broker calls this list; empty where it does not."""
+
+
+class BrokerClient:
+    """Used on the driver and, one for each task, on executors. Close it, or use it as a context manager."""
+
+    def __init__(self, options: ConnectionOptions, patience_ms: int | None = None) -> None:
+        """Connects lazily. `patience_ms`: how long passing failures are retried; by default
+        `pulsar.client.operationTimeoutMs`. Raises `OptionError` for a malformed service URL, and for parameters of
+        authentication that are not understood."""
+        self._options = options
+        self._hosts = parse_service_url(options.service_url)
+        self._security = security_of(options)
+        self._listener_name = options.listener_name
+        self._connect_seconds = options.connection_timeout_ms / 1000
+        self.request_seconds = options.operation_timeout_ms / 1000
+        self.patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
+        self._connections: dict[BrokerAddress, Connection] = {}
+        self._owners: dict[str, BrokerAddress] = {}
+        self._lock = threading.Lock()
+        self._deadline = math.inf
+
+    @classmethod
+    def for_planning(cls, options: ConnectionOptions) -> Self:
+        """A client of little patience: an unreachable broker should fail a query that is being written at a
+        desk within seconds."""
+        return cls(options, patience_ms=min(_PLANNING_PATIENCE_MS, options.operation_timeout_ms))
+
+    def another(self) -> BrokerClient:
+        """With connections of its own: what waits for a consumer may fill those of this one."""
+        return BrokerClient(self._options, patience_ms=round(self.patience_seconds * 1000))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            connections = list(self._connections.values())
+            self._connections.clear()
+            self._owners.clear()
+        for connection in connections:
+            connection.close()
+
+    def retrying(self, attempt: Callable[[], Answer], patience_seconds: float | None = None) -> Answer:
+        """Call `attempt` until it does not fail for a passing reason, with pauses of up to 2 s."""
+        retry = Retrying(
+            retry=retry_if_exception_type(ConnectionFailed),
+            stop=stop_before_delay(patience_seconds or self.patience_seconds),
+            wait=wait_random_exponential(multiplier=0.1, max=2.0),
+            reraise=True,
+        )
+        return retry(attempt)
+
+    @contextmanager
+    def until(self, deadline: float) -> Iterator[None]:
+        """Let whatever this client waits for in the block end at `deadline` (of `time.monotonic`). For a client that
+        one thread uses; blocks are not nested."""
+        self._deadline = deadline
+        try:
+            yield
+        finally:
+            self._deadline = math.inf
+
+    def left(self, seconds: float) -> float:
+        """How long a wait of `seconds` may take. Raises `DeadlineExceeded` when the time of `until` is over."""
+        left = min(seconds, self._deadline - time.monotonic())
+        if left <= 0:
+            raise DeadlineExceeded("the time for it is over")
+        return left
+
+    # Connections
+
+    def service_connection(self) -> Connection:
+        """A connection to any host of the service URL. Raises `ConnectionFailed` when none answers."""
+        hosts = sorted(random.sample(self._hosts, len(self._hosts)), key=lambda host: not self._knows(host))
+        for index, host in enumerate(hosts):
+            try:
+                return self._connection(host)
+            except ConnectionFailed:
+                if index == len(hosts) - 1:
+                    raise
+        raise ConnectionFailed("service.url names no host")
+
+    def _knows(self, address: BrokerAddress) -> bool:
+        """Whether there is a connection: a host that answers is better than one that may not."""
+        with self._lock:
+            known = self._connections.get(address)
+        return known is not None and known.is_open
+
+    def _connection(self, address: BrokerAddress) -> Connection:
+        with self._lock:
+            known = self._connections.get(address)
+            if known is not None and known.is_open:
+                return known
+            opened = open_connection(address, self.left(self._connect_seconds), self._security)
+            self._connections[address] = opened
+            return opened
+
+    def owner_connection(self, topic: str) -> Connection:
+        """A connection to the broker that serves `topic` (a partition's own name). One attempt, no retry."""
+        owner = self._owners.get(topic)
+        if owner is None:
+            owner = self._lookup(topic)
+            self._owners[topic] = owner
+        try:
+            return self._connection(owner)
+        except ConnectionFailed:
+            self.forget_owner(topic)
+            raise
+
+    def forget_owner(self, topic: str) -> None:
+        """Call when the owner closed a consumer or producer, or refused: the topic may have moved."""
+        self._owners.pop(topic, None)
+
+    def owner_connections(self, topics: Iterable[str]) -> dict[str, Connection | PulsarError]:
+        """`owner_connection` for many topics: one lookup after the other without waiting, one attempt to connect for
+        each broker. A topic's failure takes the place of its connection."""
+        wanted = list(topics)
+        found: dict[str, Connection | PulsarError] = dict(
+            self._find_owners([topic for topic in wanted if topic not in self._owners])
+        )
+        by_owner: dict[BrokerAddress, list[str]] = {}
+        for topic in wanted:
+            if topic in self._owners:
+                by_owner.setdefault(self._owners[topic], []).append(topic)
+        for owner, owned in by_owner.items():
+            try:
+                connection: Connection | PulsarError = self._connection(owner)
+            except ConnectionFailed as fault:
+                connection = fault
+                for topic in owned:
+                    self.forget_owner(topic)
+            found.update(dict.fromkeys(owned, connection))
+        return found
+
+    def _find_owners(self, topics: list[str]) -> dict[str, PulsarError]:
+        """Look the topics up; what failed."""
+        faults: dict[str, PulsarError] = {}
+        for window in in_windows(topics):
+            connection = self.service_connection()
+            answers = connection.submit_all(
+                [(self._lookup_command(topic), looking_up(topic)) for topic in window]
+            )
+            for topic, answer in zip(window, answers, strict=True):
+                try:
+                    first = await_answer(answer, looking_up(topic), self.left(self.request_seconds))
+                    self._owners[topic] = self._follow(topic, connection, first)
+                except PulsarError as fault:
+                    faults[topic] = fault
+        return faults
+
+    def _lookup(self, topic: str) -> BrokerAddress:
+        connection = self.service_connection()
+        answer = connection.request(
+            self._lookup_command(topic), looking_up(topic), self.left(self.request_seconds)
+        )
+        return self._follow(topic, connection, answer)
+
+    def _follow(self, topic: str, connection: Connection, answer: Any) -> BrokerAddress:
+        """The owner that an answer to a lookup leads to, over redirects."""
+        where = looking_up(topic)
+        for _ in range(_MAX_REDIRECTS):
+            if answer.response == _FAILED:
+                raise refusal(answer.error, answer.message, where)
+            target = self._target(answer, where)
+            if answer.proxy_through_service_url:
+                host = connection.address
+                target = BrokerAddress(host.host, host.port, f"{target.host}:{target.port}")
+            if answer.response == _CONNECT:
+                return target
+            connection = self._connection(target)
+            command = self._lookup_command(topic, authoritative=answer.authoritative)
+            answer = connection.request(command, where, self.left(self.request_seconds))
+        raise ProtocolError(
+            f"{where}: expected an owner within {_MAX_REDIRECTS} redirects, got more redirects"
+        )
+
+    def _lookup_command(self, topic: str, *, authoritative: bool = False) -> wire.BaseCommand:
+        question = wire.CommandLookupTopic(topic=topic, request_id=0, authoritative=authoritative)
+        if self._listener_name is not None:
+            question.advertised_listener_name = self._listener_name
+        return wire.BaseCommand(type=LOOKUP, lookupTopic=question)
+
+    def _target(self, answer: wire.CommandLookupTopicResponse, where: str) -> BrokerAddress:
+        tls = self._security.tls is not None
+        url = answer.brokerServiceUrlTls if tls else answer.brokerServiceUrl
+        if not url and (answer.brokerServiceUrl or answer.brokerServiceUrlTls):
+            has, lacks, wanted = ("no ", "", "pulsar://") if tls else ("only ", "no ", "pulsar+ssl://")
+            raise OptionError(
+                f"{where}: the broker has {has}an address with TLS and {lacks}one without; use {wanted} in service.url"
+            )
+        return parse_broker_url(url, where)
+
+    # Requests
+
+    def partition_count(self, topic: TopicName, *, create: bool = False) -> int:
+        """Partitions of the topic, 0 when it is not partitioned. Raises `TopicNotFoundError`.
+
+        `create`: let the broker create a missing topic as its own auto-creation policy says.
+        """
+        return self.partition_counts([topic], create=create)[topic]
+
+    def partition_counts(self, topics: Iterable[TopicName], *, create: bool = False) -> dict[TopicName, int]:
+        """`partition_count` for many topics, with the requests pipelined."""
+        counts: dict[TopicName, int] = {}
+        for topic, count in self.present_partitions(topics, create=create).items():
+            if count is None:
+                raise TopicNotFoundError(
+                    f"topic {topic} does not exist; create it, or correct the name (a read never creates a topic)"
+                )
+            counts[topic] = count
+        return counts
+
+    def present_partitions(
+        self, topics: Iterable[TopicName], *, create: bool = False
+    ) -> dict[TopicName, int | None]:
+        """`partition_counts`, with None for a topic that does not exist."""
+        wanted = list(topics)
+        counts: dict[TopicName, int | None] = {}
+        for window in in_windows(wanted):
+            counts.update(self.retrying(partial(self._ask_partitions, window, create)))
+        return counts
+
+    def _ask_partitions(self, topics: list[TopicName], create: bool) -> dict[TopicName, int | None]:
+        connection = self.service_connection()
+        answers = connection.submit_all(
+            [(partitions_command(topic, create), reading_partitions(topic)) for topic in topics]
+        )
+        return {topic: self._partitions(answer, topic) for topic, answer in zip(topics, answers, strict=True)}
+
+    def _partitions(self, answer: Future[Any], topic: TopicName) -> int | None:
+        try:
+            metadata = await_answer(answer, reading_partitions(topic), self.request_seconds)
+            # Pulsar's proxy refuses with the answer to a lookup.
+            if isinstance(metadata, wire.CommandLookupTopicResponse) or metadata.response == _METADATA_FAILED:
+                raise refusal(metadata.error, metadata.message, reading_partitions(topic))
+        except TopicNotFoundError:
+            return None
+        return int(metadata.partitions)
+
+    def topics_of_namespace(self, namespace: Namespace) -> list[TopicName]:
+        """Persistent topics without system topics, partitions folded into their topic, sorted."""
+        listing = self.listings({namespace: None})[namespace]
+        names = {name.without_partition() for name in (listing.names if listing else ())}
+        return sorted(name for name in names if not name.is_system)
+
+    def listings(self, known: Mapping[Namespace, TopicListing | None]) -> dict[Namespace, TopicListing]:
+        """The topics of all these namespaces now, system topics among them; those that have not changed since `known`
+        are not sent again. The requests are pipelined."""
+        found: dict[Namespace, TopicListing] = {}
+        for window in in_windows(known):
+            found.update(self.retrying(partial(self._ask_listings, window, known)))
+        return found
+
+    def _ask_listings(
+        self, namespaces: list[Namespace], known: Mapping[Namespace, TopicListing | None]
+    ) -> dict[Namespace, TopicListing]:
+        connection = self.service_connection()
+        digests = {each: listing.digest for each, listing in known.items() if listing is not None}
+        answers = connection.submit_all(
+            [(listing_command(each, digests.get(each)), listing_topics(each)) for each in namespaces]
+        )
+        found: dict[Namespace, TopicListing] = {}
+        for namespace, pending in zip(namespaces, answers, strict=True):
+            answer = await_answer(pending, listing_topics(namespace), self.request_seconds)
+            former = known[namespace]
+            if not answer.changed and former is not None:
+                found[namespace] = former
+            else:
+                found[namespace] = TopicListing(usable_topics(answer.topics, namespace), answer.topics_hash)
+        return found
+
+    def schema(self, topic: TopicName, schema_version: bytes | None = None) -> SchemaInfo | None:
+        """The registry's schema of a topic, the latest or one version; None when it has none."""
+        return self.retrying(partial(self._ask_schemas, [topic], schema_version))[topic]
+
+    def schemas(self, topics: Iterable[TopicName]) -> dict[TopicName, SchemaInfo | None]:
+        """The latest `schema` of many topics, with the requests pipelined."""
+        found: dict[TopicName, SchemaInfo | None] = {}
+        for window in in_windows(topics):
+            found.update(self.retrying(partial(self._ask_schemas, window, None)))
+        return found
+
+    def _ask_schemas(
+        self, topics: list[TopicName], version: bytes | None
+    ) -> dict[TopicName, SchemaInfo | None]:
+        answers = self.service_connection().submit_all(
+            [(schema_command(topic, version), reading_schema(topic)) for topic in topics]
+        )
+        found: dict[TopicName, SchemaInfo | None] = {}
+        for topic, pending in zip(topics, answers, strict=True):
+            answer = await_answer(pending, reading_schema(topic), self.request_seconds)
+            found[topic] = schema_of(answer, reading_schema(topic))
+        return found
+
+
+def in_windows(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """`AT_ONCE` of them at a time."""
+    rest = iter(items)
+    while window := list(islice(rest, AT_ONCE)):
+        yield window

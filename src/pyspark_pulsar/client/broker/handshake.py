@@ -1,0 +1,116 @@
+"""The first words on a connection: CONNECT and the broker's answer; and who we are, when the broker asks again.
+
+Protocol: the binary protocol specification, section "Connection establishment".
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+from pyspark_pulsar.client.broker.commands import (
+    AUTH_CHALLENGE,
+    AUTH_RESPONSE,
+    CONNECT,
+    CONNECTED,
+    ERROR,
+    frame,
+)
+from pyspark_pulsar.client.broker.server_error import AUTHENTICATION_ERROR, refusal
+from pyspark_pulsar.client.broker.transport import DEFAULT_MAX_MESSAGE_BYTES, Transport
+from pyspark_pulsar.client.security.credentials import Credentials
+from pyspark_pulsar.client.security.tls import connection_fault
+from pyspark_pulsar.client.security.token_claims import why_refused
+from pyspark_pulsar.client.wire import commands_pb2 as wire
+from pyspark_pulsar.errors import ConnectionFailed, ProtocolError
+
+PROTOCOL_VERSION = 21
+_MAX_CHALLENGES = 5
+
+
+def shake_hands(transport: Transport, seconds: float, credentials: Credentials, data: bytes) -> int:
+    """Introduce us, and settle with the transport how large a message may be: the result, in bytes.
+
+    `seconds` bounds each wait for the broker; `data` is what `credentials` gave. Raises `ConnectionFailed`,
+    `TlsFailed`, `PermissionDenied`, `ProtocolError`; the transport is then of no use.
+    """
+    transport.wait_at_most(seconds)
+    introduction = _introduction(transport, credentials, data)
+    _send(transport, wire.BaseCommand(type=CONNECT, connect=introduction))
+    answer = _first_command(transport)
+    for _ in range(_MAX_CHALLENGES):
+        if answer.type != AUTH_CHALLENGE:
+            break
+        _send(transport, auth_response(credentials))
+        answer = _first_command(transport)
+    if answer.type == ERROR:
+        said = answer.error.message.strip()
+        if answer.error.error == AUTHENTICATION_ERROR:
+            said += why_refused(data)
+        raise refusal(answer.error.error, said, f"connecting to {transport.address}")
+    if answer.type != CONNECTED:
+        raise ProtocolError(f"{transport.address}: expected CONNECTED, got command type {answer.type}")
+    limit = answer.connected.max_message_size
+    if limit <= 0:
+        return DEFAULT_MAX_MESSAGE_BYTES
+    transport.limit_messages(limit)
+    return limit
+
+
+def auth_response(credentials: Credentials) -> wire.BaseCommand:
+    """The answer to AUTH_CHALLENGE, with which brokers ask for a token that has not ended. Raises the errors of
+    `Credentials.data`; may take as long as an identity provider takes."""
+    response = wire.CommandAuthResponse(
+        client_version=_client_version(),
+        protocol_version=PROTOCOL_VERSION,
+        response=wire.AuthData(auth_method_name=credentials.method, auth_data=credentials.data(renew=True)),
+    )
+    return wire.BaseCommand(type=AUTH_RESPONSE, authResponse=response)
+
+
+def _introduction(transport: Transport, credentials: Credentials, data: bytes) -> wire.CommandConnect:
+    connect = wire.CommandConnect(
+        client_version=_client_version(),
+        protocol_version=PROTOCOL_VERSION,
+        auth_method_name=credentials.method,
+        feature_flags=wire.FeatureFlags(
+            supports_auth_refresh=True,
+            supports_broker_entry_metadata=True,
+            supports_partial_producer=True,
+            supports_get_partitioned_metadata_without_auto_creation=True,
+        ),
+    )
+    if data:
+        connect.auth_data = data
+    if transport.address.proxy_to:
+        connect.proxy_to_broker_url = transport.address.proxy_to
+    return connect
+
+
+def _send(transport: Transport, command: wire.BaseCommand) -> None:
+    try:
+        transport.send(frame(command))
+    except OSError as fault:
+        raise connection_fault(f"{transport.address}: the connection broke while sending", fault) from fault
+
+
+def _first_command(transport: Transport) -> wire.BaseCommand:
+    while True:
+        try:
+            data = transport.receive()
+        except OSError as fault:
+            raise connection_fault(f"{transport.address}: no answer to CONNECT", fault) from fault
+        if not data:
+            raise ConnectionFailed(
+                f"{transport.address}: the server closed the connection during the handshake; check that service.url "
+                f"names a port of its kind: pulsar:// (6650 by default), or pulsar+ssl:// (6651) for TLS"
+            )
+        commands = transport.commands(data)
+        if commands:
+            return wire.BaseCommand.FromString(commands[0])
+
+
+def _client_version() -> str:
+    try:
+        return f"pyspark-pulsar-{version('pyspark-pulsar')}"
+    except PackageNotFoundError:
+        return "pyspark-pulsar"

@@ -1,0 +1,1 @@
+"""Tiered storage: where offloaded ledgers lie, and the bytes of their objects."""

@@ -1,0 +1,298 @@
+"""Bytes of objects and files in tiered storage. On the driver and on executors.
+
+Object stores are reached by obstore, folders by pyarrow. Errors of either may quote what the store answered, and with
+it names of keys or signed requests; so they are described in words of our own.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import re
+import threading
+from collections.abc import Callable, Generator
+from datetime import timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from pyspark_pulsar.client.offload.policy import TieredStore
+from pyspark_pulsar.errors import (
+    LedgerUnavailable,
+    OptionError,
+    PrerequisiteMissing,
+    TieredStorageUnavailable,
+)
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+_T = TypeVar("_T")
+
+STEP: Final = 4 << 20
+"""Bytes asked for at a time: a block of 64 MiB is many requests, and a reader's memory a few of them."""
+_CLIENT_SETTINGS: Final = frozenset(
+    {
+        *("allow_http", "allow_invalid_certificates", "connect_timeout", "http1_only", "http2_only"),
+        *(
+            "pool_idle_timeout",
+            "pool_max_idle_per_host",
+            "proxy_ca_certificate",
+            "proxy_excludes",
+            "proxy_url",
+        ),
+        *("randomize_addresses", "read_timeout", "root_certificate", "timeout", "user_agent"),
+    }
+)
+_FLAGS: Final = frozenset(
+    {
+        *("allow_http", "allow_invalid_certificates", "http1_only", "http2_only", "randomize_addresses"),
+    }
+)
+_STATUS: Final = re.compile(r"status code: (\d{3}(?: [A-Z][A-Za-z ]{0,40})?)")
+_CODE: Final = re.compile(r"<Code>(\w{1,60})</Code>")
+# Where clouds give a machine its credentials.
+_MACHINE: Final = "169.254.169.254"
+_CAUSES: Final = {
+    "ConnectionRefused": "the connection was refused",
+    "dns error": "the host's name is not known",
+    "TimedOut": "no answer in time",
+    "ConnectionReset": "the connection broke",
+    "BadScheme": "an http:// endpoint, which allow_http=true in tieredStorageOptions would allow",
+    "InvalidCertificate": "the server's certificate is not trusted",
+    "MissingAccount": "no account_name is given",
+    _MACHINE: "no credentials are given, and the machine's own cannot be had",
+}
+
+
+class StoredBytes(Protocol):
+    """One bucket or folder. `where` begins error messages: which ledger of which topic is wanted."""
+
+    def size(self, name: str, where: str) -> int:
+        """Bytes of an object or file. Raises `LedgerUnavailable`, as all of these, and where that is not about this
+        object or file but about the whole store, `TieredStorageUnavailable`."""
+
+    def whole(self, name: str, where: str) -> bytes:
+        """All bytes of a small object or file."""
+
+    def read(self, name: str, start: int, end: int, where: str) -> bytes:
+        """Exactly the bytes from `start` to `end` (exclusive)."""
+
+
+@lru_cache(maxsize=16)
+def stored_bytes(store: TieredStore) -> StoredBytes:
+    """One for each store and process; connects when it is first asked for something.
+
+    Raises `PrerequisiteMissing`, `OptionError` for settings that obstore does not know, and
+    `TieredStorageUnavailable` for settings that lack something.
+    """
+    return _Folder(store) if store.is_folder else _Bucket(store)
+
+
+class _Bucket:
+    def __init__(self, store: TieredStore) -> None:
+        self._url = store.url
+        self._store = _object_store(store)
+
+    def size(self, name: str, where: str) -> int:
+        import obstore
+
+        return int(self._ask(lambda: obstore.head(self._store, name)["size"], name, where))
+
+    def whole(self, name: str, where: str) -> bytes:
+        import obstore
+
+        return self._ask(lambda: obstore.get(self._store, name).bytes().to_bytes(), name, where)
+
+    def read(self, name: str, start: int, end: int, where: str) -> bytes:
+        import obstore
+
+        data = self._ask(
+            lambda: obstore.get_range(self._store, name, start=start, end=end).to_bytes(), name, where
+        )
+        return _whole(data, start, end, f"{self._url}/{name}", where)
+
+    def _ask(self, question: Callable[[], _T], name: str, where: str) -> _T:
+        from obstore.exceptions import BaseError
+
+        try:
+            return question()
+        except (BaseError, OSError, ValueError) as fault:
+            raise _failure(fault, where, f"{self._url}/{name}") from None
+
+
+def _object_store(store: TieredStore) -> ObjectStore:
+    try:
+        from obstore.exceptions import BaseError, UnknownConfigurationKeyError
+        from obstore.store import from_url
+    except ModuleNotFoundError:
+        raise PrerequisiteMissing(
+            f"tiered storage at {store.url}: reading it needs the package obstore, on the driver and on every "
+            f"executor; pip install 'pyspark-pulsar[tiered]'"
+        ) from None
+    given = {key.lower(): value for key, value in store.settings}
+    client: dict[str, Any] = {
+        "connect_timeout": timedelta(seconds=store.connect_seconds),
+        "timeout": timedelta(seconds=store.patience_seconds),
+        "allow_http": given.get("endpoint", "").startswith("http://"),
+    }
+    client |= {key: _flag(key, given.pop(key)) for key in _CLIENT_SETTINGS & set(given)}
+    retries = {
+        "max_retries": 10,
+        "retry_timeout": timedelta(seconds=store.patience_seconds),
+        "backoff": {"max_backoff": timedelta(seconds=2)},
+    }
+    make: Any = from_url
+    try:
+        opened: ObjectStore = make(store.url, config=given, client_options=client, retry_config=retries)
+    except UnknownConfigurationKeyError as fault:
+        unknown = [key for key in given if f"'{key}'" in str(fault)]
+        raise OptionError(
+            f"option 'tieredStorageOptions': expected settings of obstore for {urlsplit(store.url).scheme}://, got "
+            f"the unknown {', '.join(unknown)}"
+        ) from None
+    except (BaseError, ValueError, TypeError) as fault:
+        # Such as an account that only the environment could name.
+        raise TieredStorageUnavailable(
+            f"tiered storage at {store.url}: expected all settings that its place needs, got: {_reason(fault)}; "
+            f"give them in tieredStorageOptions"
+        ) from None
+    return opened
+
+
+def _flag(key: str, value: str) -> str | bool:
+    if key not in _FLAGS:
+        return value
+    if value.lower() not in ("true", "false"):
+        raise OptionError(f"option 'tieredStorageOptions': expected true or false for {key}")
+    return value.lower() == "true"
+
+
+class _Folder:
+    """Every call has a deadline of its own: libhdfs waits for minutes for a server that is gone."""
+
+    def __init__(self, store: TieredStore) -> None:
+        self._url = store.url
+        self._seconds = store.patience_seconds
+        self._opened: tuple[Any, str] | None = None
+
+    def size(self, name: str, where: str) -> int:
+        def ask() -> int:
+            system, folder = self._system()
+            found = system.get_file_info(f"{folder}/{name}")
+            if found.size is None:
+                raise FileNotFoundError(name)
+            return int(found.size)
+
+        return self._within(ask, name, where)
+
+    def whole(self, name: str, where: str) -> bytes:
+        return self.read(name, 0, self.size(name, where), where)
+
+    def read(self, name: str, start: int, end: int, where: str) -> bytes:
+        def ask() -> bytes:
+            system, folder = self._system()
+            with system.open_input_file(f"{folder}/{name}") as file:
+                return bytes(file.read_at(end - start, start))
+
+        return _whole(self._within(ask, name, where), start, end, f"{self._url}/{name}", where)
+
+    def _system(self) -> tuple[Any, str]:
+        if self._opened is None:
+            from pyarrow.fs import FileSystem
+
+            system, folder = FileSystem.from_uri(self._url)
+            self._opened = system, folder.rstrip("/")
+        return self._opened
+
+    def _within(self, question: Callable[[], _T], name: str, where: str) -> _T:
+        answers: queue.SimpleQueue[tuple[_T | None, Exception | None]] = queue.SimpleQueue()
+
+        def ask() -> None:
+            try:
+                answers.put((question(), None))
+            except Exception as fault:  # noqa: BLE001 - raised again below
+                answers.put((None, fault))
+
+        # A daemon: one that never comes back must not keep the process alive.
+        threading.Thread(target=ask, name="pulsar-stored-bytes", daemon=True).start()
+        place = f"{self._url}/{name}"
+        try:
+            answer, fault = answers.get(timeout=self._seconds)
+        except queue.Empty:
+            raise TieredStorageUnavailable(
+                _text(where, place, f"no answer within {self._seconds:g} s")
+            ) from None
+        if fault is not None:
+            raise _failure(fault, where, place) from None
+        return answer  # type: ignore[return-value]
+
+
+def in_steps(read: Callable[[int, int], bytes], start: int, end: int) -> Generator[bytes, None, None]:
+    """The bytes from `start` to `end` (exclusive) in pieces of `STEP`, the next one fetched while the caller works on
+    the present one. Raises what `read` raises."""
+    fetched: queue.Queue[bytes | Exception | None] = queue.Queue(maxsize=1)
+    stopped = threading.Event()
+
+    def fetch() -> None:
+        try:
+            for at in range(start, end, STEP):
+                fetched.put(read(at, min(at + STEP, end)))
+                if stopped.is_set():
+                    return
+            fetched.put(None)
+        except Exception as fault:  # noqa: BLE001 - raised again by the caller's side
+            fetched.put(fault)
+
+    threading.Thread(target=fetch, name="pulsar-tiered", daemon=True).start()
+    try:
+        while (piece := fetched.get()) is not None:
+            if isinstance(piece, Exception):
+                raise piece
+            yield piece
+    finally:
+        # One more may be under way; there is room for it, and then the thread sees that it is to stop.
+        stopped.set()
+        while not fetched.empty():
+            fetched.get_nowait()
+
+
+def _whole(data: bytes, start: int, end: int, place: str, where: str) -> bytes:
+    if len(data) != end - start:
+        got = f"{len(data)} bytes from byte {start} on instead of {end - start}"
+        raise LedgerUnavailable(_text(where, place, got))
+    return data
+
+
+def _failure(fault: Exception, where: str, place: str) -> LedgerUnavailable:
+    elsewhere = ("NoSuchBucket", _MACHINE)
+    gone = isinstance(fault, FileNotFoundError) and not any(sign in str(fault) for sign in elsewhere)
+    kind = LedgerUnavailable if gone else TieredStorageUnavailable
+    return kind(_text(where, place, _reason(fault)))
+
+
+def _text(where: str, place: str, got: str) -> str:
+    return (
+        f"{where}: expected its copy in tiered storage as {place}, got: {got}; check tieredStorageUrl and "
+        f"tieredStorageOptions, or read it from elsewhere (readFrom=auto, bookie or broker)"
+    )
+
+
+def _reason(fault: Exception) -> str:
+    said = str(fault)
+    status, code = _STATUS.search(said), _CODE.search(said)
+    causes = [text for sign, text in _CAUSES.items() if sign in said]
+    if isinstance(fault, FileNotFoundError) and _MACHINE not in said:
+        causes.insert(0, "there is none")
+    if isinstance(fault, OSError) and fault.errno is not None:
+        causes.append(os.strerror(fault.errno))
+    if "libhdfs" in said or "libjvm" in said:
+        causes.append("libhdfs cannot be loaded, which needs HADOOP_HOME, JAVA_HOME and CLASSPATH")
+    kind = type(fault).__name__.removesuffix("Error")
+    refused = {"PermissionDenied": "no right to read it", "Unauthenticated": "the credentials are refused"}
+    if kind in refused:
+        causes.insert(0, refused[kind])
+    details = [match[1] for match in (status, code) if match is not None]
+    return " ".join(
+        [", ".join(dict.fromkeys(causes)) or kind, f"({', '.join(details)})" if details else ""]
+    ).strip()

@@ -1,0 +1,158 @@
+"""Where a topic's offloaded ledgers lie, and under which names. Nothing here opens a connection by itself.
+
+Names: Pulsar's jcloud offloader writes the objects `{uuid}-ledger-{ledger}` and `{uuid}-ledger-{ledger}-index`
+(`DataBlockUtils`); its file system offloader a Hadoop MapFile, the folder
+`{tenant}/{namespace}/persistent/{topic}/{ledger}-{uuid}` with the files `data` and `index`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+from urllib.parse import quote_plus, urlsplit
+
+from pyspark_pulsar.client.admin.paths import namespace_resource, topic_resource
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError, TopicNotFoundError
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.topic import TopicName, TopicPartition
+
+_LOG = logging.getLogger(__name__)
+
+OBJECT_STORES: Final = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss")
+FOLDERS: Final = ("file", "hdfs")
+# Offload drivers as Pulsar calls them, with the scheme of a bucket there.
+_SCHEMES: Final = {"aws-s3": "s3", "s3": "s3", "google-cloud-storage": "gs", "azureblob": "az"}
+_FILE_SYSTEM: Final = "filesystem"
+
+
+class Admin(Protocol):
+    """What is asked of the admin REST API; `client.admin.AdminClient` is one."""
+
+    def get(self, path: str, where: str) -> Any:
+        """The JSON under `/admin/v2/<path>`, None for an empty answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class TieredStore:
+    """A bucket or folder that offloaded ledgers lie in, and how to get at it. Travels to executors.
+
+    Credentials are among `settings` only if the user gave them so.
+    """
+
+    url: str
+    settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """By obstore's names; of no use for folders."""
+    connect_seconds: float = 10.0
+    patience_seconds: float = 30.0
+    """How long one request may take, retries included."""
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the file system offloader wrote it, not the one for object stores."""
+        return urlsplit(self.url).scheme in FOLDERS
+
+    def name_of(self, partition: TopicPartition, ledger: Ledger) -> str:
+        """The ledger's data object, or its folder; relative to `url`. Its `offload_id` must be known."""
+        if not self.is_folder:
+            return f"{ledger.offload_id}-ledger-{ledger.ledger}"
+        topic = partition.as_topic
+        # As Java's URLEncoder writes it.
+        local = quote_plus(topic.local, safe="*").replace("~", "%7E")
+        return f"{topic.namespace}/{topic.domain}/{local}/{ledger.ledger}-{ledger.offload_id}"
+
+
+def tiered_store(options: ReadOptions, admin: Admin | None, topic: TopicName) -> TieredStore | None:
+    """Where the topic's ledgers are offloaded to: what `tieredStorageUrl` says, else what the offload policy says
+    that holds for the topic (its own, its namespace's, the brokers'). Driver only.
+
+    None where neither says it, or the role may not see the policy. Raises `OptionError`, `ConnectionFailed`.
+    """
+    url, found = options.tiered_storage_url, dict[str, str]()
+    if url is not None:
+        _check(url)
+    elif admin is not None:
+        url, found = _place(_policy(admin, topic), topic)
+    if url is None:
+        return None
+    return TieredStore(
+        url.rstrip("/"),
+        tuple(
+            {**found, **dict(options.tiered_storage_options), **dict(options.tiered_storage_secrets)}.items()
+        ),
+        options.connection_timeout_ms / 1000,
+        options.operation_timeout_ms / 1000,
+    )
+
+
+def _check(url: str) -> None:
+    place = urlsplit(url)
+    plain = not place.query and not place.fragment and "@" not in place.netloc
+    if (
+        not plain
+        or place.scheme not in OBJECT_STORES + FOLDERS
+        or not (place.netloc or place.path.strip("/"))
+    ):
+        # What is given is not repeated: it may hold a password.
+        raise OptionError(
+            "option 'tieredStorageUrl': expected s3://bucket, gs://bucket, az://container, file:///folder or "
+            "hdfs://host:port/folder without user, query and fragment; credentials belong into "
+            "tieredStorageOptions or the environment"
+        )
+
+
+def _policy(admin: Admin, topic: TopicName) -> Mapping[str, Any]:
+    """Holds the offloader's own credentials: never log it, never hand it on."""
+    asked = (
+        topic_resource(topic, "offloadPolicies", applied="true"),
+        namespace_resource(topic.namespace, "offloadPolicies"),
+    )
+    for path in asked:
+        # The first needs policies of topics, which brokers may have switched off.
+        try:
+            answer = admin.get(path, f"reading the offload policy of {topic}")
+        except (PermissionDenied, ProtocolError, TopicNotFoundError):
+            continue
+        if isinstance(answer, dict) and answer.get("managedLedgerOffloadDriver"):
+            return answer
+    return {}
+
+
+def _place(policy: Mapping[str, Any], topic: TopicName) -> tuple[str | None, dict[str, str]]:
+    """Bucket and settings; nothing else of the policy is looked at."""
+    driver = str(policy.get("managedLedgerOffloadDriver") or "")
+    if driver.lower() == _FILE_SYSTEM:
+        return _folder(str(policy.get("fileSystemURI") or ""), topic), {}
+    scheme = _SCHEMES.get(driver.lower())
+    if scheme is None:
+        if driver:
+            _LOG.warning(
+                "%s: its ledgers are offloaded by the driver %s; give tieredStorageUrl to read them there",
+                topic,
+                driver,
+            )
+        return None, {}
+    older = {"s3": "s3ManagedLedgerOffload", "gs": "gcsManagedLedgerOffload"}.get(scheme, "")
+
+    def said(name: str) -> str:
+        return str(policy.get(f"managedLedgerOffload{name}") or policy.get(f"{older}{name}") or "")
+
+    bucket = said("Bucket")
+    settings = {"region": said("Region"), "endpoint": said("ServiceEndpoint")} if scheme == "s3" else {}
+    return f"{scheme}://{bucket}" if bucket else None, {
+        key: value for key, value in settings.items() if value
+    }
+
+
+def _folder(uri: str, topic: TopicName) -> str | None:
+    folder = f"file://{uri}" if uri.startswith("/") else uri
+    if urlsplit(folder).scheme in FOLDERS:
+        return folder
+    _LOG.warning(
+        "%s: its ledgers are offloaded to a file system that is named in files of the brokers only; give "
+        "tieredStorageUrl to read them there",
+        topic,
+    )
+    return None

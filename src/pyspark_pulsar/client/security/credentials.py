@@ -1,0 +1,287 @@
+"""Who we say we are: what CONNECT, the answer to a challenge, and requests to the admin REST API carry.
+
+Secrets are read at each use, from where `pulsar.client.authParams` says, in the process that connects. They appear in
+no error, log or `repr`.
+
+Source: Pulsar's `AuthenticationToken`, `AuthenticationBasic`, `AuthenticationTls` and their data providers; the prefix
+`env:` as in its C++ client.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+from pyspark_pulsar.client.security.oauth2 import OAuth2Flow, access_token, file_path
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.options import ConnectionOptions
+from pyspark_pulsar.options.security import BASIC, NO_PLUGIN, OAUTH2, TLS, TOKEN
+
+_METHOD_HEADER: Final = "X-Pulsar-Auth-Method-Name"
+_PARAMS: Final = "option 'pulsar.client.authParams'"
+_BASIC: Final = (
+    f'{_PARAMS}: expected {{"userId": "...", "password": "..."}}, file:///path or env:NAME with AuthenticationBasic, '
+    f"got something else (not shown)"
+)
+
+
+class Credentials(Protocol):
+    """Safe to use from several threads. Picklable, and equal to others of the same options."""
+
+    @property
+    def method(self) -> str:
+        """By the name that brokers have for it."""
+
+    def data(self, *, renew: bool = False) -> bytes:
+        """For CONNECT and AUTH_RESPONSE; `renew`: what was given before is accepted no longer.
+
+        Raises `OptionError` where a file or variable lacks it, and the errors of `oauth2.access_token`.
+        """
+
+    def headers(self) -> dict[str, str]:
+        """For HTTP. Raises what `data` raises."""
+
+
+def credentials_of(options: ConnectionOptions) -> Credentials:
+    """Touches no file. Raises `OptionError` for parameters that the plugin does not understand."""
+    given = options.auth_params
+    if options.auth_plugin == NO_PLUGIN:
+        return Nobody()
+    if options.auth_plugin == TLS:
+        return ByCertificate()
+    if given is None:
+        raise OptionError(f"{_PARAMS}: expected it beside authPluginClassName, got none")
+    if options.auth_plugin == TOKEN:
+        document = _document(given)
+        if document is not None:
+            return ByToken(_Secret(f"token:{_text(document, 'token')}"))
+        if not given.startswith(("token:", "file:", "env:")):
+            # Java's client takes the bare token. Spark shows that in plans of SQL, but hides what has `token` in it.
+            raise OptionError(
+                f"{_PARAMS}: expected file:///path, env:NAME or token:... with AuthenticationToken, got a text without "
+                f"any of these at its beginning (not shown)"
+            )
+        return ByToken(_Secret(given))
+    if options.auth_plugin == BASIC:
+        secret = _Secret(given)
+        if secret.is_here and _document(given) is None:
+            # Spark redacts a text with `password` in it, and no bare `user:password`.
+            raise OptionError(_BASIC)
+        if secret.is_here:
+            _user_and_password(given)
+        return ByPassword(secret)
+    assert options.auth_plugin == OAUTH2  # noqa: S101 -- options know no other
+    return ByOAuth2(_oauth2_flow(_document(given)))
+
+
+def certificate_files(options: ConnectionOptions) -> tuple[str, str] | None:
+    """Paths of certificate and private key to show in TLS: of the plugin, else of the TLS options; None without.
+
+    Raises `OptionError` for parameters that the plugin does not understand, and where it has no certificate.
+    """
+    plain = (options.tls_certificate, options.tls_key)
+    files = (plain[0], plain[1]) if plain[0] is not None and plain[1] is not None else None
+    if options.auth_plugin != TLS:
+        return files
+    if options.auth_params is not None:
+        document = _document(options.auth_params) or _pairs(options.auth_params)
+        return file_path(_text(document, "tlsCertFile")), file_path(_text(document, "tlsKeyFile"))
+    if files is None:
+        raise OptionError(
+            f"{_PARAMS}: expected tlsCertFile:/path,tlsKeyFile:/path with AuthenticationTls, or the options "
+            f"pulsar.client.tlsCertificateFilePath and tlsKeyFilePath, got neither"
+        )
+    return files
+
+
+@dataclass(frozen=True)
+class _Secret:
+    """A secret, or where it is: `file:` with a path or URL, `env:` with the name of a variable."""
+
+    place: str = field(repr=False)
+    option: str = _PARAMS
+
+    @property
+    def is_here(self) -> bool:
+        return not self.place.startswith(("file:", "env:"))
+
+    def read(self) -> str:
+        scheme, _, rest = self.place.partition(":")
+        if scheme == "file":
+            return _read_file(file_path(self.place), self.option)
+        if scheme == "env":
+            value = os.environ.get(rest.strip(), "").strip()
+            if not value:
+                raise OptionError(
+                    f"{self.option}: expected a value in the environment variable {rest.strip()} of each process that "
+                    f"connects, got none"
+                )
+            return value
+        return self.place.removeprefix("token:").strip()
+
+
+@dataclass(frozen=True)
+class Nobody:
+    """No authentication."""
+
+    method: str = "none"
+
+    def data(self, *, renew: bool = False) -> bytes:  # noqa: ARG002
+        return b""
+
+    def headers(self) -> dict[str, str]:
+        return {}
+
+
+@dataclass(frozen=True)
+class ByCertificate:
+    """TLS itself carries the proof."""
+
+    method: str = "tls"
+
+    def data(self, *, renew: bool = False) -> bytes:  # noqa: ARG002
+        return b""
+
+    def headers(self) -> dict[str, str]:
+        return {_METHOD_HEADER: self.method}
+
+
+@dataclass(frozen=True)
+class ByToken:
+    """A JSON web token."""
+
+    secret: _Secret
+    method: str = "token"
+
+    def data(self, *, renew: bool = False) -> bytes:  # noqa: ARG002
+        return checked_token(self.secret.read(), _PARAMS).encode()
+
+    def headers(self) -> dict[str, str]:
+        return _bearer(self.data())
+
+
+@dataclass(frozen=True)
+class ByPassword:
+    """User and password."""
+
+    secret: _Secret
+    method: str = "basic"
+
+    def data(self, *, renew: bool = False) -> bytes:  # noqa: ARG002
+        return ":".join(_user_and_password(self.secret.read())).encode()
+
+    def headers(self) -> dict[str, str]:
+        words = base64.b64encode(self.data()).decode()
+        return {"Authorization": f"Basic {words}", _METHOD_HEADER: self.method}
+
+
+@dataclass(frozen=True)
+class ByOAuth2:
+    """A token that an identity provider gives for a client's id and secret."""
+
+    flow: OAuth2Flow
+    method: str = "token"
+
+    def data(self, *, renew: bool = False) -> bytes:
+        return checked_token(
+            access_token(self.flow, renew=renew), "the token of the identity provider"
+        ).encode()
+
+    def headers(self) -> dict[str, str]:
+        return _bearer(self.data())
+
+
+def checked_token(token: str, where: str) -> str:
+    """Raises `OptionError` for what cannot be a token, such as several lines."""
+    if (
+        not token
+        or not token.isascii()
+        or any(letter.isspace() or not letter.isprintable() for letter in token)
+    ):
+        raise OptionError(f"{where}: expected one token without spaces (not shown), got something else")
+    return token
+
+
+def _bearer(token: bytes) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token.decode()}", _METHOD_HEADER: "token"}
+
+
+def _user_and_password(text: str, option: str = _PARAMS) -> tuple[str, str]:
+    document = _document(text)
+    if document is not None:
+        names = ("userId", "password") if "userId" in document else ("username", "password")
+        return _text(document, names[0], option=option), _text(document, names[1], option=option)
+    user, separator, password = text.partition(":")
+    if not separator or not user:
+        raise OptionError(
+            f'{option}: expected {{"username": "...", "password": "..."}} (not shown), got something else'
+        )
+    return user, password
+
+
+def _oauth2_flow(document: dict[str, Any] | None) -> OAuth2Flow:
+    wanted = '{"issuerUrl": "https://...", "privateKey": "file:///...", "audience": "..."}'
+    if document is None or document.get("type", "client_credentials") != "client_credentials":
+        raise OptionError(
+            f"{_PARAMS}: expected {wanted} with AuthenticationOAuth2 (not shown), got something else"
+        )
+    issuer = _text(document, "issuerUrl", "issuer_url")
+    if urlsplit(issuer).scheme not in ("https", "http") or "@" in urlsplit(issuer).netloc:
+        raise OptionError(f"{_PARAMS}: expected https://host in issuerUrl, got another kind of address")
+    trusted = _text(document, "trustCertsFilePath", default="")
+    return OAuth2Flow(
+        issuer.rstrip("/"),
+        _text(document, "privateKey", "private_key"),
+        _text(document, "audience", default=""),
+        _text(document, "scope", default=""),
+        file_path(trusted) if trusted else None,
+    )
+
+
+def _document(text: str) -> dict[str, Any] | None:
+    """None for what is no JSON object."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _pairs(text: str) -> dict[str, Any]:
+    """`name:value,name:value`, as in the first releases of Pulsar."""
+    parts = (part.partition(":") for part in text.split(","))
+    return {name.strip(): value.strip() for name, _, value in parts if value.strip()}
+
+
+def _text(document: dict[str, Any], *names: str, default: str | None = None, option: str = _PARAMS) -> str:
+    for name in names:
+        value = document.get(name)
+        if isinstance(value, str) and value:
+            return value
+    if default is None:
+        raise OptionError(f"{option}: expected a text under {names[0]} (not shown), got none")
+    return default
+
+
+def user_and_password(place: str, option: str) -> tuple[str, str]:
+    """What `place` holds, or the file or variable that it names: JSON, or `user:password`. Raises `OptionError`, whose
+    words begin with `option`."""
+    return _user_and_password(_Secret(place, option).read(), option)
+
+
+def _read_file(path: str, option: str) -> str:
+    try:
+        content = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as fault:
+        reason = fault.strerror if isinstance(fault, OSError) else "it is no text"
+        raise OptionError(
+            f"{option}: expected a readable file {path} on each machine that connects, got none ({reason})"
+        ) from None
+    if not content:
+        raise OptionError(f"{_PARAMS}: expected something in the file {path}, got an empty file")
+    return content

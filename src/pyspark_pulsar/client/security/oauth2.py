@@ -1,0 +1,217 @@
+"""Tokens for a client's id and secret, from an OAuth 2.0 identity provider: asked for when needed, kept while young.
+
+One process asks once for all its tasks. Source: RFC 6749 section 4.4; the provider's addresses are found as OpenID
+Connect Discovery says; the file with id and secret is that of Pulsar's Java client (`KeyFile`).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import logging
+import ssl
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, unquote_to_bytes, urlsplit
+
+import urllib3
+from urllib3.exceptions import HTTPError, MaxRetryError, SSLError as Urllib3SslError
+
+from pyspark_pulsar.client.security.tls import OptionNames, certificate_fault, trusting
+from pyspark_pulsar.errors import ConnectionFailed, OptionError, PermissionDenied, ProtocolError
+
+_log: Final = logging.getLogger(__name__)
+
+_CONNECT_SECONDS, _READ_SECONDS = 10.0, 30.0
+_FRESH_PART: Final = 0.9
+"""Of a token's life; the Java client renews there too."""
+_UNKNOWN_LIFE_SECONDS: Final = 60.0
+_JUST_NOW_SECONDS: Final = 1.0
+"""Connections that are asked again at the same time share a new token."""
+_ACCEPT: Final = {"Accept": "application/json"}
+_OK: Final = 200
+_REFUSED: Final = (400, 401, 403)
+_PASSING: Final = 500
+_SHOWN: Final = 300
+
+
+@dataclass(frozen=True)
+class OAuth2Flow:
+    """Client credentials. `private_key` is a path, a `file:` URL, or a `data:` URL with the document itself."""
+
+    issuer: str
+    private_key: str = field(repr=False)
+    audience: str = ""
+    scope: str = ""
+    trust_certs: str | None = None
+    """Path of the authorities that the provider's certificate comes from; None for the system's."""
+
+
+@dataclass
+class _Kept:
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    token: str | None = field(default=None, repr=False)
+    asked: float = 0.0
+    came: float = 0.0
+    life: float = 0.0
+
+    @property
+    def age(self) -> float:
+        return time.monotonic() - self.asked
+
+    def serves(self, *, renew: bool) -> bool:
+        if renew:
+            return time.monotonic() - self.came < _JUST_NOW_SECONDS
+        return self.age < _FRESH_PART * self.life
+
+
+_kept: Final[dict[OAuth2Flow, _Kept]] = {}
+_kept_lock: Final = threading.Lock()
+
+
+def access_token(flow: OAuth2Flow, *, renew: bool = False) -> str:
+    """A token that still lives for a while; a new one with `renew`, unless this process got it just now.
+
+    Raises `OptionError` for the file with id and secret, `PermissionDenied` where the provider refuses them,
+    `ConnectionFailed`, `TlsFailed`, `ProtocolError`. Where the provider cannot be reached, a token that has not ended
+    serves once more.
+    """
+    with _kept_lock:
+        kept = _kept.setdefault(flow, _Kept())
+    with kept.lock:
+        if kept.token is not None and kept.serves(renew=renew):
+            return kept.token
+        asked = time.monotonic()
+        try:
+            token, life = _ask(flow)
+        except ConnectionFailed as fault:
+            if renew or kept.token is None or kept.age >= kept.life:
+                raise
+            _log.warning("a token of %s was not renewed and is used until it ends: %s", flow.issuer, fault)
+            return kept.token
+        kept.token, kept.life, kept.asked, kept.came = token, life, asked, time.monotonic()
+        return token
+
+
+def _ask(flow: OAuth2Flow) -> tuple[str, float]:
+    """A new token, and how many seconds it lives."""
+    client_id, client_secret = _client(flow.private_key)
+    form = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": client_secret}
+    form |= {name: value for name, value in (("audience", flow.audience), ("scope", flow.scope)) if value}
+    with urllib3.PoolManager(
+        timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS),
+        retries=urllib3.Retry(total=0, redirect=0),
+        ssl_context=trusting(flow.trust_certs),
+    ) as http:
+        found = _answer(http, "GET", f"{flow.issuer}/.well-known/openid-configuration", None)
+        endpoint = found.get("token_endpoint")
+        schemes = ("https",) if flow.issuer.startswith("https:") else ("https", "http")
+        if not isinstance(endpoint, str) or urlsplit(endpoint).scheme not in schemes:
+            raise ProtocolError(
+                f"{flow.issuer}: expected the address of a token endpoint ({' or '.join(schemes)}), got none"
+            )
+        answer = _answer(http, "POST", endpoint, form)
+    token, life = answer.get("access_token"), answer.get("expires_in")
+    if not isinstance(token, str) or not token:
+        raise ProtocolError(f"{endpoint}: expected an access_token, got none")
+    try:
+        return token, float(_UNKNOWN_LIFE_SECONDS if life is None else life)
+    except (TypeError, ValueError):
+        raise ProtocolError(f"{endpoint}: expected seconds in expires_in, got something else") from None
+
+
+def _answer(http: urllib3.PoolManager, method: str, url: str, form: dict[str, str] | None) -> dict[str, Any]:
+    where = f"asking {url} for a token"
+    try:
+        if form is None:
+            answer = http.request(method, url, headers=_ACCEPT)
+        else:
+            answer = http.request_encode_body(
+                method, url, fields=form, encode_multipart=False, headers=_ACCEPT
+            )
+    except MaxRetryError as fault:
+        raise _unreachable(where, fault.reason or fault) from None
+    except HTTPError as fault:
+        raise _unreachable(where, fault) from None
+    try:
+        document = json.loads(answer.data)
+    except (ValueError, RecursionError):
+        document = None
+    if answer.status != _OK:
+        text = f"{where}: the identity provider answered {answer.status}{_reason(document)}"
+        if answer.status in _REFUSED:
+            raise PermissionDenied(f"{text}; check the file of privateKey, audience and scope in authParams")
+        raise ConnectionFailed(text) if answer.status >= _PASSING else ProtocolError(text)
+    if not isinstance(document, dict):
+        raise ProtocolError(f"{where}: expected a JSON object, got something else; check issuerUrl")
+    return document
+
+
+def _unreachable(where: str, fault: BaseException) -> Exception:
+    cause = fault.args[0] if isinstance(fault, Urllib3SslError) and fault.args else None
+    if isinstance(cause, ssl.SSLError):
+        return certificate_fault(
+            where, cause, OptionNames(trust="trustCertsFilePath in pulsar.client.authParams")
+        )
+    return ConnectionFailed(f"{where}: the identity provider cannot be reached: {fault}")
+
+
+def _reason(document: Any) -> str:
+    """What the provider says by the two names that RFC 6749 has for it; nothing else of its answer is shown."""
+    if not isinstance(document, dict):
+        return ""
+    said = [document.get("error"), document.get("error_description")]
+    text = ": ".join(each.strip() for each in said if isinstance(each, str) and each.strip())
+    return f": {text[:_SHOWN]}" if text else ""
+
+
+def _client(private_key: str) -> tuple[str, str]:
+    """Id and secret. Nothing of the document is ever shown."""
+    place = "the file of privateKey" if private_key.startswith("data:") else file_path(private_key)
+    try:
+        content = (
+            _inline(private_key)
+            if private_key.startswith("data:")
+            else Path(file_path(private_key)).read_bytes()
+        )
+        document = json.loads(content)
+    except OSError as fault:
+        raise OptionError(
+            f"option 'pulsar.client.authParams': expected a readable file {place} on each machine that connects, got "
+            f"none ({fault.strerror})"
+        ) from None
+    except (ValueError, RecursionError):
+        document = None
+    found = (
+        [document.get(name) for name in ("client_id", "client_secret")] if isinstance(document, dict) else []
+    )
+    if len(found) != 2 or not all(isinstance(each, str) and each for each in found):  # noqa: PLR2004
+        raise OptionError(
+            f'option \'pulsar.client.authParams\': expected {{"client_id": "...", "client_secret": "..."}} in {place}, '
+            f"got something else (not shown)"
+        )
+    return str(found[0]), str(found[1])
+
+
+def _inline(url: str) -> bytes:
+    """RFC 2397. Raises ValueError."""
+    kind, comma, data = url.partition(",")
+    if not comma:
+        raise ValueError
+    try:
+        return (
+            base64.b64decode(unquote(data), validate=True)
+            if kind.endswith(";base64")
+            else unquote_to_bytes(data)
+        )
+    except binascii.Error:
+        raise ValueError from None
+
+
+def file_path(place: str) -> str:
+    """`/path`, `file:/path` and `file:///path`."""
+    return unquote(urlsplit(place).path) if place.startswith("file:") else place

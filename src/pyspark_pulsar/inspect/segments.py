@@ -1,0 +1,215 @@
+"""The ledgers of topic partitions as a user sees them: where each lies, and which reader a query would use for it.
+
+Driver only. Nothing here opens a ledger.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.offload.policy import TieredStore, tiered_store
+from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError, PermissionDenied
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.batch.plan import BatchPlan, plan_batch
+from pyspark_pulsar.read.bounds.timestamps import Window, resolve_windows, span_of_window
+from pyspark_pulsar.read.bounds.topics import discover_partitions, discover_topics
+from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_ledgers, fetch_striping
+from pyspark_pulsar.read.planning.planner import PartitionPlan
+from pyspark_pulsar.read.split import FromBroker, FromCompactedLedger, FromTieredStorage, Piece
+from pyspark_pulsar.topic import TopicName, TopicPartition
+
+OPEN, CLOSED, COMPACTED = "open", "closed", "compacted"
+EMPTY = "empty"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One ledger of a topic partition, or the ledger of its compacted view."""
+
+    partition: TopicPartition
+    ledger: Ledger
+    state: str
+    """`open`, `closed`, or `compacted` for the compacted view."""
+    copy: str | None = None
+    """Where its copy in tiered storage lies; None without one, or where nobody says it."""
+    reader: str | None = None
+    """`broker`, `bookie`, `tiered` or `compacted`; None when the query would not read it ..."""
+    skipped: str | None = None
+    """... and why not."""
+
+    @property
+    def lies_in(self) -> str:
+        """`tiered`, `bookie`, or `compacted` (on bookies too)."""
+        if self.state == COMPACTED:
+            return COMPACTED
+        return "tiered" if self.ledger.offload_id else "bookie"
+
+    @property
+    def bookies(self) -> tuple[str, ...]:
+        """The ids of all bookies that have been in its ensembles; empty where nobody says it."""
+        striping = self.ledger.striping
+        found = (bookie for ensemble in striping.ensembles for bookie in ensemble.bookies) if striping else ()
+        return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """All ledgers of the topics that a query reads."""
+
+    segments: tuple[Segment, ...]
+    """In the order of topic partitions and ledgers."""
+    fault: str | None = None
+    """Why the query itself would fail; then no segment has a reader."""
+
+
+def survey(options: ReadOptions) -> Survey:
+    """The ledgers as they are now, and how a batch read with these options would read them.
+
+    Raises what `plan_batch` raises, but for ledgers that are gone or cannot be read as the options say, which are told
+    as `fault`; `OptionError` without `admin.url`, `PermissionDenied` where it refuses.
+    """
+    if options.admin_url is None:
+        raise OptionError(
+            "option 'admin.url' is missing: expected the address of the admin REST API, which alone says which ledgers "
+            "there are"
+        )
+    plan, fault = BatchPlan(()), None
+    try:
+        plan = plan_batch(options)
+    except (LedgerUnavailable, DataLossError) as found:
+        fault = str(found)
+    plans = {each.partition: each for each in plan.partitions}
+    with AdminClient(options) as admin:
+        partitions = list(plans) or _partitions(options)
+        known = _ledgers(admin, partitions, plans)
+        stores = _stores(options, admin, known)
+    windows = resolve_windows(options, partitions)
+    return Survey(
+        tuple(
+            segment
+            for partition in sorted(known)
+            for segment in segments_of(
+                options,
+                partition,
+                known[partition],
+                plans.get(partition),
+                windows[partition],
+                stores.get(partition.topic),
+            )
+        ),
+        fault,
+    )
+
+
+def segments_of(
+    options: ReadOptions,
+    partition: TopicPartition,
+    known: TopicLedgers,
+    plan: PartitionPlan | None,
+    window: Window,
+    store: TieredStore | None = None,
+) -> list[Segment]:
+    """The ledgers of one topic partition. `plan` None: nothing is known of how it would be read."""
+    pieces = [] if plan is None else [piece for split in plan.splits for piece in split.parts()]
+    found: list[Segment] = []
+    for ledger in known.ledgers:
+        reader = reader_of(ledger, pieces)
+        skipped = None
+        if plan is not None and reader is None:
+            skipped = why_skipped(ledger, known, plan, window, options.clock_slack_ms)
+        copy = _copy(partition, ledger, pieces, store)
+        found.append(Segment(partition, ledger, OPEN if ledger.is_open else CLOSED, copy, reader, skipped))
+    if known.compacted is not None:
+        used = any(isinstance(piece.location, FromCompactedLedger) for piece in pieces)
+        skipped = None if used or plan is None else _why_no_compacted(options)
+        reader = COMPACTED if used else None
+        found.append(Segment(partition, known.compacted, COMPACTED, reader=reader, skipped=skipped))
+    return found
+
+
+def reader_of(ledger: Ledger, pieces: Iterable[Piece]) -> str | None:
+    """The reader of the first piece that has entries of the ledger."""
+    first, behind = Position(ledger.ledger, 0), Position(ledger.ledger, ledger.entries)
+    for piece in pieces:
+        if isinstance(piece.location, (FromBroker, FromCompactedLedger)):
+            touches = piece.start < behind and piece.end > first
+        else:
+            touches = piece.location.ledger.ledger == ledger.ledger
+        if touches:
+            return piece.location.name
+    return None
+
+
+def why_skipped(
+    ledger: Ledger, known: TopicLedgers, plan: PartitionPlan, window: Window, slack_ms: int
+) -> str:
+    """Why no split has entries of the ledger."""
+    if ledger.entries == 0:
+        return EMPTY
+    if window.is_empty:
+        return "no time between startingTimestamp and endingTimestamp"
+    start, end = span_of_window(known.ledgers, window, slack_ms)
+    if start is not None and ledger.ledger < start.ledger:
+        return "closed before startingTimestamp"
+    if end is not None and ledger.ledger >= end.ledger:
+        return "opened after endingTimestamp"
+    if Position(ledger.ledger, ledger.entries) <= plan.start:
+        return "before startingOffsets"
+    return "behind endingOffsets, or behind what consumers may see"
+
+
+def _why_no_compacted(options: ReadOptions) -> str:
+    return "read through the broker" if options.read_compacted else "asked for by readCompacted=true only"
+
+
+def _partitions(options: ReadOptions) -> list[TopicPartition]:
+    with BrokerClient(options) as client:
+        return discover_partitions(client, discover_topics(client, options))
+
+
+def _ledgers(
+    admin: AdminClient, partitions: Iterable[TopicPartition], plans: Mapping[TopicPartition, PartitionPlan]
+) -> dict[TopicPartition, TopicLedgers]:
+    """With their striping, as far as this role may see it."""
+    planned = {each: plans[each].ledgers for each in partitions if each in plans}
+    known = {partition: ledgers for partition, ledgers in planned.items() if ledgers is not None}
+    known |= fetch_ledgers(admin, [each for each in partitions if each not in known])
+    bare = {
+        partition: (ledgers, {each.ledger for each in ledgers.ledgers})
+        for partition, ledgers in known.items()
+        if any(each.striping is None and each.offload_id is None for each in ledgers.ledgers)
+    }
+    with contextlib.suppress(PermissionDenied):
+        known |= fetch_striping(admin, bare)
+    return known
+
+
+def _stores(
+    options: ReadOptions, admin: AdminClient, known: Mapping[TopicPartition, TopicLedgers]
+) -> dict[TopicName, TieredStore]:
+    """By topic; only for topics of which something is offloaded."""
+    offloaded = {
+        partition.topic
+        for partition, ledgers in known.items()
+        if any(each.offload_id for each in ledgers.ledgers)
+    }
+    found = {topic: tiered_store(options, admin, topic) for topic in sorted(offloaded)}
+    return {topic: store for topic, store in found.items() if store is not None}
+
+
+def _copy(
+    partition: TopicPartition, ledger: Ledger, pieces: Iterable[Piece], store: TieredStore | None
+) -> str | None:
+    """What the plan has found, else what the policy says now."""
+    for piece in pieces:
+        if isinstance(piece.location, FromTieredStorage) and piece.location.ledger.ledger == ledger.ledger:
+            store = piece.location.store
+    if store is None or ledger.offload_id is None:
+        return None
+    return f"{store.url}/{store.name_of(partition, ledger)}"

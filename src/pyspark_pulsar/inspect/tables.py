@@ -1,0 +1,200 @@
+"""What is known of segments, plans and audits as tables: Arrow for the command line, DataFrames for Python.
+
+The functions that take a session look things up in the process that calls them, which must reach Pulsar; with Spark
+Connect that is the client's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pyspark_pulsar.options import ReadOptions, parse_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from pyspark_pulsar.inspect.plan import PlannedPiece, PlannedSplit
+    from pyspark_pulsar.inspect.segments import Segment, Survey
+    from pyspark_pulsar.read.batch.plan import BatchPlan
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TIME = pa.timestamp("us", "UTC")
+
+SEGMENTS = pa.schema(
+    {
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "ledger": pa.int64(),
+        "state": pa.string(),
+        "entries": pa.int64(),
+        "bytes": pa.int64(),
+        "opened": _TIME,
+        "closed": _TIME,
+        "location": pa.string(),
+        "bookies": pa.list_(pa.string()),
+        "copy": pa.string(),
+        "reader": pa.string(),
+        "skipped": pa.string(),
+        "fault": pa.string(),
+    }
+)
+_PIECE = pa.struct(
+    {
+        "reader": pa.string(),
+        "start": pa.string(),
+        "end": pa.string(),
+        "ledgers": pa.list_(pa.int64()),
+        "entries": pa.int64(),
+        "bytes": pa.int64(),
+        "copy": pa.string(),
+    }
+)
+PLAN = pa.schema(
+    {
+        "split": pa.int32(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "start": pa.string(),
+        "end": pa.string(),
+        "readers": pa.list_(pa.string()),
+        "ledgers": pa.list_(pa.int64()),
+        "entries": pa.int64(),
+        "bytes": pa.int64(),
+        "published_from": _TIME,
+        "published_before": _TIME,
+        "event_before": _TIME,
+        "pieces": pa.list_(_PIECE),
+    }
+)
+
+
+def segments(spark: SparkSession, **options: Any) -> DataFrame:
+    """One row for each ledger of the topics: where it lies, and the reader that a batch read with these options would
+    use for it. Options are those of `spark.read`; `admin.url` (or `adminUrl`) is needed. Where such a read would fail,
+    `reader` is null, and `fault` in every row says why.
+
+    Raises `PulsarError`.
+    """
+    from pyspark_pulsar.inspect.segments import survey
+
+    return _frame(spark, segments_table(survey(read_options(options))))
+
+
+def plan(spark: SparkSession, **options: Any) -> DataFrame:
+    """One row for each split of a batch read with these options, which are those of `spark.read`.
+
+    Raises `PulsarError`.
+    """
+    from pyspark_pulsar.read.batch.plan import plan_batch
+
+    return _frame(spark, plan_table(plan_batch(read_options(options))))
+
+
+def audit(spark: SparkSession, path: str, *, attempts: bool = False) -> DataFrame:
+    """What tasks that were given `auditPath` have written there: one row for each ledger of a read, or with `attempts`
+    one for each part of a ledger that a task attempt has read.
+
+    Raises `PulsarError`.
+    """
+    from pyspark_pulsar.inspect.audit import attempts_table, ledgers_table
+    from pyspark_pulsar.read.task.audit_files import audit_files
+
+    found = audit_files(path)
+    return _frame(spark, attempts_table(found) if attempts else ledgers_table(found))
+
+
+def read_options(given: dict[str, Any]) -> ReadOptions:
+    """Values as `option_texts` takes them."""
+    return parse_options(ReadOptions, option_texts(given))
+
+
+def option_texts(given: Mapping[str, Any]) -> dict[str, str]:
+    """Values as `DataFrameReader.options` takes them: None is not given, booleans become `true` and `false`."""
+    return {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in given.items()
+        if value is not None
+    }
+
+
+def segments_table(found: Survey) -> pa.Table:
+    """Of schema `SEGMENTS`."""
+    return pa.Table.from_pylist([_segment(each, found.fault) for each in found.segments], SEGMENTS)
+
+
+def plan_table(plan: BatchPlan) -> pa.Table:
+    """Of schema `PLAN`. Positions are texts as `startingOffsets` takes them."""
+    from pyspark_pulsar.inspect.plan import planned_splits
+
+    return pa.Table.from_pylist([_split(each) for each in planned_splits(plan)], PLAN)
+
+
+def moment(milliseconds: int | None) -> datetime | None:
+    """Unix milliseconds to UTC; None for None, and for times that no calendar has."""
+    if milliseconds is None:
+        return None
+    try:
+        return _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None
+
+
+def _frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    return spark.createDataFrame(table)
+
+
+def _segment(each: Segment, fault: str | None) -> dict[str, Any]:
+    ledger = each.ledger
+    of_topic = each.state != "compacted"
+    return {
+        "topic": str(each.partition.topic),
+        "partition": each.partition.partition,
+        "ledger": ledger.ledger,
+        "state": each.state,
+        "entries": ledger.entries,
+        "bytes": ledger.size,
+        "opened": moment(ledger.opened_ms) if of_topic else None,
+        "closed": moment(ledger.closed_ms or None) if of_topic else None,
+        "location": each.lies_in,
+        "bookies": list(each.bookies),
+        "copy": each.copy,
+        "reader": each.reader,
+        "skipped": each.skipped,
+        "fault": fault,
+    }
+
+
+def _split(each: PlannedSplit) -> dict[str, Any]:
+    split = each.split
+    ledgers = [part.ledger for piece in each.pieces for part in piece.parts or ()]
+    return {
+        "split": each.number,
+        "topic": str(split.partition.topic),
+        "partition": split.partition.partition,
+        "start": str(split.start),
+        "end": str(split.end),
+        "readers": list(each.readers),
+        "ledgers": list(dict.fromkeys(ledgers)),
+        "entries": each.entries,
+        "bytes": each.size,
+        "published_from": moment(split.published_from),
+        "published_before": moment(split.published_before),
+        "event_before": moment(split.event_before),
+        "pieces": [_piece(piece) for piece in each.pieces],
+    }
+
+
+def _piece(each: PlannedPiece) -> dict[str, Any]:
+    return {
+        "reader": each.piece.location.name,
+        "start": str(each.piece.start),
+        "end": str(each.piece.end),
+        "ledgers": [part.ledger for part in each.parts or ()],
+        "entries": each.entries,
+        "bytes": each.size,
+        "copy": each.copy,
+    }

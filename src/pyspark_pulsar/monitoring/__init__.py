@@ -1,0 +1,1 @@
+"""What a program learns of its running queries: how far behind they are, and when they have read all."""

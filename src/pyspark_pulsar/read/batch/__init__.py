@@ -1,0 +1,1 @@
+"""`spark.read`: one bounded range of each topic partition. Driver only."""

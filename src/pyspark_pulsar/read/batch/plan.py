@@ -1,0 +1,121 @@
+"""The plan of a batch read, from its options: what the reader runs and what a user is shown. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import EARLIEST
+from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.offsets import (
+    EARLIEST_TEXT,
+    LATEST_TEXT,
+    check_bound,
+    check_reachable,
+    resolve_bound,
+)
+from pyspark_pulsar.read.bounds.subscription import subscription_positions
+from pyspark_pulsar.read.bounds.timestamps import check_times, resolve_windows
+from pyspark_pulsar.read.bounds.topic_wait import present_topics
+from pyspark_pulsar.read.bounds.topics import discover_partitions
+from pyspark_pulsar.read.planning.data_loss import check_removed
+from pyspark_pulsar.read.planning.placement import AUTO, BROKER
+from pyspark_pulsar.read.planning.planner import Asked, PartitionPlan, SplitPlanner, splits_of
+from pyspark_pulsar.read.split import Split
+
+Narrow = Callable[[Sequence[Asked]], Sequence[Asked]]
+"""Leaves out partitions, positions and times that nobody wants; never adds any."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """How a batch is read; fixed when it is made."""
+
+    partitions: tuple[PartitionPlan, ...]
+    notes: tuple[str, ...] = ()
+    """Why it is read as it is, where that is not what one would expect; the log has it too."""
+
+    @property
+    def splits(self) -> list[Split]:
+        """Of all topic partitions, in the order of positions."""
+        return splits_of(self.partitions)
+
+
+def plan_batch(options: ReadOptions, narrow: Narrow | None = None) -> BatchPlan:
+    """Fix the bounds of a read as they are now, and cut it into splits.
+
+    Shows the broker first that this role may consume every topic partition. Raises the errors of `SplitPlanner`,
+    `OptionError` for bounds that the topics do not have, `TopicNotFoundError`, `ConnectionFailed`.
+    """
+    check_batch(options)
+    with BrokerClient(options) as client, admin_client(options) as admin:
+        asked: Sequence[Asked] = _asked(options, client, admin)
+        if narrow is not None:
+            asked = narrow(asked)
+        planner = SplitPlanner(options, client, admin)
+        return BatchPlan(tuple(planner.plan(asked)), planner.told)
+
+
+def asked_now(options: ReadOptions) -> list[Asked]:
+    """The range of each topic partition that a batch read has which is planned now. Raises what `plan_batch` does."""
+    check_batch(options)
+    with BrokerClient(options) as client, admin_client(options) as admin:
+        return _asked(options, client, admin)
+
+
+def _asked(options: ReadOptions, client: BrokerClient, admin: AdminClient | None) -> list[Asked]:
+    partitions = discover_partitions(client, present_topics(client, options))
+    windows = resolve_windows(options, partitions)
+    with closing(Tails(client, read_compacted=options.read_compacted)) as tails:
+        present = tails.ends(partitions)
+        reachable = tails.reachable(present)
+        if options.starting_subscription is not None:
+            starts = subscription_positions(client, admin, options.starting_subscription, partitions, present)
+        else:
+            first = options.starting_offsets or EARLIEST_TEXT
+            starts = resolve_bound("startingOffsets", first, partitions, present)
+        ends = resolve_bound("endingOffsets", options.ending_offsets or LATEST_TEXT, partitions, present)
+        check_reachable("startingOffsets", starts, reachable)
+        check_reachable("endingOffsets", ends, reachable)
+        if admin is None:
+            # Else the ledgers tell it, and more.
+            chosen = {each: start for each, start in starts.items() if EARLIEST < start < ends[each]}
+            check_removed(chosen, tails.removed(chosen), fail=options.fail_on_data_loss)
+    return [Asked(each, starts[each], ends[each], windows[each]) for each in partitions]
+
+
+@contextmanager
+def admin_client(options: ReadOptions) -> Iterator[AdminClient | None]:
+    """None without `admin.url`."""
+    if options.admin_url is None:
+        yield None
+        return
+    with AdminClient(options) as admin:
+        yield admin
+
+
+def check_batch(options: ReadOptions) -> None:
+    """Check what options say of a batch before anything is connected. Raises `OptionError`."""
+    check_places(options)
+    check_times(options)
+    check_bound("startingOffsets", options.starting_offsets or EARLIEST_TEXT)
+    check_bound("endingOffsets", options.ending_offsets or LATEST_TEXT, (LATEST_TEXT,))
+    if options.subscription_name is not None:
+        raise OptionError(
+            "option 'subscriptionName': expected only in a stream, which moves it on with each micro-batch, got it in "
+            "a batch read; leave it out, or use spark.readStream"
+        )
+
+
+def check_places(options: ReadOptions) -> None:
+    """Check what `readFrom` needs before anything is connected. Raises `OptionError`."""
+    if options.read_from not in (AUTO, BROKER) and options.admin_url is None:
+        raise OptionError(
+            f"option 'readFrom': expected admin.url beside {options.read_from!r}, got none; the admin REST API says "
+            f"which ledgers there are"
+        )

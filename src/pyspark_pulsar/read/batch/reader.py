@@ -1,0 +1,46 @@
+"""`spark.read.format("pulsar")`: one bounded range of each topic partition, cut into splits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.attempt import new_run, present_attempt
+from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.bounds.pushdown import Pushed, push_filters
+from pyspark_pulsar.read.task.reader import read_split
+from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.spark.shipped import Shipped
+
+
+class PulsarBatchReader(Shipped, DataSourceReader):
+    """Made on the driver; `partitions` runs there, `read` on executors."""
+
+    def __init__(self, options: ReadOptions, schema: ReadSchema) -> None:
+        self._options = options
+        self._schema = schema
+        self._pushed = Pushed()
+        self._run = new_run()
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Fixes the bounds: messages that arrive later do not belong to this read."""
+        return [InputPartition(split) for split in plan_batch(self._options, self._pushed.narrow).splits]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        # Spark asks for one split with the value None when `partitions` is empty.
+        split = partition.value if partition is not None else None
+        if split is None:
+            return iter(())
+        return read_split(self._options, self._schema, split, present_attempt(self._run))
+
+
+class FilteringBatchReader(PulsarBatchReader):
+    """For queries whose filters Spark hands over; see `read.pushdown.filters_may_come`."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
+        """Called once, before `partitions`; returns what Spark must evaluate itself."""
+        self._pushed, rest = push_filters(filters)
+        return rest

@@ -1,0 +1,50 @@
+"""Threads of the driver that read entries, each by connections of its own: a client is for one thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.options import ReadOptions
+
+AT_ONCE: Final = 8
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+class DriverThreads:
+    """Used by one thread. Connects at first use."""
+
+    def __init__(self, options: ReadOptions, name: str) -> None:
+        self._options = options
+        self._clients: list[BrokerClient] = []
+        self._own = threading.local()
+        self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix=name)
+        self.is_closed = False
+
+    def map(self, work: Callable[[Item], Answer], items: Iterable[Item]) -> list[Answer]:
+        """In the order of `items`; raises the first error, and does not begin what has not begun by then."""
+        return list(self._pool.map(work, items))
+
+    def submit(self, work: Callable[[Item], Answer], item: Item) -> Future[Answer]:
+        """Nobody waits for it yet."""
+        return self._pool.submit(work, item)
+
+    def client(self) -> BrokerClient:
+        """That of the calling thread."""
+        client: BrokerClient | None = getattr(self._own, "client", None)
+        if client is None:
+            client = self._own.client = BrokerClient(self._options)
+            self._clients.append(client)
+        return client
+
+    def close(self) -> None:
+        """What is under way should look at `is_closed`."""
+        self.is_closed = True
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for client in self._clients:
+            client.close()

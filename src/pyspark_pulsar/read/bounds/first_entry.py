@@ -1,0 +1,97 @@
+"""The first entry at a position: how old it is, and how much it holds. Driver only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.connection import Connection
+from pyspark_pulsar.client.broker.consumer import EntryConsumer, begin_subscribe, subscribe
+from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.topic import TopicPartition
+
+_TAKE_SECONDS: Final = 1.0
+_TAKE_ALL_SECONDS: Final = 3.0
+_AT_ONCE: Final = 100
+"""So many entries may be under way; each is whole."""
+
+Place = tuple[TopicPartition, Position]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstEntry:
+    """An entry that consumers can see."""
+
+    position: Position
+    messages: int
+    bytes: int
+    """As stored, compressed."""
+    published_ms: int | None
+    """Of all its messages: Unix milliseconds by the producer's clock. None where damage hides it."""
+
+
+def first_entry(client: BrokerClient, partition: TopicPartition, position: Position) -> FirstEntry | None:
+    """One attempt; None when none comes within a second. Raises `ConnectionFailed`, `PermissionDenied`."""
+    consumer = subscribe(client, partition.name, position)
+    try:
+        consumer.allow(1)
+        return _seen(consumer.take(_TAKE_SECONDS))
+    finally:
+        consumer.close()
+
+
+def first_entries(client: BrokerClient, places: Sequence[Place]) -> dict[Place, FirstEntry | None]:
+    """`first_entry` at many places, a hundred at a time, tried again after a passing failure.
+
+    Raises `ConnectionFailed`, `PermissionDenied`, `TopicNotFoundError`.
+    """
+    found: dict[Place, FirstEntry | None] = {}
+    for begin in range(0, len(places), _AT_ONCE):
+        client.retrying(partial(_ask_rest, client, places[begin : begin + _AT_ONCE], found))
+    return found
+
+
+def _ask_rest(client: BrokerClient, places: Sequence[Place], found: dict[Place, FirstEntry | None]) -> None:
+    rest = [place for place in places if place not in found]
+    connections = client.owner_connections({partition.name for partition, _ in rest})
+    begun = [
+        begin_subscribe(client, _connected(connections[partition.name]), partition.name, position)
+        for partition, position in rest
+    ]
+    consumers: list[EntryConsumer] = []
+    try:
+        for subscribing in begun:
+            consumers.append(subscribing.consumer())
+            consumers[-1].allow(1)
+        deadline = time.monotonic() + _TAKE_ALL_SECONDS
+        for place, consumer in zip(rest, consumers, strict=True):
+            found[place] = _seen(consumer.take(max(0.0, deadline - time.monotonic())))
+    finally:
+        for consumer in consumers:
+            consumer.close()
+        for subscribing in begun[len(consumers) :]:
+            subscribing.abandon()
+
+
+def _connected(connection: Connection | PulsarError) -> Connection:
+    if isinstance(connection, PulsarError):
+        raise connection
+    return connection
+
+
+def _seen(entries: EntryBatch | None) -> FirstEntry | None:
+    """Takes the entries over."""
+    if entries is None or entries.first is None:
+        return None
+    ledger, entry = entries.first
+    count = len(entries)
+    messages, size = -(-entries.num_messages // count), -(-entries.nbytes // count)
+    entries.trim((ledger, entry, 0), (ledger, entry + 1, 0))
+    published = entries.published
+    return FirstEntry(Position(ledger, entry), messages, size, None if published is None else published[0])

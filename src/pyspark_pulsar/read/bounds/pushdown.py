@@ -1,0 +1,306 @@
+"""Filters of a query on metadata columns: what they say of partitions, positions, times and keys. Driver only; no I/O.
+
+Spark gives what is joined by AND in `WHERE`, as far as its filters for sources can say it (comparisons of a column, or
+of a field of a struct, with a constant); it asks only where `spark.sql.python.filterPushdown.enabled` is on. What is
+returned to Spark it evaluates again, so reading too much is never wrong, and reading too little always is.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pyspark.sql.datasource import (
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringContains,
+    StringEndsWith,
+    StringStartsWith,
+)
+
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.bounds.timestamps import Window
+from pyspark_pulsar.read.planning.planner import Asked
+from pyspark_pulsar.spark.shipped import runs_in
+
+_KEY: Final = ("__key",)
+_TOPIC: Final = ("__topic",)
+_PARTITION: Final = ("__partition",)
+_PUBLISH_TIME: Final = ("__publishTime",)
+_MESSAGE_ID: Final = ("__messageId",)
+_LEDGER: Final = ("__messageId", "ledger")
+_ENTRY: Final = ("__messageId", "entry")
+_ID_PARTITION: Final = ("__messageId", "partition")
+_NEVER_NULL: Final = (
+    _TOPIC, _PARTITION, _PUBLISH_TIME, _MESSAGE_ID, _LEDGER, _ENTRY, ("__messageId", "batchIndex"), _ID_PARTITION,
+)  # fmt: skip
+
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND: Final = dt.timedelta(microseconds=1)
+_LEAST: Final = -(1 << 63)
+_MOST: Final = 1 << 63
+_PUSHING_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"
+
+Compare = Callable[[Any, Any], bool]
+_COMPARISONS: Final[Mapping[type[Filter], Compare]] = {
+    EqualTo: lambda left, right: left == right,
+    EqualNullSafe: lambda left, right: left == right,
+    GreaterThan: lambda left, right: left > right,
+    GreaterThanOrEqual: lambda left, right: left >= right,
+    LessThan: lambda left, right: left < right,
+    LessThanOrEqual: lambda left, right: left <= right,
+    StringStartsWith: lambda left, right: left.startswith(right),
+    StringEndsWith: lambda left, right: left.endswith(right),
+    StringContains: lambda left, right: right in left,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Whole numbers from `low` to `high`, both inclusive."""
+
+    low: int = _LEAST
+    high: int = _MOST
+
+    def both(self, other: _Span) -> _Span:
+        return _Span(max(self.low, other.low), min(self.high, other.high))
+
+    def covers(self, values: Iterable[int]) -> bool:
+        """Whether it is exactly these values."""
+        return self.high - self.low + 1 == len(set(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What the filters of a query leave to be read: a superset of its rows. The default is everything."""
+
+    partition_filters: tuple[Filter, ...] = ()
+    """About columns that have one value in a topic partition."""
+    ledgers: _Span = _Span()
+    entries: _Span = _Span()
+    start: Position | None = None
+    end: Position | None = None
+    published_us: _Span = _Span()
+    """Unix microseconds."""
+    keys: frozenset[bytes] | None = None
+
+    def narrow(self, asked: Sequence[Asked]) -> list[Asked]:
+        """What is left of `asked`; see `read.batch_plan`. A partition none of whose rows are wanted is left out."""
+        if self.keys is not None and not self.keys:
+            return []
+        start, end = self._positions()
+        window = self._window()
+        return [
+            replace(
+                each,
+                start=each.start if start is None else max(each.start, start),
+                end=each.end if end is None else min(each.end, end),
+                window=_both(each.window, window),
+                keys=self.keys,
+                skips_from_earliest=each.from_earliest,
+            )
+            for each in asked
+            if all(_holds(one, _value_in(each, one)) for one in self.partition_filters)
+        ]
+
+    def _positions(self) -> tuple[Position | None, Position | None]:
+        """Positions that hold all wanted messages."""
+        low, high = self.ledgers.low, self.ledgers.high
+        starts = [self.start] if self.start is not None else []
+        ends = [self.end] if self.end is not None else []
+        one = low == high
+        # No ledger has an id below 0; positions of theirs stand for earliest.
+        if low > 0:
+            starts.append(Position(low, min(max(0, self.entries.low), _MOST - 1) if one else 0))
+        if high < _MOST - 1:
+            last_is_known = one and self.entries.high < _MOST - 1
+            ends.append(Position(high, self.entries.high + 1) if last_is_known else Position(high + 1, 0))
+        return max(starts, default=None), min(ends, default=None)
+
+    def _window(self) -> Window:
+        """Exact, as publish times are whole milliseconds."""
+        low, high = self.published_us.low, self.published_us.high
+        return Window(
+            None if low == _LEAST else -(-low // 1000),
+            None if high == _MOST else high // 1000 + 1,
+        )
+
+
+def push_filters(filters: Iterable[Filter]) -> tuple[Pushed, list[Filter]]:
+    """What the filters leave to be read, and those that Spark must evaluate on every row that comes."""
+    pushed = Pushed()
+    rest = []
+    for each in filters:
+        narrowed, exact = _push(pushed, each)
+        pushed = narrowed
+        if not exact:
+            rest.append(each)
+    if pushed.keys is None:
+        return pushed, rest
+    # Rows without a key are not among those of any key.
+    return pushed, [each for each in rest if each != IsNotNull(_KEY)]
+
+
+def filters_may_come() -> bool:
+    """Whether this process was started to push filters down.
+
+    Spark plans a read with filters in another program than one without, and takes a reader that could push filters
+    for an error where the user has not turned that on. Nothing else tells the two apart.
+    """
+    return runs_in(_PUSHING_WORKER)
+
+
+def _push(pushed: Pushed, one: Filter) -> tuple[Pushed, bool]:
+    """With one filter more; and whether no row that it refuses is left."""
+    attribute = _attribute(one)
+    if isinstance(one, IsNotNull):
+        return pushed, attribute in _NEVER_NULL
+    if attribute in (_TOPIC, _PARTITION, _ID_PARTITION):
+        if not _fits(one, str if attribute == _TOPIC else int):
+            return pushed, False
+        return replace(pushed, partition_filters=(*pushed.partition_filters, one)), True
+    if attribute == _KEY:
+        return _push_keys(pushed, one)
+    if attribute == _MESSAGE_ID:
+        return _push_message_id(pushed, one), False
+    if attribute == _PUBLISH_TIME:
+        span, exact = _span(one, _microseconds)
+        return replace(pushed, published_us=pushed.published_us.both(span)), exact
+    if attribute == _LEDGER:
+        span, exact = _span(one, _whole)
+        return replace(pushed, ledgers=pushed.ledgers.both(span)), exact
+    if attribute == _ENTRY:
+        # Positions can say it only within one ledger.
+        return replace(pushed, entries=pushed.entries.both(_span(one, _whole)[0])), False
+    return pushed, False
+
+
+def _push_keys(pushed: Pushed, one: Filter) -> tuple[Pushed, bool]:
+    values = _alternatives(one)
+    if values is None or not all(isinstance(value, bytes | bytearray) for value in values):
+        return pushed, False
+    keys = frozenset(bytes(value) for value in values)
+    return replace(pushed, keys=keys if pushed.keys is None else pushed.keys & keys), True
+
+
+def _push_message_id(pushed: Pushed, one: Filter) -> Pushed:
+    """Structs are compared field by field: ledger, entry, batch index, partition."""
+    value = getattr(one, "value", None)
+    if not isinstance(value, Mapping):
+        return pushed
+    ledger, entry, index = (_whole(value.get(name)) for name in ("ledger", "entry", "batchIndex"))
+    if ledger is None or entry is None or index is None:
+        return pushed
+    if isinstance(one, EqualTo | EqualNullSafe | GreaterThan | GreaterThanOrEqual) and ledger >= 0:
+        # Outside a batch the index is -1 in the column, and 0 in a position.
+        start = Position(ledger, entry, max(0, index)) if entry >= 0 else Position(ledger, 0)
+        pushed = replace(pushed, start=start if pushed.start is None else max(pushed.start, start))
+    if isinstance(one, EqualTo | EqualNullSafe | LessThan | LessThanOrEqual):
+        end = Position(ledger, min(entry + 1, _MOST - 1))
+        pushed = replace(pushed, end=end if pushed.end is None else min(pushed.end, end))
+    return pushed
+
+
+def _span(one: Filter, number: Callable[[Any], int | None]) -> tuple[_Span, bool]:
+    """The numbers that the filter lets through, and whether it is exactly these."""
+    values = _alternatives(one)
+    if values is not None:
+        found = [number(value) for value in values]
+        whole = [value for value in found if value is not None]
+        if len(whole) < len(found):
+            return _Span(), False
+        span = _Span(min(whole, default=1), max(whole, default=0))
+        return span, span.covers(whole)
+    bound = number(getattr(one, "value", None))
+    if bound is None:
+        return _Span(), False
+    match one:
+        case GreaterThan():
+            return _Span(low=bound + 1), True
+        case GreaterThanOrEqual():
+            return _Span(low=bound), True
+        case LessThan():
+            return _Span(high=bound - 1), True
+        case LessThanOrEqual():
+            return _Span(high=bound), True
+    return _Span(), False
+
+
+def _alternatives(one: Filter) -> list[Any] | None:
+    """The values of which it must have one, if it is such a filter; null is equal to nothing."""
+    match one:
+        case EqualTo() | EqualNullSafe():
+            return None if one.value is None else [one.value]
+        case In():
+            return [value for value in one.value if value is not None]
+    return None
+
+
+def _holds(one: Filter, value: str | int) -> bool | None:
+    """SQL's answer for a value that is not null; None is unknown."""
+    match one:
+        case Not():
+            holds = _holds(one.child, value)
+            return None if holds is None else not holds
+        case IsNull():
+            return False
+        case In():
+            found = value in [each for each in one.value if each is not None]
+            return True if found else None if None in one.value else False
+    constant = getattr(one, "value", None)
+    if constant is None:
+        return False if isinstance(one, EqualNullSafe) else None
+    return _COMPARISONS[type(one)](value, constant)
+
+
+def _value_in(asked: Asked, one: Filter) -> str | int:
+    if _attribute(one) == _TOPIC:
+        return str(asked.partition.topic)
+    return asked.partition.partition
+
+
+def _fits(one: Filter, kind: type) -> bool:
+    """Whether `_holds` can evaluate it: constants of another type are compared in Spark's own ways."""
+    match one:
+        case Not():
+            return _fits(one.child, kind)
+        case IsNull():
+            return True
+        case In():
+            return all(value is None or type(value) is kind for value in one.value)
+    value = getattr(one, "value", None)
+    return type(one) in _COMPARISONS and (value is None or type(value) is kind)
+
+
+def _attribute(one: Filter) -> tuple[str, ...]:
+    return _attribute(one.child) if isinstance(one, Not) else tuple(getattr(one, "attribute", ()))
+
+
+def _whole(value: Any) -> int | None:
+    return value if type(value) is int else None
+
+
+def _microseconds(value: Any) -> int | None:
+    if not isinstance(value, dt.datetime) or value.tzinfo is None:
+        return None
+    return (value - _EPOCH) // _MICROSECOND
+
+
+def _both(one: Window, other: Window) -> Window:
+    """`one` is what the options ask for; filters on `__eventTime` are not pushed down."""
+    return Window(
+        max((each.from_ms for each in (one, other) if each.from_ms is not None), default=None),
+        min((each.before_ms for each in (one, other) if each.before_ms is not None), default=None),
+        one.event_before_ms,
+    )

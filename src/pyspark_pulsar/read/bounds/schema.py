@@ -1,0 +1,99 @@
+"""The one schema by which all topics of a read are read. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+
+import pyarrow as pa
+
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.codec.decode import check_readable
+from pyspark_pulsar.descriptors import read_descriptor_file
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.bounds.topic_wait import present_topics
+from pyspark_pulsar.read.bounds.topics import discover_partitions, require_topics
+from pyspark_pulsar.schema.family.topics import Schemas, TopicFamily, described_family, topic_family
+from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
+from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
+from pyspark_pulsar.schema.read_schema import ColumnChoice, ReadSchema, resolve_read_schema
+from pyspark_pulsar.schema.wanted_columns import restrict_to
+from pyspark_pulsar.topic import TopicName
+
+_FORMER_VERSIONS = 100
+
+
+def resolve_source_schema(options: ReadOptions, wanted: pa.Schema | None = None) -> ReadSchema:
+    """What the read yields by the latest schema of its topics; `wanted` are the columns of `.schema(...)`.
+
+    Raises `SchemaError` when the topics are not one table, listing them by schema, and for columns that cannot be had;
+    `TopicNotFoundError`.
+    """
+    descriptor = read_descriptor_file(options)
+    with BrokerClient.for_planning(options) as client:
+        topics = require_topics(present_topics(client, options), options)
+        return schema_of_topics(client, topics, options, descriptor, wanted)
+
+
+def schema_of_topics(
+    client: BrokerClient,
+    topics: list[TopicName],
+    options: ReadOptions,
+    descriptor: DescriptorFile | None,
+    wanted: pa.Schema | None = None,
+) -> ReadSchema:
+    """`resolve_source_schema` for topics that are known by name, at least one, with a client that is open."""
+    discover_partitions(client, topics)
+    names = sorted({topic.without_partition() for topic in topics})
+    schemas = dict.fromkeys(names) if options.different_schemas else client.schemas(names)
+    family = topic_family(schemas) if descriptor is None else described_family(schemas)
+    first, info = family.members[0][0], family.info
+    resolved = resolve_read_schema(
+        info,
+        topic=str(first),
+        columns=column_choice(options),
+        descriptor=descriptor,
+        payload=family.payload,
+    )
+    if options.topic is None and descriptor is None:
+        resolved = replace(resolved, own_schemas=family.digest)
+    if wanted is not None:
+        former = partial(_former_versions, client, schemas, family)
+        resolved = restrict_to(resolved, wanted, topic=str(first), older=former)
+    _check_readable(resolved, family)
+    return resolved
+
+
+def column_choice(options: ReadOptions) -> ColumnChoice:
+    """What the options say about columns."""
+    return ColumnChoice(
+        names=options.columns,
+        further=("__schemaVersion",) if options.different_schemas else (),
+        corrupt_column=options.corrupt_column,
+        shows_bad_rows=options.mode == "PERMISSIVE",
+    )
+
+
+def _check_readable(resolved: ReadSchema, family: TopicFamily) -> None:
+    """That the decoder agrees: what it cannot read would else stop a task."""
+    for topic, info in family.members if len(family.members) > 1 else ():
+        if info is not None:
+            check_readable(resolved, topic, info)
+
+
+def _former_versions(client: BrokerClient, schemas: Schemas, family: TopicFamily) -> Iterator[SchemaInfo]:
+    """Versions before the latest of each topic, backwards, those of topics that differ first, at most 100 in all; a
+    registry with versions that are no numbers has none that could be counted."""
+    members = dict(family.members)
+    topics = [*members, *(topic for topic in schemas if topic not in members)]
+    latest = {topic: info.version_count or 0 for topic, info in schemas.items() if info is not None}
+    steps = range(1, max(latest.values(), default=0) + 1)
+    former = (
+        (topic, latest[topic] - step) for step in steps for topic in topics if latest.get(topic, 0) >= step
+    )
+    for topic, number in islice(former, _FORMER_VERSIONS):
+        info = client.schema(topic, number.to_bytes(VERSION_BYTES, "big", signed=True))
+        if info is not None:
+            yield info

@@ -1,0 +1,172 @@
+"""Where a durable subscription stands in each topic partition: the start of a query with `startingSubscription`.
+
+Driver only. A cursor says up to where all messages are acknowledged. What is acknowledged one by one behind that, as
+consumers of shared subscriptions do, is read again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
+from pyspark_pulsar.client.broker.consumer import EntryConsumer, begin_subscribe
+from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError, PulsarError, SubscriptionBusy
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.topic import TopicPartition
+
+_log: Final = logging.getLogger(__name__)
+
+_AT_ONCE: Final = 8
+_CLOSE_SECONDS: Final = 5.0
+_OPTION: Final = "option 'startingSubscription'"
+
+
+def subscription_positions(
+    client: BrokerClient,
+    admin: AdminClient | None,
+    name: str,
+    partitions: Sequence[TopicPartition],
+    ends: Mapping[TopicPartition, Position],
+) -> dict[TopicPartition, Position]:
+    """The first message behind those that are all acknowledged, `ends` where that is none.
+
+    The admin REST API is asked where it may be, else the brokers: for that a consumer joins the subscription for a
+    moment, takes nothing and acknowledges nothing. Raises `OptionError` naming the topic partitions that have no such
+    subscription, `SubscriptionBusy` where brokers must be asked and another consumer uses it, `PermissionDenied`.
+    """
+    found = _from_admin(admin, name, partitions) if admin is not None else None
+    if found is None:
+        found = {}
+        for window in in_windows(partitions):
+            # What was asked once is not asked again after a passing failure.
+            client.retrying(partial(_ask_brokers, client, name, window, found))
+    missing = [partition.name for partition in partitions if found[partition] is None]
+    if missing:
+        raise OptionError(
+            f"{_OPTION}: expected a durable subscription {name!r} of every topic partition that the query reads, got "
+            f"none of {', '.join(missing)}; correct the name, or start by startingOffsets"
+        )
+    # A cursor in a new and empty ledger is behind the end in the one before.
+    return {each: min(start, ends[each]) for each, start in found.items() if start is not None}
+
+
+def parse_cursor(stats: Mapping[str, Any], name: str, where: str) -> tuple[Position, str] | None:
+    """Of an answer of `internalStats`: the first position that is not acknowledged, and the ranges behind it that are
+    (empty: none). None without the subscription. Raises `ProtocolError`."""
+    try:
+        cursor = stats["cursors"].get(name)
+        if cursor is None:
+            return None
+        ledger, entry = (int(part) for part in str(cursor["markDeletePosition"]).split(":"))
+        ranges = str(cursor.get("individuallyDeletedMessages") or "[]")
+    except (KeyError, AttributeError, ValueError) as fault:
+        raise ProtocolError(
+            f"{where}: expected cursors as Pulsar 3.0 and later list them, got another answer ({fault!r})"
+        ) from None
+    return Position(ledger, entry + 1), ranges[1:-1]
+
+
+def _from_admin(
+    admin: AdminClient, name: str, partitions: Sequence[TopicPartition]
+) -> dict[TopicPartition, Position | None] | None:
+    """None where this role may not ask."""
+
+    def ask(partition: TopicPartition) -> Position | None:
+        where = f"reading the position of subscription {name!r} of {partition}"
+        cursor = parse_cursor(admin.internal_stats(partition), name, where)
+        if cursor is None:
+            return None
+        start, ranges = cursor
+        if ranges:
+            _log.warning(
+                "%s: subscription %r has acknowledged messages one by one behind %s (%s). The query begins at %s and "
+                "reads them again.",
+                partition, name, start, ranges, start,
+            )  # fmt: skip
+        return start
+
+    try:
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
+            return dict(zip(partitions, pool.map(ask, partitions), strict=True))
+    except PermissionDenied as fault:
+        _log.warning("%s: the brokers are asked where subscription %r stands: %s", _OPTION, name, fault)
+        return None
+
+
+def _ask_brokers(
+    client: BrokerClient,
+    name: str,
+    partitions: list[TopicPartition],
+    found: dict[TopicPartition, Position | None],
+) -> None:
+    rest = [each for each in partitions if each not in found]
+    durable = _has_durable(client, name, rest)
+    found.update(dict.fromkeys(each for each in rest if not durable[each]))
+    for partition, consumer in _join(client, name, [each for each in rest if durable[each]]).items():
+        try:
+            deadline = time.monotonic() + client.request_seconds
+            found[partition] = consumer.tail(consumer.ask_tail(), deadline).cleared
+        finally:
+            consumer.close(_CLOSE_SECONDS)
+
+
+def _has_durable(
+    client: BrokerClient, name: str, partitions: list[TopicPartition]
+) -> dict[TopicPartition, bool]:
+    """Whether there is a durable subscription of that name, found out without making one: brokers refuse one that is
+    not durable beside it."""
+    connections = _connections(client, partitions)
+    begun = {
+        each: begin_subscribe(client, connections[each], each.name, None, subscription=name)
+        for each in partitions
+    }
+    durable: dict[TopicPartition, bool] = {}
+    for partition, subscribing in begun.items():
+        try:
+            subscribing.consumer().close(_CLOSE_SECONDS)
+        except OptionError:
+            durable[partition] = True
+        else:
+            durable[partition] = False
+    return durable
+
+
+def _join(
+    client: BrokerClient, name: str, partitions: list[TopicPartition]
+) -> dict[TopicPartition, EntryConsumer]:
+    connections = _connections(client, partitions)
+    begun = {
+        each: begin_subscribe(client, connections[each], each.name, None, subscription=name, durable=True)
+        for each in partitions
+    }
+    joined: dict[TopicPartition, EntryConsumer] = {}
+    faults: list[PulsarError] = []
+    for partition, subscribing in begun.items():
+        try:
+            joined[partition] = subscribing.consumer()
+        except PulsarError as fault:
+            faults.append(fault)
+    if not faults:
+        return joined
+    for consumer in joined.values():
+        consumer.close(_CLOSE_SECONDS)
+    if isinstance(faults[0], SubscriptionBusy):
+        raise SubscriptionBusy(
+            f"{_OPTION}: expected subscription {name!r} without consumers, since a broker tells its position only to "
+            f"one of them; stop the others, or give admin.url, which tells it in any case: {faults[0]}"
+        )
+    raise faults[0]
+
+
+def _connections(client: BrokerClient, partitions: list[TopicPartition]) -> dict[TopicPartition, Any]:
+    found = client.owner_connections(each.name for each in partitions)
+    for connection in found.values():
+        if isinstance(connection, PulsarError):
+            raise connection
+    return {each: found[each.name] for each in partitions}

@@ -1,0 +1,115 @@
+"""From the topic options to the topic partitions that exist now. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.broker.client import BrokerClient, TopicListing
+from pyspark_pulsar.errors import OptionError, PermissionDenied, TopicNotFoundError
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.bounds.topic_pattern import TopicPattern
+from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
+
+
+def discover_topics(client: BrokerClient, options: ReadOptions) -> list[TopicName]:
+    """The topics that the options name, sorted; a pattern's matches as they exist now.
+
+    A name may be that of one partition (`x-partition-2`). Raises `TopicNameError`, `OptionError`, and the errors of
+    `pattern_namespaces`; a pattern that matches nothing gives an empty list.
+    """
+    if options.topics_pattern is None:
+        return named_topics(options)
+    pattern = TopicPattern.parse(options.topics_pattern)
+    listings = client.listings(dict.fromkeys(pattern_namespaces(pattern, options)))
+    return _whole_topics(client, matching(pattern, listings.values()))
+
+
+def named_topics(options: ReadOptions) -> list[TopicName]:
+    """The topics of `topic` or `topics`, sorted."""
+    texts = options.topics if options.topics is not None else (options.topic or "",)
+    topics = sorted({TopicName.parse(text) for text in texts})
+    for topic in topics:
+        if not topic.is_persistent:
+            raise OptionError(
+                f"topic {topic}: expected a persistent topic, got a non-persistent one, which keeps no message and "
+                f"gives none a position: what a task has lost could not be read again (docs/streaming.md, "
+                f"Non-persistent topics); make it persistent"
+            )
+    return topics
+
+
+def pattern_namespaces(
+    pattern: TopicPattern, options: ReadOptions, admin: AdminClient | None = None
+) -> list[Namespace]:
+    """The namespaces in which the pattern can have matches. Only the admin REST API lists those of a tenant (brokers do
+    not): raises `OptionError` without `admin.url` and `PermissionDenied` without the right, where the pattern
+    speaks of more than one."""
+
+    def of_tenant(tenant: str) -> tuple[Namespace, ...]:
+        if admin is not None:
+            return admin.namespaces(tenant)
+        with AdminClient(options) as opened:
+            return opened.namespaces(tenant)
+
+    if pattern.namespace is None and options.admin_url is None:
+        raise OptionError(
+            f"option 'topicsPattern': expected admin.url beside a pattern over several namespaces, {pattern.text!r}, "
+            f"got none; only the admin REST API lists the namespaces of a tenant. Or name one namespace as plain text"
+        )
+    try:
+        return pattern.namespaces(of_tenant)
+    except PermissionDenied as fault:
+        raise PermissionDenied(
+            f"option 'topicsPattern': {pattern.text!r} is about several namespaces, and this role may not list those "
+            f"of tenant {pattern.tenant}: {fault}. Or name one namespace as plain text, for which the broker is enough"
+        ) from None
+
+
+def matching(pattern: TopicPattern, listings: Iterable[TopicListing]) -> dict[TopicName, set[int]]:
+    """The topics that match, and the partitions of each that a broker has listed (-1: the topic itself)."""
+    found: dict[TopicName, set[int]] = {}
+    for listing in listings:
+        for name in listing.names:
+            topic = name.without_partition()
+            if pattern.matches(topic):
+                found.setdefault(topic, set()).add(name.partition)
+    return found
+
+
+def _whole_topics(client: BrokerClient, listed: Mapping[TopicName, set[int]]) -> list[TopicName]:
+    """The topics of `matching`, sorted. Producers can call a topic like a partition of one that is not there, or has no
+    partitions: such are among them by their own names."""
+    counts = client.present_partitions(topic for topic, indices in listed.items() if max(indices) >= 0)
+    names: set[TopicName] = set()
+    for topic, indices in listed.items():
+        count = counts.get(topic, 0)
+        if count is not None:
+            names.add(topic)
+        if not count:
+            names.update(topic.with_partition(index) for index in indices if index >= 0)
+    return sorted(names)
+
+
+def discover_partitions(client: BrokerClient, topics: list[TopicName]) -> list[TopicPartition]:
+    """All partitions of the topics, sorted. Raises `TopicNotFoundError` for a topic that is gone."""
+    counts = client.partition_counts(topics)
+    return sorted({each for topic, count in counts.items() for each in partitions_of(topic, count)})
+
+
+def partitions_of(topic: TopicName, count: int) -> list[TopicPartition]:
+    """`count`: of partitions, 0 for a topic that is none, or that is one partition by its own name."""
+    if count == 0:
+        return [TopicPartition(topic.without_partition(), topic.partition)]
+    return [TopicPartition(topic, index) for index in range(count)]
+
+
+def require_topics(topics: list[TopicName], options: ReadOptions) -> list[TopicName]:
+    """`topics`, which a new query needs at least one of for its schema. Raises `TopicNotFoundError`."""
+    if not topics:
+        raise TopicNotFoundError(
+            f"option 'topicsPattern': expected at least one topic that matches {options.topics_pattern!r}, got "
+            f"none; the whole name is matched, for example 'persistent://public/default/orders-.*', and a namespace of "
+            f"letters, digits and - = : . _ alone is taken as it stands"
+        )
+    return topics

@@ -1,0 +1,74 @@
+"""Whether a stream still reads the topics that its checkpoint holds. Driver only.
+
+A checkpoint knows topic partitions by name. Used with other topic options, it would begin the new topics at their first
+message and leave what is not yet read of the former ones, without a word.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.bounds.topic_pattern import TopicPattern
+from pyspark_pulsar.read.bounds.topics import named_topics
+from pyspark_pulsar.read.microbatch.deleted_topics import Ask
+from pyspark_pulsar.topic import TopicPartition
+
+_log: Final = logging.getLogger(__name__)
+
+_MOST_NAMES: Final = 10
+
+
+def abandoned_topics(
+    options: ReadOptions, held: Mapping[TopicPartition, Position], departed: Ask
+) -> frozenset[TopicPartition]:
+    """The topic partitions that a checkpoint holds and the topic options do not name, with `allowDifferentTopics=true`;
+    the log says so. Without it, raises `OptionError`.
+
+    `held`: up to where each is read. `departed` says which of some do not exist: these are a matter of data loss
+    (`read.departed`). Nothing is asked where the options name all.
+    """
+    names = _names(options)
+    unnamed = {partition for partition in held if not names(partition)}
+    unnamed -= departed(unnamed) if unnamed else set()
+    if not unnamed:
+        return frozenset()
+    key, text = _given(options)
+    left = _listed([f"{each} (read up to {held[each]})" for each in sorted(unnamed)])
+    if not options.different_topics:
+        raise OptionError(
+            f"option {key!r}: expected all topics that the checkpoint holds, since what is not yet read of the others "
+            f"would be left, got {text!r}, while the checkpoint holds {left}. Use the checkpoint with its own topics, "
+            f"or begin a new one; to go on without those topics, set allowDifferentTopics=true"
+        )
+    _log.warning(
+        "option %r: %r does not name all topics that the checkpoint holds. allowDifferentTopics=true: the query goes "
+        "on without %s; what it has not read of them is left, and their positions are forgotten",
+        key, text, left,
+    )  # fmt: skip
+    return frozenset(unnamed)
+
+
+def _names(options: ReadOptions) -> Callable[[TopicPartition], bool]:
+    """Whether the options name a topic partition: itself, its topic, or by a pattern."""
+    if options.topics_pattern is not None:
+        pattern = TopicPattern.parse(options.topics_pattern)
+        return lambda partition: pattern.matches(partition.topic)
+    named = {TopicPartition.parse(str(topic)) for topic in named_topics(options)}
+    return lambda partition: partition in named or TopicPartition(partition.topic, -1) in named
+
+
+def _given(options: ReadOptions) -> tuple[str, str]:
+    """Key and value of the topic option."""
+    if options.topics_pattern is not None:
+        return "topicsPattern", options.topics_pattern
+    return ("topic", options.topic or "") if options.topics is None else ("topics", ",".join(options.topics))
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = len(texts) - _MOST_NAMES
+    return ", ".join(texts[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,172 @@
+"""How far a stream is behind: what its topic partitions hold that Spark has not committed. Driver only.
+
+Spark's API for Python sources has no metrics; what `reportLatestOffset` gives reaches the user as the JSON text
+`sources[].latestOffset` of a query's progress. So the lag travels there, beside the positions of the ends.
+
+Positions count no messages. Entries are counted by the ledgers that the admin REST API lists (or within one ledger
+by their ids), and messages and bytes are estimated from the first unread entry, whose publish time gives the seconds.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.bounds.first_entry import FirstEntry
+from pyspark_pulsar.read.planning.ledger_range import stretches
+from pyspark_pulsar.topic import TopicPartition
+
+_MOST_SECONDS: Final = 0.25
+
+AskFirst = Callable[[TopicPartition, Position], FirstEntry | None]
+AskLedgers = Callable[[TopicPartition], tuple[Ledger, ...] | None]
+
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """Of one topic partition, or the sum of several (the seconds: of the worst). None is not known."""
+
+    messages: int | None = 0
+    """About; exact where no message is batched and none was written by a transaction."""
+    bytes: int | None = 0
+    """About; as stored, without replicas."""
+    seconds: float | None = 0.0
+    """The age of the oldest message, by its publish time."""
+
+    def to_json(self) -> dict[str, Any]:
+        seconds = None if self.seconds is None else round(self.seconds, 3)
+        return {"messages": self.messages, "bytes": self.bytes, "seconds": seconds}
+
+
+NONE: Final = Lag()
+_UNKNOWN: Final = Lag(None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class LagReport:
+    """At one time, of the partitions that are behind."""
+
+    measured_ms: int
+    """Unix milliseconds."""
+    lags: Mapping[TopicPartition, Lag]
+
+    @property
+    def total(self) -> Lag:
+        seconds = [each.seconds for each in self.lags.values() if each.seconds is not None]
+        return Lag(
+            _sum(each.messages for each in self.lags.values()),
+            _sum(each.bytes for each in self.lags.values()),
+            max(seconds) if seconds else (None if self.lags else 0.0),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "measuredAt": self.measured_ms,
+            **self.total.to_json(),
+            "partitions": {each.name: lag.to_json() for each, lag in sorted(self.lags.items())},
+        }
+
+
+class LagWatch:
+    """Used by one thread, once for each trigger. Measures a topic partition at most each `interval_seconds`, and for
+    about a quarter of a second of a trigger, so that triggers stay short."""
+
+    def __init__(
+        self,
+        ask_first: AskFirst,
+        ask_ledgers: AskLedgers,
+        interval_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`ask_first`: the first entry at a position or behind it. `ask_ledgers`: all of a partition, None where they
+        are not known. What either raises makes a lag unknown, and is logged once."""
+        self._ask_first = ask_first
+        self._ask_ledgers = ask_ledgers
+        self._interval = interval_seconds
+        self._clock, self._wall_clock = clock, wall_clock
+        self._measured: dict[TopicPartition, tuple[float, Lag]] = {}
+        self._measured_ms = 0
+        self._told: set[str] = set()
+
+    def look(
+        self, committed: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position]
+    ) -> LagReport:
+        """The lag behind `ends` of a query that has committed the messages before `committed`.
+
+        Which partitions are behind is always the present; how far is as old as the interval.
+        """
+        behind = [partition for partition, end in ends.items() if committed.get(partition, EARLIEST) < end]
+        self._measure(behind, committed, ends)
+        if not behind:
+            self._measured_ms = self._now_ms()
+        known = self._measured
+        lags = {each: known[each][1] if each in known else _UNKNOWN for each in behind}
+        return LagReport(self._measured_ms, lags)
+
+    def _now_ms(self) -> int:
+        return int(self._wall_clock() * 1000)
+
+    def _measure(
+        self,
+        behind: list[TopicPartition],
+        committed: Mapping[TopicPartition, Position],
+        ends: Mapping[TopicPartition, Position],
+    ) -> None:
+        """Those whose turn it is and that there is time for, the longest not measured first."""
+        now = self._clock()
+        due = {each: self._measured[each][0] if each in self._measured else -math.inf for each in behind}
+        for partition in sorted(due, key=lambda each: (due[each], each)):
+            if due[partition] + self._interval > now or self._clock() > now + _MOST_SECONDS:
+                break
+            lag = self._lag(partition, committed.get(partition, EARLIEST), ends[partition])
+            self._measured[partition] = self._clock(), lag
+            self._measured_ms = self._now_ms()
+
+    def _lag(self, partition: TopicPartition, start: Position, end: Position) -> Lag:
+        try:
+            first = self._ask_first(partition, start)
+            ledgers = self._ask_ledgers(partition)
+        except PulsarError as fault:
+            if type(fault).__name__ not in self._told:
+                self._told.add(type(fault).__name__)
+                _log.warning("how far the query is behind is not known for all topic partitions: %s", fault)
+            return _UNKNOWN
+        return measured_lag(first, ledgers, start, end, self._now_ms())
+
+
+def measured_lag(
+    first: FirstEntry | None, ledgers: tuple[Ledger, ...] | None, start: Position, end: Position, now_ms: int
+) -> Lag:
+    """The lag of a query that stands at `start`, which is before `end`, given the first entry that is left."""
+    if first is not None:
+        if first.position >= end:
+            # Retention has removed the rest, or markers of transactions are all that is left.
+            return NONE
+        start = max(start, first.position)
+    parts = stretches(ledgers, start, end)
+    is_known = all(each.ledger is not None or each.start.ledger == each.end.ledger for each in parts)
+    seconds = None
+    if first is not None and first.published_ms is not None:
+        seconds = max(0, now_ms - first.published_ms) / 1000
+    if not is_known or first is None:
+        return Lag(None, None, seconds)
+    entries = sum(each.entries for each in parts)
+    inside = start.batch_index if start.batch_index < first.messages else 0
+    messages = max(1, entries * first.messages - inside)
+    size = sum(each.entries * (each.entry_bytes or first.bytes) for each in parts)
+    return Lag(messages, round(size), seconds)
+
+
+def _sum(numbers: Any) -> int | None:
+    found = list(numbers)
+    return None if None in found else sum(found)

@@ -1,0 +1,130 @@
+"""What a stream does beside reading: it moves its subscription on, measures how far it is behind, and tells. Driver
+only, once for each trigger.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.bounds.first_entry import first_entry
+from pyspark_pulsar.read.microbatch.lag import LagReport, LagWatch
+from pyspark_pulsar.read.microbatch.retention import RetentionWatch
+from pyspark_pulsar.read.microbatch.subscription import SubscriptionCursors
+from pyspark_pulsar.read.planning.ledgers import fetch_ledgers
+from pyspark_pulsar.spark.logging import PROGRESS_LOG
+from pyspark_pulsar.topic import TopicPartition
+
+LOG_SECONDS: Final = 60.0
+_BRIEF_MS: Final = 2_000
+
+_log: Final = logging.getLogger(PROGRESS_LOG)
+
+
+class QueryProgress:
+    """Kept while the query runs. Used by one thread."""
+
+    def __init__(self, options: ReadOptions, client: BrokerClient) -> None:
+        """The caller closes the client."""
+        self._client = client
+        self._admin = admin = _brief_admin(options)
+        name = options.subscription_name
+        self._cursors = SubscriptionCursors(client, name, self._has_messages) if name else None
+        self._lag = LagWatch(partial(first_entry, client), self._ledgers, options.lag_interval_ms / 1000)
+        self._retention = RetentionWatch(admin, is_held=name is not None) if admin is not None else None
+        self._log = ProgressLog()
+
+    def begin(
+        self, committed: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position]
+    ) -> dict[str, Any]:
+        """Before a micro-batch is planned: Spark has committed the messages before `committed`, and the topics hold
+        those before `ends`, which names all partitions that exist. The lag, as JSON.
+
+        Raises the errors of `SubscriptionCursors.follow`. What cannot be measured fails no query.
+        """
+        if self._cursors is not None:
+            self._cursors.follow({each: committed[each] for each in ends if each in committed})
+        report = self._lag.look(committed, ends)
+        if self._retention is not None:
+            self._retention.look(ends, report)
+        self._log.tell(report)
+        return report.to_json()
+
+    def commit(self, committed: Mapping[TopicPartition, Position]) -> None:
+        """Spark has committed the messages before `committed`."""
+        if self._cursors is not None:
+            self._cursors.acknowledge(committed)
+
+    def close(self) -> None:
+        """Lets go of the subscription, which stays in Pulsar."""
+        if self._cursors is not None:
+            self._cursors.close()
+        if self._admin is not None:
+            self._admin.close()
+
+    def _ledgers(self, partition: TopicPartition) -> tuple[Ledger, ...] | None:
+        if self._admin is None:
+            return None
+        try:
+            return fetch_ledgers(self._admin, [partition])[partition].ledgers
+        except PermissionDenied:
+            return None
+
+    def _has_messages(self, partition: TopicPartition, start: Position, end: Position) -> bool:
+        try:
+            first = first_entry(self._client, partition, start)
+        except ConnectionFailed:
+            return False
+        return first is not None and first.position < end
+
+
+class ProgressLog:
+    """One line a minute while a query is behind, and one when it is not any more."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._next = clock()
+        self._was_behind = False
+
+    def tell(self, report: LagReport) -> None:
+        if not report.lags:
+            if self._was_behind:
+                self._was_behind = False
+                _log.info("the query has read all that its topics hold")
+            return
+        if self._clock() < self._next:
+            return
+        self._next = self._clock() + LOG_SECONDS
+        self._was_behind = True
+        worst = max(report.lags, key=lambda each: report.lags[each].seconds or 0.0)
+        _log.info(
+            "the query is behind in %d topic partitions: about %s messages, %s bytes; the oldest is %s s old, in %s",
+            len(report.lags), _shown(report.total.messages), _shown(report.total.bytes), _shown(report.total.seconds),
+            worst,
+        )  # fmt: skip
+
+
+def _brief_admin(options: ReadOptions) -> AdminClient | None:
+    """One that holds no trigger up for long, since what it tells is only shown."""
+    if options.admin_url is None:
+        return None
+    brief = replace(
+        options,
+        operation_timeout_ms=min(_BRIEF_MS, options.operation_timeout_ms),
+        connection_timeout_ms=min(_BRIEF_MS, options.connection_timeout_ms),
+    )
+    return AdminClient(brief)
+
+
+def _shown(number: float | None) -> str:
+    return "an unknown number of" if number is None else f"{number:.0f}"

@@ -1,0 +1,286 @@
+"""`spark.readStream.format("pulsar")`: every micro-batch is a bounded range, planned like a batch.
+
+The reader lives in one driver process for each query; only end offsets reach Spark's checkpoint (see
+`read.offset` for what follows from that).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.attempt import new_run, present_attempt
+from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.offsets import EARLIEST_TEXT, LATEST_TEXT, check_reachable, resolve_bound
+from pyspark_pulsar.read.bounds.subscription import subscription_positions
+from pyspark_pulsar.read.bounds.timestamps import TimeBound, Window, check_names, starting_time
+from pyspark_pulsar.read.microbatch.checkpoint_topics import abandoned_topics
+from pyspark_pulsar.read.microbatch.deleted_topics import without_departed
+from pyspark_pulsar.read.microbatch.end import StreamEnd
+from pyspark_pulsar.read.microbatch.limits import MicroBatches
+from pyspark_pulsar.read.microbatch.offset import StreamOffset
+from pyspark_pulsar.read.microbatch.progress import QueryProgress
+from pyspark_pulsar.read.microbatch.schemas import SchemaWatch
+from pyspark_pulsar.read.microbatch.sources import Readers
+from pyspark_pulsar.read.microbatch.topics import TopicWatch
+from pyspark_pulsar.read.planning.data_loss import advanced, check_removed
+from pyspark_pulsar.read.planning.planner import Asked, PartitionPlan, SplitPlanner, splits_of
+from pyspark_pulsar.read.task.reader import read_split
+from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.spark.logging import show_warnings
+from pyspark_pulsar.spark.shipped import Shipped
+from pyspark_pulsar.topic import TopicPartition
+
+
+class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """`read` runs on executors, everything else in the query's driver process. Connects at first use."""
+
+    def __init__(self, options: ReadOptions, schema: ReadSchema) -> None:
+        show_warnings()
+        self._options = options
+        self._schema = schema
+        self._run = new_run()
+        self._open: _Open | None = None
+        self._frozen: Mapping[TopicPartition, Position] | None = None
+        self._latest: dict[str, Any] | None = None
+        self._abandoned: frozenset[TopicPartition] | None = None
+        self._readers = Readers()
+
+    def shipped_state(self) -> dict[str, Any]:
+        """A task needs neither the driver's connections nor its view of the ends."""
+        return {"_options": self._options, "_schema": self._schema, "_run": self._run}
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """A symbol: Spark asks twice, and each answer must mean the same."""
+        time = starting_time(self._options)
+        start = self._options.starting_offsets or (LATEST_TEXT if time is None else EARLIEST_TEXT)
+        return StreamOffset(start=start, published_from=time).to_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """Spark knows one limit at a time, and gives it back to `latestOffset`, where any but "all" stands for all
+        options of limits."""
+        options = self._options
+        if options.max_records_per_trigger is not None:
+            return ReadMaxRows(options.max_records_per_trigger)
+        if options.max_bytes_per_trigger is not None:
+            return ReadMaxBytes(options.max_bytes_per_trigger)
+        if options.min_offsets_per_trigger is not None:
+            return ReadMinRows(options.min_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """The ends now, or those seen when Trigger.AvailableNow began, as far as the options allow unless `limit` is
+        "all"; `start` itself when there is nothing to read, or not enough.
+
+        Raises `DataLossError` when a topic is deleted, or ends before the position that the query has reached, and
+        `OptionError` when the checkpoint holds topics that the options do not name.
+        """
+        former = StreamOffset.from_json(start)
+        self._check_topics(former.positions)
+        opened = self._opened()
+        ends = self._frozen if self._frozen is not None else self._ends(former.positions)
+        opened.end.settle(ends)
+        reached = self._reached(former, ends)
+        # Where this micro-batch begins is committed; what holds the messages from there on is there before they are
+        # planned.
+        begin = {partition: reached.start_of(partition, former) for partition in reached.positions}
+        lag = opened.progress.begin(begin, {each: end for each, end in ends.items() if each in begin})
+        self._latest = StreamOffset(ends, published_from=former.published_from).to_json() | {"lag": lag}
+        if not isinstance(limit, ReadAllAvailable):
+            waits = self._frozen is None and former.start is None
+            reached = opened.micro_batches.admitted(former, reached, waits=waits)
+        if opened.end.is_reached(reached.positions):
+            reached = replace(reached, ended=self._run)
+        return start if reached.goes_no_further_than(former) else reached.to_json()
+
+    def _reached(self, former: StreamOffset, ends: Mapping[TopicPartition, Position]) -> StreamOffset:
+        """As far as `ends` and the ends of the query let it go."""
+        opened = self._opened()
+        if former.start is not None:
+            starts = self._starts(former, ends)
+            self._search_ends(starts, ends, former.published_from)
+            positions = opened.end.limited(ends, starts)
+            starts = {partition: start for partition, start in starts.items() if partition in positions}
+        else:
+            positions, starts = self._continued(former, ends)
+        return StreamOffset(
+            positions,
+            starts,
+            published_from=former.published_from,
+            published_before=opened.end.time,
+        )
+
+    def _starts(
+        self, former: StreamOffset, ends: Mapping[TopicPartition, Position]
+    ) -> dict[TopicPartition, Position]:
+        """Where a new query begins."""
+        opened, partitions = self._opened(), sorted(ends)
+        check_names("startingOffsetsByTimestamp", former.published_from, partitions)
+        name = self._options.starting_subscription
+        if name is not None:
+            return subscription_positions(opened.client, opened.admin, name, partitions, ends)
+        starts = resolve_bound("startingOffsets", former.start or LATEST_TEXT, partitions, ends)
+        check_reachable("startingOffsets", starts, opened.tails.reachable(ends))
+        return starts
+
+    def _search_ends(
+        self,
+        starts: Mapping[TopicPartition, Position],
+        ends: Mapping[TopicPartition, Position],
+        published_from: TimeBound | None,
+    ) -> None:
+        """Behind where the messages begin that the query's time lets it read."""
+        opened = self._opened()
+        if not opened.end.searches:
+            return
+        if published_from is not None:
+            starts = dict(starts) | opened.planner.first_in_time(
+                Asked(partition, EARLIEST, end, Window(from_ms=published_from.of(partition)))
+                for partition, end in ends.items()
+                if starts.get(partition, EARLIEST).is_earliest
+            )
+        opened.end.search(starts, ends, published_from)
+
+    def _continued(
+        self, stood: StreamOffset, ends: Mapping[TopicPartition, Position]
+    ) -> tuple[dict[TopicPartition, Position], dict[TopicPartition, Position]]:
+        """Where a query that stood at an offset stands next, and where it reads partitions anew."""
+        opened, fail = self._opened(), self._options.fail_on_data_loss
+        left = self._abandoned or frozenset()
+        former = {each: position for each, position in stood.positions.items() if each not in left}
+        if self._options.read_compacted:
+            # Compaction may have removed the last messages that the query has read.
+            ends = {**ends, **{p: max(end, ends[p]) for p, end in former.items() if p in ends}}
+        opened.planner.keep_up(ends)
+        former = without_departed(former, ends, opened.topics.departed, fail=fail)
+        positions, starts = advanced(former, ends, fail=fail)
+        reached = {partition: position for partition, position in former.items() if partition not in starts}
+        self._search_ends(reached, positions, stood.published_from)
+        return opened.end.limited(positions, reached), starts
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._frozen = self._ends({})
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """The ends that were just seen; under `"lag"`, how far the query is behind them (`read.lag`); under
+        `"readers"`, how many splits of the last micro-batch that was planned are read from where."""
+        return None if self._latest is None else self._latest | {"readers": self._readers.present}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Splits between two offsets; also called for the last planned micro-batch after a restart."""
+        former, reached = StreamOffset.from_json(start), StreamOffset.from_json(end)
+        self._check_topics({**former.positions, **reached.positions})
+        asked = [
+            Asked(
+                partition,
+                reached.start_of(partition, former),
+                position,
+                _window(reached, partition),
+            )
+            for partition, position in reached.positions.items()
+        ]
+        asked = [each for each in asked if not each.is_empty]
+        splits = splits_of(self._planned(asked))
+        self._readers.see(splits)
+        return [InputPartition(split) for split in splits]
+
+    def _planned(self, asked: Sequence[Asked]) -> list[PartitionPlan]:
+        """Raises `DataLossError` for what was removed before it was read; with `failOnDataLoss=false` it is logged."""
+        opened, fail = self._opened(), self._options.fail_on_data_loss
+        starts = {each.partition: each.start for each in asked}
+        removed = opened.tails.removed(starts)
+        # The planner may have seen the ledgers before they went.
+        unclear = {each for each, what in removed.items() if what.is_unclear} if opened.admin else set()
+        gone = check_removed(starts, {p: what for p, what in removed.items() if p not in unclear}, fail=fail)
+        if opened.planner.may_read_directly:
+            opened.tails.show_rights(each.partition for each in asked if each.partition not in gone)
+        plans = opened.planner.plan(
+            replace(each, is_whole=each.partition not in unclear and not self._options.read_compacted)
+            for each in asked
+            if each.partition not in gone
+        )
+        unseen = {each.partition for each in plans if each.ledgers is None} & unclear
+        check_removed(starts, {partition: removed[partition] for partition in unseen}, fail=fail)
+        return plans
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        # Spark asks for one split with the value None when `partitions` is empty.
+        if partition is None or partition.value is None:
+            return iter(())
+        return read_split(self._options, self._schema, partition.value, present_attempt(self._run))
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Spark calls it when it plans the next micro-batch, after `latestOffset`, and so never for the last one: all
+        has been done there."""
+        self._opened().progress.commit(StreamOffset.from_json(end).positions)
+
+    def stop(self) -> None:
+        if self._open is not None:
+            self._open.close()
+
+    def _ends(self, reached: Mapping[TopicPartition, Position]) -> Mapping[TopicPartition, Position]:
+        """Of all topic partitions that there are. `reached`: where the query stands."""
+        opened = self._opened()
+        found = opened.topics.look()
+        opened.watch.look(found.topics)
+        return opened.tails.present_ends(found.partitions, reached)
+
+    def _check_topics(self, held: Mapping[TopicPartition, Position]) -> None:
+        """Before anything else is done with the first offset that Spark gives; later ones come from here. Raises
+        `OptionError`."""
+        if self._abandoned is None:
+            self._abandoned = abandoned_topics(self._options, held, self._opened().topics.departed)
+
+    def _opened(self) -> _Open:
+        if self._open is None:
+            self._open = _Open(self._options, self._schema)
+        return self._open
+
+
+class _Open:
+    """What the driver keeps while the query runs: connections, and what they have told."""
+
+    def __init__(self, options: ReadOptions, schema: ReadSchema) -> None:
+        # A query outlives a broker that is away for as long as a task would wait.
+        patience_ms = max(options.operation_timeout_ms, options.poll_timeout_ms)
+        self.client = BrokerClient(options, patience_ms)
+        self.admin = AdminClient(options, patience_ms) if options.admin_url is not None else None
+        self.topics = TopicWatch(self.client, self.admin, options)
+        self.end = StreamEnd(options)
+        self.tails = Tails(self.client, read_compacted=options.read_compacted)
+        self.watch = SchemaWatch(schema, self.client.schema, passes_over_bad_rows=options.mode != "FAILFAST")
+        self.planner = SplitPlanner(options, self.client, self.admin)
+        self.progress = QueryProgress(options, self.client)
+        self.micro_batches = MicroBatches(options, self.planner)
+
+    def close(self) -> None:
+        self.micro_batches.close()
+        self.progress.close()
+        self.end.close()
+        self.client.close()
+        if self.admin is not None:
+            self.admin.close()
+
+
+def _window(offset: StreamOffset, partition: TopicPartition) -> Window:
+    first, last = offset.published_from, offset.published_before
+    return Window(
+        from_ms=None if first is None else first.of(partition),
+        before_ms=None if last is None else last.of(partition),
+    )

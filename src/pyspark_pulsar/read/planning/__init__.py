@@ -1,0 +1,1 @@
+"""From bounds to splits: ledgers, where each is read from, and how they are packed. Driver only."""

@@ -1,0 +1,116 @@
+"""A range of a topic partition, ledger by ledger, and where each part of it can be cut. Driver only; no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.planning.ledgers import TopicLedgers
+from pyspark_pulsar.read.split import FromBroker, Location
+
+_BROKER: Final = FromBroker()
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The part of a range that lies in one ledger; or, with `ledger` None, one of which nothing is known.
+
+    From `start` (inclusive) to `end` (exclusive); not empty.
+    """
+
+    start: Position
+    end: Position
+    ledger: Ledger | None
+    location: Location = _BROKER
+    is_compacted: bool = False
+    """`ledger` is a compacted view: positions say nothing of its entries, so it is not cut."""
+
+    @property
+    def entries(self) -> int:
+        """How many entries hold it, wholly or in part; 1 for a stretch that cannot be cut."""
+        if self.is_compacted or self.start.ledger != self.end.ledger:
+            return 1
+        return self.end.entry - self.start.entry + (1 if self.end.batch_index > 0 else 0)
+
+    @property
+    def entry_bytes(self) -> float:
+        """The mean size of an entry of its ledger; 0 where it is not known."""
+        ledger = self.ledger
+        if self.is_compacted and ledger is not None:
+            return float(ledger.size)
+        return ledger.size / ledger.entries if ledger is not None and ledger.entries > 0 else 0.0
+
+    def cut_at(self, entries: Iterable[int]) -> list[Stretch]:
+        """The same in parts that begin with these entries, which are in order; those outside count for nothing."""
+        borders = [
+            border
+            for entry in entries
+            if self.start < (border := Position(self.start.ledger, entry)) < self.end
+        ]
+        return self._parts(borders)
+
+    def cut(self, parts: int) -> list[Stretch]:
+        """At most `parts` stretches of about as many entries, which together are this one."""
+        parts = max(1, min(parts, self.entries))
+        borders = [
+            Position(self.start.ledger, self.start.entry + self.entries * index // parts)
+            for index in range(1, parts)
+        ]
+        return self._parts(borders)
+
+    def _parts(self, borders: list[Position]) -> list[Stretch]:
+        return [
+            Stretch(start, end, self.ledger, self.location)
+            for start, end in zip([self.start, *borders], [*borders, self.end], strict=True)
+        ]
+
+
+def stretches(ledgers: tuple[Ledger, ...] | None, start: Position, end: Position) -> list[Stretch]:
+    """What lies in the range, in order; all of it from the broker. None: the ledgers are not known.
+
+    A position behind the last entry of a closed ledger, or in one that is gone, means the start of the next.
+    """
+    if start >= end:
+        return []
+    if not ledgers:
+        return [Stretch(start, end, None)]
+    found: list[Stretch] = []
+    for index, ledger in enumerate(ledgers):
+        first = start if start.ledger == ledger.ledger else Position(ledger.ledger, 0)
+        is_last = index == len(ledgers) - 1
+        if ledger.ledger < start.ledger or ledger.ledger > end.ledger:
+            continue
+        if is_last and end.ledger > ledger.ledger:
+            # The topic has gone on since its ledgers were listed.
+            found.append(Stretch(first, end, None))
+        else:
+            last = _last(ledger, end, is_last=is_last)
+            if first < last:
+                found.append(Stretch(first, last, ledger))
+    if not found and start.ledger > ledgers[-1].ledger:
+        return [Stretch(start, end, None)]
+    return found
+
+
+def compacted_stretches(known: TopicLedgers | None, start: Position, end: Position) -> list[Stretch]:
+    """What lies in a range of the compacted view of a topic: the view, and behind it the ledgers."""
+    if start >= end:
+        return []
+    if known is None or not known.compaction_is_clear:
+        return [Stretch(start, end, None)]
+    view, until = known.compacted, known.compacted_until
+    if view is None or until is None or until <= start:
+        return stretches(known.ledgers, start, end)
+    within = Stretch(start, min(until, end), view, is_compacted=True)
+    return [within, *stretches(known.ledgers, until, end)]
+
+
+def _last(ledger: Ledger, end: Position, *, is_last: bool) -> Position:
+    """The end of a range in `ledger`. Nothing is known of the end of the one that is written to."""
+    full = Position(ledger.ledger, ledger.entries)
+    if end.ledger != ledger.ledger:
+        return full
+    return end if is_last and ledger.is_open else min(end, full)

@@ -1,0 +1,171 @@
+"""The ledgers of topic partitions as they are now, from the admin REST API. Driver only.
+
+Two resources are put together, since neither says all: `internal-info` knows when a ledger was closed, with how many
+entries, and under which id it was offloaded, but calls one offloaded whose offload has failed, and is not sorted;
+`internalStats` knows which ledgers are there, what is offloaded whole, and how far the open ledger is written. Both
+are asked for at once: a long list takes a broker its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.bookkeeper.metadata_text import parse_striping
+from pyspark_pulsar.errors import ProtocolError
+from pyspark_pulsar.position import Position, after_entry
+from pyspark_pulsar.topic import TopicPartition
+
+_AT_ONCE: Final = 8
+_FEW: Final = 100
+_LARGE_PART: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLedgers:
+    """The ledgers of one topic partition at one time."""
+
+    ledgers: tuple[Ledger, ...]
+    """In their order; those that retention has removed are not among them."""
+    compacted: Ledger | None = None
+    """The compacted view, as far as `compacted_until`."""
+    compacted_until: Position | None = None
+    """Behind the last message that compaction has seen."""
+    compaction_is_clear: bool = True
+    """False while a compaction ends: what the broker says of the view and of its end do not belong together."""
+
+    def by_id(self) -> dict[int, Ledger]:
+        return {ledger.ledger: ledger for ledger in self.ledgers}
+
+
+def fetch_ledgers(
+    admin: AdminClient, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, TopicLedgers]:
+    """All partitions, some at a time. Raises the errors of `AdminClient`."""
+    wanted = list(partitions)
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
+        questions = [
+            partial(ask, each) for each in wanted for ask in (admin.internal_info, admin.internal_stats)
+        ]
+        # `map` and not `submit`: what waits is not asked any more when one has failed.
+        answers = list(pool.map(lambda ask: ask(), questions))
+    return {
+        partition: parse_ledgers(info, stats, f"reading the ledgers of {partition}")
+        for partition, info, stats in zip(wanted, answers[::2], answers[1::2], strict=True)
+    }
+
+
+def fetch_striping(
+    admin: AdminClient,
+    chosen: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
+    *,
+    at_any_cost: bool = False,
+) -> dict[TopicPartition, TopicLedgers]:
+    """The same ledgers with their `striping`, where asking for it is not out of proportion to what is read of them
+    (or `at_any_cost`): the broker opens all ledgers of a topic partition for it. `chosen`: the ids of the ledgers that
+    will be read.
+    """
+    worth = [
+        partition
+        for partition, (known, ids) in chosen.items()
+        if ids and (at_any_cost or len(known.ledgers) <= max(_FEW, _LARGE_PART * len(ids)))
+    ]
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
+        answers = pool.map(lambda partition: admin.internal_stats(partition, metadata=True), worth)
+        found = dict(zip(worth, answers, strict=True))
+    return {
+        partition: with_striping(known, found[partition]) if partition in found else known
+        for partition, (known, _) in chosen.items()
+    }
+
+
+def with_striping(known: TopicLedgers, stats: Mapping[str, Any]) -> TopicLedgers:
+    """`known` with the ensembles that an answer with metadata gives."""
+    texts = {ledger.get("ledgerId"): ledger.get("metadata") for ledger in stats.get("ledgers", ())}
+
+    def filled(ledger: Ledger) -> Ledger:
+        text = texts.get(ledger.ledger)
+        return replace(ledger, striping=parse_striping(text)) if isinstance(text, str) else ledger
+
+    return replace(known, ledgers=tuple(filled(ledger) for ledger in known.ledgers))
+
+
+def parse_ledgers(info: Mapping[str, Any], stats: Mapping[str, Any], where: str) -> TopicLedgers:
+    """From the answers of `internal-info` and `internalStats`, given at about the same time in whatever order.
+
+    Raises `ProtocolError`; `where` begins its text.
+    """
+    try:
+        facts = {int(each["ledgerId"]): each for each in info["ledgers"]}
+        # Instead of a time that is not written down, as that of the open ledger, brokers give the present.
+        asked_at = {each.get("timestamp") for each in facts.values() if each.get("entries") is None}
+        facts |= {
+            number: {**each, "timestamp": 0}
+            for number, each in facts.items()
+            if each.get("timestamp") in asked_at
+        }
+        present = sorted(stats["ledgers"], key=lambda each: int(each["ledgerId"]))
+        ledgers: list[Ledger] = []
+        for index, each in enumerate(present):
+            is_last = index == len(present) - 1
+            opened = ledgers[-1].closed_ms or None if ledgers else None
+            ledgers.append(
+                _ledger(each, facts.get(int(each["ledgerId"]), {}), opened, stats, is_last=is_last)
+            )
+        compaction = _compacted(stats)
+    except (KeyError, TypeError, ValueError, AttributeError) as fault:
+        raise ProtocolError(
+            f"{where}: expected ledgers as Pulsar 3.0 and later list them, got another answer ({fault!r})"
+        ) from None
+    return TopicLedgers(tuple(ledgers), *compaction)
+
+
+def _ledger(
+    stats: Mapping[str, Any],
+    info: Mapping[str, Any],
+    opened_ms: int | None,
+    topic: Mapping[str, Any],
+    *,
+    is_last: bool,
+) -> Ledger:
+    # Only a closed ledger has its number of entries in the metadata store. One that was closed between the two
+    # answers counts as open: nothing is known of its end.
+    is_closed = info.get("entries") is not None and not (is_last and topic.get("state") == "LedgerOpened")
+    if is_closed:
+        entries, size = int(info["entries"]), int(info.get("size", stats["size"]))
+    elif is_last:
+        # The list shows nothing of the open ledger; the topic's own numbers do.
+        entries, size = int(topic["currentLedgerEntries"]), int(topic["currentLedgerSize"])
+    else:
+        entries, size = int(stats["entries"]), int(stats["size"])
+    return Ledger(
+        int(stats["ledgerId"]),
+        entries,
+        size,
+        opened_ms=opened_ms,
+        closed_ms=int(info.get("timestamp") or 0) if is_closed else None,
+        offload_id=str(info["offloadedContextUuid"]) if _is_offloaded(stats, info, is_closed) else None,
+    )
+
+
+def _is_offloaded(stats: Mapping[str, Any], info: Mapping[str, Any], is_closed: bool) -> bool:
+    return is_closed and stats.get("offloaded") is True and bool(info.get("offloadedContextUuid"))
+
+
+def _compacted(stats: Mapping[str, Any]) -> tuple[Ledger | None, Position | None, bool]:
+    """The compacted view, its end, and whether the two belong together."""
+    found = stats.get("compactedLedger") or {}
+    cursor = (stats.get("cursors") or {}).get("__compaction") or {}
+    number = int(found.get("ledgerId", -1))
+    if number < 0 and "CompactedTopicLedger" not in (cursor.get("properties") or {}):
+        return None, None, True
+    if number < 0 or (cursor.get("properties") or {}).get("CompactedTopicLedger") != number:
+        return None, None, False
+    ledger, entry = (int(part) for part in str(cursor["markDeletePosition"]).split(":"))
+    view = Ledger(number, int(found["entries"]), int(found["size"]), opened_ms=None, closed_ms=0)
+    return view, after_entry(ledger, entry), True

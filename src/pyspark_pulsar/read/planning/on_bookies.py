@@ -1,0 +1,59 @@
+"""Which offloaded ledgers bookies still hold. Driver only.
+
+After an offload they keep a ledger for as long as the policy says (`managedLedgerOffloadDeletionLagInMillis`); the
+admin REST API does not tell when that is over. So they are asked for an entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Final
+
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.sources.bookkeeper import bookie_entries
+from pyspark_pulsar.read.split import FromBookies, Piece
+from pyspark_pulsar.topic import TopicPartition
+
+_AT_ONCE: Final = 16
+_IN_A_ROW: Final = 256
+
+
+def kept_by_bookies(
+    options: ReadOptions, ledgers: Sequence[tuple[TopicPartition, Ledger]], bookies: Collection[str]
+) -> frozenset[int]:
+    """The ids of those `ledgers`, none of them empty, whose first entry one of these bookies gives. That they hold the
+    others shows when they are read.
+
+    The newest are asked for first; after many of which none is kept the older ones count as deleted, since ledgers are
+    offloaded in their order.
+    """
+    asked = tuple(sorted(bookies))
+    if not asked:
+        return frozenset()
+    newest = sorted(ledgers, key=lambda each: each[1].ledger, reverse=True)
+    found: set[int] = set()
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-bookies") as pool:
+        for start in range(0, len(newest), _IN_A_ROW):
+            some = newest[start : start + _IN_A_ROW]
+            answers = pool.map(lambda each: _is_kept(options, each[0], each[1], asked), some)
+            kept = {ledger.ledger for (_, ledger), is_kept in zip(some, answers, strict=True) if is_kept}
+            if not kept:
+                break
+            found |= kept
+    return frozenset(found)
+
+
+def _is_kept(
+    options: ReadOptions, partition: TopicPartition, ledger: Ledger, bookies: tuple[str, ...]
+) -> bool:
+    location = FromBookies(replace(ledger, striping=None), bookies)
+    first = Piece(Position(ledger.ledger, 0), Position(ledger.ledger, 1), location)
+    try:
+        return any(len(entries) > 0 for entries in bookie_entries(options, partition, first, location))
+    except PulsarError:
+        return False

@@ -1,0 +1,261 @@
+"""Where each closed ledger is read from: what `readFrom` asks for, and what can be reached. Driver only."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress, bookie_address
+from pyspark_pulsar.client.bookkeeper.connection.channel import PLAIN
+from pyspark_pulsar.client.bookkeeper.connection.probe import ask_bookies
+from pyspark_pulsar.client.bookkeeper.connection.security import bookie_security
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger, Striping
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    LedgerUnavailable,
+    OptionError,
+    PermissionDenied,
+    ProtocolError,
+    PulsarError,
+    TopicNotFoundError,
+)
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.planning.ledger_range import Stretch
+from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_striping
+from pyspark_pulsar.read.planning.offloaded import TieredLedger, tiered_ledgers
+from pyspark_pulsar.read.planning.on_bookies import kept_by_bookies
+from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, Location
+from pyspark_pulsar.topic import TopicPartition
+
+_log: Final = logging.getLogger(__name__)
+
+AUTO: Final = "auto"
+BROKER: Final = "broker"
+BOOKIE: Final = "bookie"
+TIERED: Final = "tiered"
+_MOST_WAIT_MS: Final = 1_000
+_MOST_WAIT_FOR_TLS_MS: Final = 5_000
+_UNTOLD: Final = (PermissionDenied, ConnectionFailed, ProtocolError, TopicNotFoundError)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What the driver knows of the places that ledgers can be read from."""
+
+    read_from: str
+    bookies: tuple[str, ...] = ()
+    """The ids of all bookies that are known."""
+    up: frozenset[str] = frozenset()
+    """Those that answer the driver."""
+    tiered: Mapping[tuple[TopicPartition, int], TieredLedger] = field(default_factory=dict)
+    """The ledgers that can be read from tiered storage; the key holds the ledger's id."""
+    kept: frozenset[int] = frozenset()
+    """Of the offloaded ledgers that cannot, those that bookies were found to hold still, by id; for `auto` only."""
+    notes: tuple[str, ...] = ()
+    """Why bookies are not asked although they might be; for `auto` only."""
+
+    def locate(
+        self, partition: TopicPartition, parts: Iterable[Stretch], known: TopicLedgers | None
+    ) -> list[Stretch]:
+        """The stretches with their locations, and their ledgers as `known` has them; one from tiered storage comes
+        in parts that a reader can fetch without what lies before. Raises what `of` raises."""
+        by_id = known.by_id() if known is not None else {}
+        found: list[Stretch] = []
+        for each in parts:
+            if each.is_compacted and each.ledger is not None:
+                found.append(replace(each, location=self._of_view(partition, each.ledger)))
+                continue
+            ledger = by_id.get(each.ledger.ledger) if each.ledger is not None else None
+            if ledger is None:
+                found.append(each)
+                continue
+            located = replace(each, ledger=ledger, location=self.of(partition, ledger))
+            copy = self.tiered.get((partition, ledger.ledger))
+            is_tiered = copy is not None and located.location is copy.location
+            found.extend(located.cut_at(copy.first_entries) if copy is not None and is_tiered else [located])
+        return found
+
+    def of(self, partition: TopicPartition, ledger: Ledger) -> Location:
+        """Raises `LedgerUnavailable` for a closed ledger that does not lie where `readFrom` says."""
+        if ledger.is_open or self.read_from == BROKER:
+            return FromBroker()
+        copy = self.tiered.get((partition, ledger.ledger))
+        if copy is not None:
+            return copy.location
+        if self.read_from == TIERED:
+            raise LedgerUnavailable(
+                f"{partition}, ledger {ledger.ledger}: expected it in tiered storage, as readFrom=tiered says, but it "
+                f"is not offloaded; offload it, or use readFrom=auto"
+            )
+        if self.read_from == BOOKIE or self._is_on_bookies(ledger):
+            return FromBookies(ledger, self.bookies if ledger.striping is None else ())
+        return FromBroker()
+
+    def _of_view(self, partition: TopicPartition, view: Ledger) -> Location:
+        """Nobody tells where the ledger of a compacted view lies, but on bookies it does."""
+        if self.read_from == TIERED:
+            raise LedgerUnavailable(
+                f"{partition}: expected a read from tiered storage, as readFrom=tiered says, but the compacted view is "
+                f"never offloaded; use readFrom=auto, or leave readCompacted out"
+            )
+        is_wanted = self.read_from == BOOKIE or (self.read_from == AUTO and bool(self.up))
+        return FromCompactedLedger(view, self.bookies) if is_wanted else FromBroker()
+
+    def _is_on_bookies(self, ledger: Ledger) -> bool:
+        if ledger.offload_id is not None:
+            return ledger.ledger in self.kept
+        return self._is_served(ledger.striping)
+
+    def _is_served(self, striping: Striping | None) -> bool:
+        """Whether a bookie is up for each entry. Where the striping is not known, whether any is: a task that finds
+        no replica goes on at the broker."""
+        if striping is None:
+            return bool(self.up)
+        # Such entries can only be checked with the ledger's password, which brokers tell nobody.
+        return striping.digest != "HMAC" and all(
+            sum(bookie not in self.up for bookie in ensemble.bookies) < striping.write_quorum
+            for ensemble in striping.ensembles
+        )
+
+
+def find_places(
+    options: ReadOptions,
+    admin: AdminClient,
+    wanted: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
+    *,
+    views: bool = False,
+) -> tuple[Places, dict[TopicPartition, TopicLedgers]]:
+    """Where the `wanted` ledgers, given by id, can be read from; and all ledgers, now with what is known of their
+    striping. `views`: compacted views are wanted as well.
+
+    What only a superuser may ask for is done without where that is possible, and with `auto` what is not answered.
+    Raises the errors of `AdminClient` and `tiered_ledgers`, and `OptionError` with `readFrom=bookie` for a bookie whose
+    address is not known.
+    """
+    known = {partition: ledgers for partition, (ledgers, _) in wanted.items()}
+    if options.read_from == BROKER:
+        return Places(BROKER), known
+    chosen = {
+        partition: [each for each in ledgers.ledgers if each.ledger in ids and not each.is_open]
+        for partition, (ledgers, ids) in wanted.items()
+    }
+    tiered = _find_tiered(options, admin, chosen)
+    on_bookies = {
+        partition: (
+            known[partition],
+            {each.ledger for each in ledgers if each.offload_id is None or options.read_from == BOOKIE},
+        )
+        for partition, ledgers in chosen.items()
+    }
+    bare = _without_copy(chosen, tiered) if options.read_from == AUTO else []
+    if options.read_from == TIERED or not (views or bare or any(ids for _, ids in on_bookies.values())):
+        return Places(options.read_from, tiered=tiered), known
+    bookies, known = _find_bookies(options, admin, on_bookies, known)
+    up, notes = _answering(options, bookies)
+    return Places(options.read_from, bookies, up, tiered, kept_by_bookies(options, bare, up), notes), known
+
+
+def _without_copy(
+    chosen: Mapping[TopicPartition, Iterable[Ledger]],
+    tiered: Mapping[tuple[TopicPartition, int], TieredLedger],
+) -> list[tuple[TopicPartition, Ledger]]:
+    return [
+        (partition, each)
+        for partition, ledgers in chosen.items()
+        for each in ledgers
+        if each.offload_id is not None and each.entries and (partition, each.ledger) not in tiered
+    ]
+
+
+def _find_tiered(
+    options: ReadOptions, admin: AdminClient, chosen: Mapping[TopicPartition, Iterable[Ledger]]
+) -> dict[tuple[TopicPartition, int], TieredLedger]:
+    if options.read_from == BOOKIE:
+        return {}
+    try:
+        return tiered_ledgers(options, admin, chosen)
+    except ConnectionFailed as fault:
+        if options.read_from != AUTO:
+            raise
+        _log.warning(
+            "offloaded ledgers are not read from tiered storage, since nobody says where they lie: %s", fault
+        )
+        return {}
+
+
+def _find_bookies(
+    options: ReadOptions,
+    admin: AdminClient,
+    wanted: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
+    known: dict[TopicPartition, TopicLedgers],
+) -> tuple[tuple[str, ...], dict[TopicPartition, TopicLedgers]]:
+    """The ids of all bookies, and the ledgers with their striping, as far as this role may see them."""
+    listed: tuple[str, ...] = ()
+    refused: PulsarError | None = None
+    # What is not told is found out by asking bookies; `auto` can do without all of it.
+    bearable = _UNTOLD if options.read_from == AUTO else (PermissionDenied,)
+    try:
+        listed = admin.bookies()
+    except bearable as fault:
+        refused = fault
+    try:
+        known = fetch_striping(admin, wanted, at_any_cost=not listed)
+    except bearable as fault:
+        refused = refused or fault
+    if refused is not None and not isinstance(refused, PermissionDenied):
+        _log.warning("where ledgers lie on bookies is not known in full: %s", refused)
+    bookies = tuple(sorted({*listed, *_bookies_of(known.values())}))
+    if options.read_from == BOOKIE:
+        if refused is not None and not bookies:
+            raise refused
+        for bookie in _bookies_of(known.values()):
+            bookie_address(bookie, dict(options.bookie_addresses))
+    return bookies, known
+
+
+def _bookies_of(known: Iterable[TopicLedgers]) -> set[str]:
+    return {
+        bookie
+        for ledgers in known
+        for ledger in ledgers.ledgers
+        if ledger.striping is not None
+        for ensemble in ledger.striping.ensembles
+        for bookie in ensemble.bookies
+    }
+
+
+def _answering(options: ReadOptions, bookies: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Those that the driver can ask, and notes about those that were refused or refuse. Raises what they say with
+    `readFrom=bookie` where there are no others."""
+    addresses: dict[str, BookieAddress] = {}
+    for bookie in bookies:
+        with contextlib.suppress(OptionError):
+            addresses[bookie] = bookie_address(bookie, dict(options.bookie_addresses))
+    security = bookie_security(options)
+    if options.read_from == BOOKIE and security == PLAIN:
+        # There is nothing to refuse but a password, which the task is told.
+        return frozenset(addresses), ()
+    patience = _MOST_WAIT_MS if security == PLAIN else _MOST_WAIT_FOR_TLS_MS
+    losses = ask_bookies(addresses, min(options.bookie_timeout_ms, patience) / 1000, security)
+    up = frozenset(addresses) - losses.keys()
+    faults = {bookie: loss.fault for bookie, loss in losses.items() if loss.fault is not None}
+    if options.read_from == BOOKIE:
+        for fault in faults.values():
+            if not up:
+                raise fault
+        return up, ()
+    down = [bookie for bookie in bookies if bookie not in up and bookie not in faults]
+    if down:
+        _log.warning(
+            "bookies %s do not answer the driver (option bookieAddresses says where a bookie listens): ledgers that "
+            "lie on them alone are read from the broker",
+            ", ".join(down),
+        )
+    if not faults:
+        return up, ()
+    first = next(iter(faults.values()))
+    return up, (f"nothing is read from bookies {', '.join(faults)}: {first}",)

@@ -1,0 +1,84 @@
+"""Entries of a piece straight from the bookies that store its ledger, past the broker. Executor only.
+
+The right to read the topic was proven at the broker when the read was planned; bookies ask nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from pyspark_pulsar.client.bookkeeper.compacted import unwrapped
+from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress, bookie_address
+from pyspark_pulsar.client.bookkeeper.connection.connections import BookieLinks
+from pyspark_pulsar.client.bookkeeper.connection.security import bookie_security
+from pyspark_pulsar.client.bookkeeper.discovery import GuessedLayouts
+from pyspark_pulsar.client.bookkeeper.entry_range import LedgerRun
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.bookkeeper.reader import LedgerEntries
+from pyspark_pulsar.client.bookkeeper.write_set import KnownLayouts
+from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.errors import LedgerUnavailable, OptionError
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.sources.contiguous import entry_range
+from pyspark_pulsar.read.split import FromBookies, FromCompactedLedger, Piece
+from pyspark_pulsar.topic import TopicPartition
+
+
+def bookie_entries(
+    options: ReadOptions, partition: TopicPartition, piece: Piece, location: FromBookies
+) -> Generator[EntryBatch, None, None]:
+    """Exactly the entries of the piece, in order. Raises `LedgerUnavailable`, and `OptionError` for a bookie whose
+    address nobody knows."""
+    first, last = entry_range(piece, location.ledger)
+    yield from _entries(options, _run(partition, location.ledger, first, last), location)
+
+
+def compacted_entries(
+    options: ReadOptions, partition: TopicPartition, location: FromCompactedLedger
+) -> Generator[EntryBatch, None, None]:
+    """The entries of the compacted view, with the ids that they had in the topic; also those outside the piece.
+
+    Raises as `bookie_entries`."""
+    run = _run(partition, location.ledger, 0, location.ledger.entries - 1)
+    yield from unwrapped(run, _entries(options, run, location))
+
+
+def _run(partition: TopicPartition, ledger: Ledger, first: int, last: int) -> LedgerRun:
+    return LedgerRun(
+        where=str(partition),
+        ledger=ledger.ledger,
+        first=first,
+        last=last,
+        digest=None if ledger.striping is None else ledger.striping.digest,
+        entry_bytes=ledger.size // max(1, ledger.entries),
+    )
+
+
+def _entries(
+    options: ReadOptions, run: LedgerRun, location: FromBookies | FromCompactedLedger
+) -> Generator[EntryBatch, None, None]:
+    striping = location.ledger.striping
+    if striping is None:
+        bookies = location.bookies
+    else:
+        bookies = tuple(dict.fromkeys(each for ensemble in striping.ensembles for each in ensemble.bookies))
+    addresses = _addresses(options, bookies, guessed=striping is None)
+    if not addresses:
+        raise LedgerUnavailable(f"{run.where}, ledger {run.ledger}: expected bookies to ask for it, got none")
+    with BookieLinks(addresses, options.bookie_timeout_ms / 1000, bookie_security(options)) as links:
+        layouts = GuessedLayouts(run, tuple(addresses), links) if striping is None else KnownLayouts(striping)
+        yield from LedgerEntries(run, layouts, links)
+
+
+def _addresses(options: ReadOptions, bookies: tuple[str, ...], *, guessed: bool) -> dict[str, BookieAddress]:
+    """`guessed`: all bookies that there are, most of which have nothing to do with the ledger; those among them whose
+    addresses nobody knows are not asked, unless there are no others."""
+    mapping = dict(options.bookie_addresses)
+    found: dict[str, BookieAddress] = {}
+    for bookie in bookies:
+        try:
+            found[bookie] = bookie_address(bookie, mapping)
+        except OptionError:
+            if not guessed or (bookie == bookies[-1] and not found):
+                raise
+    return found

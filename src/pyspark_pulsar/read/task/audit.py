@@ -1,0 +1,260 @@
+"""What a task has read against what its split promised: checked always, written down where `auditPath` asks for it.
+
+Executor only. A direct read must give each entry id of its piece once. The broker sends neither markers nor messages of
+aborted transactions, so of what comes from it only the positions can be checked: that it was read up to the end.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.errors import LedgerUnavailable, PulsarError
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.attempt import Attempt
+from pyspark_pulsar.read.sources.contiguous import entry_range
+from pyspark_pulsar.read.split import (
+    FromBookies,
+    FromBroker,
+    FromCompactedLedger,
+    FromTieredStorage,
+    Piece,
+    Split,
+)
+from pyspark_pulsar.read.task.audit_files import AuditFile, AuditPart, write_audit
+
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Run:
+    """What one reader has given of one piece."""
+
+    where: str
+    """The topic partition."""
+    piece: Piece
+    counts_messages: bool
+    first: tuple[int, int] | None = None
+    last: tuple[int, int] | None = None
+    entries: int = 0
+    """Entries of the piece."""
+    received: int = 0
+    """Entries that came, also those of a compacted view outside the piece."""
+    messages: int = 0
+    size: int = 0
+    fallback: str | None = None
+    """Why this reader goes on where another was to read."""
+    began: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
+    is_whole: bool = False
+    gave_way: bool = False
+    """Another reader goes on at the end that `piece` now has."""
+    is_lost: bool = False
+    """Nobody has it any more, and the query goes on without it."""
+
+    def receive(self, entries: EntryBatch) -> None:
+        """Entries as they came, before those outside the piece are dropped."""
+        self.received += len(entries)
+
+    def take(self, entries: EntryBatch) -> None:
+        """Entries of the piece, in order."""
+        if entries.first is None:
+            return
+        self.first = self.first or entries.first
+        self.last = entries.last
+        self.entries += len(entries)
+        if self.counts_messages:
+            self.messages += entries.num_messages
+            self.size += entries.nbytes
+
+    def end(self) -> None:
+        """The reader says that this was all. Raises `LedgerUnavailable` when entries are missing."""
+        self.stop()
+        got = self.received if self.is_compacted else self.entries
+        if self.expected is not None and got != self.expected:
+            raise LedgerUnavailable(
+                f"{self.where}: {self.piece.location.name}, from {self.piece.start} up to {self.piece.end}: expected "
+                f"{self.expected} entries, got {got}; read it from another place (option readFrom)"
+            )
+        self.is_whole = True
+
+    def lose(self) -> None:
+        """What did not come is gone, and the query goes on without it."""
+        self.is_whole, self.is_lost = False, True
+
+    def stop(self) -> None:
+        self.seconds = time.monotonic() - self.began
+
+    @property
+    def is_compacted(self) -> bool:
+        return isinstance(self.piece.location, FromCompactedLedger)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether something of the piece did not come, as far as can be told."""
+        if self.is_whole:
+            return False
+        return not self.gave_way or (not self.is_compacted and self.entries != self.expected)
+
+    @property
+    def expected(self) -> int | None:
+        """Entries that the piece has; of a compacted view, all that it holds. None from the broker."""
+        location = self.piece.location
+        match location:
+            case FromBookies() | FromTieredStorage():
+                if self.piece.start >= self.piece.end:
+                    return 0
+                first, last = entry_range(self.piece, location.ledger)
+                return max(0, last - first + 1)
+            case FromCompactedLedger():
+                return location.ledger.entries
+        return None
+
+
+class SplitAudit:
+    """The runs of one split, in order. Used by one task."""
+
+    def __init__(
+        self, split: Split, attempt: Attempt | None = None, *, counts_messages: bool = False
+    ) -> None:
+        """`counts_messages`: also messages and bytes, which takes a look at every entry."""
+        self._split = split
+        self._attempt = attempt or Attempt()
+        self._counts_messages = counts_messages
+        self._began = time.monotonic()
+        self.runs: list[Run] = []
+        self._fallback: str | None = None
+
+    def begin(self, piece: Piece) -> Run:
+        """A reader begins with a piece, or with the rest of one."""
+        run = Run(str(self._split.partition), piece, self._counts_messages, fallback=self._fallback)
+        self._fallback = None
+        self.runs.append(run)
+        return run
+
+    def give_way(self, at: Position, why: str) -> None:
+        """Another reader goes on at `at`; what the present one, a direct one, has given from there on does not
+        count."""
+        run, self._fallback = self.runs[-1], why
+        run.stop()
+        run.gave_way = True
+        if run.first is not None and not run.is_compacted:
+            run.entries = min(run.entries, max(0, at.entry - run.first[1]))
+            run.last = (at.ledger, at.entry - 1) if run.entries else None
+        run.piece = replace(run.piece, end=min(at, run.piece.end))
+
+    def lose(self, rest: Piece) -> None:
+        """Behind what the readers gave of a piece, the rest is gone; the query goes on without it, and its audit shows
+        what is missing."""
+        run = self.begin(rest)
+        run.stop()
+        run.lose()
+
+    def check(self) -> None:
+        """Raises `LedgerUnavailable` unless the runs are the pieces of the split, in order, each read to its end or
+        known to be lost."""
+        runs = iter([run for run in self.runs if run.piece.start < run.piece.end])
+        for piece in self._split.parts():
+            reached = piece.start
+            while reached < piece.end:
+                run = next(runs, None)
+                if run is None or run.piece.start != reached:
+                    got = "nothing" if run is None else f"what begins at {run.piece.start}"
+                    raise self._fault(f"messages from {reached} up to {piece.end}, got {got}")
+                if run.is_short and not run.is_lost:
+                    raise self._fault(
+                        f"all entries from {run.piece.start} up to {run.piece.end}, got {run.entries} from "
+                        f"{run.piece.location.name}"
+                    )
+                reached = run.piece.end
+
+    def _fault(self, text: str) -> LedgerUnavailable:
+        return LedgerUnavailable(
+            f"{self._split.partition}: audit of the split from {self._split.start} up to {self._split.end}: expected "
+            f"{text}; the task fails so that no row is missing in silence; please report this"
+        )
+
+    def document(self, error: str | None) -> AuditFile:
+        """What is written down; `error`: why the task failed."""
+        split, attempt = self._split, self._attempt
+        return AuditFile(
+            run=attempt.run,
+            topic=str(split.partition.topic),
+            partition=split.partition.partition,
+            start=str(split.start),
+            end=str(split.end),
+            attempt=attempt.number,
+            task=attempt.task,
+            state="failed" if error else "finished",
+            error=error,
+            finished_ms=time.time_ns() // 1_000_000,
+            seconds=round(time.monotonic() - self._began, 3),
+            parts=tuple(_part(run) for run in self.runs),
+            slots=split.slots,
+        )
+
+
+@contextmanager
+def audited(options: ReadOptions, split: Split, attempt: Attempt | None) -> Generator[SplitAudit, None, None]:
+    """The audit of a split while it is read: checked at the end, and written to `auditPath` if that is given, also when
+    the task fails. A task that Spark stops, since it has rows enough, leaves nothing.
+
+    Raises `LedgerUnavailable` for a split that is short, `OptionError` for a folder that cannot be written.
+    """
+    audit = SplitAudit(split, attempt, counts_messages=options.audit_path is not None)
+    try:
+        yield audit
+        audit.check()
+    except Exception as fault:
+        if options.audit_path is not None:
+            _write_in_spite(options.audit_path, audit.document(_reason(fault)))
+        raise
+    if options.audit_path is not None:
+        write_audit(options.audit_path, audit.document(None))
+
+
+def _write_in_spite(path: str, document: AuditFile) -> None:
+    try:
+        write_audit(path, document)
+    except PulsarError as fault:
+        _log.warning("the audit of a task that failed is not written: %s", fault)
+
+
+def _reason(fault: Exception) -> str:
+    return f"{type(fault).__name__}: {fault}"
+
+
+def _part(run: Run) -> AuditPart:
+    location = run.piece.location
+    if not isinstance(location, FromBroker):
+        ledger = last = location.ledger.ledger
+    elif run.first is not None and run.last is not None:
+        ledger, last = run.first[0], run.last[0]
+    else:
+        ledger, last = run.piece.start.ledger, run.piece.end.ledger
+    return AuditPart(
+        reader=location.name,
+        ledger=ledger,
+        last_ledger=last,
+        start=str(run.piece.start),
+        end=str(run.piece.end),
+        first=_text(run.first),
+        last=_text(run.last),
+        expected=run.expected,
+        entries=run.received if run.is_compacted else run.entries,
+        messages=run.messages,
+        size=run.size,
+        short=run.is_short,
+        fallback=run.fallback,
+        seconds=round(run.seconds or time.monotonic() - run.began, 3),
+    )
+
+
+def _text(place: tuple[int, int] | None) -> str | None:
+    return None if place is None else f"{place[0]}:{place[1]}"

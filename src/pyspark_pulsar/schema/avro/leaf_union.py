@@ -1,0 +1,121 @@
+"""Types without types below them: what reads both of two, and how a default of one is put as one of the other."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+from pyspark_pulsar.schema.avro.to_arrow import MAX_DECIMAL_DIGITS
+from pyspark_pulsar.schema.avro.tree import Array, Fixed, Leaf, Map, Record, Type, branches
+
+_Leaf = TypeVar("_Leaf", Leaf, Fixed)
+
+PROMOTIONS: Final = {
+    "int": ("long", "float", "double"),
+    "long": ("float", "double"),
+    "float": ("double",),
+    "string": ("bytes",),
+    "bytes": ("string",),
+}
+"""As what else Avro's resolution reads a primitive."""
+
+_NUMBERS: Final = ("int", "long", "float", "double")
+_WHOLE: Final = ("int", "long")
+_TEXTS: Final = ("bytes", "string")
+# What a time or timestamp counts, from coarse to fine, by what it is besides.
+_UNITS: Final = ("millis", "micros", "nanos")
+_PER_SECOND: Final = {"millis": 10**3, "micros": 10**6, "nanos": 10**9}
+
+
+def leaf_union(one: _Leaf, other: _Leaf, *, by_name: bool) -> _Leaf | None:
+    """What values of both are read as without loss; None when there is none. Two `Fixed` must agree in name and size.
+    `by_name` as in `avro_union`."""
+    if one == other:
+        return one
+    if one.logical == other.logical == "decimal":
+        return _decimal(one, other, by_name=by_name)
+    if isinstance(one, Fixed) or isinstance(other, Fixed):
+        return None
+    if one.logical or other.logical:
+        return None if by_name else _finer(one, other)
+    kinds = {one.kind, other.kind}
+    if kinds <= set(_WHOLE):
+        return Leaf("long")
+    if kinds <= set(_NUMBERS):
+        # A float would hold neither an int nor a long.
+        return Leaf("double")
+    # Every text is bytes; not all bytes are text. In JSON the bytes are in base64.
+    return Leaf("bytes") if kinds <= set(_TEXTS) and not by_name else None
+
+
+def _decimal(one: _Leaf, other: _Leaf, *, by_name: bool) -> _Leaf | None:
+    if type(one) is not type(other) or (by_name and one.scale != other.scale):
+        return None
+    scale = max(one.scale, other.scale)
+    precision = scale + max(one.precision - one.scale, other.precision - other.scale)
+    held = MAX_DECIMAL_DIGITS
+    if isinstance(one, Fixed):
+        held = min(held, len(str(2 ** (8 * one.size - 1) - 1)) - 1)
+    return replace(one, precision=precision, scale=scale) if precision <= held else None
+
+
+def _finer(one: Leaf, other: Leaf) -> Leaf | None:
+    """Two times of day, or two timestamps of one kind, in the finer unit; nothing that Spark cuts again is finer than
+    microseconds."""
+    (what, _, unit), (others, _, other_unit) = ((each.logical or "").rpartition("-") for each in (one, other))
+    if what != others or unit not in _UNITS or other_unit not in _UNITS:
+        return None
+    return Leaf("long", f"{what}-micros")
+
+
+def recoded(default: str, own: Type, wider: Type) -> str:
+    """A field's default in JSON, of the type `own`, as one of the type that `own` was widened to."""
+    if own == wider:
+        return default
+    return json.dumps(_recoded(json.loads(default), own, wider), sort_keys=True)
+
+
+def _recoded(value: Any, own: Type, wider: Type) -> Any:
+    mine, others = branches(own), branches(wider)
+    if value is None or len(mine) != 1 or len(others) != 1:
+        # The branches of a union stay what they are.
+        return value
+    kind, target = mine[0], others[0]
+    match (kind, target):
+        case Leaf(), Leaf() if isinstance(value, str) and (kind.kind, target.kind) == ("string", "bytes"):
+            # Avro writes bytes in JSON as one character for each.
+            return value.encode().decode("latin-1")
+        case Leaf() | Fixed(), Leaf() | Fixed():
+            return _rescaled(value, kind, target) if kind != target else value
+        case Array(), Array() if isinstance(value, list):
+            return [_recoded(item, kind.items, target.items) for item in value]
+        case Map(), Map() if isinstance(value, dict):
+            return {key: _recoded(item, kind.values, target.values) for key, item in value.items()}
+        case Record(), Record() if isinstance(value, dict):
+            return _recoded_record(value, kind, target)
+    return value
+
+
+def _recoded_record(value: dict[str, Any], own: Record, wider: Record) -> dict[str, Any]:
+    made = {}
+    for member in own.fields:
+        if member.name in value:
+            target = next(
+                (each for each in wider.fields if member.name in (each.name, *each.aliases)), member
+            )
+            made[target.name] = _recoded(value[member.name], member.type, target.type)
+    return made
+
+
+def _rescaled(value: Any, own: Leaf | Fixed, wider: Leaf | Fixed) -> Any:
+    if own.logical == "decimal" and isinstance(value, str) and wider.scale != own.scale:
+        unscaled = int.from_bytes(value.encode("latin-1"), "big", signed=True) * 10 ** (
+            wider.scale - own.scale
+        )
+        size = wider.size if isinstance(wider, Fixed) else unscaled.bit_length() // 8 + 1
+        return unscaled.to_bytes(size, "big", signed=True).decode("latin-1")
+    unit, other = ((each.logical or "").rpartition("-")[2] for each in (own, wider))
+    if unit != other and isinstance(value, int) and unit in _PER_SECOND and other in _PER_SECOND:
+        return value * _PER_SECOND[other] // _PER_SECOND[unit]
+    return value

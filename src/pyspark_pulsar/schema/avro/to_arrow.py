@@ -1,0 +1,263 @@
+"""Avro documents to Arrow, in the document's own units.
+
+Pulsar describes both its AVRO and its JSON schemas by an Avro document (Avro 1.11 specification,
+https://avro.apache.org/docs/1.11.1/specification/). Supported are records whose fields are primitives,
+enums, fixed, arrays, maps, records, and unions of these; logical types are date, time-*, timestamp-*,
+local-timestamp-*, decimal up to 38 digits, and uuid. Logical types that Avro tells readers to ignore
+(unknown, or on the wrong base type) are ignored. A union of null with one type is that type, nullable; a
+union of several is a struct of `member0`, `member1`, ... in the order of its branches without null, as in
+Spark's own Avro source: one member is set, and for null the struct itself is null.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import types
+
+from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.avro.scope import NamedType, Scope
+
+MAX_DECIMAL_DIGITS: Final = 38
+UUID_BYTES: Final = 16
+
+_PRIMITIVES: Final = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "bytes": pa.binary(),
+    "string": pa.string(),
+}
+
+_LOGICAL: Final = {
+    ("int", "date"): pa.date32(),
+    ("int", "time-millis"): pa.time32("ms"),
+    ("long", "time-micros"): pa.time64("us"),
+    ("long", "timestamp-millis"): pa.timestamp("ms", tz="UTC"),
+    ("long", "timestamp-micros"): pa.timestamp("us", tz="UTC"),
+    ("long", "timestamp-nanos"): pa.timestamp("ns", tz="UTC"),
+    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
+    ("long", "local-timestamp-micros"): pa.timestamp("us"),
+    ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
+}
+
+_SUPPORTED: Final = "supported are primitives, enum, fixed, array, map, record, and unions of these"
+
+
+def record_schema(document: str, *, where: str) -> pa.Schema:
+    """The fields of the record that `document` describes, in order, nullable where it allows null.
+
+    `where` names the origin in errors, such as "topic persistent://t/n/x". Lists name their items
+    `element`, maps `key` and `value`, as Spark does. Raises SchemaError naming the field's path.
+    """
+    scope = Scope(where=where)
+    try:
+        node = _parse(document, where)
+        if not isinstance(node, dict) or node.get("type") not in ("record", "error"):
+            raise scope.refuse(
+                "a record at the top of its Avro document", _describe(node), "register a record schema"
+            )
+        return pa.schema(list(_named(node, scope)))
+    except (RecursionError, UnicodeEncodeError) as error:
+        raise scope.refuse(
+            "an Avro schema of Unicode names and of finite depth", str(error), "register a valid Avro schema"
+        ) from None
+
+
+def field_defaults(document: str, *, where: str) -> dict[str, object]:
+    """The defaults of the record's own fields, as JSON values, for the fields that have one."""
+    node = _parse(document, where)
+    return {each["name"]: each["default"] for each in node["fields"] if "default" in each}
+
+
+def list_of(item: pa.DataType, *, nullable: bool) -> pa.DataType:
+    """A list as Spark names and exchanges it."""
+    return pa.list_(pa.field("element", item, nullable=nullable))
+
+
+def map_of(item: pa.DataType, *, nullable: bool) -> pa.DataType:
+    """A map from strings as Spark names and exchanges it."""
+    return pa.map_(pa.field("key", pa.string(), nullable=False), pa.field("value", item, nullable=nullable))
+
+
+def _parse(document: str, where: str) -> Any:
+    try:
+        return json.loads(document)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(
+            f"{where}: expected an Avro schema as JSON, got {document[:80]!r} ({error}); "
+            "register the schema again"
+        ) from None
+
+
+def _describe(node: object) -> str:
+    if isinstance(node, list):
+        return "a union of " + ", ".join(_describe(branch) for branch in node)
+    if isinstance(node, dict):
+        kind = node.get("type")
+        name = f" {node['name']}" if isinstance(node.get("name"), str) else ""
+        return f"{kind}{name}" if isinstance(kind, str) else _describe(kind)
+    return str(node)
+
+
+def _type_of(node: object, scope: Scope) -> tuple[pa.DataType, bool]:
+    """The Arrow type of `node`, and whether it may be null."""
+    if isinstance(node, list):
+        return _union(node, scope)
+    if _is_null(node):
+        return pa.null(), True
+    if isinstance(node, str):
+        return (_PRIMITIVES[node] if node in _PRIMITIVES else _reference(node, scope)), False
+    if isinstance(node, dict):
+        kind = node.get("type")
+        if isinstance(kind, dict | list):
+            return _type_of(kind, scope)
+        return _complex(node, kind, scope), False
+    raise scope.refuse("an Avro type", repr(node), _SUPPORTED)
+
+
+def _union(branches: list[object], scope: Scope) -> tuple[pa.DataType, bool]:
+    others = [branch for branch in branches if not _is_null(branch)]
+    names = [_branch_name(branch, scope) for branch in branches]
+    if not others or len(set(names)) < len(names) or any(isinstance(branch, list) for branch in branches):
+        raise scope.refuse(
+            "a union of distinct types, one of them not null", _describe(branches) if branches else "none",
+            "register a valid Avro schema",
+        )  # fmt: skip
+    nullable = len(others) < len(branches)
+    if len(others) == 1:
+        found, inner = _type_of(others[0], scope)
+        return found, nullable or inner
+    members = [_type_of(branch, scope.below(""))[0] for branch in others]
+    return pa.struct([pa.field(f"member{index}", kind) for index, kind in enumerate(members)]), nullable
+
+
+def _is_null(branch: object) -> bool:
+    return branch == "null" or (isinstance(branch, dict) and branch.get("type") == "null")
+
+
+def _branch_name(branch: object, scope: Scope) -> str:
+    """What tells a union's branches apart: the full name of a named type, else the type."""
+    if isinstance(branch, dict):
+        kind, name = branch.get("type"), branch.get("name")
+        if kind in ("record", "error", "enum", "fixed") and isinstance(name, str):
+            return scope.full_name(name, branch.get("namespace"))
+        return _branch_name(kind, scope)
+    if isinstance(branch, str) and branch not in (*_PRIMITIVES, "null", "array", "map"):
+        return scope.full_name(branch)
+    return str(branch)
+
+
+def _reference(name: str, scope: Scope) -> pa.DataType:
+    full = scope.full_name(name)
+    # Avro looks a short name up in the enclosing namespace; older writers meant the null namespace.
+    for candidate in (full, name):
+        if candidate in scope.unfinished:
+            raise scope.refuse("a type of finite depth", f"{candidate}, which contains itself", _SUPPORTED)
+        if candidate in scope.known:
+            found = scope.known[candidate]
+            scope.count(found.types, found.height)
+            return found.kind
+    raise scope.refuse("an Avro type or a name defined before it", name, _SUPPORTED)
+
+
+def _complex(node: Mapping[str, Any], kind: object, scope: Scope) -> pa.DataType:
+    if kind in ("record", "error", "enum", "fixed"):
+        return _named(node, scope)
+    if kind == "array":
+        item, nullable = _type_of(node.get("items"), scope.below("[]"))
+        if _takes_no_bytes(item, nullable=nullable):
+            raise scope.refuse(
+                "array items that take bytes", str(item), "without them an array could claim any length"
+            )
+        return list_of(item, nullable=nullable)
+    if kind == "map":
+        item, nullable = _type_of(node.get("values"), scope.below("{}", levels=2))
+        return map_of(item, nullable=nullable)
+    if kind == "bytes" and node.get("logicalType") == "decimal":
+        return _decimal(node, scope)
+    if isinstance(kind, str) and kind in _PRIMITIVES:
+        return _LOGICAL.get((kind, str(node.get("logicalType"))), _PRIMITIVES[kind])
+    if isinstance(kind, str):
+        return _reference(kind, scope)
+    raise scope.refuse("an Avro type", repr(dict(node)), _SUPPORTED)
+
+
+def _takes_no_bytes(kind: pa.DataType, *, nullable: bool) -> bool:
+    """Whether a value of Avro is nothing at all: a null, an empty fixed, or a record of these; a nullable one has the
+    byte that names its branch."""
+    if types.is_null(kind):
+        return True
+    if nullable:
+        return False
+    if types.is_struct(kind):
+        return all(_takes_no_bytes(member.type, nullable=member.nullable) for member in kind)
+    return bool(types.is_fixed_size_binary(kind) and kind.byte_width == 0)
+
+
+def _named(node: Mapping[str, Any], scope: Scope) -> pa.DataType:
+    name = node.get("name")
+    if not isinstance(name, str) or not name:
+        raise scope.refuse(f"a name for the {node['type']}", repr(name), "register a valid Avro schema")
+    full = scope.full_name(name, node.get("namespace"))
+    if full in scope.known or full in scope.unfinished:
+        raise scope.refuse("each Avro name defined once", f"{full} twice", "rename one of the two")
+    tally = scope.tally
+    types, around, tally.deepest = tally.types, tally.deepest, scope.level
+    if node["type"] == "enum":
+        found = pa.string()
+    elif node["type"] == "fixed":
+        found = _fixed(node, scope)
+    else:
+        scope.unfinished.add(full)
+        found = _record(node, replace(scope, namespace=full.rpartition(".")[0]))
+        scope.unfinished.discard(full)
+    scope.known[full] = NamedType(found, tally.types - types + 1, tally.deepest - scope.level)
+    tally.deepest = max(tally.deepest, around)
+    return found
+
+
+def _record(node: Mapping[str, Any], scope: Scope) -> pa.DataType:
+    members: dict[str, pa.Field] = {}
+    declared = node.get("fields")
+    if not isinstance(declared, list):
+        raise scope.refuse("a list of fields", repr(declared), "register a valid Avro schema")
+    for member in declared:
+        name = member.get("name") if isinstance(member, dict) else None
+        if not isinstance(name, str) or name in members:
+            raise scope.refuse("fields with names of their own", repr(member), "register a valid Avro schema")
+        found, nullable = _type_of(member.get("type"), scope.below(name))
+        members[name] = pa.field(name, found, nullable=nullable)
+    return pa.struct(list(members.values()))
+
+
+def _fixed(node: Mapping[str, Any], scope: Scope) -> pa.DataType:
+    size = node.get("size")
+    if not isinstance(size, int) or not 0 <= size < 2**31:
+        raise scope.refuse("a fixed of 0 to 2147483647 bytes", repr(size), "register a valid Avro schema")
+    if node.get("logicalType") == "decimal":
+        return _decimal(node, scope)
+    if node.get("logicalType") == "duration":
+        raise scope.refuse("a type that Spark has", "duration", "use a long with a unit of your own")
+    if node.get("logicalType") == "uuid" and size == UUID_BYTES:
+        return pa.string()
+    return pa.binary(size)
+
+
+def _decimal(node: Mapping[str, Any], scope: Scope) -> pa.DataType:
+    precision: Any = node.get("precision")
+    scale: Any = node.get("scale", 0)
+    usable = isinstance(precision, int) and isinstance(scale, int) and precision <= MAX_DECIMAL_DIGITS
+    if not usable or not 0 <= scale <= precision or precision < 1:
+        raise scope.refuse(
+            f"a decimal of 1 to {MAX_DECIMAL_DIGITS} digits whose scale is not above its precision",
+            f"precision {precision} and scale {scale}",
+            "Spark has no wider decimal; use a narrower one or bytes",
+        )
+    return pa.decimal128(precision, scale)

@@ -1,0 +1,305 @@
+"""An Avro document as a tree of types, every reference spelled out; and back to a document.
+
+Only what decides how values are read is in the tree: not the documentation, nor namespaces, nor logical types that the
+reader ignores. Two trees are equal when the same reader reads both in the same way: names of records only count where
+they tell the branches of a union apart. Equal trees have equal hashes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from pyspark_pulsar.schema.avro.to_arrow import UUID_BYTES
+
+NULL_DEFAULT: Final = "null"
+
+_MEANINGS: Final = {
+    "int": ("date", "time-millis"),
+    "long": (
+        "time-micros",
+        *(f"{clock}-{unit}" for clock in ("timestamp", "local-timestamp") for unit in ("millis", "micros", "nanos")),
+    ),
+}  # fmt: skip
+_PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+
+
+@dataclass(frozen=True)
+class TypeName:
+    """Without the namespace, which readers here do not look at."""
+
+    short: str
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A primitive; `logical` and, for a decimal, its `precision` and `scale`, where the reader minds them."""
+
+    kind: str
+    logical: str | None = None
+    precision: int = 0
+    scale: int = 0
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Bytes of one length; `logical` is decimal or uuid."""
+
+    name: TypeName
+    size: int
+    logical: str | None = None
+    precision: int = 0
+    scale: int = 0
+
+
+@dataclass(frozen=True)
+class Enum:
+    """Symbols in the document's order, and what an unknown one is read as."""
+
+    name: TypeName
+    symbols: tuple[str, ...]
+    default: str | None = None
+
+
+@dataclass(frozen=True)
+class Array:
+    """A list."""
+
+    items: Type
+
+
+@dataclass(frozen=True)
+class Map:
+    """A map from strings."""
+
+    values: Type
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a record; `default` is JSON, None where there is none."""
+
+    name: str
+    type: Type
+    default: str | None = None
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Record:
+    """Fields in the document's order."""
+
+    name: TypeName = field(compare=False)
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class Union:
+    """Branches in the document's order; `labels` are what tells them apart."""
+
+    branches: tuple[Type, ...]
+    labels: tuple[str, ...]
+
+    @classmethod
+    def of(cls, *branches: Type) -> Union:
+        others = [branch for branch in branches if branch != NULL]
+        # The name of the only type besides null tells nothing apart.
+        labels = tuple(label(branch) for branch in others) if len(others) > 1 else ()
+        return cls(branches, labels)
+
+
+Type: TypeAlias = Leaf | Fixed | Enum | Array | Map | Record | Union
+
+NULL: Final = Leaf("null")
+
+
+def label(branch: Type) -> str:
+    """The name by which Avro tells a union's branch from others, without its namespace."""
+    match branch:
+        case Leaf():
+            return branch.kind
+        case Fixed() | Enum() | Record():
+            return branch.name.short
+    return type(branch).__name__.lower()
+
+
+def branches(kind: Type) -> tuple[Type, ...]:
+    """The branches of a union besides null, or the type itself; nothing for null."""
+    found = kind.branches if isinstance(kind, Union) else (kind,)
+    return tuple(branch for branch in found if branch != NULL)
+
+
+def is_nullable(kind: Type) -> bool:
+    """Whether null is among the values."""
+    return kind == NULL or (isinstance(kind, Union) and NULL in kind.branches)
+
+
+def nullable(kind: Type, *, null_first: bool) -> Type:
+    """`kind` with null among its values, as its first or its last branch."""
+    others = branches(kind)
+    return Union.of(NULL, *others) if null_first else Union.of(*others, NULL)
+
+
+def parse(document: str) -> Record:
+    """The tree of a document that `avro.record_schema` has found to be usable: so it ends, and every name is known."""
+    found = _Parser({}).type(json.loads(document), "")
+    if not isinstance(found, Record):
+        raise TypeError(f"expected a record, got {type(found).__name__}")
+    return found
+
+
+def width(kind: Type) -> int:
+    """How many fields there are, those of records within counted."""
+    match kind:
+        case Record():
+            return sum(1 + width(member.type) for member in kind.fields)
+        case Union():
+            return sum(width(branch) for branch in kind.branches)
+        case Array():
+            return width(kind.items)
+        case Map():
+            return width(kind.values)
+    return 0
+
+
+@dataclass(frozen=True)
+class _Parser:
+    known: dict[str, Type]
+
+    def type(self, node: Any, namespace: str) -> Type:
+        if isinstance(node, list):
+            return Union.of(*(self.type(branch, namespace) for branch in node))
+        if isinstance(node, str):
+            return self._named(node, namespace)
+        kind = node["type"]
+        match kind:
+            case "record" | "error" | "enum" | "fixed":
+                return self._defined(node, kind, namespace)
+            case "array":
+                return Array(self.type(node["items"], namespace))
+            case "map":
+                return Map(self.type(node["values"], namespace))
+            case str():
+                return _leaf(kind, node) if kind in _PRIMITIVES else self._named(kind, namespace)
+        return self.type(kind, namespace)
+
+    def _named(self, name: str, namespace: str) -> Type:
+        if name in _PRIMITIVES:
+            return Leaf(name)
+        full = _full_name(name, namespace)
+        return self.known[full if full in self.known else name]
+
+    def _defined(self, node: Mapping[str, Any], kind: str, namespace: str) -> Type:
+        own = node.get("namespace")
+        full = _full_name(node["name"], own if isinstance(own, str) else namespace)
+        space, _, short = full.rpartition(".")
+        name = TypeName(short, _texts(node.get("aliases")))
+        made: Type
+        if kind == "enum":
+            default = node.get("default")
+            symbols = _texts(node.get("symbols"))
+            made = Enum(name, symbols, default if isinstance(default, str) else None)
+        elif kind == "fixed":
+            made = _fixed(name, node)
+        else:
+            made = Record(name, tuple(self._field(member, space) for member in node["fields"]))
+        self.known[full] = made
+        return made
+
+    def _field(self, member: Mapping[str, Any], namespace: str) -> Field:
+        default = json.dumps(member["default"], sort_keys=True) if "default" in member else None
+        return Field(
+            member["name"],
+            self.type(member["type"], namespace),
+            default,
+            tuple(sorted(set(_texts(member.get("aliases"))))),
+        )
+
+
+def _leaf(kind: str, node: Mapping[str, Any]) -> Leaf:
+    logical = node.get("logicalType")
+    if kind == "bytes" and logical == "decimal":
+        return Leaf(kind, logical, node["precision"], node.get("scale", 0))
+    return Leaf(kind, logical if logical in _MEANINGS.get(kind, ()) else None)
+
+
+def _fixed(name: TypeName, node: Mapping[str, Any]) -> Fixed:
+    logical, size = node.get("logicalType"), node["size"]
+    if logical == "decimal":
+        return Fixed(name, size, logical, node["precision"], node.get("scale", 0))
+    return Fixed(name, size, logical if logical == "uuid" and size == UUID_BYTES else None)
+
+
+def _texts(given: object) -> tuple[str, ...]:
+    return tuple(each for each in given if isinstance(each, str)) if isinstance(given, list) else ()
+
+
+def _full_name(name: str, namespace: str) -> str:
+    return name if "." in name or not namespace else f"{namespace}.{name}"
+
+
+def document(record: Record) -> str:
+    """The tree as a document: each type is defined where it is first met; one whose name another type has already gets
+    a number behind it, and the name as an alias.
+
+    Raises ValueError for a union of two types that only their namespaces tell apart.
+    """
+    return json.dumps(_Writer({}).node(record), separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class _Writer:
+    defined: dict[str, Type]
+
+    def node(self, kind: Type) -> Any:
+        match kind:
+            case Leaf():
+                return _with_logical({"type": kind.kind}, kind) if kind.logical else kind.kind
+            case Union():
+                if len(set(kind.labels)) < len(kind.labels):
+                    raise ValueError(
+                        f"a union with {', '.join(kind.labels)}, which only namespaces tell apart"
+                    )
+                return [self.node(branch) for branch in kind.branches]
+            case Array():
+                return {"type": "array", "items": self.node(kind.items)}
+            case Map():
+                return {"type": "map", "values": self.node(kind.values)}
+        return self._named(kind)
+
+    def _named(self, kind: Record | Enum | Fixed) -> Any:
+        short, number = kind.name.short, 1
+        while short in self.defined:
+            if self.defined[short] == kind:
+                return short
+            number += 1
+            short = f"{kind.name.short}_{number}"
+        self.defined[short] = kind
+        aliases = [*kind.name.aliases, *([kind.name.short] if short != kind.name.short else [])]
+        made: dict[str, Any] = {"name": short} | ({"aliases": aliases} if aliases else {})
+        match kind:
+            case Record():
+                return made | {"type": "record", "fields": [self._field(member) for member in kind.fields]}
+            case Enum():
+                default = {} if kind.default is None else {"default": kind.default}
+                return made | {"type": "enum", "symbols": list(kind.symbols)} | default
+            case Fixed():
+                return _with_logical(made | {"type": "fixed", "size": kind.size}, kind)
+
+    def _field(self, member: Field) -> dict[str, Any]:
+        made = {"name": member.name, "type": self.node(member.type)}
+        if member.aliases:
+            made["aliases"] = list(member.aliases)
+        if member.default is not None:
+            made["default"] = json.loads(member.default)
+        return made
+
+
+def _with_logical(made: dict[str, Any], kind: Leaf | Fixed) -> dict[str, Any]:
+    if kind.logical is None:
+        return made
+    digits = {"precision": kind.precision, "scale": kind.scale} if kind.logical == "decimal" else {}
+    return made | {"logicalType": kind.logical} | digits

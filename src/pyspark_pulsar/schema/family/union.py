@@ -1,0 +1,170 @@
+"""The one schema that reads what several say.
+
+In Avro (`avro_union`), in JSON (the same, by name), in Protobuf (`protobuf_union`), and on both sides of a KEY_VALUE
+pair, of which each version says whether it is inline or separated. All else differs: other types of schema, primitives,
+and no schema beside one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final, TypeVar
+
+from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.avro.to_arrow import record_schema
+from pyspark_pulsar.schema.avro.tree import Record, document, parse, width
+from pyspark_pulsar.schema.avro.union import Differs, record_union
+from pyspark_pulsar.schema.family.same_schema import identity, schema_text
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.key_value import split
+from pyspark_pulsar.schema.payload import (
+    KEY_VALUE_TYPE,
+    KeyValuePair,
+    PayloadSchema,
+    payload_schema,
+    protobuf_payload,
+)
+from pyspark_pulsar.schema.protobuf.plan import ProtobufPlan
+from pyspark_pulsar.schema.protobuf.registry import PROTOBUF_TYPES, registered_plan
+from pyspark_pulsar.schema.protobuf.union import plan_union
+
+_BY_DOCUMENT: Final = (SchemaType.AVRO, SchemaType.JSON)
+
+_Read = TypeVar("_Read")
+_Type = TypeVar("_Type", Record, ProtobufPlan)
+
+
+class SchemasDiffer(SchemaError):
+    """No schema reads all; the message says why, and of which of them."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Equal for schemas that read the same; `width` counts fields."""
+
+    essence: Hashable
+    width: int = 0
+
+
+def shape(info: SchemaInfo | None) -> Shape:
+    """What a schema is to a reader; of one that is of no use the text, since it is refused when it is read."""
+    try:
+        if info is not None and info.type in _BY_DOCUMENT:
+            tree = _tree(info, "")
+            return Shape((info.type, tree), width(tree))
+        if info is not None and info.type is SchemaType.KEY_VALUE:
+            pair = split(info, topic="")
+            sides = (shape(pair.key), shape(pair.value))
+            return Shape((info.type, pair.separated, *sides), sum(side.width for side in sides))
+        if info is not None and info.type in PROTOBUF_TYPES:
+            plan = _nameless(registered_plan(info, where=""))
+            return Shape((info.type, plan), sum(len(message.fields) for message in plan.messages))
+    except SchemaError:
+        pass
+    return Shape(identity(info))
+
+
+def united(schemas: Mapping[str, SchemaInfo | None]) -> tuple[SchemaInfo | None, PayloadSchema | None]:
+    """What reads all of `schemas`, each of another shape, at least one; their keys are what messages call them.
+
+    The schema: the first one, or in Avro and JSON the union, which has no version. And how values lie in bytes, None
+    where the schema says it. Raises `SchemasDiffer`.
+    """
+    names = list(schemas)
+    first, *others = schemas.values()
+    if not others:
+        return first, None
+    for name, other in zip(names[1:], others, strict=True):
+        if first is None or other is None or first.type is not other.type or first.type not in _UNITED:
+            raise SchemasDiffer(f"{schema_text(first)} in {names[0]}, {schema_text(other)} in {name}")
+    infos = [info for info in schemas.values() if info is not None]
+    payload = _UNITED[infos[0].type](names, infos, "")
+    if infos[0].type in _BY_DOCUMENT and payload.document is not None:
+        return replace(infos[0], document=payload.document.encode(), version=None), payload
+    return first, payload
+
+
+def _documents(names: Sequence[str], infos: Sequence[SchemaInfo], side: str) -> PayloadSchema:
+    trees = _each(names, infos, side, _tree)
+    union = _union(names, side, partial(record_union, trees, by_name=infos[0].type is SchemaType.JSON))
+    # A topic's own document is as good as ours, and better known.
+    own = next((info.text for tree, info in zip(trees, infos, strict=True) if tree == union), None)
+    try:
+        text = document(union) if own is None else own
+    except ValueError as error:
+        raise SchemasDiffer(f"{side}{error}") from None
+    return payload_schema(replace(infos[0], document=text.encode()), topic=names[0])
+
+
+def _messages(names: Sequence[str], infos: Sequence[SchemaInfo], side: str) -> PayloadSchema:
+    plans = _each(names, infos, side, lambda info, where: registered_plan(info, where=where))
+    return protobuf_payload(_union(names, side, partial(plan_union, plans)), names[0])
+
+
+def _pairs(names: Sequence[str], infos: Sequence[SchemaInfo], _side: str) -> PayloadSchema:
+    pairs = _each(names, infos, "", lambda info, where: split(info, topic=where))
+    key = _side_of(names, [pair.key for pair in pairs], "key")
+    value = _side_of(names, [pair.value for pair in pairs], "value")
+    return PayloadSchema(KEY_VALUE_TYPE, pair=KeyValuePair(key, value, pairs[0].separated))
+
+
+def _side_of(names: Sequence[str], infos: Sequence[SchemaInfo], side: str) -> PayloadSchema:
+    first = infos[0]
+    for name, info in zip(names, infos, strict=True):
+        if _payload_type(info) is not _payload_type(first):
+            raise SchemasDiffer(
+                f"field {side} is {schema_text(first)} in {names[0]}, {schema_text(info)} in {name}"
+            )
+    if first.type in _UNITED and len({shape(info) for info in infos}) > 1:
+        return _UNITED[first.type](names, infos, f"{side}.")
+    return payload_schema(first, topic=f"{names[0]}, {side}")
+
+
+_UNITED: Final[Mapping[SchemaType, Callable[[Sequence[str], Sequence[SchemaInfo], str], PayloadSchema]]] = {
+    SchemaType.AVRO: _documents,
+    SchemaType.JSON: _documents,
+    SchemaType.PROTOBUF: _messages,
+    SchemaType.PROTOBUF_NATIVE: _messages,
+    SchemaType.KEY_VALUE: _pairs,
+}
+
+
+def _tree(info: SchemaInfo, where: str) -> Record:
+    record_schema(info.text, where=where)
+    try:
+        return parse(info.text)
+    except RecursionError as error:
+        raise SchemaError(
+            f"{where}: expected an Avro schema of finite depth, got {error}; register a smaller one"
+        ) from None
+
+
+def _nameless(plan: ProtobufPlan) -> ProtobufPlan:
+    """Names of messages say nothing where all else is the same."""
+    return replace(plan, messages=tuple(replace(message, name="") for message in plan.messages))
+
+
+def _each(
+    names: Sequence[str], infos: Sequence[SchemaInfo], side: str, read: Callable[[SchemaInfo, str], _Read]
+) -> list[_Read]:
+    where = f", {side[:-1]}" if side else ""
+    try:
+        return [read(info, f"topic {name}{where}") for name, info in zip(names, infos, strict=True)]
+    except SchemaError as error:
+        raise SchemasDiffer(str(error)) from None
+
+
+def _union(names: Sequence[str], side: str, make: Callable[[], _Type]) -> _Type:
+    try:
+        return make()
+    except Differs as found:
+        (one, has), (other, given) = found.first, found.second
+        place = f"{side}{found.path}".rstrip(".")
+        what = f"field {place}" if place else "a message"
+        raise SchemasDiffer(f"{what} is {has} in {names[one]}, {given} in {names[other]}") from None
+
+
+def _payload_type(info: SchemaInfo) -> SchemaType:
+    return SchemaType.BYTES if info.type is SchemaType.NONE else info.type

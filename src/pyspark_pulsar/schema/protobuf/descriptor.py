@@ -1,0 +1,210 @@
+"""Protobuf descriptors: out of the registry or a file, checked by the official library, and to a plan.
+
+A PROTOBUF_NATIVE schema is the JSON of Java's `ProtobufNativeSchemaData`: `fileDescriptorSet` (base64 of a
+`google.protobuf.FileDescriptorSet` with all imports, in no order), `rootMessageTypeName` (full name) and
+`rootFileDescriptorName`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import importlib
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from google.protobuf import descriptor_pb2
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
+
+from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.protobuf.plan import PlanEnum, PlanField, PlanMessage, ProtobufPlan
+
+_WELL_KNOWN: Final = "google/protobuf/"
+_MEANINGS: Final = {"google.protobuf.Timestamp": "timestamp", "google.protobuf.Duration": "duration"} | {
+    f"google.protobuf.{name}Value": "wrapper"
+    for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+}
+_KINDS: Final[dict[int, str]] = {
+    number: name.removeprefix("TYPE_").lower()
+    for name, number in descriptor_pb2.FieldDescriptorProto.Type.items()
+}
+_OPTIONAL_MEMBERS: Final = 2
+
+
+@dataclass(frozen=True)
+class DescriptorFile:
+    """Message `message` (full name) of a serialized `FileDescriptorSet`, as `protoc --descriptor_set_out`
+    makes it, which came from `path`."""
+
+    files: bytes
+    message: str
+    path: str
+
+    def descriptor(self) -> Descriptor:
+        """Raises SchemaError."""
+        return load_descriptor(self.files, self.message, where=f"descriptor file {self.path}")
+
+
+def native_descriptor(document: str, *, where: str) -> Descriptor:
+    """The descriptor in a PROTOBUF_NATIVE schema. Raises SchemaError."""
+    try:
+        data = json.loads(document)
+        files = base64.b64decode(data["fileDescriptorSet"], validate=True)
+        return load_descriptor(files, str(data["rootMessageTypeName"]), where=where)
+    except (ValueError, KeyError, TypeError, binascii.Error, RecursionError) as error:
+        raise SchemaError(
+            f"{where}: expected JSON with fileDescriptorSet in base64 and rootMessageTypeName, got something "
+            f"else ({error!r}); register the schema again with a Pulsar client"
+        ) from None
+
+
+def load_descriptor(files: bytes, message: str, *, where: str) -> Descriptor:
+    """Message `message` of a serialized `FileDescriptorSet`, whose files may come in any order.
+
+    Imports of Google's well-known types may be missing. Raises SchemaError.
+    """
+    try:
+        found = descriptor_pb2.FileDescriptorSet.FromString(files)
+    except DecodeError as error:
+        raise SchemaError(
+            f"{where}: expected a FileDescriptorSet, as protoc --descriptor_set_out writes it, got other bytes "
+            f"({error}); make it again"
+        ) from None
+    by_name = {file.name: file for file in found.file}
+    pool = DescriptorPool()
+    try:
+        for file in _in_order(by_name, where):
+            pool.Add(file)
+        return pool.FindMessageTypeByName(message)
+    except TypeError as error:
+        raise SchemaError(
+            f"{where}: expected files that fit together, got {error}; make the descriptors again from one set "
+            "of .proto files"
+        ) from None
+    except KeyError:
+        names = sorted(name for file in found.file for name in _message_names(file))
+        raise SchemaError(
+            f"{where}: expected message {message} in the descriptors, got {', '.join(names) or 'no message'}; "
+            "name one of them"
+        ) from None
+
+
+def _in_order(
+    files: dict[str, descriptor_pb2.FileDescriptorProto], where: str
+) -> list[descriptor_pb2.FileDescriptorProto]:
+    """Every file behind its imports."""
+    ordered: dict[str, descriptor_pb2.FileDescriptorProto] = {}
+    waiting = [(name, False) for name in files]
+    entered: set[str] = set()
+    while waiting:
+        name, imports_done = waiting.pop()
+        if name in ordered or (name in entered and not imports_done):
+            continue
+        file = files.get(name) or _well_known_file(name, where)
+        if imports_done:
+            ordered[name] = file
+            continue
+        entered.add(name)
+        waiting.append((name, True))
+        waiting.extend((each, False) for each in file.dependency)
+    return list(ordered.values())
+
+
+def _well_known_file(name: str, where: str) -> descriptor_pb2.FileDescriptorProto:
+    module = name.removeprefix(_WELL_KNOWN).removesuffix(".proto")
+    spec = f"google.protobuf.{module}_pb2" if name.startswith(_WELL_KNOWN) and module.isidentifier() else ""
+    try:
+        generated: Any = importlib.import_module(spec)
+    except (ImportError, ValueError):
+        raise SchemaError(
+            f"{where}: expected the descriptors of all imports, got none of {name}; make them with "
+            "protoc --include_imports"
+        ) from None
+    return descriptor_pb2.FileDescriptorProto.FromString(generated.DESCRIPTOR.serialized_pb)
+
+
+def _message_names(file: descriptor_pb2.FileDescriptorProto) -> list[str]:
+    prefix = f"{file.package}." if file.package else ""
+    return [prefix + message.name for message in file.message_type]
+
+
+def descriptor_plan(descriptor: Descriptor) -> ProtobufPlan:
+    """The plan of a message type and of all that it refers to. Extensions are unknown fields to it."""
+    walk = _Walk()
+    walk.message(descriptor)
+    done = 0
+    while done < len(walk.waiting):
+        walk.messages.append(walk.describe(walk.waiting[done]))
+        done += 1
+    return ProtobufPlan(tuple(walk.messages), tuple(walk.enums))
+
+
+class _Walk:
+    """Message and enum types, each once, in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self.messages: list[PlanMessage] = []
+        self.enums: list[PlanEnum] = []
+        self.waiting: list[Descriptor] = []
+        self._indices: dict[str, int] = {}
+
+    def message(self, descriptor: Descriptor) -> int:
+        if descriptor.full_name not in self._indices:
+            self._indices[descriptor.full_name] = len(self.waiting)
+            self.waiting.append(descriptor)
+        return self._indices[descriptor.full_name]
+
+    def enum(self, descriptor: EnumDescriptor) -> int:
+        if descriptor.full_name not in self._indices:
+            self._indices[descriptor.full_name] = len(self.enums)
+            values = tuple((value.name, value.number) for value in descriptor.values)
+            self.enums.append(PlanEnum(bool(descriptor.is_closed), values))
+        return self._indices[descriptor.full_name]
+
+    def describe(self, descriptor: Descriptor) -> PlanMessage:
+        # What `optional` in proto3 is made of is no choice between fields.
+        oneofs = [oneof for oneof in descriptor.oneofs if len(oneof.fields) >= _OPTIONAL_MEMBERS]
+        indices = {oneof.name: index for index, oneof in enumerate(oneofs)}
+        is_entry = descriptor.GetOptions().map_entry
+        fields = tuple(self._field(field, indices, is_entry=is_entry) for field in descriptor.fields)
+        meaning = _MEANINGS.get(descriptor.full_name)
+        return PlanMessage(descriptor.full_name, fields, tuple(oneof.name for oneof in oneofs), meaning)
+
+    def _field(self, field: FieldDescriptor, oneofs: dict[str, int], *, is_entry: bool) -> PlanField:
+        index = None
+        if field.message_type is not None:
+            index = self.message(field.message_type)
+        elif field.enum_type is not None:
+            index = self.enum(field.enum_type)
+        shape = "implicit" if is_entry else _shape(field)
+        return PlanField(
+            field.name,
+            field.number,
+            _KINDS[field.type],
+            shape,
+            type=index,
+            packed=bool(field.is_packed),
+            oneof=None if field.containing_oneof is None else oneofs.get(field.containing_oneof.name),
+            absent=_absent(field) if shape == "implicit" or field.has_default_value else None,
+        )
+
+
+def _shape(field: FieldDescriptor) -> str:
+    if field.is_repeated:
+        entries = field.message_type is not None and field.message_type.GetOptions().map_entry
+        return "map" if entries else "repeated"
+    if field.is_required:
+        return "required"
+    return "optional" if field.has_presence else "implicit"
+
+
+def _absent(field: FieldDescriptor) -> str | None:
+    if field.message_type is not None:
+        return None
+    default = field.default_value
+    if isinstance(default, bytes):
+        return base64.b64encode(default).decode()
+    return str(default).lower() if isinstance(default, bool | float) else str(default)

@@ -1,0 +1,73 @@
+"""What a PROTOBUF schema says of its messages, which is only the top level.
+
+The registry holds an Avro rendering of the Java class, which has no field numbers, and in the property
+`__PARSING_INFO__` a JSON list of the class's own fields: `number`, `name`, `type` (Java's
+`FieldDescriptor.Type`), `label` (`LABEL_OPTIONAL`, ...) and an unused `definition`. So nested messages are
+bytes and enums are numbers here; with a descriptor file everything has its type. Whether a field has
+presence is not said either: an absent scalar is the default that the Avro rendering gives, as Java's getter
+returns it. The number behind an enum's default is not said: an absent enum is null.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any, Final
+
+from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.info import SchemaInfo
+from pyspark_pulsar.schema.protobuf.plan import SCALARS, PlanField, PlanMessage, ProtobufPlan
+
+PARSING_INFO: Final = "__PARSING_INFO__"
+
+_SHAPES: Final = {"LABEL_OPTIONAL": "optional", "LABEL_REQUIRED": "required", "LABEL_REPEATED": "repeated"}
+_KINDS: Final = frozenset((*SCALARS, "enum", "message"))
+_UNSIGNED_BITS: Final = {"uint32": 32, "fixed32": 32, "uint64": 64, "fixed64": 64}
+
+
+def parsing_info_plan(info: SchemaInfo, *, where: str) -> ProtobufPlan:
+    """The plan of a PROTOBUF schema's top level. Raises SchemaError."""
+    text = dict(info.properties).get(PARSING_INFO)
+    if text is None:
+        raise SchemaError(
+            f"{where}: expected the property {PARSING_INFO}, which Java clients register, got none; give the "
+            "options protobufDescriptorFile and protobufMessage"
+        )
+    try:
+        avro = json.loads(info.text)
+        defaults = {field["name"]: field.get("default") for field in avro["fields"]}
+        fields = tuple(_field(each, defaults) for each in _listed(text))
+        return ProtobufPlan((PlanMessage(str(avro.get("name", info.name)), fields),))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise SchemaError(
+            f"{where}: expected {PARSING_INFO} to be a list of fields with number, name, type and label beside an "
+            f"Avro record of them, got something else ({error!r}); give the options protobufDescriptorFile and "
+            "protobufMessage"
+        ) from None
+
+
+def _listed(text: str) -> list[dict[str, Any]]:
+    found = json.loads(text)
+    if not isinstance(found, list):
+        raise TypeError(text)
+    return found
+
+
+def _field(parsed: dict[str, Any], defaults: dict[str, Any]) -> PlanField:
+    name, kind = str(parsed["name"]), str(parsed["type"]).lower()
+    if kind not in _KINDS:
+        raise ValueError(f"field {name} of type {parsed['type']}")
+    shape = _SHAPES[parsed["label"]]
+    absent = _default(defaults.get(name), kind) if shape == "optional" else None
+    return PlanField(name, int(parsed["number"]), kind, shape, absent=absent)
+
+
+def _default(value: Any, kind: str) -> str | None:
+    if value is None or kind in ("enum", "message"):
+        return None
+    if kind in _UNSIGNED_BITS:
+        # Java has no unsigned integers: the upper half is negative there.
+        return str(int(value) % 2 ** _UNSIGNED_BITS[kind])
+    if kind == "bytes":
+        return base64.b64encode(str(value).encode("latin-1", "replace")).decode()
+    return str(value).lower() if kind in ("bool", "double", "float") else str(value)

@@ -1,0 +1,1 @@
+"""Arrow types: beside those of Spark, beside each other, and as text."""

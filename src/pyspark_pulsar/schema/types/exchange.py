@@ -1,0 +1,49 @@
+"""Arrow types as Spark exchanges them with a data source.
+
+Spark compares a reader's Arrow schema with its own exactly: timestamps in microseconds, zone label "UTC"
+or none, times of day in nanoseconds, lists named `element`, maps `key` and `value`.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyarrow import types
+
+from pyspark_pulsar.schema.avro.to_arrow import list_of
+
+
+def readable(field: pa.Field) -> pa.Field:
+    """`field` as a read hands it to Spark: Spark-compatible, nullable at every level but map keys.
+
+    Timestamps in nanoseconds lose the digits below a microsecond, which Spark cannot hold.
+    """
+    return pa.field(field.name, readable_type(field.type), nullable=True)
+
+
+def optional_type(kind: pa.DataType) -> pa.DataType:
+    """`kind` with its units kept, and everything within it nullable but map keys."""
+    if types.is_list(kind):
+        return list_of(optional_type(kind.value_type), nullable=True)
+    if types.is_map(kind):
+        return pa.map_(kind.key_field, pa.field("value", optional_type(kind.item_type)))
+    if types.is_struct(kind):
+        return pa.struct([pa.field(member.name, optional_type(member.type)) for member in kind])
+    return kind
+
+
+def readable_type(kind: pa.DataType) -> pa.DataType:
+    """The type that stands for `kind` in Spark; the same for types that Spark has."""
+    if types.is_timestamp(kind):
+        return pa.timestamp("us", tz="UTC" if kind.tz else None)
+    if types.is_time(kind):
+        return pa.time64("ns")
+    if types.is_fixed_size_binary(kind):
+        return pa.binary()
+    if types.is_list(kind):
+        return list_of(readable_type(kind.value_type), nullable=True)
+    if types.is_map(kind):
+        key = pa.field("key", readable_type(kind.key_type), nullable=False)
+        return pa.map_(key, readable(pa.field("value", kind.item_type)))
+    if types.is_struct(kind):
+        return pa.struct([readable(member) for member in kind])
+    return kind

@@ -1,0 +1,70 @@
+"""May a column that holds one type be read as another? Widening may, narrowing may not; members may be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import types
+
+from pyspark_pulsar.schema.types.pairs import FitRules, type_faults
+from pyspark_pulsar.schema.types.text import type_text
+
+_WIDER: Final = {
+    pa.int8(): (pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
+    pa.int16(): (pa.int32(), pa.int64(), pa.float32(), pa.float64()),
+    pa.int32(): (pa.int64(), pa.float64()),
+    pa.float32(): (pa.float64(),),
+}
+
+
+def misfits(has: pa.DataType, wanted: pa.DataType, path: str) -> Iterator[str]:
+    """Every way in which values of type `has` cannot be read as `wanted` without loss, by path; both in Spark's
+    types. Nothing when they can."""
+    yield from type_faults(has, wanted, path, _READING)
+
+
+def forbids_null(field: pa.Field, path: str) -> Iterator[str]:
+    """Paths at which `field` claims that there is never a null; keys of maps never are."""
+    if not field.nullable:
+        yield path
+    kind = field.type
+    if types.is_struct(kind):
+        for member in kind:
+            yield from forbids_null(member, f"{path}.{member.name}")
+    elif types.is_list(kind):
+        yield from forbids_null(kind.value_field, f"{path}[]")
+    elif types.is_map(kind):
+        yield from forbids_null(kind.item_field, f"{path}{{}}")
+
+
+def _narrowed(has: pa.DataType, wanted: pa.DataType, path: str) -> str | None:
+    if _holds(wanted, has):
+        return None
+    return f"{path} as {type_text(wanted)}, expected {type_text(has)}{_wider_text(has)}"
+
+
+def _unknown(member: pa.Field, names: Iterable[str], prefix: str) -> str:
+    return f"{prefix}{member.name}, which {prefix[:-1]} does not have (it has {', '.join(names)})"
+
+
+def _left_out(_name: str, _wanted: Iterable[str], _prefix: str) -> None:
+    """A member that is not asked for is not read."""
+
+
+def _holds(wanted: pa.DataType, has: pa.DataType) -> bool:
+    if has == wanted or wanted in _WIDER.get(has, ()):
+        return True
+    if types.is_decimal(has) and types.is_decimal(wanted):
+        whole = wanted.precision - wanted.scale
+        return bool(wanted.scale >= has.scale and whole >= has.precision - has.scale)
+    return False
+
+
+def _wider_text(has: pa.DataType) -> str:
+    wider = [type_text(each) for each in _WIDER.get(has, ())]
+    return f" or {', '.join(wider)}" if wider else ""
+
+
+_READING: Final = FitRules(scalar=_narrowed, missing=_unknown, surplus=_left_out)

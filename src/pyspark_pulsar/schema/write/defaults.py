@@ -1,0 +1,30 @@
+"""What a record's fields without a column are written as, where their document gives them a default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from pyspark_pulsar.schema.avro.defaults import default_scalar
+from pyspark_pulsar.schema.types.text import type_text
+
+
+def absent_defaults(
+    values: Iterable[pa.Field], fields: pa.Schema, defaults: dict[str, object]
+) -> tuple[list[tuple[str, object]], list[str]]:
+    """Defaults to write for fields without a column, as Python values; and faults for unusable ones."""
+    given = {each.name for each in values}
+    usable: list[tuple[str, object]] = []
+    faults: list[str] = []
+    for field in fields:
+        default = defaults.get(field.name)
+        if field.name in given or default is None:
+            continue
+        try:
+            usable.append((field.name, default_scalar(default, field.type)))
+        except ValueError:
+            faults.append(
+                f"{field.name} ({type_text(field.type)}) is missing and its default cannot be written; add it"
+            )
+    return usable, faults

@@ -1,0 +1,84 @@
+"""Do the columns `key` and `value` fit a topic's KEY_VALUE schema? By name and type, before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import types
+
+from pyspark_pulsar.schema.avro.to_arrow import field_defaults
+from pyspark_pulsar.schema.payload import KEY_COLUMN, KeyValuePair, PayloadSchema, side_type
+from pyspark_pulsar.schema.primitive import VALUE_COLUMN
+from pyspark_pulsar.schema.read_schema import suggestion
+from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.schema.write.compatibility import record_mismatches, scalar_fits
+from pyspark_pulsar.schema.write.defaults import absent_defaults
+
+SIDES: Final = (KEY_COLUMN, VALUE_COLUMN)
+
+_AVRO_DOCUMENTS: Final = ("avro", "json")
+
+
+@dataclass(frozen=True)
+class PairColumns:
+    """The two columns as the encoder gets them: a struct has the fields that are written as their default too.
+
+    `defaults` names these by their path, such as `value.status`. With `faults` nothing else counts.
+    """
+
+    columns: tuple[pa.Field, ...]
+    defaults: tuple[tuple[str, object], ...]
+    faults: tuple[str, ...]
+
+
+def name_faults(columns: Sequence[pa.Field]) -> list[str]:
+    """Columns that a pair has no place for, and sides without a column."""
+    given = [each.name for each in columns]
+    faults = [f"column {name}{suggestion(name, SIDES)}" for name in given if name not in SIDES]
+    missing = [name for name in SIDES if name not in given]
+    return faults + [f"no column {name}; add it, null where there is none" for name in missing]
+
+
+def fit_pair(columns: Sequence[pa.Field], pair: KeyValuePair, *, where: str) -> PairColumns:
+    """Compare both columns with their side of `pair`, nested mismatches by path."""
+    faults = name_faults(columns)
+    fitted: list[pa.Field] = []
+    defaults: list[tuple[str, object]] = []
+    for column in columns:
+        if column.name not in SIDES:
+            continue
+        side = pair.key if column.name == KEY_COLUMN else pair.value
+        if side.value_schema is None or not types.is_struct(column.type):
+            faults += _scalar_faults(column, side)
+            fitted.append(column)
+            continue
+        own, own_faults = _defaults(column, side, where)
+        added = [side.value_schema.field(name) for name, _ in own]
+        faults += own_faults
+        faults += record_mismatches([*column.type, *added], side.value_schema, f"{column.name}.")
+        fitted.append(column.with_type(pa.struct([*column.type, *added])))
+        defaults += [(f"{column.name}.{name}", default) for name, default in own]
+    return PairColumns(tuple(fitted), tuple(defaults), tuple(faults))
+
+
+def _scalar_faults(column: pa.Field, side: PayloadSchema) -> list[str]:
+    wanted = side_type(side)
+    fits = side.value_schema is None and scalar_fits(column.type, wanted)
+    return (
+        []
+        if fits
+        else [f"column {column.name} of type {type_text(column.type)}; cast it to {type_text(wanted)}"]
+    )
+
+
+def _defaults(
+    column: pa.Field, side: PayloadSchema, where: str
+) -> tuple[list[tuple[str, object]], list[str]]:
+    if side.value_schema is None or side.document is None or side.value_type not in _AVRO_DOCUMENTS:
+        return [], []
+    found = field_defaults(side.document, where=f"{where}, {column.name}")
+    usable, faults = absent_defaults(column.type, side.value_schema, found)
+    return usable, [f"{column.name}.{fault}" for fault in faults]

@@ -1,0 +1,90 @@
+"""The schema that a write registers for a topic that has none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import types
+
+from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.avro.from_arrow import legal_name, record_document
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.key_value import KeyValueSchemas, join
+from pyspark_pulsar.schema.payload import KEY_COLUMN
+from pyspark_pulsar.schema.primitive import PRIMITIVES, VALUE_COLUMN, primitive_for
+from pyspark_pulsar.schema.protobuf.from_arrow import new_protobuf_info
+from pyspark_pulsar.schema.protobuf.registry import PROTOBUF_VALUE
+from pyspark_pulsar.schema.types.text import spark_mark, type_text
+
+FORMATS: Final = {
+    "avro": SchemaType.AVRO,
+    "json": SchemaType.JSON,
+    "protobuf": SchemaType.PROTOBUF_NATIVE,
+}
+"""Schema types of records, by the names that the option `valueFormat` has for them."""
+
+PLAIN_FORMATS: Final = {"bytes": SchemaType.BYTES, "string": SchemaType.STRING}
+"""Schema types of a column `value` that is written as it is, by their names in `valueFormat`."""
+
+VALUE_FORMATS: Final = FORMATS | PLAIN_FORMATS
+"""All that `valueFormat` may be."""
+
+_DEFAULT_FORMAT: Final = "avro"
+
+
+def record_info(columns: pa.Schema, value_format: str | None, *, name: str, where: str) -> SchemaInfo:
+    """A record of `columns`, Avro when `value_format` does not say. Raises SchemaError for columns that the
+    format cannot hold."""
+    name = legal_name(name)
+    if value_format == PROTOBUF_VALUE:
+        return new_protobuf_info(columns, name=name, where=where)
+    document = record_document(columns, record_name=name, where=where)
+    return SchemaInfo(name, FORMATS[value_format or _DEFAULT_FORMAT], document.encode())
+
+
+def plain_info(columns: Sequence[pa.Field], value_format: str, *, where: str) -> SchemaInfo:
+    """The single column `value` as bytes, or as text. Raises SchemaError for other columns, and for a type that is
+    not written as it is."""
+    schema_type = PLAIN_FORMATS[value_format]
+    fitting = (pa.string(), pa.binary()) if schema_type is SchemaType.BYTES else (pa.string(),)
+    if [each.name for each in columns] != [VALUE_COLUMN] or columns[0].type not in fitting:
+        found = ", ".join(f"{each.name} {type_text(each.type)}" for each in columns)
+        raise SchemaError(
+            f"{where}: expected one column {VALUE_COLUMN} of type {' or '.join(map(type_text, fitting))} for "
+            f"valueFormat={value_format}, got {found}; make one column of them, as to_json(struct(*)) does, or use "
+            f"another format"
+        )
+    return SchemaInfo(PRIMITIVES[schema_type].schema_name, schema_type)
+
+
+def pair_info(
+    columns: Sequence[pa.Field], value_format: str | None, *, separated: bool, name: str, where: str
+) -> SchemaInfo:
+    """The columns `key` and `value` as a KEY_VALUE schema: a struct as a record, named after `name`, anything
+    else as the primitive that holds it. Raises SchemaError for columns that it cannot hold."""
+    sides = {each.name: each for each in columns}
+    if value_format is not None and not any(types.is_struct(each.type) for each in sides.values()):
+        raise SchemaError(
+            f"{where}: expected a struct in {KEY_COLUMN} or {VALUE_COLUMN} to write as {value_format}, got "
+            f"{', '.join(type_text(each.type) for each in columns)}; leave the value format out"
+        )
+    found = {}
+    for column in (sides[KEY_COLUMN], sides[VALUE_COLUMN]):
+        place = f"{where}, column {column.name}"
+        if types.is_struct(column.type) and spark_mark(column.type) is None:
+            own = f"{name}_{column.name}"
+            found[column.name] = record_info(
+                pa.schema(list(column.type)), value_format, name=own, where=place
+            )
+            continue
+        schema_type = primitive_for(column.type)
+        if schema_type is None:
+            held = ", ".join(dict.fromkeys(type_text(each.arrow_type) for each in PRIMITIVES.values()))
+            raise SchemaError(
+                f"{place}: expected a struct, or a type that a Pulsar primitive holds ({held}), got "
+                f"{type_text(column.type)}; cast it, or put it into a struct"
+            )
+        found[column.name] = SchemaInfo(PRIMITIVES[schema_type].schema_name, schema_type)
+    return join(KeyValueSchemas(found[KEY_COLUMN], found[VALUE_COLUMN], separated))

@@ -1,0 +1,197 @@
+"""What a Spark session must be told so that it has the catalog: as a builder's settings, and as lines of a conf file.
+
+Runs in the user's program, before the session starts. Nothing of it can be given to a session that runs: its JVM has
+its jars and extensions by then.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from pyspark_pulsar.catalog.settings import parse_settings
+from pyspark_pulsar.errors import OptionError, PrerequisiteMissing
+from pyspark_pulsar.options import ReadOptions, WriteOptions, secret_keys
+from pyspark_pulsar.session.environment import (
+    add_submitted_jar,
+    builder_options,
+    is_client,
+    refuse_other_settings,
+    refuse_without_catalog,
+    started_with,
+    starts_jvm,
+    submit_by_file,
+    workers_python,
+)
+
+CATALOG_CLASS: Final = "org.pysparkpulsar.catalog.PulsarCatalog"
+EXTENSIONS_CLASS: Final = "org.pysparkpulsar.catalog.PulsarExtensions"
+
+_JARS: Final = "spark.jars"
+_EXTENSIONS: Final = "spark.sql.extensions"
+_WORKERS_PYTHON: Final = "spark.pyspark.python"
+_FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
+_REDACTION: Final = "spark.redaction.regex"
+_SPARKS_REDACTION: Final = "(?i)secret|password|token|access[.]?key"
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+
+Builder = TypeVar("Builder")
+
+
+def catalog_jar() -> Path:
+    """The jar of the catalog, a file of this package. Raises `PrerequisiteMissing`."""
+    jar = Path(__file__).parents[1] / "jars" / "pyspark-pulsar-catalog.jar"
+    if not jar.is_file():
+        raise PrerequisiteMissing(
+            f"expected the catalog's jar at {jar}, where an installed pyspark-pulsar has it, got none; install the "
+            f"package with pip (in a clone: pip install ., or make jar), which builds it"
+        )
+    return jar
+
+
+def configure(
+    builder: Builder,
+    service_url: str | None = None,
+    admin_url: str | None = None,
+    *,
+    catalog: str = "pulsar",
+    options: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Builder:
+    """Give a `SparkSession.builder` all that a session needs to have the catalog; returns the builder.
+
+    `settings`, and `options` for names with dots, are options of the data source and settings of the catalog, as
+    `spark.sql.catalog.<catalog>.` takes them: `{"pulsar.client.authPluginClassName": "token"}`. Jars and extensions of
+    the builder, of spark-defaults.conf and of PYSPARK_SUBMIT_ARGS are added to; what else they have is kept.
+
+    Secrets among the settings go to the JVM by a file that this user alone may read, not by its command line.
+
+    Where nothing says which Python the workers run, it becomes this program's: `spark.pyspark.python`, and the
+    variable PYSPARK_PYTHON, which is what Spark looks at. On a cluster say it yourself. Whether the workers of a
+    session have this package, `check_workers(spark)` tells.
+
+    A builder of a Spark Connect client (`remote("sc://...")`) gets the catalog's settings alone: jar, extension and
+    interpreters are the server's, for which `pyspark-pulsar catalog conf` prints them.
+
+    Raises `SessionStarted` where a session or its JVM runs without the jar or the extension, or with other settings of
+    this catalog (one that has them takes a further catalog); `OptionError`, `PrerequisiteMissing`.
+    """
+    given = builder_options(builder)
+    own = catalog_settings(service_url, admin_url, catalog=catalog, options=options, **settings)
+    if is_client(given):
+        refuse_other_settings(own, catalog)
+        return _with(builder, own)
+    refuse_without_catalog(own, catalog, CATALOG_CLASS, EXTENSIONS_CLASS)
+    conf = session_conf(
+        service_url,
+        admin_url,
+        catalog=catalog,
+        options=options,
+        present={**started_with(), **given, **workers_python()},
+        **settings,
+    )
+    add_submitted_jar(str(catalog_jar()))
+    os.environ.setdefault("PYSPARK_PYTHON", conf[_WORKERS_PYTHON])
+    secrets = {key: value for key, value in own.items() if _holds_secret(key, value)}
+    if secrets and starts_jvm(given):
+        submit_by_file(secrets)
+        conf = {key: value for key, value in conf.items() if key not in secrets}
+    return _with(builder, conf)
+
+
+def session_conf(
+    service_url: str | None = None,
+    admin_url: str | None = None,
+    *,
+    catalog: str = "pulsar",
+    python: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    present: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> dict[str, str]:
+    """All settings of a session that has the catalog, secrets included; `present` are those that there are already.
+
+    `python` is what the catalog and the workers run; by default this interpreter, for workers that of `present`.
+    Raises `OptionError`, `PrerequisiteMissing`.
+    """
+    present = present or {}
+    own = catalog_settings(service_url, admin_url, catalog=catalog, options=options, **settings)
+    return {
+        _JARS: _listed(present.get(_JARS), str(catalog_jar())),
+        _EXTENSIONS: _listed(present.get(_EXTENSIONS), EXTENSIONS_CLASS),
+        _FILTER_PUSHDOWN: present.get(_FILTER_PUSHDOWN, "true"),
+        _WORKERS_PYTHON: python or present.get(_WORKERS_PYTHON) or sys.executable,
+        _REDACTION: _redaction(present.get(_REDACTION)),
+        f"{_prefix(catalog)}.python": python or sys.executable,
+        **own,
+    }
+
+
+def catalog_settings(
+    service_url: str | None = None,
+    admin_url: str | None = None,
+    *,
+    catalog: str = "pulsar",
+    options: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> dict[str, str]:
+    """The settings `spark.sql.catalog.<catalog>` and those below it. Values as `DataFrameReader.options` takes them.
+
+    Raises `OptionError` for a name that no catalog can have, and what the catalog itself would refuse, as far as it
+    can be told: without a service.url the session has more settings elsewhere.
+    """
+    if _NAME.fullmatch(catalog) is None or catalog == "spark_catalog":
+        raise OptionError(
+            f"catalog: expected a name of letters, digits, - and _ other than spark_catalog, which is Spark's own, got "
+            f"{catalog!r}"
+        )
+    conf = {_prefix(catalog): CATALOG_CLASS}
+    seen: dict[str, str] = {}
+    named = [("service.url", service_url), ("admin.url", admin_url)]
+    for key, value in [*named, *settings.items(), *(options or {}).items()]:
+        if value is None:
+            continue
+        if key.lower() in seen:
+            raise OptionError(f"settings {seen[key.lower()]!r} and {key!r} mean the same; give one of them")
+        seen[key.lower()] = key
+        conf[f"{_prefix(catalog)}.{key}"] = str(value).lower() if isinstance(value, bool) else str(value)
+    if seen.keys() & {"service.url", "serviceurl"}:
+        parse_settings(catalog, {key: conf[f"{_prefix(catalog)}.{key}"] for key in seen.values()})
+    return conf
+
+
+def _prefix(catalog: str) -> str:
+    return f"spark.sql.catalog.{catalog}"
+
+
+def _listed(present: str | None, added: str) -> str:
+    """A list as Spark writes it, with one more unless it is there."""
+    items = [item.strip() for item in (present or "").split(",") if item.strip()]
+    return ",".join(items if added in items else [*items, added])
+
+
+def _redaction(present: str | None) -> str:
+    """Spark hides what this matches, in names or values, from its UI and logs."""
+    regex = present or _SPARKS_REDACTION
+    is_sparks = regex.startswith(_SPARKS_REDACTION)
+    for key in secret_keys(ReadOptions, WriteOptions):
+        name = key.rpartition(".")[2].lower()
+        if name not in regex.lower():
+            regex = f"{regex}|{name}" if is_sparks else f"{regex}|(?i:{name})"
+    return regex
+
+
+def _holds_secret(key: str, value: str) -> bool:
+    """Whether a setting holds a secret itself, and not only says where it is."""
+    names = (f".{name.lower()}" for name in secret_keys(ReadOptions, WriteOptions))
+    return key.lower().endswith(tuple(names)) and not value.startswith(("file:", "env:", "/"))
+
+
+def _with(builder: Builder, conf: Mapping[str, str]) -> Builder:
+    for key, value in conf.items():
+        builder.config(key, value)  # type: ignore[attr-defined]
+    return builder

@@ -1,0 +1,179 @@
+"""The past as a batch and what follows as a stream, of the same topics, with one seam between them.
+
+Runs in the user's program, which must reach Pulsar; with Spark Connect that is the client's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Set as AbstractSet
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.inspect.tables import option_texts
+from pyspark_pulsar.options import ReadOptions, option_fields, parse_options
+from pyspark_pulsar.read.batch.plan import asked_now
+from pyspark_pulsar.read.bounds.offsets import EARLIEST_TEXT, LATEST_TEXT, OTHERS
+from pyspark_pulsar.session.configure import CATALOG_CLASS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from pyspark_pulsar.position import Position
+    from pyspark_pulsar.topic import TopicPartition
+
+_ENDS: Final = frozenset(
+    {
+        "ending_offsets",
+        "ending_timestamp",
+        "ending_offsets_by_timestamp",
+        "ending_event_time",
+        "ending_offsets_by_event_time",
+    }
+)
+_TIMES: Final = frozenset({"starting_timestamp", "starting_offsets_by_timestamp"})
+_STARTS: Final = _TIMES | {"starting_offsets", "starting_subscription"}
+_OF_STREAMS: Final = frozenset({"subscription_name"})
+_TOPICS: Final = frozenset({"topic", "topics", "topics_pattern"})
+_IDENTIFIER: Final = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^.`]+)")
+
+
+class HistoryAndLive(NamedTuple):
+    """What `history_and_live` gives."""
+
+    history: DataFrame
+    """A batch: all rows before the seam."""
+    live: DataFrame
+    """A stream: all rows from the seam on."""
+    offsets: str
+    """The seam: JSON, as `startingOffsets` and `endingOffsets` take it."""
+
+
+def history_and_live(spark: SparkSession, table: str | None = None, **options: Any) -> HistoryAndLive:
+    """What topics hold now as a batch, and all that follows as a stream. No row is in both, and none in neither.
+
+    `options` are those of `spark.read` and `readStream`, for both parts. `startingOffsets`, `startingTimestamp` and the
+    like say where history begins, `subscriptionName` is for the stream, and an end cannot be given. With `table`, a
+    table of a Pulsar catalog, the topic and the connection are the catalog's.
+
+    The seam is fixed in this call, behind the last message of each topic partition that consumers may see; what an open
+    transaction has written comes behind it. Topics and partitions that appear later are in the stream, from their
+    first message. A checkpoint of the stream wins over the seam when a query starts again.
+
+    Raises `PulsarError`.
+    """
+    texts = option_texts(options)
+    fields = {key: _field(key) for key in texts}
+    _refuse(texts, fields, table)
+    connection = {} if table is None else _table_options(spark, table)
+    asked = asked_now(parse_options(ReadOptions, connection | _without(texts, fields, _OF_STREAMS)))
+    seam = _json({each.partition: each.end for each in asked})
+    past = _without(texts, fields, _OF_STREAMS) | {"endingOffsets": seam}
+    if not _TIMES.intersection(fields.values()) and not all(each.start.is_earliest for each in asked):
+        # Fixed here too: a subscription goes on, and partitions that appear have no place in JSON of the user's.
+        starts = _json({each.partition: each.start for each in asked})
+        past = _without(past, fields, _STARTS) | {"startingOffsets": starts}
+    present = _without(texts, fields, _STARTS) | {"startingOffsets": seam}
+    reader, stream = spark.read.options(**past), spark.readStream.options(**present)
+    if table is None:
+        return HistoryAndLive(reader.format("pulsar").load(), stream.format("pulsar").load(), seam)
+    return HistoryAndLive(reader.table(table), stream.table(table), seam)
+
+
+def _refuse(texts: Mapping[str, str], fields: Mapping[str, str | None], table: str | None) -> None:
+    for key, name in fields.items():
+        if name in _ENDS:
+            raise OptionError(
+                f"option {key!r}: expected no end, as history ends and live begins at the seam, which is now, got "
+                f"{texts[key]!r}; leave it out"
+            )
+        if name == "starting_offsets" and texts[key].strip().lower() == LATEST_TEXT:
+            raise OptionError(
+                f"option {key!r}: expected where history begins, got {texts[key]!r}, which leaves none; use "
+                f"spark.readStream alone"
+            )
+        if table is not None and name in _TOPICS:
+            raise OptionError(
+                f"option {key!r}: expected none beside a table, which names its topic, got {texts[key]!r}; leave one "
+                f"of them out"
+            )
+
+
+def _field(key: str) -> str | None:
+    """Of `ReadOptions`; None for an unknown key, which is refused where options are parsed."""
+    for name, option in option_fields(ReadOptions).items():
+        if key.lower() in (each.lower() for each in (option.key, *option.aliases)):
+            return name
+    return None
+
+
+def _without(
+    texts: Mapping[str, str], fields: Mapping[str, str | None], names: AbstractSet[str]
+) -> dict[str, str]:
+    return {key: text for key, text in texts.items() if fields.get(key) not in names}
+
+
+def _json(positions: Mapping[TopicPartition, Position]) -> str:
+    """As a start all others begin at their first message; as an end nothing of them is read."""
+    named = {partition.name: str(position) for partition, position in sorted(positions.items())}
+    return json.dumps(named | {OTHERS: EARLIEST_TEXT})
+
+
+# Tables of a catalog
+
+
+def _table_options(spark: SparkSession, table: str) -> dict[str, str]:
+    """The topic of a table and the options that its catalog has for it. Raises `OptionError`."""
+    from pyspark_pulsar.catalog.names import parse_table
+    from pyspark_pulsar.catalog.settings import parse_settings
+
+    conf = spark.conf.getAll
+    catalog, namespace, name = _resolved(spark, conf, table)
+    found = parse_table(namespace, name)
+    if found.system is not None or not found.topic.is_persistent:
+        raise OptionError(
+            f"table {table}: expected a table of a persistent topic, which has a past and goes on, got "
+            f"{'a system table' if found.system else found.topic}; name such a one"
+        )
+    prefix = f"spark.sql.catalog.{catalog}."
+    given = {key.removeprefix(prefix): text for key, text in conf.items() if key.startswith(prefix)}
+    return parse_settings(catalog, given).read_options(found.topic)
+
+
+def _resolved(spark: SparkSession, conf: Mapping[str, str], table: str) -> tuple[str, list[str], str]:
+    """Catalog, namespace and table, as Spark finds them."""
+    parts = identifier_parts(table)
+    if len(parts) > 1 and f"spark.sql.catalog.{parts[0]}" in conf:
+        catalog, *parts = parts
+    else:
+        catalog = spark.catalog.currentCatalog()
+    if conf.get(f"spark.sql.catalog.{catalog}") != CATALOG_CLASS:
+        raise OptionError(
+            f"table {table}: expected a table of a Pulsar catalog, got one of {catalog}; name the catalog, such as "
+            f"pulsar.`public/default`.orders, and see pyspark_pulsar.configure"
+        )
+    *namespace, name = parts
+    if not namespace:
+        namespace = identifier_parts(spark.catalog.currentDatabase())
+    return catalog, namespace, name
+
+
+def identifier_parts(text: str) -> list[str]:
+    """The names of an identifier as SQL has it: dots between them, backticks where a name has dots or slashes. Raises
+    `OptionError`."""
+    parts: list[str] = []
+    place = 0
+    while match := _IDENTIFIER.match(text, place):
+        quoted, plain = match["quoted"], match["plain"]
+        parts.append(plain.strip() if quoted is None else quoted.replace("``", "`"))
+        place = match.end()
+        if place == len(text):
+            return parts
+        if text[place] != ".":
+            break
+        place += 1
+    raise OptionError(
+        f"table: expected names with dots between them, those with other letters than a-z, 0-9 and _ in backticks, "
+        f"such as pulsar.`public/default`.orders, got {text!r}"
+    )

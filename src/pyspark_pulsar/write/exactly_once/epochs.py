@@ -1,0 +1,225 @@
+"""Committing an epoch exactly once: decide, then end; and finishing what somebody else decided. See `journal`.
+
+Every function here may die at any point and be called again, by this driver or by the next one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from pyspark_pulsar.client.admin.transaction_buffer import TransactionId
+from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.errors import CommitError, PulsarError, RepeatedEpochDiffers, TransactionEnded
+from pyspark_pulsar.write.exactly_once.journal import Decider
+from pyspark_pulsar.write.exactly_once.outcome import behind_the_decision, committed_all_the_same, in_doubt
+from pyspark_pulsar.write.exactly_once.ownership import is_committed_job, refuse_others
+from pyspark_pulsar.write.exactly_once.recovery import Sink, abort_begun, alone, finish
+from pyspark_pulsar.write.exactly_once.state import Prepared, State, Writer
+
+_log = logging.getLogger(__name__)
+
+_FORGET_EVERY: Final = 100
+
+
+def take_over(sink: Sink, writer: Writer, *, begins: bool = True, seen: State | None = None) -> State:
+    """Make `writer` the one who writes: finish what others decided, abort what they left open.
+
+    Called by every task; cheap when it is already, also by what another task has done meanwhile. `begins`: the journal
+    may be empty. `seen`: what the journal has said just now. Raises `WriterFenced` when another run has taken over from
+    it, `JournalTaken` when the journal is another's, `CommitError` for one that is empty and must not be.
+    """
+    if seen is not None and seen.writer == writer and seen.former_run(writer) is None:
+        return seen
+
+    def look() -> State | None:
+        state = sink.journal.state()
+        if state is None and not begins:
+            raise CommitError(
+                f"expected the journal {sink.journal.prefix} to know the last epoch of {writer}, but it is empty: it "
+                f"was deleted, or expired by the namespace's message TTL, or the query wrote to another topic or with "
+                f"another deliveryGuarantee before. Whether the epoch that runs now was written already is not known; "
+                f"see whether its rows are there, then give the query a new journal (transactionJournal)"
+            )
+        refuse_others(state, writer, sink.journal.prefix)
+        return state if state is not None and state.writer == writer else None
+
+    return alone(sink, lambda decider: _take_over(sink, decider, writer), look)
+
+
+def _take_over(sink: Sink, decider: Decider, writer: Writer) -> State:
+    state = decider.state
+    refuse_others(state, writer, sink.journal.prefix)
+    if state is None:
+        sink.journal.prepare()
+        state = State(writer)
+    elif state.writer != writer:
+        state = finish(sink, decider, state).taken_over_by(writer)
+    else:
+        return state
+    begun, position = sink.journal.begun_since(state.begun)
+    sink.coordinators.abort_all([each.transaction for each in begun if each.writer != writer])
+    # What this run has begun meanwhile is looked at again when its epoch is committed.
+    if all(each.writer != writer for each in begun):
+        state = replace(state, begun=position)
+    decider.decide(state)
+    return state
+
+
+def commit_epoch(
+    sink: Sink, writer: Writer, epoch: int, prepared: Sequence[Prepared], content: RowDigest | None = None
+) -> None:
+    """Make the rows of `prepared` visible, all of them, and abort all else that was begun.
+
+    `content` are all rows of the epoch. One that was decided before stays as it was decided, and `prepared` is aborted;
+    if it had other rows, `RepeatedEpochDiffers`. Raises `CommitUnfinished` behind the decision, and when that may be
+    stored: see `until_known`; `CommitError` when nothing of the epoch is visible, and nothing will be.
+    """
+    alone(sink, lambda decider: _commit(sink, decider, writer, epoch, prepared, content))
+
+
+def _commit(
+    sink: Sink,
+    decider: Decider,
+    writer: Writer,
+    epoch: int,
+    prepared: Sequence[Prepared],
+    content: RowDigest | None,
+) -> None:
+    state, journal = decider.state, sink.journal.prefix
+    committed = is_committed_job(state, writer)
+    if committed is None:
+        raise in_doubt(writer, epoch, journal, f"an older version of pyspark-pulsar has taken {journal} over")
+    if committed:
+        return
+    refuse_others(state, writer, journal)
+    if state is None or state.writer != writer:
+        sink.coordinators.abort_all([each.transaction for each in prepared])
+        raise CommitError(
+            f"epoch {epoch}: expected the journal {journal} to be at run {writer.run}, got another state; "
+            f"it was deleted or damaged, so nothing of the epoch is counted as written; start the query again"
+        )
+    if epoch > state.epoch:
+        decided = replace(state, epoch=epoch, transactions=tuple(prepared), done=False, content=content)
+        state = _decide(sink, decider, decided)
+    else:
+        state = _after_the_fact(sink, state, epoch, prepared, content)
+    with behind_the_decision(writer, epoch, journal):
+        state = finish(sink, decider, state)
+    _tidy(sink, state)
+
+
+def _tidy(sink: Sink, state: State) -> None:
+    """The epoch is committed, whatever becomes of this."""
+    try:
+        # A speculative twin may have begun meanwhile; nobody would end its transaction when Spark kills it.
+        abort_begun(sink, state)
+        if state.epoch % _FORGET_EVERY == 0:
+            sink.journal.forget_before(state)
+    except PulsarError as fault:
+        _log.warning("%s: not tidied, which the next epochs will do: %s", sink.journal.prefix, fault)
+
+
+def _after_the_fact(
+    sink: Sink, state: State, epoch: int, prepared: Sequence[Prepared], content: RowDigest | None
+) -> State:
+    decided = set(state.decided)
+    sink.coordinators.abort_all([each.transaction for each in prepared if each.transaction not in decided])
+    if epoch < state.epoch:
+        raise CommitError(
+            f"epoch {epoch}: expected it to be the last one or a new one, but epoch {state.epoch} is decided already "
+            f"in {sink.journal.prefix}; the checkpoint is older than the journal: go back to the newer one"
+        )
+    if content is not None and state.content is not None and not content.agrees_with(state.content):
+        raise RepeatedEpochDiffers(
+            f"epoch {epoch}: expected the rows that {state.writer} has written as this epoch already "
+            f"({state.content}), got others ({content}), of which nothing is written. The checkpoint is older than "
+            f"the journal {sink.journal.prefix}, since it was restored from a copy or has lost a file: go back to the "
+            f"newer one. Or the rows are not the same whenever they are computed (uuid(), rand(), a sum of doubles), "
+            f"or the query or the topic's schema has changed: then set repeatedEpochCheck=count, or none, which drops "
+            f"these rows"
+        )
+    return state
+
+
+def _decide(sink: Sink, decider: Decider, state: State) -> State:
+    position = abort_begun(sink, state)
+    _require_open(sink, state)
+    decided = replace(state, begun=position)
+    try:
+        decider.decide(decided)
+    except PulsarError as fault:
+        raise in_doubt(state.writer, state.epoch, sink.journal.prefix, fault) from fault
+    return decided
+
+
+def _require_open(sink: Sink, state: State) -> None:
+    """Adding a partition that it has already is refused for a transaction that is not open."""
+    try:
+        sink.coordinators.require_open(state.decided, sink.journal.marker_partition)
+    except TransactionEnded as fault:
+        sink.coordinators.abort_all(state.decided)
+        raise CommitError(
+            f"epoch {state.epoch}: expected the transactions of all its tasks to be open, but {fault}; nothing of the "
+            f"epoch is written. It timed out if the epoch took longer than transactionTimeoutMs: raise that, or make "
+            f"epochs smaller"
+        ) from fault
+
+
+def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[Prepared]) -> None:
+    """Abort what `writer` has begun for the epoch; if it has been decided, finish it instead. Raises `CommitUnfinished`
+    for a job that was decided, also when it is committed now."""
+    state = sink.journal.state()
+    if state is None or state.writer != writer:
+        # Whoever has taken over has finished what was decided; what is still on its way cannot be stored any more.
+        _abort_of(sink, state, writer, epoch, prepared)
+        if is_committed_job(state, writer):
+            raise committed_all_the_same(writer, epoch, sink.journal.prefix)
+        return
+
+    def attempt(decider: Decider) -> None:
+        state = decider.state
+        if state is not None and state.writer == writer:
+            with behind_the_decision(writer, epoch, sink.journal.prefix):
+                state = finish(sink, decider, state)
+        _abort_of(sink, state, writer, epoch, prepared)
+        decided = state is not None and state.writer == writer and epoch <= state.epoch
+        if writer.is_job and (decided or is_committed_job(state, writer)):
+            raise committed_all_the_same(writer, epoch, sink.journal.prefix)
+
+    alone(sink, attempt)
+
+
+def _abort_of(
+    sink: Sink, state: State | None, writer: Writer, epoch: int, prepared: Sequence[Prepared]
+) -> None:
+    """Abort what is of the writer's epoch and not decided; another's is left alone."""
+    decided: set[TransactionId] = set()
+    if state is not None:
+        decided = set(state.decided)
+        abort_begun(sink, state, lambda begun: (begun.writer, begun.epoch) == (writer, epoch))
+    sink.coordinators.abort_all([each.transaction for each in prepared if each.transaction not in decided])
+
+
+def finish_decided(sink: Sink, *, abort_open: bool = False, release: bool = False) -> State | None:
+    """Commit what was decided and is not known to be committed, for whoever wrote it; with `abort_open` abort what was
+    begun and not decided, which makes a writer fail that is still there; with `release` let others have the journal,
+    whose owner's run fails too. Returns what the journal says then, None where nobody has decided anything."""
+    if sink.journal.state() is None:
+        return None
+
+    def attempt(decider: Decider) -> State | None:
+        state = decider.state
+        if state is None:
+            return None
+        state = finish(sink, decider, state)
+        if abort_open or release:
+            abort_begun(sink, state)
+        if release:
+            state = state.release()
+            decider.decide(state)
+        return state
+
+    return alone(sink, attempt)

@@ -1,0 +1,162 @@
+"""What the exactly-once sink has decided, in three topics beside the target.
+
+| topic | who writes | what |
+|---|---|---|
+| `...-begun` | tasks | each transaction before its first row, so that whoever comes later can abort it |
+| `...-decided` | one alone: driver, or task of a new run | which transactions an epoch consists of; the last counts |
+| `...-ended` | tasks, in their transactions | one marker each: visible if and only if the transaction was committed |
+
+A decision is a compare and append: whoever wants to decide throws all other writers out of `decided`, appends a
+fence, and reads up to it; what lies before the fence is final, and nobody else can append behind it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, Self
+
+from pyspark_pulsar.client.admin.transaction_buffer import TransactionId
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.producer import PROBE_ID
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.write.exactly_once.records import Records, RecordWriter
+from pyspark_pulsar.write.exactly_once.state import (
+    VERSION,
+    Begun,
+    State,
+    begun_of,
+    begun_record,
+    state_of,
+    state_record,
+    transaction_of,
+)
+
+# Behind that of the producer that settles topics; tasks number theirs from 1.
+_FIRST_PRODUCER_ID: Final = PROBE_ID + 1
+
+
+class Journal:
+    """The three topics, by one client; used by one thread."""
+
+    def __init__(self, client: BrokerClient, prefix: str) -> None:
+        """Creates what is missing, as the broker's policy says."""
+        self.prefix = prefix
+        topics = _topics(prefix)
+        self._begun, self._decided, self._ended = Records.open(client, topics, _FIRST_PRODUCER_ID)
+
+    @classmethod
+    def there(cls, client: BrokerClient, prefix: str) -> Self | None:
+        """One that was begun before; creates nothing."""
+        decided = _topics(prefix)[1]
+        return None if client.present_partitions([decided])[decided] is None else cls(client, prefix)
+
+    def prepare(self) -> None:
+        """Make the topics keep what is written to them. Driver, before any task."""
+        for records in (self._begun, self._ended):
+            records.writer().close()
+
+    def state(self) -> State | None:
+        """What the last driver decided; None before the first. Another one may decide anew at any time."""
+        _, state = self._find()
+        return state
+
+    @property
+    def marker_partition(self) -> str:
+        """To be added to each transaction."""
+        return self._ended.name
+
+    def write_begun(self, begun: Begun) -> None:
+        writer = self._begun.writer()
+        try:
+            writer.append(begun_record(begun))
+        finally:
+            writer.close()
+
+    def write_marker(self, transaction: TransactionId) -> None:
+        """In the transaction, to whose partitions `marker_partition` was added."""
+        writer = self._ended.writer(transaction=transaction)
+        try:
+            writer.append({"transaction": list(transaction)})
+        finally:
+            writer.close()
+
+    def begun_since(self, start: Position) -> tuple[list[Begun], Position]:
+        """The transactions begun from `start` on, and the position behind them."""
+        records = self._begun.since(start)
+        found = [begun_of(record.content, self._begun.name) for record in records]
+        if not records:
+            return found, start
+        last = records[-1].position
+        return found, Position(last.ledger, last.entry + 1)
+
+    def markers_since(self, start: Position) -> set[TransactionId]:
+        """The transactions whose markers are visible, and fences beside them."""
+        contents = (record.content for record in self._ended.since(start))
+        return {transaction_of(each["transaction"]) for each in contents if "transaction" in each}
+
+    def ended_end(self) -> Position:
+        """Behind the last visible marker."""
+        return self._ended.end()
+
+    def forget_before(self, state: State) -> None:
+        """Let go of what nobody needs who begins at the last state, which is `state`. One attempt."""
+        start, _ = self._find()
+        self._decided.forget_before(start)
+        self._begun.forget_before(state.begun)
+        self._ended.forget_before(state.ended)
+
+    def fence_markers(self, start: Position) -> bool:
+        """Whether all that was written to the markers' topic until now is settled: what follows an open
+        transaction stays invisible. Leaves a record behind."""
+        nonce = uuid.uuid4().hex
+        writer = self._ended.writer()
+        try:
+            writer.append({"fence": nonce})
+        finally:
+            writer.close()
+        return any(record.content.get("fence") == nonce for record in self._ended.since(start))
+
+    @contextmanager
+    def alone(self) -> Iterator[Decider]:
+        """Be the only one who decides; whoever was is fenced."""
+        writer = self._decided.writer(exclusive=True)
+        try:
+            before, _ = self._find()
+            writer.append({"version": VERSION, "fence": uuid.uuid4().hex, "state_at": str(before)})
+            yield Decider(writer, self._last_state(before))
+        finally:
+            writer.close()
+
+    def _find(self) -> tuple[Position, State | None]:
+        """Where to begin to find the last state, and that state."""
+        last = self._decided.last()
+        if last is None:
+            return EARLIEST, None
+        if "fence" not in last.content:
+            return last.position, state_of(last.content, self._decided.name)
+        start = Position.parse(last.content["state_at"])
+        return start, self._last_state(start)
+
+    def _last_state(self, start: Position) -> State | None:
+        states = [each.content for each in self._decided.since(start) if "fence" not in each.content]
+        return state_of(states[-1], self._decided.name) if states else None
+
+
+class Decider:
+    """Alone on `decided`, until another one comes."""
+
+    def __init__(self, writer: RecordWriter, state: State | None) -> None:
+        self._writer = writer
+        self.state = state
+
+    def decide(self, state: State) -> None:
+        """Returns when it is stored. Raises `WriterFenced` when another one has come; then it is not stored."""
+        self._writer.append(state_record(state))
+        self.state = state
+
+
+def _topics(prefix: str) -> list[TopicName]:
+    return [TopicName.parse(f"{prefix}-{name}") for name in ("begun", "decided", "ended")]

@@ -1,0 +1,43 @@
+"""Whose a journal is, and telling everybody else before anything of its owner's is touched."""
+
+from __future__ import annotations
+
+from pyspark_pulsar.errors import JournalTaken, WriterFenced
+from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, State, Writer
+
+
+class Superseded(WriterFenced):
+    """For good, other than having been thrown out while something was decided."""
+
+
+def refuse_others(state: State | None, writer: Writer, journal: str) -> None:
+    """Raises `Superseded` for a run that another one has taken over from, `JournalTaken` for a writer whose journal it
+    is not."""
+    if state is None:
+        return
+    if state.former_run(writer) is not None:
+        now = (
+            "the journal was released by hand" if state.writer == writer else f"{state.writer} has taken over"
+        )
+        raise Superseded(
+            f"{writer}, run {writer.run}: expected to be the run that writes, but {now}, as the journal {journal} says "
+            f"(run {state.writer.run}). What was decided before is committed, and nothing else of run {writer.run} "
+            f"counts as written. Let only one query run on a checkpoint, and give each of several jobs that run at the "
+            f"same time a transactionJournal"
+        )
+    if not state.belongs_to(writer):
+        raise JournalTaken(
+            f"{journal}: expected the journal of {writer}, got that of {state.writer}, which is left as it is; nothing "
+            f"was written. A query and its topic, or the jobs to a topic, have a journal of their own: give this one "
+            f"another name by option transactionJournal, or leave the option out. If the other one will never be "
+            f"started again: pyspark-pulsar transactions resolve --journal {journal} --release --service-url URL"
+        )
+
+
+def is_committed_job(state: State | None, job: Writer) -> bool | None:
+    """Whether a job that was taken over from had been decided, and so is committed; None where nobody knows, False too
+    for one that was not taken over from."""
+    former = None if state is None else state.former_run(job)
+    if former is None or not job.is_job:
+        return False
+    return None if former.epoch is None else former.epoch >= EPOCH_OF_A_JOB

@@ -1,0 +1,211 @@
+"""Small topics of JSON records: what the exactly-once sink writes down about itself.
+
+A record is one message, UTF-8 JSON in a topic without schema. Appending waits for the broker's receipt; reading goes
+up to the last message that consumers can see.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self, TypeVar
+
+import pyarrow as pa
+
+from pyspark_pulsar.client.admin.transaction_buffer import TransactionId
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.consumer import EntryConsumer, subscribe
+from pyspark_pulsar.client.broker.producer import Producer
+from pyspark_pulsar.client.broker.subscription import hold_cursor
+from pyspark_pulsar.codec.decode import EntryDecoder
+from pyspark_pulsar.codec.encode import BatchEncoder
+from pyspark_pulsar.errors import CommitError, DeadlineExceeded, TopicNotFoundError
+from pyspark_pulsar.position import EARLIEST, Position, after_entry
+from pyspark_pulsar.schema.read_schema import resolve_read_schema
+from pyspark_pulsar.schema.write.columns import WriteSchema, resolve_write_schema
+from pyspark_pulsar.topic import TopicName
+
+KEEPER: Final = "pyspark-pulsar-journal"
+"""The durable subscription without which a broker would delete the topic and its records."""
+
+_PERMITS: Final = 1_000
+_WAIT_SECONDS: Final = 1.0
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record and where it lies."""
+
+    position: Position
+    content: dict[str, Any]
+
+
+class Records:
+    """One such topic, created where it is missing. Used by one thread."""
+
+    def __init__(self, client: BrokerClient, name: str, producer_id: int) -> None:
+        """`producer_id` must be unique among the producers of `client`."""
+        self._client = client
+        self._producer_id = producer_id
+        self.name = name
+        """The full name of the stream."""
+
+    @classmethod
+    def open(cls, client: BrokerClient, topics: Sequence[TopicName], first_producer_id: int) -> list[Self]:
+        """One for each of the topics, with producer ids from that one on. In the first partition where the broker
+        creates partitioned topics."""
+        counts = client.partition_counts(topics, create=True)
+        names = [str(topic.with_partition(0) if counts[topic] else topic) for topic in topics]
+        return [cls(client, name, first_producer_id + index) for index, name in enumerate(names)]
+
+    def writer(self, *, exclusive: bool = False, transaction: TransactionId | None = None) -> RecordWriter:
+        """Raises what opening a producer raises. `exclusive`: every other writer is thrown out for good."""
+        producer = Producer(
+            self._client,
+            self.name,
+            self._producer_id,
+            None,
+            self._client.request_seconds,
+            exclusive=exclusive,
+            # A marker sent twice says nothing else than one.
+            transactional=transaction is not None,
+            keep_for=KEEPER,
+        )
+        producer.open()
+        return RecordWriter(producer, transaction)
+
+    def since(self, start: Position) -> list[Record]:
+        """The visible records from `start` on. Retries where the topic moves."""
+        return self._found(lambda: list(self._read(start)), [])
+
+    def last(self) -> Record | None:
+        """The last visible record; None where there is none."""
+        return self._found(self._last, None)
+
+    def end(self) -> Position:
+        """Behind the last visible record."""
+        return self._found(self._end, EARLIEST)
+
+    def forget_before(self, position: Position) -> None:
+        """Let the broker delete what lies before `position`: whole ledgers, as for any subscription. One attempt;
+        raises what `hold_cursor` does."""
+        if position.is_earliest:
+            return
+        cursor = hold_cursor(self._client, self.name, KEEPER)
+        try:
+            cursor.settle(cursor.acknowledge(position))
+        finally:
+            cursor.close()
+
+    def _found(self, attempt: Callable[[], T], nothing: T) -> T:
+        """The first writer creates the topic."""
+        try:
+            return self._client.retrying(attempt)
+        except TopicNotFoundError:
+            return nothing
+
+    def _end(self) -> Position:
+        consumer = subscribe(self._client, self.name, None)
+        try:
+            return consumer.end()
+        finally:
+            consumer.close()
+
+    def _last(self) -> Record | None:
+        end = self._end()
+        if end == EARLIEST:
+            return None
+        found = list(self._read(Position(end.ledger, end.entry - 1), end))
+        return found[-1] if found else None
+
+    def _read(self, start: Position, end: Position | None = None) -> Iterator[Record]:
+        consumer = subscribe(self._client, self.name, start)
+        try:
+            end = consumer.end() if end is None else end
+            if end <= start:
+                return
+            decoder = EntryDecoder(
+                resolve_read_schema(None, topic=self.name, columns=["value", "__messageId"]),
+                topic=self.name,
+                partition=-1,
+                fetch_schema=lambda _: None,
+                start=start.as_tuple(),
+                end=end.as_tuple(),
+            )
+            yield from self._decoded(consumer, decoder, end)
+        finally:
+            consumer.close()
+
+    def _decoded(self, consumer: EntryConsumer, decoder: EntryDecoder, end: Position) -> Iterator[Record]:
+        deadline = time.monotonic() + self._client.request_seconds
+        reached = EARLIEST
+        consumer.allow(_PERMITS)
+        while reached < end:
+            entries = consumer.take(_WAIT_SECONDS)
+            if entries is None:
+                if time.monotonic() > deadline:
+                    raise DeadlineExceeded(
+                        f"{self.name}: expected the records up to {end} within {self._client.request_seconds:.0f} s, "
+                        f"got those up to {reached}"
+                    )
+                continue
+            reached = after_entry(*(entries.last or end.as_tuple()[:2]))
+            consumer.allow(entries.num_messages)
+            for batch in decoder.decode(entries):
+                yield from _records(batch, self.name)
+        for batch in decoder.finish():
+            yield from _records(batch, self.name)
+
+
+class RecordWriter:
+    """Appends; close it. With a transaction its records are visible when that is committed."""
+
+    def __init__(self, producer: Producer, transaction: TransactionId | None) -> None:
+        self._producer = producer
+        schema = _record_schema(producer.topic)
+        self._columns = schema.input_schema
+        self._encoder = BatchEncoder(schema, topic=producer.topic, partitions=1)
+        self._encoder.set_producer(
+            0,
+            producer_id=producer.producer_id,
+            producer_name=producer.name,
+            next_sequence_id=0,
+            schema_version=producer.schema_version,
+            transaction=transaction,
+        )
+
+    def append(self, content: dict[str, Any]) -> None:
+        """Returns when the broker has it. Raises `WriterFenced`, `SendError`, `DeadlineExceeded`."""
+        text = json.dumps(content, separators=(",", ":")).encode()
+        batch = pa.RecordBatch.from_arrays([pa.array([text], pa.binary())], schema=self._columns)
+        for frames in self._encoder.encode(batch, time.time_ns() // 1_000_000):
+            self._producer.send(frames)
+        self._producer.await_below(0)
+
+    def close(self) -> None:
+        self._producer.close()
+
+
+def _record_schema(topic: str) -> WriteSchema:
+    columns = pa.schema([pa.field("value", pa.binary())])
+    return resolve_write_schema(columns, None, topic=topic)
+
+
+def _records(batch: pa.RecordBatch, topic: str) -> Iterator[Record]:
+    for row in batch.to_pylist():
+        where = row["__messageId"]
+        position = Position(where["ledger"], where["entry"], max(0, where["batchIndex"]))
+        try:
+            content = json.loads(row["value"])
+        except (ValueError, TypeError):
+            content = None
+        if not isinstance(content, dict):
+            raise CommitError(
+                f"{topic}: expected records of pyspark-pulsar's exactly-once sink, got something else at {position}; "
+                f"give transactionJournal a name that nothing else writes to"
+            )
+        yield Record(position, content)

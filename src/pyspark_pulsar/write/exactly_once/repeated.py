@@ -1,0 +1,50 @@
+"""Rows of an epoch that was written before: digested as they would be sent, and not sent. Executor only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.codec.encode import BatchEncoder
+from pyspark_pulsar.codec.producing import Producing
+from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.write.key_column import keyed
+from pyspark_pulsar.write.row_topics import rows_by_topic
+from pyspark_pulsar.write.target import RowTargets, Target, settle_topic
+
+
+def digest_rows(
+    options: WriteOptions,
+    target: Target | RowTargets,
+    batches: Iterator[pa.RecordBatch],
+    client: BrokerClient,
+) -> RowDigest:
+    """What `send_rows` would tell of these rows. Raises `SchemaError` for a row that does not fit, and what settling a
+    topic raises that rows name."""
+    encoders: dict[str, BatchEncoder] = {}
+    for batch in keyed(batches, options.key_column):
+        for name, rows in (
+            [(str(target.topic), batch)] if isinstance(target, Target) else rows_by_topic(batch)
+        ):
+            if name not in encoders:
+                encoders[name] = _encoder(options, _settled(options, target, name, client))
+            encoders[name].digest(rows)
+    return sum((encoder.row_digest for encoder in encoders.values()), RowDigest())
+
+
+def _settled(options: WriteOptions, target: Target | RowTargets, name: str, client: BrokerClient) -> Target:
+    if isinstance(target, Target):
+        return target
+    topic = TopicName.parse(name)
+    return settle_topic(client, options, topic, target.columns, target.descriptor, named_by_rows=True)
+
+
+def _encoder(options: WriteOptions, target: Target) -> BatchEncoder:
+    producing = Producing(tombstones=options.write_tombstones, key_column=options.key_column)
+    return BatchEncoder(
+        target.schema, topic=str(target.topic), partitions=1, producing=producing, digests=True
+    )

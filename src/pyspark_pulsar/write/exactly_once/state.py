@@ -1,0 +1,202 @@
+"""What the journal of an exactly-once sink says, and its records.
+
+Records are JSON objects of version 1. Fields that came later may be missing, and readers that do not know them pass
+over them: `target`, `former_epochs`, `rows`, `digest`, `released`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from pyspark_pulsar.client.admin.transaction_buffer import TransactionId
+from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.errors import CommitError
+from pyspark_pulsar.position import EARLIEST, Position
+
+VERSION: Final = 1
+NO_EPOCH: Final = -1
+EPOCH_OF_A_JOB: Final = 0
+_FORMER_RUNS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes: a streaming query or a batch job, and which start of it."""
+
+    owner: str
+    """Spark's id of the query, the same after restarts; of a job, one of its own."""
+    run: str
+    """New with each start; of a job, its owner."""
+    target: str | None = field(default=None, compare=False)
+    """The topic, or the column that names topics; None in records of versions that did not write it down."""
+
+    @property
+    def is_job(self) -> bool:
+        return self.owner == self.run
+
+    def __str__(self) -> str:
+        kind = "batch job" if self.is_job else "streaming query"
+        return f"{kind} {self.owner}" + ("" if self.target is None else f" to {self.target}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A transaction that holds all rows of a task's partition, and its marker."""
+
+    transaction: TransactionId
+    partition: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A transaction that a task attempt began."""
+
+    transaction: TransactionId
+    writer: Writer
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """A run that was taken over from: it must not write any more."""
+
+    run: str
+    epoch: int | None = None
+    """The last one that was decided by then, and is committed; None where an older version did not write it down."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What is decided. `epoch` is the last one that was, of `writer.owner`; `done` says that all its transactions are
+    known to be committed."""
+
+    writer: Writer
+    epoch: int = NO_EPOCH
+    transactions: tuple[Prepared, ...] = ()
+    done: bool = True
+    former: tuple[Former, ...] = ()
+    """The last hundred."""
+    begun: Position = EARLIEST
+    """Transactions begun before it have ended."""
+    ended: Position = EARLIEST
+    """Markers before it are of epochs that are done."""
+    content: RowDigest | None = None
+    """The rows of `epoch`; None where nobody wrote it down."""
+    released: bool = False
+    """Whether another owner may take over."""
+
+    @property
+    def decided(self) -> tuple[TransactionId, ...]:
+        return tuple(each.transaction for each in self.transactions)
+
+    def former_run(self, writer: Writer) -> Former | None:
+        return next((each for each in self.former if each.run == writer.run), None)
+
+    def belongs_to(self, writer: Writer) -> bool:
+        """Whether `writer` may take over: the next start of the query with the same topic, or the next job."""
+        owner = self.writer
+        if owner.owner == writer.owner:
+            return None in (owner.target, writer.target) or owner.target == writer.target
+        return self.released or (owner.is_job and writer.is_job)
+
+    def taken_over_by(self, writer: Writer) -> State:
+        """Epochs are numbered anew for another owner."""
+        state = replace(
+            self, writer=writer, transactions=(), done=True, former=self._with_run(), released=False
+        )
+        return state if writer.owner == self.writer.owner else replace(state, epoch=NO_EPOCH, content=None)
+
+    def release(self) -> State:
+        """Its owner may go on with it in another run, or another owner take over."""
+        return replace(self, former=self._with_run(), released=True)
+
+    def _with_run(self) -> tuple[Former, ...]:
+        others = (each for each in self.former if each.run != self.writer.run)
+        return (*others, Former(self.writer.run, self.epoch))[-_FORMER_RUNS:]
+
+
+# Records and what they mean
+
+
+def state_record(state: State) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "version": VERSION,
+        "owner": state.writer.owner,
+        "run": state.writer.run,
+        "epoch": state.epoch,
+        "transactions": [[*each.transaction, each.partition, each.rows] for each in state.transactions],
+        "done": state.done,
+        "former": [each.run for each in state.former],
+        "begun": str(state.begun),
+        "ended": str(state.ended),
+        "former_epochs": [each.epoch for each in state.former],
+        "released": state.released,
+    }
+    if state.writer.target is not None:
+        record["target"] = state.writer.target
+    if state.content is not None:
+        record.update(rows=state.content.rows, digest=state.content.digest)
+    return record
+
+
+def state_of(content: dict[str, Any], where: str) -> State:
+    """Raises `CommitError` for a record that is none, or of a version that is not known."""
+    try:
+        if content["version"] != VERSION:
+            raise CommitError(
+                f"{where}: expected records of version {VERSION}, got {content['version']}; use the version of "
+                f"pyspark-pulsar that wrote them"
+            )
+        return State(
+            writer=Writer(content["owner"], content["run"], content.get("target")),
+            epoch=content["epoch"],
+            transactions=tuple(
+                Prepared((most, least), partition, rows)
+                for most, least, partition, rows in content["transactions"]
+            ),
+            done=content["done"],
+            former=_former(content["former"], content.get("former_epochs")),
+            begun=Position.parse(content["begun"]),
+            ended=Position.parse(content["ended"]),
+            content=RowDigest(content["rows"], content.get("digest")) if "rows" in content else None,
+            released=content.get("released", False),
+        )
+    except (KeyError, TypeError, ValueError) as fault:
+        raise _foreign(where, fault) from fault
+
+
+def _former(runs: list[str], epochs: list[int | None] | None) -> tuple[Former, ...]:
+    return tuple(Former(run, epoch) for run, epoch in zip(runs, epochs or [None] * len(runs), strict=True))
+
+
+def begun_record(begun: Begun) -> dict[str, Any]:
+    return {
+        "transaction": list(begun.transaction),
+        "owner": begun.writer.owner,
+        "run": begun.writer.run,
+        "epoch": begun.epoch,
+    }
+
+
+def begun_of(content: dict[str, Any], where: str) -> Begun:
+    """Raises `CommitError` for a record that is none."""
+    try:
+        writer = Writer(content["owner"], content["run"])
+        return Begun(transaction_of(content["transaction"]), writer, content["epoch"])
+    except (KeyError, TypeError, ValueError) as fault:
+        raise _foreign(where, fault) from fault
+
+
+def transaction_of(pair: Iterable[int]) -> TransactionId:
+    most, least = pair
+    return most, least
+
+
+def _foreign(where: str, fault: Exception) -> CommitError:
+    return CommitError(
+        f"{where}: expected a record of pyspark-pulsar's exactly-once sink, got one that lacks {fault}; give "
+        f"transactionJournal a name that nothing else writes to"
+    )

@@ -1,0 +1,101 @@
+"""The part of a task in an exactly-once write: its rows in a transaction of its own, left open for the driver."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from pyspark_pulsar.client.admin.transaction_buffer import TransactionId
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.transaction_coordinator import OpenTransaction, named
+from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.spark.task_context import present_epoch, present_partition
+from pyspark_pulsar.write.commit import RowsPrepared
+from pyspark_pulsar.write.exactly_once.epochs import take_over
+from pyspark_pulsar.write.exactly_once.journal_names import JournalName
+from pyspark_pulsar.write.exactly_once.recovery import Sink
+from pyspark_pulsar.write.exactly_once.repeated import digest_rows
+from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, Begun, Prepared, State, Writer
+from pyspark_pulsar.write.target import RowTargets, Target
+from pyspark_pulsar.write.task import send_rows
+
+_log = logging.getLogger(__name__)
+
+
+def write_in_transaction(
+    options: WriteOptions,
+    target: Target | RowTargets,
+    journal: JournalName,
+    batches: Iterator[pa.RecordBatch],
+    job: Writer | None,
+) -> RowsPrepared:
+    """Send all rows in an open transaction. Executor only. `job` None: an epoch of a streaming query.
+
+    When it raises, its transaction is aborted; when the process dies, whoever commits aborts it. Raises what
+    `write_rows` and `take_over` do.
+    """
+    writer, epoch = present_epoch() if job is None else (job, EPOCH_OF_A_JOB)
+    writer = replace(writer, target=journal.target)
+    with BrokerClient(options) as client:
+        sink, seen = Sink.open_of(client, journal, writer)
+        begins = epoch == 0 or options.transaction_journal is not None
+        state = take_over(sink, writer, begins=begins, seen=seen)
+        if epoch <= state.epoch:
+            content = _content_again(options, target, batches, client, state, epoch)
+            return RowsPrepared(writer, sink.journal.prefix, None, content)
+        first = next(batches, None)
+        if first is None:
+            return RowsPrepared(writer, sink.journal.prefix, None, RowDigest())
+        transaction = sink.coordinators.begin(options.transaction_timeout_ms)
+        try:
+            sink.journal.write_begun(Begun(transaction, writer, epoch))
+            open_transaction = OpenTransaction(sink.coordinators, transaction)
+            # Topics that rows name are taken in when their first rows come.
+            known = target.partitions if isinstance(target, Target) else ()
+            open_transaction.take_in([sink.journal.marker_partition, *known])
+            rows = itertools.chain([first], batches)
+            content = send_rows(
+                options, target, rows, client, open_transaction, digests=job is None and _digests(options)
+            )
+            sink.journal.write_marker(transaction)
+        except BaseException:
+            _abort(sink, transaction)
+            raise
+        prepared = Prepared(transaction, present_partition(), content.rows)
+        return RowsPrepared(writer, sink.journal.prefix, prepared, content)
+
+
+def _digests(options: WriteOptions) -> bool:
+    return options.repeated_epoch_check == "rows"
+
+
+def _content_again(
+    options: WriteOptions,
+    target: Target | RowTargets,
+    batches: Iterator[pa.RecordBatch],
+    client: BrokerClient,
+    state: State,
+    epoch: int,
+) -> RowDigest:
+    """Of rows that are dropped, since their epoch was decided before. Takes all of them: Spark's worker must, before it
+    ends."""
+    compared = epoch == state.epoch and state.content is not None and state.content.digest is not None
+    if compared and _digests(options):
+        return digest_rows(options, target, batches, client)
+    return RowDigest(sum(batch.num_rows for batch in batches), None)
+
+
+def _abort(sink: Sink, transaction: TransactionId) -> None:
+    """What made the task fail is what the user must see."""
+    try:
+        sink.coordinators.abort_all([transaction])
+    except PulsarError as fault:
+        _log.warning(
+            "%s was not aborted, which the next one who commits will do: %s", named(transaction), fault
+        )

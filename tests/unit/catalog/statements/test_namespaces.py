@@ -1,0 +1,31 @@
+"""What CREATE and ALTER NAMESPACE refuse before they ask a server anything: the address below is nobody's."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyspark_pulsar.catalog.statements.namespaces import alter_namespace, create_namespace
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.options import ConnectionOptions
+from pyspark_pulsar.topic import Namespace
+
+
+@pytest.mark.parametrize(
+    ("properties", "reason"),
+    [
+        ({"location": "s3://x"}, "leave it out"),
+        ({"retention_time": "soon"}, "a duration"),
+        ({"message_ttl": "never"}, "a duration"),
+        ({"backlog_quota.destination_storage": "1"}, "only shown"),
+    ],
+)
+def test_refused_without_a_question(properties: dict[str, str], reason: str) -> None:
+    options = ConnectionOptions(service_url="pulsar://x:6650", admin_url="http://127.0.0.1:1")
+    with AdminClient(options, patience_ms=1) as admin:
+        administration = Administration(admin)
+        with pytest.raises(PulsarError, match=reason):
+            create_namespace(administration, Namespace("t", "n"), properties)
+        with pytest.raises(PulsarError, match=reason):
+            alter_namespace(administration, Namespace("t", "n"), properties, ())

@@ -1,0 +1,200 @@
+"""The admin REST client over real HTTP: redirects, retries, refusals, and what it never shows.
+
+The server here is Python's own; it stands for no Pulsar, only for status codes. What a Pulsar answers is tested with
+a real one, in tests/integration.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    DeadlineExceeded,
+    OptionError,
+    PermissionDenied,
+    ProtocolError,
+    PulsarError,
+    TopicNotFoundError,
+)
+from pyspark_pulsar.options import ConnectionOptions
+from pyspark_pulsar.topic import TopicPartition
+
+Answer = tuple[int, dict[str, str], bytes]
+Serve = Callable[[Callable[[str], Answer]], str]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """`serve(answer)` gives the URL of a server that answers GET of a path with `answer(path)`."""
+    servers: list[ThreadingHTTPServer] = []
+
+    def start(answer: Callable[[str], Answer]) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                status, headers, body = answer(self.path)
+                self.send_response(status)
+                for name, value in (headers | {"Content-Length": str(len(body))}).items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *arguments: Any) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def client(url: str, **options: int) -> AdminClient:
+    return AdminClient(ConnectionOptions(service_url="pulsar://x:6650", admin_url=url, **options))
+
+
+def as_json(document: Any) -> bytes:
+    return json.dumps(document).encode()
+
+
+def test_names_are_escaped_and_partitions_named(serve: Serve) -> None:
+    seen: list[str] = []
+
+    def answer(path: str) -> Answer:
+        seen.append(path)
+        return 200, {}, b"{}"
+
+    with client(serve(answer)) as admin:
+        admin.internal_info(TopicPartition.parse("t/n/Zoë%1-partition-3"))
+        admin.internal_stats(TopicPartition.parse("t/n/a?b"), metadata=True)
+    assert seen == [
+        "/admin/v2/persistent/t/n/Zo%C3%AB%251-partition-3/internal-info",
+        "/admin/v2/persistent/t/n/a%3Fb/internalStats?metadata=true",
+    ]
+
+
+def test_a_redirect_leads_to_the_broker_that_owns_the_topic(serve: Serve) -> None:
+    owner = serve(lambda path: (200, {}, as_json({"asked": path})))
+    first = serve(lambda path: (307, {"Location": owner + path}, b""))
+    with client(first) as admin:
+        assert admin.get("a/b?c=true", "asking") == {"asked": "/admin/v2/a/b?c=true"}
+
+
+def test_a_redirect_to_itself_ends(serve: Serve) -> None:
+    url = serve(lambda path: (307, {"Location": path}, b""))
+    with client(url, operation_timeout_ms=300) as admin, pytest.raises(ConnectionFailed, match="redirect"):
+        admin.get("a", "asking")
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_passing_failures_are_asked_again(serve: Serve, status: int) -> None:
+    left = iter([status, status])
+    url = serve(lambda _: (next(left, 200), {}, as_json({"done": True})))
+    with client(url) as admin:
+        assert admin.get("a", "asking") == {"done": True}
+
+
+def test_a_topic_that_moves_is_asked_for_again(serve: Serve) -> None:
+    left = iter([b"Can't find owner for topic persistent://t/n/x"] * 2)
+
+    def answer(_: str) -> Answer:
+        reason = next(left, None)
+        return (200, {}, b"{}") if reason is None else (412, {}, as_json({"reason": reason.decode()}))
+
+    with client(serve(answer)) as admin:
+        assert admin.internal_info(TopicPartition.parse("t/n/x")) == {}
+
+
+def test_failures_that_stay_end_with_the_patience(serve: Serve) -> None:
+    url = serve(lambda _: (500, {}, as_json({"reason": "no ledger\nfor you"})))
+    with client(url, operation_timeout_ms=300) as admin, pytest.raises(ConnectionFailed) as caught:
+        admin.get("a", "reading x")
+    assert str(caught.value) == "reading x: the admin REST API answered 500: no ledger\\nfor you"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (401, PermissionDenied),
+        (403, PermissionDenied),
+        (404, TopicNotFoundError),
+        (400, ProtocolError),
+        (412, ProtocolError),
+    ],
+)
+def test_refusals(serve: Serve, status: int, kind: type[PulsarError]) -> None:
+    asked: list[str] = []
+
+    def answer(path: str) -> Answer:
+        asked.append(path)
+        return status, {}, as_json({"reason": "because", "secret": "s3cret"})
+
+    with client(serve(answer)) as admin, pytest.raises(kind, match=r"reading x: .*because") as caught:
+        admin.get("a", "reading x")
+    assert len(asked) == 1
+    assert "s3cret" not in str(caught.value)
+
+
+def test_what_is_no_json_is_not_shown(serve: Serve) -> None:
+    url = serve(lambda _: (200, {}, b"<html>s3cret"))
+    with client(url) as admin, pytest.raises(ProtocolError, match=r"admin.url") as caught:
+        admin.get("a", "asking")
+    assert "s3cret" not in str(caught.value)
+
+
+def test_no_policies_are_none(serve: Serve) -> None:
+    namespace = TopicPartition.parse("t/n/x").topic.namespace
+    for status in (200, 204):
+        with client(serve(lambda _, status=status: (status, {}, b""))) as admin:
+            assert admin.offload_policies(namespace) == {}
+            with pytest.raises(ProtocolError):
+                admin.broker_configuration()
+
+
+def test_bookies(serve: Serve) -> None:
+    with client(serve(lambda _: (200, {}, as_json({"bookies": [{"bookieId": "b:1"}]})))) as admin:
+        assert admin.bookies() == ("b:1",)
+    with client(serve(lambda _: (200, {}, as_json({"bookies": [5]})))) as admin, pytest.raises(ProtocolError):
+        admin.bookies()
+
+
+def test_any_of_several_hosts_will_do(serve: Serve) -> None:
+    url = serve(lambda _: (200, {}, as_json({"done": True})))
+    with client(url.replace("http://", "http://127.0.0.1:1,")) as admin:
+        assert admin.get("a", "asking") == {"done": True}
+
+
+def test_unreachable_and_silent() -> None:
+    with (
+        client("http://127.0.0.1:1", operation_timeout_ms=200) as admin,
+        pytest.raises(ConnectionFailed, match=r"asking.*cannot be reached"),
+    ):
+        admin.get("a", "asking")
+
+
+def test_a_silent_server_is_given_up(serve: Serve) -> None:
+    wait = threading.Event()
+
+    def answer(_: str) -> Answer:
+        wait.wait(5)
+        return 200, {}, b"{}"
+
+    with client(serve(answer), operation_timeout_ms=200) as admin, pytest.raises(DeadlineExceeded):
+        admin.get("a", "asking")
+    wait.set()
+
+
+def test_without_a_url() -> None:
+    with pytest.raises(OptionError, match=r"admin\.url"):
+        AdminClient(ConnectionOptions(service_url="pulsar://x:6650"))

@@ -1,0 +1,101 @@
+"""Connections that are not made, over real sockets."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
+from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, BookieLinks, Loss
+
+BOOKIE = "a:3181"
+NO_FAMILY = 99
+
+
+def asked(host: str = "a", seconds: float = 0.3) -> list[Arrival | Loss]:
+    """What comes of one request."""
+    with BookieLinks({BOOKIE: BookieAddress(host, 3181)}, seconds) as links:
+        links.ask(BOOKIE, b"?")
+        for _ in range(20):
+            events = links.wait({BOOKIE}, 0.2)
+            if events:
+                return events
+    return []
+
+
+Resolve = Callable[..., None]
+
+
+@pytest.fixture
+def resolve(monkeypatch: pytest.MonkeyPatch) -> Resolve:
+    """The host has these addresses, in this order."""
+
+    def patch(*addresses: tuple[int, Any]) -> None:
+        found = [(family, socket.SOCK_STREAM, 0, "", address) for family, address in addresses]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: list(found))
+
+    return patch
+
+
+@pytest.fixture
+def answering() -> Iterator[tuple[int, Any]]:
+    """Answers every connection with one byte."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1)
+                connection.sendall(b"!")
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield socket.AF_INET, server.getsockname()
+
+
+@pytest.fixture
+def silent() -> Iterator[tuple[int, Any]]:
+    """Takes no connection, and does not refuse it: too many wait already."""
+    with ExitStack() as stack:
+        server = stack.enter_context(socket.socket())
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        for _ in range(3):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(server.getsockname())
+        yield socket.AF_INET, server.getsockname()
+
+
+def test_an_address_of_a_family_that_the_machine_lacks(resolve: Resolve, answering: tuple[int, Any]) -> None:
+    resolve((NO_FAMILY, None), answering)
+    assert [event.data for event in asked() if isinstance(event, Arrival)] == [b"!"]
+
+
+def test_no_address_works(resolve: Resolve) -> None:
+    resolve((NO_FAMILY, None))
+    (loss,) = asked()
+    assert isinstance(loss, Loss)
+    assert "cannot connect to a:3181" in loss.reason
+    assert not loss.hung_up
+
+
+def test_each_address_has_its_time(
+    resolve: Resolve, silent: tuple[int, Any], answering: tuple[int, Any]
+) -> None:
+    resolve(silent, answering)
+    assert [event.data for event in asked() if isinstance(event, Arrival)] == [b"!"]
+    resolve(silent)
+    (loss,) = asked()
+    assert isinstance(loss, Loss)
+    assert "did not connect within 0.3 s" in loss.reason
+
+
+def test_a_host_that_cannot_be_one() -> None:
+    (loss,) = asked("a..b")
+    assert isinstance(loss, Loss)
+    assert "a..b:3181" in loss.reason

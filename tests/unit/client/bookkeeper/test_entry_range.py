@@ -1,0 +1,28 @@
+"""What a user reads when no bookie gives an entry."""
+
+import pytest
+
+from pyspark_pulsar.client.bookkeeper.connection.status import DAMAGED, NO_ENTRY, NO_LEDGER, said
+from pyspark_pulsar.client.bookkeeper.entry_range import LedgerRun
+from pyspark_pulsar.errors import LedgerUnavailable
+
+RUN = LedgerRun("persistent://public/default/t", 7, 0, 9, "CRC32C")
+
+
+def test_every_bookie_is_named_with_what_it_said() -> None:
+    error = RUN.unavailable(4, {"a:1": said(NO_ENTRY), "b:2": "closed the connection", "c:3": said(999)})
+    assert "persistent://public/default/t, ledger 7, entry 4" in str(error)
+    assert "a:1 does not have the entry; b:2 closed the connection; c:3 answered code 999" in str(error)
+    assert "readFrom=broker" in str(error)
+    assert "deleted" not in str(error)
+
+
+def test_a_ledger_that_nobody_has_was_deleted() -> None:
+    assert "it was deleted since" in str(RUN.unavailable(4, {"a": said(NO_LEDGER), "b": said(NO_LEDGER)}))
+
+
+def test_an_unknown_digest_may_be_one_with_a_password() -> None:
+    assert "HMAC" not in str(RUN.unavailable(4, {"a": said(DAMAGED)}))
+    assert "HMAC" in str(LedgerRun("t", 7, 0, 9).unavailable(4, {"a": said(DAMAGED)}))
+    with pytest.raises(LedgerUnavailable, match=r"t, ledger 7:.*digest MAC.*readFrom=broker"):
+        LedgerRun("t", 7, 0, 9, "MAC").frames()

@@ -1,0 +1,40 @@
+"""Broker error codes become errors that say who has to act."""
+
+import pytest
+
+from pyspark_pulsar.client.broker.server_error import NotReady, refusal
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    OptionError,
+    PermissionDenied,
+    ProtocolError,
+    PulsarError,
+    SchemaError,
+    SubscriptionBusy,
+    TopicNotFoundError,
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (4, PermissionDenied),
+        (5, SubscriptionBusy),
+        (6, NotReady),
+        (11, TopicNotFoundError),
+        (12, OptionError),
+        (14, NotReady),
+        (18, SchemaError),
+        (0, ProtocolError),
+        (99, ProtocolError),
+    ],
+)
+def test_kind(code: int, kind: type[PulsarError]) -> None:
+    error = refusal(code, "because", "subscribing to t")
+    assert type(error) is kind
+    assert "subscribing to t" in str(error)
+    assert "because" in str(error)
+
+
+def test_what_passes_is_retried_like_a_lost_connection() -> None:
+    assert issubclass(NotReady, ConnectionFailed)

@@ -1,0 +1,24 @@
+"""What a transaction remembers of its partitions."""
+
+from collections.abc import Sequence
+
+from pyspark_pulsar.client.admin.transaction_buffer import TransactionId
+from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators, OpenTransaction
+
+
+class Asked(Coordinators):
+    """Keeps what it is asked."""
+
+    def __init__(self) -> None:
+        self.added: list[tuple[TransactionId, list[str]]] = []
+
+    def add_partitions(self, transaction: TransactionId, partitions: Sequence[str]) -> None:
+        self.added.append((transaction, list(partitions)))
+
+
+def test_the_coordinator_is_asked_once_for_each_partition() -> None:
+    asked = Asked()
+    transaction = OpenTransaction(asked, (1, 2))
+    for partitions in (["marker", "a"], ["a"], ["b", "a", "c"], [], ["c"]):
+        transaction.take_in(partitions)
+    assert asked.added == [((1, 2), ["marker", "a"]), ((1, 2), ["b", "c"])]

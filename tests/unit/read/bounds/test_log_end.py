@@ -1,0 +1,252 @@
+"""What a stream asks of brokers at each trigger, counted, and what it concludes from where its cursors stand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from pyspark_pulsar.client.broker.commands import CLOSE_CONSUMER, GET_LAST_MESSAGE_ID, SUBSCRIBE
+from pyspark_pulsar.client.broker.connection import Listener
+from pyspark_pulsar.client.wire import commands_pb2 as wire
+from pyspark_pulsar.errors import ConnectionFailed, TopicNotFoundError
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.bounds.log_end import Removed, Tails
+from pyspark_pulsar.topic import TopicPartition
+
+A = TopicPartition.parse("a")
+
+
+class Broker:
+    """One connection; answers at once, and counts."""
+
+    is_open = True
+
+    def __init__(self) -> None:
+        self.asked: Counter[int] = Counter()
+        self.pieces = 0
+        self.end = Position(5, 10)
+        self.fresh: Position | None = None
+        """Where a new cursor comes to stand; None: where it is put."""
+        self.cursors: dict[int, Position] = {}
+        self.consumers: dict[int, Listener] = {}
+        self.refuses: Exception | None = None
+        self._ids = 0
+
+    def new_id(self) -> int:
+        self._ids += 1
+        return self._ids
+
+    def add_consumer(self, consumer_id: int, listener: Listener) -> None:
+        self.consumers[consumer_id] = listener
+
+    def remove_consumer(self, consumer_id: int) -> None:
+        self.consumers.pop(consumer_id, None)
+
+    def submit(self, command: wire.BaseCommand, where: str) -> Future[Any]:
+        return self.submit_all([(command, where)])[0]
+
+    def submit_all(self, requests: Sequence[tuple[wire.BaseCommand, str]]) -> list[Future[Any]]:
+        self.pieces += 1
+        return [self._answer(command) for command, _ in requests]
+
+    def send_bytes(self, data: bytes) -> None:
+        command = wire.BaseCommand.FromString(data[8:])
+        passed = command.ack.message_id[0]
+        self.cursors[command.ack.consumer_id] = Position(passed.ledgerId, passed.entryId + 1)
+
+    def _answer(self, command: wire.BaseCommand) -> Future[Any]:
+        self.asked[command.type] += 1
+        answer: Future[Any] = Future()
+        if command.type == SUBSCRIBE and self.refuses is not None:
+            answer.set_exception(self.refuses)
+        elif command.type == SUBSCRIBE:
+            start = command.subscribe.start_message_id
+            is_latest = start.ledgerId == 2**63 - 1
+            put = self.end if is_latest else Position(start.ledgerId, start.entryId)
+            self.cursors[command.subscribe.consumer_id] = self.fresh or put
+            answer.set_result(wire.CommandSuccess(request_id=0))
+        elif command.type == GET_LAST_MESSAGE_ID:
+            cursor = self.cursors[command.getLastMessageId.consumer_id]
+            answer.set_result(
+                wire.CommandGetLastMessageIdResponse(
+                    request_id=0,
+                    last_message_id=_id(self.end),
+                    consumer_mark_delete_position=_id(cursor),
+                )
+            )
+        else:
+            answer.set_result(wire.CommandSuccess(request_id=0))
+        return answer
+
+
+def _id(behind: Position) -> wire.MessageIdData:
+    return wire.MessageIdData(ledgerId=behind.ledger % 2**64, entryId=(behind.entry - 1) % 2**64)
+
+
+class Client:
+    """The part of `BrokerClient` that `Tails` uses; topics that end in an even number are the second broker's."""
+
+    request_seconds = 1.0
+    patience_seconds = 1.0
+
+    def __init__(self) -> None:
+        self.brokers = (Broker(), Broker())
+
+    def owner_connections(self, topics: Iterable[str]) -> dict[str, Broker]:
+        return {topic: self.brokers[topic[-1] in "02468"] for topic in topics}
+
+    def forget_owner(self, topic: str) -> None: ...
+
+    def left(self, seconds: float) -> float:
+        return seconds
+
+    def retrying(self, attempt: Callable[[], Any], patience_seconds: float) -> Any:
+        for _ in range(3):
+            try:
+                return attempt()
+            except ConnectionFailed as fault:
+                failure = fault
+        raise failure
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client()
+
+
+@pytest.fixture
+def broker(client: Client) -> Broker:
+    return client.brokers[0]
+
+
+@pytest.fixture
+def tails(client: Client) -> Tails:
+    return Tails(client)  # type: ignore[arg-type]
+
+
+def test_a_trigger_asks_each_end_once_in_one_piece_for_each_broker(client: Client, tails: Tails) -> None:
+    partitions = [TopicPartition.parse(f"t{index}") for index in range(300)]
+    ends = tails.ends(partitions)
+    assert set(ends) == set(partitions)
+    for _ in range(3):
+        for broker in client.brokers:
+            broker.asked.clear()
+            broker.pieces = 0
+        assert tails.present_ends(partitions, ends) == ends
+        assert tails.removed({}) == {}
+        for broker in client.brokers:
+            assert broker.asked == {GET_LAST_MESSAGE_ID: 150}
+            assert broker.pieces == 1
+
+
+def test_a_consumer_that_the_broker_has_closed_is_made_again(broker: Broker, tails: Tails) -> None:
+    tails.ends([A])
+    closed = wire.CommandCloseConsumer(consumer_id=next(iter(broker.consumers)), request_id=0)
+    next(iter(broker.consumers.values())).on_command(
+        wire.BaseCommand(type=CLOSE_CONSUMER, close_consumer=closed)
+    )
+    assert tails.ends([A]) == {A: Position(5, 10)}
+    assert broker.asked[SUBSCRIBE] == 2
+    assert len(broker.consumers) == 1
+
+
+def test_partitions_that_are_no_longer_asked_for_are_let_go(client: Client, tails: Tails) -> None:
+    b = TopicPartition.parse("b0")
+    tails.ends([A, b])
+    tails.ends([A])
+    assert client.brokers[1].asked[CLOSE_CONSUMER] == 1
+    assert not client.brokers[1].consumers
+
+
+def test_a_topic_that_is_gone(broker: Broker, tails: Tails) -> None:
+    broker.refuses = TopicNotFoundError("no such topic")
+    assert tails.present_ends([A], {A: Position(5, 3)}) == {}
+    assert tails.removed({A: Position(5, 3)}) == {A: Removed(None, None)}
+    with pytest.raises(TopicNotFoundError):
+        tails.ends([A])
+
+
+def test_a_topic_that_goes_after_the_look(broker: Broker, tails: Tails) -> None:
+    tails.present_ends([A], {A: Position(5, 3)})
+    broker.refuses = TopicNotFoundError("no such topic")
+    for listener in list(broker.consumers.values()):
+        listener.on_closed(ConnectionFailed("the broker closed the consumer"))
+    assert tails.removed({A: Position(5, 3)}) == {A: Removed(None, None)}
+
+
+def test_passing_failures_are_retried_for_what_failed_only(client: Client, tails: Tails) -> None:
+    b = TopicPartition.parse("b0")
+    client.brokers[1].refuses = ConnectionFailed("moves")
+    with pytest.raises(ConnectionFailed, match="moves"):
+        tails.ends([A, b])
+    assert client.brokers[0].asked == {SUBSCRIBE: 1, GET_LAST_MESSAGE_ID: 1}
+    assert client.brokers[1].asked == {SUBSCRIBE: 3}
+
+
+def moved(broker: Broker, cleared: Position) -> None:
+    """The broker moves the cursor."""
+    (consumer,) = broker.consumers
+    broker.cursors[consumer] = cleared
+
+
+def test_the_cursor_stands_where_the_query_stands(broker: Broker, tails: Tails) -> None:
+    tails.present_ends([A], {A: Position(5, 3)})
+    assert list(broker.cursors.values()) == [Position(5, 3)]
+    tails.present_ends([A], {A: Position(5, 8, 2)})
+    assert list(broker.cursors.values()) == [Position(5, 8)]
+    assert tails.removed({A: Position(5, 8, 2)}) == {}
+    assert broker.asked[SUBSCRIBE] == 1
+
+
+def test_entries_removed_unread_are_counted(broker: Broker, tails: Tails) -> None:
+    start = Position(5, 3)
+    tails.present_ends([A], {A: start})
+    moved(broker, Position(5, 7))
+    broker.fresh = Position(9, 0)
+    tails.present_ends([A], {A: start})
+    assert tails.removed({A: start}) == {A: Removed(Position(9, 0), 4)}
+
+
+def test_a_cursor_that_somebody_skipped_is_no_loss(broker: Broker, tails: Tails) -> None:
+    start = Position(5, 3)
+    tails.present_ends([A], {A: start})
+    moved(broker, Position(7, 2))
+    tails.present_ends([A], {A: start})
+    assert tails.removed({A: start}) == {}
+    assert broker.asked[SUBSCRIBE] == 2
+
+
+def test_the_next_ledger_is_no_loss_to_a_cursor_that_was_there(broker: Broker, tails: Tails) -> None:
+    start = Position(5, 3)
+    tails.present_ends([A], {A: start})
+    moved(broker, Position(9, 0))
+    broker.fresh = Position(9, 0)
+    tails.present_ends([A], {A: start})
+    assert tails.removed({A: start}) == {}
+    # A new consumer is put there, and what the former one knew still holds; further on it does not.
+    for listener in list(broker.consumers.values()):
+        listener.on_closed(ConnectionFailed("moves"))
+    tails.present_ends([A], {A: start})
+    assert tails.removed({A: start}) == {}
+    broker.fresh = Position(12, 0)
+    for listener in list(broker.consumers.values()):
+        listener.on_closed(ConnectionFailed("moves"))
+    tails.present_ends([A], {A: start})
+    assert tails.removed({A: start}) == {A: Removed(Position(12, 0), None)}
+
+
+def test_a_new_cursor_cannot_know_what_was_in_a_ledger_that_is_gone(broker: Broker, tails: Tails) -> None:
+    start = Position(5, 3)
+    broker.fresh = Position(9, 0)
+    assert tails.removed({A: start}) == {A: Removed(Position(9, 0), None)}
+    assert tails.removed({A: EARLIEST}) == {}
+
+
+def test_what_compaction_has_removed_is_not_missed(client: Client, broker: Broker) -> None:
+    tails = Tails(client, read_compacted=True)  # type: ignore[arg-type]
+    broker.fresh = Position(9, 0)
+    assert tails.removed({A: Position(5, 3)}) == {}

@@ -1,0 +1,150 @@
+"""Options about times: their forms, whom they mean, and which ledgers they leave out."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.bounds.timestamps import Window, check_times, resolve_windows, span_of_window
+from pyspark_pulsar.topic import TopicPartition
+
+A0, A1 = (TopicPartition.parse(f"a-partition-{index}") for index in (0, 1))
+B = TopicPartition.parse("b")
+
+
+def options(**given: str) -> ReadOptions:
+    return parse_options(ReadOptions, {"service.url": "pulsar://x:1", "topics": "a,b", **given})
+
+
+def test_one_time_for_all() -> None:
+    given = options(startingTimestamp="1000", endingTime="1970-01-01T00:00:02+00:00")
+    assert resolve_windows(given, [A0, B]) == dict.fromkeys([A0, B], Window(1000, 2000))
+    assert resolve_windows(options(), [A0]) == {A0: Window()}
+
+
+def test_a_time_between_two_milliseconds_is_the_later_one() -> None:
+    given = options(startingTimestamp="1970-01-01T00:00:00.0005Z", endingTime="1970-01-01T00:00:00.001001Z")
+    assert resolve_windows(given, [B]) == {B: Window(1, 2)}
+    before = options(startingTimestamp="1969-12-31T23:59:59.9985Z", endingTime="-1")
+    assert resolve_windows(before, [B]) == {B: Window(-1, -1)}
+
+
+@pytest.mark.parametrize("text", ["9" * 19, "-" + "9" * 19, "9" * 5000, "--5", "-"])
+def test_times_that_no_message_can_have(text: str) -> None:
+    with pytest.raises(OptionError, match="expected Unix milliseconds"):
+        options(startingTimestamp=text)
+
+
+def test_a_partition_wins_over_its_topic() -> None:
+    text = '{"a": 5, "a-partition-1": "7", "persistent://public/default/b": "1970-01-01T00:00:00.009Z"}'
+    windows = resolve_windows(options(startingOffsetsByTimestamp=text), [A0, A1, B])
+    assert windows == {A0: Window(5), A1: Window(7), B: Window(9)}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[]", "expected JSON from topic"),
+        ("x", "expected JSON from topic"),
+        ('{"a": "noon"}', "topic 'a'.*'noon'"),
+        ('{"a": "2026-01-31T08:00:00"}', "with a zone"),
+        ('{"a": true}', "expected a time, got true"),
+        ('{"a": 1.5}', "expected a time, got 1.5"),
+        ('{"a b": 1}', "a b"),
+        ('{"a": 5}', r"none for persistent://public/default/b\b"),
+        ('{"a": 5, "b": 6, "c": 7}', "one for persistent://public/default/c, which it does not read"),
+    ],
+)
+def test_malformed(text: str, words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        resolve_windows(options(endingOffsetsByTimestamp=text), [A0, A1, B])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"startingOffsets": "earliest", "startingTimestamp": "1"},
+        {"startingTimestamp": "1", "startingOffsetsByTimestamp": "{}"},
+        {"endingOffsets": "latest", "endingTimestamp": "1"},
+    ],
+)
+def test_only_one_way_to_begin_and_one_to_end(given: dict[str, str]) -> None:
+    with pytest.raises(OptionError, match="expected only one of the options"):
+        options(**given)
+
+
+def test_a_start_may_be_of_another_form_than_the_end() -> None:
+    check_times(options(startingOffsets="earliest", endingTimestamp="5"))
+
+
+def test_a_start_behind_the_end() -> None:
+    with pytest.raises(OptionError, match="not behind the end"):
+        check_times(options(startingTimestamp="6", endingTimestamp="5"))
+    check_times(options(startingTimestamp="5", endingTimestamp="5"))
+    assert Window(5, 5).is_empty
+
+
+LEDGERS = (
+    Ledger(3, 10, 100, opened_ms=None, closed_ms=1000),
+    Ledger(7, 10, 100, opened_ms=1000, closed_ms=2000),
+    Ledger(8, 10, 100, opened_ms=2000, closed_ms=3000),
+    Ledger(9, 10, 100, opened_ms=3000, closed_ms=None),
+)
+
+
+@pytest.mark.parametrize(
+    ("window", "slack", "span"),
+    [
+        (Window(), 0, (None, None)),
+        (Window(1000), 0, (None, None)),
+        (Window(1001), 0, (Position(7, 0), None)),
+        (Window(1001), 1, (None, None)),
+        (Window(99_999), 0, (Position(9, 0), None)),
+        (Window(None, 2000), 0, (None, Position(8, 0))),
+        (Window(None, 2000), 1, (None, Position(9, 0))),
+        (Window(None, 2001), 0, (None, Position(9, 0))),
+        (Window(None, 0), 0, (None, Position(7, 0))),
+        (Window(1500, 1600), 0, (Position(7, 0), Position(8, 0))),
+    ],
+)
+def test_ledgers_outside_are_left_out(
+    window: Window, slack: int, span: tuple[Position | None, Position | None]
+) -> None:
+    assert span_of_window(LEDGERS, window, slack) == span
+    assert span_of_window((), window, slack) == (None, None)
+
+
+def closed_at(*times: int | None) -> tuple[Ledger, ...]:
+    """Ledgers 0, 1, 2 ..., each opened when the one before it was closed, as far as its time goes."""
+    return tuple(
+        Ledger(number, 10, 100, opened_ms=times[number - 1] if number else None, closed_ms=time)
+        for number, time in enumerate(times)
+    )
+
+
+@pytest.mark.parametrize(
+    ("times", "window", "span"),
+    [
+        # Of one that nobody says when it was closed.
+        ((0, 2000, None), Window(5000), (None, None)),
+        ((1000, 0, 3000, None), Window(5000), (Position(1, 0), None)),
+        ((0, 2000, 3000, None), Window(None, 2500), (None, Position(3, 0))),
+        ((0, 2000, 3000, None), Window(None, 1500), (None, Position(2, 0))),
+        # The broker says "now" for a time that was never written down.
+        ((9000, 2000, 3000, None), Window(None, 1500), (None, Position(2, 0))),
+        ((1000, 9000, 3000, 4000, None), Window(None, 2000), (None, Position(3, 0))),
+        ((1000, 9000, 3000, 4000, None), Window(None, 1000), (None, Position(1, 0))),
+        ((9000, None), Window(None, 1500), (None, Position(1, 0))),
+        # The clock of the broker that closed the second was behind.
+        ((3000, 2000, 5000, None), Window(2500), (None, None)),
+        ((3000, 2000, 5000, None), Window(None, 2500), (None, Position(3, 0))),
+        ((3000, 2000, 5000, None), Window(3001), (Position(2, 0), None)),
+    ],
+)
+def test_times_that_contradict_each_other_leave_nothing_out(
+    times: tuple[int | None, ...], window: Window, span: tuple[Position | None, Position | None]
+) -> None:
+    assert span_of_window(closed_at(*times), window, 0) == span

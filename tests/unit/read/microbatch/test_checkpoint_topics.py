@@ -1,0 +1,86 @@
+"""Checkpoints of other topics: refused, or gone on with when that was meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.microbatch.checkpoint_topics import abandoned_topics
+from pyspark_pulsar.topic import TopicPartition
+
+A, B = TopicPartition.parse("a"), TopicPartition.parse("b")
+P0, P1 = (TopicPartition.parse(f"p-partition-{index}") for index in range(2))
+
+
+def left(
+    *held: TopicPartition, gone: tuple[TopicPartition, ...] = (), **options: object
+) -> frozenset[TopicPartition]:
+    given = ReadOptions(service_url="pulsar://h:1", **options)  # type: ignore[arg-type]
+
+    def departed(partitions: set[TopicPartition]) -> set[TopicPartition]:
+        assert partitions
+        return partitions & set(gone)
+
+    return abandoned_topics(given, dict.fromkeys(held, Position(12, 7)), departed)
+
+
+@pytest.mark.parametrize(
+    ("held", "options"),
+    [
+        ((), {"topic": "a"}),
+        ((A,), {"topic": "a"}),
+        ((A,), {"topic": "persistent://public/default/a"}),
+        ((A,), {"topic": "public/default/a"}),
+        ((A,), {"topics": ("b", "a")}),
+        ((A,), {"topics_pattern": ".*"}),
+        ((P0, P1), {"topic": "p"}),
+        ((P0,), {"topic": "p-partition-0"}),
+        ((P0,), {"topic": "p"}),
+        ((P0, P1), {"topics": ("p-partition-1", "p-partition-0")}),
+        ((P0, P1), {"topics_pattern": "persistent://public/default/[a-p]"}),
+    ],
+)
+def test_all_that_is_held_is_named(held: tuple[TopicPartition, ...], options: dict[str, object]) -> None:
+    assert left(*held, **options) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("held", "options", "key", "missing"),
+    [
+        ((A,), {"topic": "b"}, "'topic'.*'b'", "default/a"),
+        ((A, B), {"topics": ("b", "c")}, "'topics'.*'b,c'", "default/a"),
+        ((A,), {"topic": "t/n/a"}, "'topic'.*'t/n/a'", "default/a"),
+        ((P0, P1), {"topic": "p-partition-0"}, "'topic'.*'p-partition-0'", "p-partition-1"),
+        ((A, P0), {"topics_pattern": "[b-z]"}, "'topicsPattern'.*'.b-z.'", "default/a"),
+    ],
+)
+def test_what_is_not_named_any_more(
+    held: tuple[TopicPartition, ...],
+    options: dict[str, object],
+    key: str,
+    missing: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with pytest.raises(
+        OptionError, match=rf"option {key}.*{missing} \(read up to 12:7:0\).*allowDifferentTopics"
+    ):
+        left(*held, **options)
+    found = left(*held, different_topics=True, **options)
+    assert [each.name for each in found] == [TopicPartition.parse(missing.removeprefix("default/")).name]
+    assert f"{missing} (read up to 12:7:0)" in caplog.text
+
+
+def test_what_does_not_exist_any_more_is_a_matter_of_data_loss() -> None:
+    assert left(A, gone=(A,), topic="b") == frozenset()
+    assert left(A, gone=(A,), topics_pattern="[b-z]") == frozenset()
+    with pytest.raises(OptionError, match="default/b"):
+        left(A, B, gone=(A,), topic="c")
+
+
+def test_many_topics_are_told_by_some() -> None:
+    held = [TopicPartition.parse(f"t{number:04}") for number in range(3_000)]
+    with pytest.raises(OptionError, match=r"t0009 \(read up to 12:7:0\) and 2990 more\.") as caught:
+        left(*held, topic="b")
+    assert len(str(caught.value)) < 2_000

@@ -1,0 +1,139 @@
+"""How far a stream is behind, from what is known of its topics."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.errors import ConnectionFailed
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.bounds.first_entry import FirstEntry
+from pyspark_pulsar.read.microbatch.lag import Lag, LagReport, LagWatch, measured_lag
+from pyspark_pulsar.topic import TopicPartition
+
+NOW_MS = 1_800_000_000_000
+A, B, C = (TopicPartition.parse(name) for name in "abc")
+
+
+def first(position: Position, messages: int = 1, size: int = 50, age_ms: int | None = 2_500) -> FirstEntry:
+    return FirstEntry(position, messages, size, None if age_ms is None else NOW_MS - age_ms)
+
+
+def ledger(number: int, entries: int, size: int, *, is_open: bool = False) -> Ledger:
+    return Ledger(number, entries, size, opened_ms=None, closed_ms=None if is_open else 1)
+
+
+LEDGERS = (ledger(1, 10, 1000), ledger(3, 20, 4000), ledger(5, 7, 700, is_open=True))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "ledgers", "messages", "expected"),
+    [
+        pytest.param(Position(1, 4), Position(1, 9), LEDGERS, 1, Lag(5, 500, 2.5), id="in one ledger"),
+        pytest.param(Position(1, 4), Position(5, 2), LEDGERS, 1, Lag(28, 4800, 2.5), id="over ledgers"),
+        pytest.param(Position(1, 4), Position(5, 2), LEDGERS, 10, Lag(280, 4800, 2.5), id="batched"),
+        pytest.param(Position(1, 4, 3), Position(1, 9), LEDGERS, 10, Lag(47, 500, 2.5), id="inside an entry"),
+        pytest.param(Position(5, 4), Position(5, 9), LEDGERS, 1, Lag(5, 500, 2.5), id="grown since"),
+        pytest.param(Position(5, 4), Position(5, 9), None, 2, Lag(10, 250, 2.5), id="ledgers not known"),
+        pytest.param(
+            Position(3, 4), Position(5, 9), None, 2, Lag(None, None, 2.5), id="nor how many lie between"
+        ),
+    ],
+)
+def test_from_a_position_to_the_end(
+    start: Position, end: Position, ledgers: tuple[Ledger, ...] | None, messages: int, expected: Lag
+) -> None:
+    entry = first(Position(start.ledger, start.entry), messages)
+    assert measured_lag(entry, ledgers, start, end, NOW_MS) == expected
+
+
+def test_what_retention_has_removed_does_not_count() -> None:
+    entry = first(Position(3, 0))
+    assert measured_lag(entry, LEDGERS, EARLIEST, Position(3, 20), NOW_MS).messages == 20
+    assert measured_lag(entry, None, EARLIEST, Position(3, 20), NOW_MS) == Lag(20, 1000, 2.5)
+    assert measured_lag(first(Position(6, 0)), LEDGERS, EARLIEST, Position(5, 7), NOW_MS) == Lag()
+
+
+def test_what_no_entry_tells_is_unknown() -> None:
+    assert measured_lag(None, LEDGERS, Position(1, 0), Position(5, 7), NOW_MS) == Lag(None, None, None)
+    entry = first(Position(1, 0), age_ms=None)
+    assert measured_lag(entry, LEDGERS, Position(1, 0), Position(1, 10), NOW_MS) == Lag(10, 1000, None)
+    ahead_of_our_clock = first(Position(1, 0), age_ms=-400)
+    assert measured_lag(ahead_of_our_clock, LEDGERS, Position(1, 0), Position(1, 10), NOW_MS).seconds == 0
+
+
+def test_a_sum_is_unknown_where_a_part_is_and_the_worst_second_counts() -> None:
+    report = LagReport(NOW_MS, {A: Lag(3, 30, 1.5), B: Lag(4, 40, 7.25)})
+    assert report.total == Lag(7, 70, 7.25)
+    assert LagReport(NOW_MS, {**report.lags, C: Lag(None, None, None)}).total == Lag(None, None, 7.25)
+    assert LagReport(NOW_MS, {}).total == Lag()
+    assert report.to_json() == {
+        "measuredAt": NOW_MS, "messages": 7, "bytes": 70, "seconds": 7.25,
+        "partitions": {
+            A.name: {"messages": 3, "bytes": 30, "seconds": 1.5},
+            B.name: {"messages": 4, "bytes": 40, "seconds": 7.25},
+        },
+    }  # fmt: skip
+
+
+class Topics:
+    """What a broker would answer, how long it takes, and what it was asked."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.now = 100.0
+        self.seconds = seconds
+        self.asked: list[TopicPartition] = []
+        self.fault: ConnectionFailed | None = None
+        self.watch = LagWatch(self.first, lambda _: LEDGERS, 10.0, lambda: self.now, lambda: self.now)
+
+    def first(self, partition: TopicPartition, position: Position) -> FirstEntry:
+        self.asked.append(partition)
+        self.now += self.seconds
+        if self.fault is not None:
+            raise self.fault
+        return first(position, age_ms=None)
+
+
+BEHIND = {A: Position(1, 4), B: Position(1, 4), C: Position(1, 4)}
+ENDS = {A: Position(1, 9), B: Position(1, 8), C: Position(1, 4)}
+
+
+def test_only_partitions_that_are_behind_are_asked_and_not_at_each_trigger() -> None:
+    topics = Topics()
+    assert {each: lag.messages for each, lag in topics.watch.look(BEHIND, ENDS).lags.items()} == {A: 5, B: 4}
+    topics.now += 5
+    assert topics.watch.look(BEHIND, ENDS).lags[B].messages == 4
+    assert topics.asked == [A, B]
+    topics.now += 6
+    topics.watch.look(BEHIND, ENDS)
+    assert topics.asked == [A, B, A, B]
+
+
+def test_a_query_that_has_caught_up_is_not_behind_at_once() -> None:
+    topics = Topics()
+    topics.watch.look(BEHIND, ENDS)
+    report = topics.watch.look(ENDS, ENDS)
+    assert (report.lags, report.total) == ({}, Lag())
+
+
+def test_a_trigger_spends_little_time_and_the_next_goes_on() -> None:
+    topics = Topics(seconds=0.2)
+    ends = ENDS | {C: Position(1, 6)}
+    report = topics.watch.look(BEHIND, ends)
+    assert topics.asked == [A, B]
+    assert (report.lags[C], report.total.messages) == (Lag(None, None, None), None)
+    assert topics.watch.look(BEHIND, ends).total.messages == 5 + 4 + 2
+    assert topics.asked == [A, B, C]
+
+
+def test_what_cannot_be_measured_fails_nothing_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    topics = Topics()
+    topics.fault = ConnectionFailed("gone")
+    with caplog.at_level(logging.WARNING):
+        report = topics.watch.look(BEHIND, ENDS)
+    assert report.total == Lag(None, None, None)
+    assert [record.getMessage() for record in caplog.records] == [
+        "how far the query is behind is not known for all topic partitions: gone"
+    ]

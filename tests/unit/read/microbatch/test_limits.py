@@ -1,0 +1,189 @@
+"""Where micro-batches end: delays by the clock, limits above, and whose weight decides the shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.codec.backlog import Counted
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.bounds.timestamps import TimeBound
+from pyspark_pulsar.read.microbatch.admission import Ask
+from pyspark_pulsar.read.microbatch.backlog_counter import PublishedFrom, Scout
+from pyspark_pulsar.read.microbatch.limits import MicroBatches
+from pyspark_pulsar.read.microbatch.offset import StreamOffset
+from pyspark_pulsar.read.planning.ledgers import TopicLedgers
+from pyspark_pulsar.read.planning.planner import Asked
+from pyspark_pulsar.topic import TopicPartition
+
+A = TopicPartition.parse("persistent://public/default/t-partition-0")
+B = TopicPartition.parse("persistent://public/default/t-partition-1")
+NAMES = {"service.url": "pulsar://h:6650", "topic": "t"}
+
+
+def options(**given: Any) -> ReadOptions:
+    return parse_options(ReadOptions, NAMES | {key: str(value) for key, value in given.items()})
+
+
+def offset(**positions: Position) -> StreamOffset:
+    return StreamOffset({{"a": A, "b": B}[name]: position for name, position in positions.items()})
+
+
+class Unbatched(Scout):
+    """Every entry of ledger 7 there is has one message of ten bytes; no broker is asked."""
+
+    def __init__(self, options: ReadOptions, published_from: PublishedFrom) -> None:
+        super().__init__(options, published_from)
+        self.since = published_from
+
+    def measure(self, asks: Sequence[Ask]) -> list[Counted]:
+        found = []
+        for ask in asks:
+            first = max(0, ask.start.entry)
+            number = min(ask.share.records, ask.share.size // 10, ask.end.entry - first)
+            found.append(Counted(Position(7, first + number) if number else ask.start, number, 10 * number))
+        return found
+
+    def look_ahead(self, asks: Sequence[Ask]) -> None:
+        """All is known."""
+
+
+class Known:
+    """Ledgers of A; with a time, messages of it begin at entry 4."""
+
+    def __init__(self, ledgers: TopicLedgers | None = None) -> None:
+        self.ledgers = ledgers
+
+    def known_ledgers(self, partition: TopicPartition) -> TopicLedgers | None:
+        return self.ledgers if partition == A else None
+
+    def first_in_time(self, asked: Iterable[Asked]) -> dict[TopicPartition, Position]:
+        return {each.partition: Position(7, 4) for each in asked if each.window.from_ms == 77}
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def micro_batches(given: ReadOptions, ledgers: TopicLedgers | None = None) -> tuple[MicroBatches, Clock]:
+    clock = Clock()
+    return MicroBatches(given, Known(ledgers), clock, Unbatched), clock
+
+
+def test_without_limits_all_is_taken() -> None:
+    batches, _ = micro_batches(options())
+    reached = offset(a=Position(7, 50))
+    assert batches.admitted(offset(a=Position(7, 3)), reached, waits=True) == reached
+
+
+def test_a_limit_is_shared_by_backlog_and_kept() -> None:
+    batches, _ = micro_batches(options(maxRecordsPerTrigger=22))
+    former = offset(a=Position(7, 0), b=Position(7, 0))
+    reached = offset(a=Position(7, 25), b=Position(7, 100))
+    assert batches.admitted(former, reached, waits=True) == offset(a=Position(7, 5), b=Position(7, 17))
+
+
+def test_what_one_partition_does_not_need_goes_to_the_others() -> None:
+    known = TopicLedgers((Ledger(5, 900, 900, None, 1), Ledger(7, 2, 2, 1, None)))
+    batches, _ = micro_batches(options(maxRecordsPerTrigger=20), known)
+    # By the ledgers much waits in A; it is gone by now.
+    former = offset(a=Position(5, 0), b=Position(7, 0))
+    reached = offset(a=Position(7, 2), b=Position(7, 90))
+    assert batches.admitted(former, reached, waits=True) == offset(a=Position(7, 2), b=Position(7, 18))
+
+
+def test_partitions_take_turns_when_there_are_more_than_messages_allowed() -> None:
+    batches, _ = micro_batches(options(maxRecordsPerTrigger=1))
+    former, reached = offset(a=EARLIEST, b=EARLIEST), offset(a=Position(7, 9), b=Position(7, 9))
+    for _ in range(4):
+        former = batches.admitted(former, reached, waits=True)
+    assert former == offset(a=Position(7, 2), b=Position(7, 2))
+
+
+def test_the_first_micro_batch_carries_its_starts_on() -> None:
+    batches, _ = micro_batches(options(maxRecordsPerTrigger=5))
+    reached = StreamOffset({A: Position(7, 9)}, {A: Position(7, 2)})
+    found = batches.admitted(StreamOffset(start="earliest"), reached, waits=False)
+    assert found == StreamOffset({A: Position(7, 7)}, {A: Position(7, 2)})
+
+
+def test_too_little_waits_until_the_delay_is_over() -> None:
+    batches, clock = micro_batches(options(minOffsetsPerTrigger=10, maxTriggerDelay="30s"))
+    former, few, many = offset(a=Position(7, 0)), offset(a=Position(7, 9)), offset(a=Position(7, 10))
+    assert batches.admitted(former, few, waits=True) == few  # The first of a start.
+    clock.now += 29
+    assert batches.admitted(former, few, waits=True).goes_no_further_than(former)
+    assert batches.admitted(former, many, waits=True) == many
+    clock.now += 29
+    assert batches.admitted(former, few, waits=True).goes_no_further_than(former)
+    clock.now += 1
+    assert batches.admitted(former, few, waits=True) == few
+
+
+def test_nothing_to_read_begins_no_delay() -> None:
+    batches, clock = micro_batches(options(minOffsetsPerTrigger=10, maxTriggerDelay="30s"))
+    former = offset(a=Position(7, 9))
+    assert batches.admitted(former, former, waits=True) == former
+    clock.now += 1
+    assert batches.admitted(former, offset(a=Position(7, 10)), waits=True) == offset(a=Position(7, 10))
+
+
+def test_available_now_does_not_wait() -> None:
+    batches, clock = micro_batches(options(minOffsetsPerTrigger=10, maxRecordsPerTrigger=20))
+    former, few = offset(a=Position(7, 0)), offset(a=Position(7, 3))
+    for _ in range(3):
+        assert batches.admitted(former, few, waits=False) == few
+        clock.now += 1
+
+
+def test_a_time_reaches_whoever_counts() -> None:
+    made: list[Unbatched] = []
+
+    def make(given: ReadOptions, published_from: PublishedFrom) -> Unbatched:
+        made.append(Unbatched(given, published_from))
+        return made[-1]
+
+    batches = MicroBatches(options(maxRecordsPerTrigger=5), Known(), Clock(), make)
+    time = TimeBound(all=77)
+    former = StreamOffset(start="earliest", published_from=time)
+    reached = StreamOffset({A: Position(7, 20)}, {A: EARLIEST}, published_from=time)
+    found = batches.admitted(former, reached, waits=True)
+    # What lies in ledgers before the time was not even counted.
+    assert found == StreamOffset({A: Position(7, 9)}, {A: EARLIEST}, published_from=time)
+    further = replace(reached, starts={})
+    assert batches.admitted(found, further, waits=True).positions == {A: Position(7, 14)}
+    assert made[0].since(A) == 77
+    assert len(made) == 1
+
+
+def test_options_of_triggers() -> None:
+    given = options(
+        maxOffsetsPerTrigger=5, minRecordsPerTrigger=5, maxTriggerDelay="2 m", maxBytesPerTrigger=9
+    )
+    assert (given.max_records_per_trigger, given.min_offsets_per_trigger) == (5, 5)
+    assert (given.max_trigger_delay_ms, given.max_bytes_per_trigger) == (120_000, 9)
+    assert options().max_trigger_delay_ms == 900_000
+    assert options(maxTriggerDelay=250).max_trigger_delay_ms == 250
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"maxTriggerDelay": "soon"}, "expected a duration such as 500ms"),
+        ({"maxRecordsPerTrigger": 0}, "a whole number from 1"),
+        ({"minOffsetsPerTrigger": 6, "maxRecordsPerTrigger": 5}, "no more than maxRecordsPerTrigger"),
+        ({"splitBy": "hash"}, "one of position, key"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(given: dict[str, Any], text: str) -> None:
+    with pytest.raises(OptionError, match=text):
+        options(**given)

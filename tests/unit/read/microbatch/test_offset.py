@@ -1,0 +1,73 @@
+"""Stream offsets: what Spark stores, and what a newer or foreign checkpoint gets told."""
+
+import pytest
+
+from pyspark_pulsar.errors import ProtocolError
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.bounds.timestamps import TimeBound
+from pyspark_pulsar.read.microbatch.offset import StreamOffset
+from pyspark_pulsar.topic import TopicPartition
+
+A = TopicPartition.parse("persistent://public/default/a-partition-0")
+B = TopicPartition.parse("persistent://public/default/b")
+
+
+def test_the_document_is_readable_and_stable() -> None:
+    offset = StreamOffset({B: Position(3, 4, 5), A: EARLIEST}, {A: Position(1, 2)})
+    assert offset.to_json() == {
+        "version": 1,
+        "positions": {A.name: "earliest", B.name: "3:4:5"},
+        "from": {A.name: "1:2:0"},
+    }
+    assert StreamOffset.from_json(offset.to_json()) == offset
+
+
+def test_the_symbol_of_a_query_that_has_not_started() -> None:
+    assert StreamOffset(start="latest").to_json() == {"version": 1, "start": "latest"}
+    assert StreamOffset.from_json({"version": 1, "start": "latest"}).start == "latest"
+
+
+def test_starts() -> None:
+    former = StreamOffset({B: Position(3, 4)})
+    reached = StreamOffset({A: Position(9, 9), B: Position(5, 0)})
+    assert reached.start_of(B, former) == Position(3, 4)
+    assert reached.start_of(A, former) == EARLIEST
+    assert StreamOffset({A: Position(9, 9)}, {A: Position(1, 0)}).start_of(A, StreamOffset()) == Position(
+        1, 0
+    )
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"version": 3, "positions": {}},
+        {"version": 2, "positions": {}},
+        {"version": 2, "positions": {}, "publishedFrom": "noon"},
+        {"version": 2, "positions": {}, "publishedFrom": {"a": None}},
+        {"version": 1},
+        {"version": 1, "positions": {"a": "x"}},
+    ],
+)
+def test_a_foreign_offset_is_refused(document: dict[str, object]) -> None:
+    with pytest.raises(ProtocolError, match="checkpoint"):
+        StreamOffset.from_json(document)
+
+
+def test_a_time_is_kept_by_every_offset_and_seen_by_older_versions() -> None:
+    for time in (TimeBound(all=5), TimeBound(by_name=((A, 7),))):
+        first = StreamOffset(start="earliest", published_from=time)
+        later = StreamOffset({A: Position(3, 4)}, published_from=time)
+        assert StreamOffset.from_json(first.to_json()) == first
+        assert StreamOffset.from_json(later.to_json()) == later
+        assert first.to_json()["version"] == later.to_json()["version"] == 2
+
+
+def test_an_offset_that_reads_nothing_more_is_known() -> None:
+    former = StreamOffset({A: Position(1, 2)}, {A: EARLIEST})
+    assert StreamOffset({A: Position(1, 2)}).goes_no_further_than(former)
+    assert not StreamOffset({A: Position(1, 3)}).goes_no_further_than(former)
+    # Partitions that are read anew, or that appear, and the start of a query are news.
+    assert not StreamOffset({A: Position(1, 2)}, {A: EARLIEST}).goes_no_further_than(former)
+    assert not StreamOffset({A: Position(1, 2), B: EARLIEST}).goes_no_further_than(former)
+    assert not StreamOffset().goes_no_further_than(StreamOffset(start="latest"))

@@ -1,0 +1,88 @@
+"""How far behind a stream may fall before Pulsar may delete what it has not read."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from pyspark_pulsar.errors import PermissionDenied
+from pyspark_pulsar.read.microbatch.lag import Lag, LagReport
+from pyspark_pulsar.read.microbatch.retention import Horizon, RetentionWatch, horizon_of
+from pyspark_pulsar.topic import TopicPartition
+
+A, B = TopicPartition.parse("t/one/a"), TopicPartition.parse("t/one/b")
+ELSEWHERE = TopicPartition.parse("t/two/a")
+
+
+def retention(minutes: int, megabytes: int) -> dict[str, int]:
+    return {"retentionTimeInMinutes": minutes, "retentionSizeInMB": megabytes}
+
+
+@pytest.mark.parametrize(
+    ("policy", "ttl", "is_held", "expected"),
+    [
+        (None, None, False, Horizon(0.0, 0)),
+        (retention(0, 0), None, False, Horizon(0.0, 0)),
+        (retention(60, 0), None, False, Horizon(0.0, 0)),
+        (retention(-1, -1), None, False, Horizon()),
+        (retention(60, -1), None, False, Horizon(3600.0, None)),
+        (retention(-1, 2), None, False, Horizon(None, 2 << 20)),
+        (retention(60, 2), 30, False, Horizon(3600.0, 2 << 20)),
+        (None, None, True, Horizon()),
+        (retention(0, 0), 0, True, Horizon()),
+        (retention(0, 0), 30, True, Horizon(30.0)),
+        (retention(2, 0), 30, True, Horizon(150.0)),
+        (retention(-1, -1), 30, True, Horizon()),
+    ],
+)
+def test_horizon(policy: Any, ttl: Any, is_held: bool, expected: Horizon) -> None:
+    assert horizon_of(policy, ttl, is_held=is_held) == expected
+
+
+class Policies:
+    """Stands where the admin client does."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.asked: list[tuple[TopicPartition, str]] = []
+
+    def policy(self, partition: TopicPartition, name: str) -> Any:
+        self.asked.append((partition, name))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer if name == "retention" else None
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+
+
+def test_a_namespace_that_keeps_nothing_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    policies = Policies(retention(0, 0))
+    watch = RetentionWatch(policies, is_held=False)  # type: ignore[arg-type]
+    for _ in range(2):
+        watch.look([A, B], LagReport(0, {A: Lag(10, 10, 10.0)}))
+    (text,) = told(caplog)
+    assert "t/one" in text
+    assert "subscriptionName" in text
+    assert len(policies.asked) == 2
+    watch.look([A, B, ELSEWHERE], LagReport(0, {}))
+    assert "t/two" in told(caplog)[1]
+
+
+def test_a_partition_that_falls_back_half_of_the_way_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    watch = RetentionWatch(Policies(retention(1, -1)), is_held=False)  # type: ignore[arg-type]
+    for seconds in (29.0, 31.0, 40.0, 5.0, None, 35.0):
+        watch.look([A, B], LagReport(0, {A: Lag(10, 10, seconds)}))
+    assert len(told(caplog)) == 2
+    assert "31 s or 10 bytes behind, and what is more than 60 s behind may be deleted" in told(caplog)[0]
+
+
+def test_who_may_not_ask_is_told_nothing_and_asks_no_more(caplog: pytest.LogCaptureFixture) -> None:
+    policies = Policies(PermissionDenied("no"))
+    watch = RetentionWatch(policies, is_held=False)  # type: ignore[arg-type]
+    watch.look([A, ELSEWHERE], LagReport(0, {A: Lag(10, 10, 1e9)}))
+    assert not told(caplog)
+    assert len(policies.asked) == 1

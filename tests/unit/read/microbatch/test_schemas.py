@@ -1,0 +1,169 @@
+import json
+import logging
+
+import pytest
+
+from pyspark_pulsar.errors import ConnectionFailed, SchemaError
+from pyspark_pulsar.read.microbatch.schemas import LOOK_AGAIN_SECONDS, TOPICS_PER_LOOK, SchemaWatch
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.read_schema import resolve_read_schema
+from pyspark_pulsar.topic import TopicName
+
+
+def version(number: int, kind: SchemaType = SchemaType.AVRO, **fields: str) -> SchemaInfo:
+    document = {"type": "record", "name": "R", "fields": [{"name": n, "type": t} for n, t in fields.items()]}
+    return SchemaInfo("x", kind, json.dumps(document).encode(), version=number.to_bytes(8, "big"))
+
+
+FIRST = version(0, id="int", old="string")
+A, B = TopicName.parse("a"), TopicName.parse("b")
+
+
+class Registry:
+    """What the broker would answer, and what it was asked."""
+
+    def __init__(self, **schemas: SchemaInfo | None) -> None:
+        self.schemas = {TopicName.parse(name): info for name, info in schemas.items()}
+        self.asked: list[TopicName] = []
+        self.now = 0.0
+
+    def ask(self, topic: TopicName) -> SchemaInfo | None:
+        self.asked.append(topic)
+        return self.schemas[topic]
+
+    def watch(self) -> SchemaWatch:
+        return SchemaWatch(resolve_read_schema(FIRST, topic="t"), self.ask, lambda: self.now)
+
+
+def test_a_new_version_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    registry = Registry(a=FIRST)
+    watch = registry.watch()
+    for _ in range(5):
+        watch.look([A])
+    assert registry.asked == []
+    registry.schemas[A] = version(3, id="long", new="string")
+    for _ in range(3):
+        registry.now += LOOK_AGAIN_SECONDS
+        watch.look([A])
+    assert registry.asked == [A] * 3
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert record.getMessage() == (
+        "topic persistent://public/default/a has a new schema, version 3: new fields: new string; removed fields: "
+        "old; changed types: id int to bigint. The query goes on with the columns that it started with; the next "
+        "start will see the new ones."
+    )
+
+
+def test_a_topic_found_later(caplog: pytest.LogCaptureFixture) -> None:
+    registry = Registry(a=FIRST, b=None)
+    watch = registry.watch()
+    watch.look([A])
+    for _ in range(2):
+        watch.look([A, B])
+    assert registry.asked == [B, B], "asked again while it has none"
+    registry.schemas[B] = FIRST
+    for _ in range(2):
+        watch.look([A, B])
+    assert registry.asked == [B, B, B]
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("other", [SchemaInfo("x", SchemaType.INT64), version(0, SchemaType.JSON, id="int")])
+def test_a_topic_of_another_type_stops_the_query(other: SchemaInfo) -> None:
+    registry = Registry(a=FIRST, b=other)
+    watch = registry.watch()
+    watch.look([A])
+    with pytest.raises(
+        SchemaError, match=r"topic .*/b, which the query has just found: expected .*AVRO R\(id, old\)"
+    ):
+        watch.look([A, B])
+
+
+def test_many_topics_are_looked_at_in_turn() -> None:
+    names = [f"t{n}" for n in range(2 * TOPICS_PER_LOOK + 10)]
+    registry = Registry(**dict.fromkeys(names, FIRST))
+    watch = registry.watch()
+    for _ in range(3):
+        before = len(registry.asked)
+        registry.now += LOOK_AGAIN_SECONDS
+        watch.look(registry.schemas)
+        assert len(registry.asked) - before <= TOPICS_PER_LOOK
+    assert sorted(registry.asked) == sorted(registry.schemas)
+
+
+def test_a_silent_registry_does_not_stop_the_query(caplog: pytest.LogCaptureFixture) -> None:
+    def ask(topic: TopicName) -> SchemaInfo | None:
+        raise ConnectionFailed("no answer")
+
+    now = [0.0]
+    watch = SchemaWatch(resolve_read_schema(FIRST, topic="t"), ask, lambda: now[0])
+    watch.look([A])
+    now[0] += LOOK_AGAIN_SECONDS
+    watch.look([A])
+    assert "cannot be looked up: no answer" in caplog.text
+
+
+def test_bytes_have_no_schema_to_watch() -> None:
+    registry = Registry(b=FIRST)
+    watch = SchemaWatch(resolve_read_schema(None, topic="t"), registry.ask, lambda: registry.now)
+    watch.look([A])
+    registry.now += LOOK_AGAIN_SECONDS
+    watch.look([A, B])
+    assert registry.asked == []
+
+
+def optional(number: int, kind: SchemaType = SchemaType.AVRO, **fields: str) -> SchemaInfo:
+    """As `version`, of a record that is named after its topic."""
+    members = [{"name": n, "type": ["null", t], "default": None} for n, t in fields.items()]
+    document = {"type": "record", "name": f"topic_{number}", "fields": members}
+    return SchemaInfo("x", kind, json.dumps(document).encode(), version=number.to_bytes(8, "big"))
+
+
+@pytest.mark.parametrize("kind", [SchemaType.AVRO, SchemaType.JSON])
+def test_topics_of_one_family(kind: SchemaType, caplog: pytest.LogCaptureFixture) -> None:
+    started, older = optional(0, kind, id="long", tag="string"), optional(1, kind, id="int")
+    registry = Registry(a=started, b=older)
+    watch = SchemaWatch(resolve_read_schema(started, topic="t"), registry.ask, lambda: registry.now)
+    watch.look([A, B])
+    registry.now += LOOK_AGAIN_SECONDS
+    watch.look([A, B])
+    assert sorted(registry.asked) == [A, B]
+    assert not caplog.records, "what the query reads already is no news"
+    c, d = TopicName.parse("c"), TopicName.parse("d")
+    registry.schemas |= {c: older, d: optional(2, kind, id="long", level="int")}
+    watch.look([A, B, c, d])
+    (record,) = caplog.records
+    assert "default/d has a new schema, version 2: new fields: level int." in record.getMessage()
+
+
+@pytest.mark.parametrize("kind", [SchemaType.AVRO, SchemaType.JSON])
+def test_a_topic_that_does_not_resolve_stops_the_query(
+    kind: SchemaType, caplog: pytest.LogCaptureFixture
+) -> None:
+    started, other = optional(0, kind, id="long", tag="string"), optional(1, kind, id="long", tag="int")
+    registry = Registry(a=started, b=other)
+    watch = SchemaWatch(resolve_read_schema(started, topic="t"), registry.ask, lambda: registry.now)
+    watch.look([A])
+    why = (
+        "field tag is string in the schema that the query started with, int in persistent://public/default/b"
+    )
+    with pytest.raises(SchemaError, match=why):
+        watch.look([A, B])
+    # With another `mode` its messages are bad rows.
+    lenient = SchemaWatch(
+        resolve_read_schema(started, topic="t"), registry.ask, lambda: registry.now, passes_over_bad_rows=True
+    )
+    lenient.look([A])
+    lenient.look([A, B])
+    assert why in caplog.text
+
+
+def test_a_topic_wider_than_what_the_query_started_with_stops_it() -> None:
+    """One table it would be, but not by the schema of the running query."""
+    narrow = optional(0, id="int")
+    registry = Registry(a=narrow, b=optional(1, id="long"))
+    watch = SchemaWatch(resolve_read_schema(narrow, topic="t"), registry.ask, lambda: registry.now)
+    watch.look([A])
+    with pytest.raises(SchemaError, match=r"topic .*/b, which .* field id: .*; start the query again"):
+        watch.look([A, B])

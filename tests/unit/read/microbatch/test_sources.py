@@ -1,0 +1,35 @@
+"""Where micro-batches are read from is counted, and told when it changes."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.microbatch.sources import Readers
+from pyspark_pulsar.read.split import FromBookies, FromBroker, Piece, Split
+from pyspark_pulsar.topic import TopicPartition
+
+A = TopicPartition.parse("persistent://public/default/a")
+BEGIN, MIDDLE, END = Position(7, 0), Position(9, 0), Position(9, 5)
+FAR = Piece(BEGIN, MIDDLE, FromBookies(Ledger(7, 4, 40, None, 1)))
+NEAR = Piece(MIDDLE, END, FromBroker())
+
+
+def test_the_change_over_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    readers = Readers()
+    assert readers.present == {}
+    readers.see([Split(A, BEGIN, MIDDLE, (FAR,)), Split(A, BEGIN, END, (FAR, NEAR))])
+    assert readers.present == {"bookie": 2, "broker": 1}
+    readers.see([])
+    assert readers.present == {"bookie": 2, "broker": 1}
+    for _ in range(2):
+        readers.see([Split(A, MIDDLE, END)])
+    assert readers.present == {"broker": 1}
+    assert [record.getMessage() for record in caplog.records] == [
+        "micro-batches are now read from: bookie 2, broker 1 (splits)",
+        "micro-batches are now read from: broker 1 (splits)",
+    ]

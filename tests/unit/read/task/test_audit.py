@@ -1,0 +1,297 @@
+"""An audit finds what a reader has left out, and writes down what it has given."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pyspark_pulsar._kernel import EntryBatch
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.offload.policy import TieredStore
+from pyspark_pulsar.errors import LedgerUnavailable, OptionError
+from pyspark_pulsar.inspect.audit import attempts_table, ledgers_table
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.attempt import Attempt
+from pyspark_pulsar.read.split import (
+    FromBookies,
+    FromBroker,
+    FromCompactedLedger,
+    FromTieredStorage,
+    Piece,
+    Split,
+)
+from pyspark_pulsar.read.task.audit import Run, SplitAudit, audited
+from pyspark_pulsar.read.task.audit_files import audit_files
+from pyspark_pulsar.topic import TopicPartition
+
+PARTITION = TopicPartition.parse("persistent://public/default/t-partition-3")
+SEVEN = Ledger(7, 10, 1000, None, 1)
+NINE = Ledger(9, 4, 400, 1, 2, offload_id="copy")
+FIRST = Piece(Position(7, 2), Position(7, 10), FromBookies(SEVEN))
+SECOND = Piece(Position(9, 0), Position(9, 4), FromTieredStorage(NINE, TieredStore("s3://bucket")))
+LAST = Piece(Position(10, 0), Position(10, 5), FromBroker())
+SPLIT = Split(PARTITION, Position(7, 2), Position(10, 5), (FIRST, SECOND, LAST))
+
+
+def entries(ledger: int, first: int, last: int) -> EntryBatch:
+    batch = EntryBatch()
+    for entry in range(first, last + 1):
+        batch.push(ledger, entry, b"x" * 10)
+    return batch
+
+
+def give(run: Run, batch: EntryBatch) -> None:
+    run.receive(batch)
+    run.take(batch)
+
+
+def read_all(audit: SplitAudit) -> None:
+    for piece, batch in ((FIRST, entries(7, 2, 9)), (SECOND, entries(9, 0, 3)), (LAST, entries(10, 0, 2))):
+        run = audit.begin(piece)
+        give(run, batch)
+        run.end()
+
+
+def test_a_split_that_was_read_is_whole() -> None:
+    audit = SplitAudit(SPLIT, counts_messages=True)
+    read_all(audit)
+    audit.check()
+    assert [(run.expected, run.entries, run.messages, run.is_short) for run in audit.runs] == [
+        (8, 8, 8, False),
+        (4, 4, 4, False),
+        (None, 3, 3, False),
+    ]
+
+
+def test_a_reader_that_ends_early_is_refused() -> None:
+    run = SplitAudit(SPLIT).begin(FIRST)
+    give(run, entries(7, 2, 8))
+    with pytest.raises(LedgerUnavailable, match="expected 8 entries, got 7"):
+        run.end()
+    assert run.is_short
+
+
+def test_the_broker_may_leave_entries_out() -> None:
+    run = SplitAudit(SPLIT).begin(LAST)
+    run.end()
+    assert not run.is_short
+
+
+def test_a_compacted_view_is_counted_whole() -> None:
+    view = Piece(EARLIEST, Position(7, 5), FromCompactedLedger(Ledger(20, 3, 90, None, 0)))
+    run = SplitAudit(Split(PARTITION, view.start, view.end, (view,))).begin(view)
+    run.receive(entries(7, 1, 1))
+    run.receive(entries(7, 6, 7))
+    run.end()
+    again = SplitAudit(SPLIT).begin(view)
+    again.receive(entries(7, 1, 1))
+    with pytest.raises(LedgerUnavailable, match="expected 3 entries, got 1"):
+        again.end()
+
+
+@pytest.mark.parametrize("missing", [0, 1, 2])
+def test_a_piece_that_nobody_read_is_found(missing: int) -> None:
+    audit = SplitAudit(SPLIT)
+    read_all(audit)
+    del audit.runs[missing]
+    with pytest.raises(LedgerUnavailable, match=r"audit of the split from 7:2:0 up to 10:5:0"):
+        audit.check()
+
+
+def test_a_reader_that_says_nothing_of_its_end_is_found() -> None:
+    audit = SplitAudit(SPLIT)
+    read_all(audit)
+    audit.runs[1].is_whole = False
+    with pytest.raises(
+        LedgerUnavailable, match="expected all entries from 9:0:0 up to 9:4:0, got 4 from tiered"
+    ):
+        audit.check()
+
+
+@pytest.mark.parametrize(
+    ("given", "at", "counted"),
+    [
+        ((2, 5), Position(7, 6), 4),  # failed behind what it gave
+        ((2, 5), Position(7, 4), 2),  # something of it was given back
+        (None, Position(7, 2), 0),  # failed before it gave anything
+        ((2, 9), Position(7, 10), 8),  # failed at the very end
+    ],
+)
+def test_the_broker_goes_on(given: tuple[int, int] | None, at: Position, counted: int) -> None:
+    audit = SplitAudit(Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)))
+    run = audit.begin(FIRST)
+    if given is not None:
+        give(run, entries(7, *given))
+    audit.give_way(at, "the bookie died")
+    rest = audit.begin(Piece(at, FIRST.end, FromBroker()))
+    rest.end()
+    audit.check()
+    assert (run.entries, run.is_short, run.fallback) == (counted, False, None)
+    assert (rest.fallback, rest.is_short) == ("the bookie died", False)
+
+
+def test_a_gap_between_reader_and_broker_is_found() -> None:
+    audit = SplitAudit(Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)))
+    run = audit.begin(FIRST)
+    give(run, entries(7, 2, 5))
+    audit.give_way(Position(7, 6), "the bookie died")
+    audit.begin(Piece(Position(7, 7), FIRST.end, FromBroker())).end()
+    with pytest.raises(
+        LedgerUnavailable, match="expected messages from 7:6:0 up to 7:10:0, got what begins at 7:7:0"
+    ):
+        audit.check()
+
+
+def test_an_end_inside_a_batched_entry() -> None:
+    piece = Piece(Position(7, 3, 2), Position(7, 5, 4), FromBookies(SEVEN))
+    audit = SplitAudit(Split(PARTITION, piece.start, piece.end, (piece,)))
+    run = audit.begin(piece)
+    give(run, entries(7, 3, 5))
+    audit.give_way(Position(7, 6), "the bookie died")
+    audit.begin(Piece(Position(7, 6), piece.end, FromBroker())).end()
+    audit.check()
+    assert run.entries == 3
+
+
+def options(path: Path | str | None) -> ReadOptions:
+    return ReadOptions(service_url="pulsar://h:1", topic="t", audit_path=None if path is None else str(path))
+
+
+def test_what_a_task_has_done_is_written_down(tmp_path: Path) -> None:
+    with audited(options(tmp_path), SPLIT, Attempt("run-1", 2, 77)) as audit:
+        read_all(audit)
+    (written,) = audit_files(str(tmp_path))
+    assert (written.run, written.attempt, written.task, written.state) == ("run-1", 2, 77, "finished")
+    assert (written.topic, written.partition) == ("persistent://public/default/t", 3)
+    assert [(part.reader, part.ledger, part.expected, part.entries, part.size) for part in written.parts] == [
+        ("bookie", 7, 8, 8, 80),
+        ("tiered", 9, 4, 4, 40),
+        ("broker", 10, None, 3, 30),
+    ]
+    assert (written.parts[0].first, written.parts[0].last) == ("7:2", "7:9")
+    assert [path.suffix for path in (tmp_path / "run-1").iterdir()] == [".json"]
+
+
+def test_nothing_is_written_unless_asked_for(tmp_path: Path) -> None:
+    with audited(options(None), SPLIT, Attempt()) as audit:
+        read_all(audit)
+    assert audit.runs[0].messages == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_task_that_fails_says_why_and_what_is_short(tmp_path: Path) -> None:
+    with suppress(LedgerUnavailable), audited(options(tmp_path), SPLIT, Attempt("r")) as audit:
+        give(audit.begin(FIRST), entries(7, 2, 4))
+        raise LedgerUnavailable("no bookie answers")
+    (written,) = audit_files(str(tmp_path))
+    assert (written.state, written.error) == ("failed", "LedgerUnavailable: no bookie answers")
+    assert [(part.entries, part.expected, part.short) for part in written.parts] == [(3, 8, True)]
+
+
+def test_a_task_that_spark_stops_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(GeneratorExit), audited(options(tmp_path), SPLIT, Attempt("r")):
+        raise GeneratorExit
+    assert audit_files(str(tmp_path)) == []
+
+
+def test_a_short_split_fails_the_task(tmp_path: Path) -> None:
+    with pytest.raises(LedgerUnavailable, match="audit"), audited(options(tmp_path), SPLIT, Attempt("r")):
+        pass
+    assert audit_files(str(tmp_path))[0].state == "failed"
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(OptionError, match="auditPath"),
+        audited(options(tmp_path / "file"), SPLIT, None) as audit,
+    ):
+        read_all(audit)
+
+
+def test_a_folder_of_other_files(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text("[1]")
+    with pytest.raises(OptionError, match="expected an audit"):
+        audit_files(str(tmp_path))
+    (tmp_path / "other.json").write_text(json.dumps({"version": 2}))
+    with pytest.raises(OptionError, match="version 1, got version 2"):
+        audit_files(str(tmp_path))
+
+
+def test_attempts_of_a_task_count_once(tmp_path: Path) -> None:
+    def failing() -> None:
+        with audited(options(tmp_path), SPLIT, Attempt("r", 0, 1)) as audit:
+            give(audit.begin(FIRST), entries(7, 2, 4))
+            raise LedgerUnavailable("no")
+
+    with pytest.raises(LedgerUnavailable):
+        failing()
+    for number in (1, 2):
+        with audited(options(tmp_path), SPLIT, Attempt("r", number, 1 + number)) as audit:
+            read_all(audit)
+    files = audit_files(f"file://{tmp_path}")
+    found = ledgers_table(files).to_pylist()
+    assert [
+        (row["ledger"], row["expected"], row["entries"], row["short"], row["repeated"]) for row in found
+    ] == [
+        (7, 8, 8, False, 2),
+        (9, 4, 4, False, 1),
+        (10, None, 3, False, 1),
+    ]
+    attempts = attempts_table(files).to_pylist()
+    assert [(row["task"], row["counts"], row["short"]) for row in attempts if row["ledger"] == 7] == [
+        (1, False, True),
+        (2, True, False),
+        (3, False, False),
+    ]
+
+
+def test_splits_by_key_read_the_same_entries_which_count_once(tmp_path: Path) -> None:
+    for number, slots in enumerate([(0, 32_768), (32_768, 65_536)]):
+        with audited(options(tmp_path), replace(SPLIT, slots=slots), Attempt("r", 0, number)) as audit:
+            read_all(audit)
+    found = ledgers_table(audit_files(str(tmp_path))).to_pylist()
+    assert [
+        (row["ledger"], row["expected"], row["entries"], row["splits"], row["repeated"]) for row in found
+    ] == [
+        (7, 8, 8, 2, 0),
+        (9, 4, 4, 2, 0),
+        (10, None, 3, 2, 0),
+    ]
+
+
+def test_a_ledger_of_which_a_split_never_came_is_short(tmp_path: Path) -> None:
+    half = Piece(FIRST.start, Position(7, 6), FromBookies(SEVEN))
+    other = Piece(Position(7, 6), FIRST.end, FromBookies(SEVEN))
+    with audited(
+        options(tmp_path), Split(PARTITION, half.start, half.end, (half,)), Attempt("r", 0, 1)
+    ) as audit:
+        run = audit.begin(half)
+        give(run, entries(7, 2, 5))
+        run.end()
+    with (
+        suppress(LedgerUnavailable),
+        audited(
+            options(tmp_path), Split(PARTITION, other.start, other.end, (other,)), Attempt("r", 3, 2)
+        ) as audit,
+    ):
+        audit.begin(other)
+        raise LedgerUnavailable("no")
+    (row,) = ledgers_table(audit_files(str(tmp_path))).to_pylist()
+    assert (row["expected"], row["entries"], row["short"], row["splits"]) == (8, 4, True, 2)
+
+
+def test_what_is_lost_and_allowed_is_shown_and_no_fault(tmp_path: Path) -> None:
+    with audited(options(tmp_path), Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)), None) as audit:
+        run = audit.begin(FIRST)
+        give(run, entries(7, 2, 4))
+        audit.give_way(Position(7, 5), "LedgerUnavailable: x")
+        audit.lose(replace(FIRST, start=Position(7, 5)))
+    (row,) = ledgers_table(audit_files(str(tmp_path))).to_pylist()
+    assert (row["expected"], row["entries"], row["short"]) == (8, 3, True)
+    assert row["fallbacks"] == ["LedgerUnavailable: x"]

@@ -1,0 +1,71 @@
+import threading
+import time
+
+from pyspark_pulsar.read.task.schema_cache import SchemaVersions
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.topic import TopicName
+
+TOPIC = TopicName.parse("orders")
+V1, V2 = b"1", b"2"
+INFO = SchemaInfo("x", SchemaType.AVRO, b"{}")
+
+
+class Registry:
+    def __init__(self, answer: SchemaInfo | None = INFO) -> None:
+        self.answer = answer
+        self.asked: list[tuple[TopicName, bytes]] = []
+
+    def ask(self, topic: TopicName, version: bytes) -> SchemaInfo | None:
+        time.sleep(0.01)
+        self.asked.append((topic, version))
+        return self.answer
+
+
+def test_each_version_is_asked_for_once() -> None:
+    registry, versions = Registry(), SchemaVersions()
+
+    def ask_all() -> None:
+        for version in (V1, V2):
+            assert versions.fetch("pulsar://a", TOPIC, INFO, version, registry.ask) is INFO
+
+    threads = [threading.Thread(target=ask_all) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(registry.asked) == [(TOPIC, V1), (TOPIC, V2)]
+
+
+def test_another_cluster_topic_or_planned_schema_is_asked_anew() -> None:
+    registry, versions = Registry(), SchemaVersions()
+    made_again = SchemaInfo("x", SchemaType.AVRO, b"{}", version=V2)
+    for url, topic, planned in (
+        ("pulsar://a", TOPIC, INFO),
+        ("pulsar://b", TOPIC, INFO),
+        ("pulsar://a", TopicName.parse("other"), INFO),
+        ("pulsar://a", TOPIC, made_again),
+    ):
+        versions.fetch(url, topic, planned, V1, registry.ask)
+    assert len(registry.asked) == 4
+
+
+def test_a_missing_version_is_not_remembered() -> None:
+    registry, versions = Registry(None), SchemaVersions()
+    for _ in range(2):
+        assert versions.fetch("pulsar://a", TOPIC, INFO, V1, registry.ask) is None
+    assert len(registry.asked) == 2
+
+
+def test_the_least_used_go_first() -> None:
+    registry, versions = Registry(), SchemaVersions(most=2)
+    for version in (b"1", b"2", b"1", b"3", b"1", b"2"):
+        versions.fetch("pulsar://a", TOPIC, INFO, version, registry.ask)
+    assert [version for _, version in registry.asked] == [b"1", b"2", b"3", b"2"]
+
+
+def test_documents_are_kept_up_to_so_many_bytes() -> None:
+    registry = Registry(SchemaInfo("x", SchemaType.AVRO, b"-" * 100))
+    versions = SchemaVersions(most_bytes=250)
+    for version in (b"1", b"2", b"3", b"3", b"2", b"1"):
+        versions.fetch("pulsar://a", TOPIC, INFO, version, registry.ask)
+    assert [version for _, version in registry.asked] == [b"1", b"2", b"3", b"1"]

@@ -1,0 +1,136 @@
+"""The journal's state as a record and back, what a new run takes over, and whose a journal is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pyspark_pulsar.codec.row_digest import RowDigest
+from pyspark_pulsar.errors import CommitError, JournalTaken, WriterFenced
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.write.exactly_once.ownership import is_committed_job, refuse_others
+from pyspark_pulsar.write.exactly_once.state import (
+    NO_EPOCH,
+    Former,
+    Prepared,
+    State,
+    Writer,
+    state_of,
+    state_record,
+)
+
+STATE = State(
+    writer=Writer("query", "run", "persistent://t/n/orders"),
+    epoch=7,
+    transactions=(Prepared((2**63 + 1, 5), 0, 100), Prepared((0, 1), 1, 0)),
+    done=False,
+    former=(Former("older", 6),),
+    begun=Position(1, 2, 0),
+    ended=Position(3, 4, 1),
+    content=RowDigest(100, 2**64 - 1),
+)
+# What the first versions wrote.
+FIELDS = ["version", "owner", "run", "epoch", "transactions", "done", "former", "begun", "ended"]
+JOB = Writer("job", "job", "persistent://t/n/orders")
+
+
+def of_the_first_version(state: State) -> State:
+    record = state_record(state)
+    return state_of({key: record[key] for key in FIELDS}, "journal")
+
+
+@pytest.mark.parametrize("state", [STATE, State(Writer("query", "run")), STATE.release()])
+def test_a_state_survives_json(state: State) -> None:
+    found = state_of(json.loads(json.dumps(state_record(state))), "journal")
+    assert (found, found.writer.target) == (state, state.writer.target)
+
+
+def test_a_record_of_the_first_version() -> None:
+    state = of_the_first_version(STATE)
+    assert (state.writer, state.epoch, state.transactions) == (STATE.writer, 7, STATE.transactions)
+    assert (state.former, state.content, state.writer.target) == ((Former("older", None),), None, None)
+    assert state.belongs_to(Writer("query", "next", "persistent://t/n/orders"))
+    assert not state.belongs_to(Writer("other", "next", "persistent://t/n/orders"))
+
+
+def test_a_record_of_another_version_is_refused() -> None:
+    with pytest.raises(CommitError, match="expected records of version 1, got 2"):
+        state_of({**state_record(STATE), "version": 2}, "journal")
+
+
+@pytest.mark.parametrize("missing", FIELDS)
+def test_a_foreign_record_is_refused(missing: str) -> None:
+    content = {key: value for key, value in state_record(STATE).items() if key != missing}
+    with pytest.raises(CommitError, match="transactionJournal"):
+        state_of(content, "journal")
+
+
+def test_a_restart_keeps_the_epoch_and_what_it_held() -> None:
+    next_run = STATE.taken_over_by(Writer("query", "next"))
+    assert (next_run.epoch, next_run.content) == (7, STATE.content)
+    assert next_run.former == (Former("older", 6), Former("run", 7))
+    assert next_run.transactions == ()
+
+
+def test_another_owner_numbers_its_epochs_anew() -> None:
+    next_run = STATE.release().taken_over_by(Writer("other", "next"))
+    assert (next_run.epoch, next_run.content, next_run.released) == (NO_EPOCH, None, False)
+
+
+def test_former_runs_are_bounded() -> None:
+    state = STATE
+    for number in range(500):
+        state = state.taken_over_by(Writer("query", str(number)))
+    assert len(state.former) == 100
+    assert state.former[-1].run == "498"
+
+
+@pytest.mark.parametrize(
+    ("owner", "writer"),
+    [
+        (Writer("query", "run"), Writer("other", "next")),
+        (Writer("query", "run", "t"), Writer("query", "next", "u")),
+        (Writer("query", "run"), JOB),
+        (JOB, Writer("query", "run")),
+    ],
+)
+def test_a_journal_of_another_is_refused(owner: Writer, writer: Writer) -> None:
+    with pytest.raises(JournalTaken) as refused:
+        refuse_others(State(owner), writer, "journal")
+    said = str(refused.value)
+    assert f"expected the journal of {writer}, got that of {owner}, which is left as it is" in said
+    assert "transactionJournal" in said
+    assert "resolve --journal journal --release" in said
+    if owner.owner != writer.owner:
+        refuse_others(State(owner).release(), writer, "journal")
+
+
+@pytest.mark.parametrize(
+    ("owner", "writer"),
+    [
+        (Writer("query", "run", "t"), Writer("query", "next", "t")),
+        (Writer("query", "run"), Writer("query", "next", "t")),
+        (JOB, Writer("next", "next", "another topic")),
+    ],
+)
+def test_a_journal_of_ones_own(owner: Writer, writer: Writer) -> None:
+    refuse_others(State(owner), writer, "journal")
+
+
+def test_who_was_taken_over_from_or_released_is_refused() -> None:
+    state = State(Writer("query", "a")).taken_over_by(Writer("query", "b"))
+    with pytest.raises(WriterFenced, match="streaming query query has taken over"):
+        refuse_others(state, Writer("query", "a"), "journal")
+    with pytest.raises(WriterFenced, match="released by hand"):
+        refuse_others(state.release(), Writer("query", "b"), "journal")
+    refuse_others(state.release(), Writer("query", "c"), "journal")
+
+
+def test_whether_a_job_was_decided_when_it_was_taken_over_from() -> None:
+    next_job = Writer("next", "next")
+    undecided, decided = State(JOB), State(JOB, epoch=0)
+    assert is_committed_job(undecided.taken_over_by(next_job), JOB) is False
+    assert is_committed_job(decided.taken_over_by(next_job), JOB) is True
+    assert is_committed_job(of_the_first_version(decided.taken_over_by(next_job)), JOB) is None
+    assert is_committed_job(decided, JOB) is False

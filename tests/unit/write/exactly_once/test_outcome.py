@@ -1,0 +1,97 @@
+"""How long a commit goes on, and what it says when it does not know its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pyspark_pulsar.errors import (
+    CommitError,
+    CommitUnfinished,
+    DeadlineExceeded,
+    PermissionDenied,
+    PulsarError,
+    SendError,
+    WriterFenced,
+)
+from pyspark_pulsar.write.exactly_once import outcome
+from pyspark_pulsar.write.exactly_once.outcome import RowsLost, behind_the_decision, in_doubt, until_known
+from pyspark_pulsar.write.exactly_once.ownership import Superseded
+from pyspark_pulsar.write.exactly_once.state import Writer
+
+JOB, QUERY = Writer("job", "job", "t"), Writer("query", "run", "t")
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outcome, "_PAUSE_SECONDS", 0.0)
+
+
+def unfinished(cause: Exception) -> CommitUnfinished:
+    fault = in_doubt(JOB, 0, "journal", cause)
+    fault.__cause__ = cause
+    return fault
+
+
+def ends(*faults: PulsarError, patience: float = 60.0) -> str:
+    left: Iterator[PulsarError] = iter(faults)
+
+    def attempt() -> str:
+        for fault in left:
+            raise fault
+        return "committed"
+
+    return until_known(attempt, patience)
+
+
+@pytest.mark.parametrize(
+    "fault", [DeadlineExceeded("x"), SendError("x"), CommitError("x"), WriterFenced("x")]
+)
+def test_what_fails_before_a_decision_fails_at_once(fault: PulsarError) -> None:
+    with pytest.raises(type(fault)):
+        ends(fault)
+
+
+@pytest.mark.parametrize("fault", [DeadlineExceeded("x"), SendError("x"), WriterFenced("x")])
+def test_what_may_pass_is_tried_again_behind_it(fault: PulsarError) -> None:
+    assert ends(unfinished(fault), fault, unfinished(fault)) == "committed"
+
+
+@pytest.mark.parametrize("fault", [CommitError("not decided"), Superseded("not decided")])
+def test_a_later_attempt_may_find_that_nothing_was_decided(fault: PulsarError) -> None:
+    with pytest.raises(type(fault), match="not decided"):
+        ends(unfinished(DeadlineExceeded("x")), fault)
+
+
+def test_what_does_not_pass_says_that_the_end_is_not_known() -> None:
+    with pytest.raises(CommitUnfinished, match="Do not run the job again"):
+        ends(unfinished(DeadlineExceeded("x")), PermissionDenied("x"))
+
+
+def test_patience_ends() -> None:
+    with pytest.raises(CommitUnfinished):
+        ends(unfinished(DeadlineExceeded("x")), patience=-1.0)
+
+
+def test_behind_the_decision_everything_says_so() -> None:
+    with (
+        pytest.raises(
+            CommitUnfinished, match=r"batch job job to t: .*, but gone: its rows are visible, or"
+        ) as told,
+        behind_the_decision(JOB, 0, "journal"),
+    ):
+        raise DeadlineExceeded("gone")
+    assert "pyspark-pulsar transactions resolve --journal journal" in str(told.value)
+    with (
+        pytest.raises(
+            CommitUnfinished, match=r"^epoch 3 of streaming query query to t: .*Start the query again"
+        ),
+        behind_the_decision(QUERY, 3, "journal"),
+    ):
+        raise DeadlineExceeded("gone")
+    with (
+        pytest.raises(CommitUnfinished, match=r"5 rows are missing\. Do not run it again"),
+        behind_the_decision(JOB, 0, "journal"),
+    ):
+        raise RowsLost("5 rows are missing")
