@@ -252,6 +252,7 @@ def short_source(what: str) -> type[DataSource]:
             return self.whole.partitions()
 
         def read(self, partition: InputPartition) -> Iterator[Any]:
+            from pyspark_pulsar.read.task import fallback, reader
 
             # A direct reader that gives nothing; a piece that stops behind its first entries.
             module, batches = {"_direct": (fallback, 0), "piece_entries": (reader, 1)}[what]

@@ -1,1 +1,1 @@
-"""What one task does with its split: read it, go on elsewhere when a place fails, and check what was read. Executor only."""
+"""What one task does with its split: read it, fall back to another place, check what was read. Executor only."""
