@@ -29,7 +29,7 @@ from pyspark.sql import SparkSession
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST
-from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.log_end import LogEnds
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.reader import read_split
@@ -74,7 +74,7 @@ def arrow_read(service_url: str, topic: str, _rows: int) -> int:
     options = ReadOptions(service_url=service_url, topic=topic)
     partition = TopicPartition.parse(topic)
     with BrokerClient(options) as client:
-        end = Tails(client).ends([partition])[partition]
+        end = LogEnds(client).ends([partition])[partition]
     schema = resolve_source_schema(options)
     return sum(batch.num_rows for batch in read_split(options, schema, Split(partition, EARLIEST, end)))
 

@@ -20,7 +20,7 @@ from pyspark_pulsar.catalog.statements.namespaces import (
     load_namespace,
 )
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.errors import (
     CatalogUnsupported,
     NamespaceExistsError,
@@ -45,13 +45,13 @@ def options(pulsar: LocalPulsar) -> WriteOptions:
 
 
 @pytest.fixture(scope="module")
-def administration(options: WriteOptions) -> Iterator[Administration]:
+def administration(options: WriteOptions) -> Iterator[ResourceClient]:
     with AdminClient(options) as admin:
-        yield Administration(admin)
+        yield ResourceClient(admin)
 
 
 @pytest.fixture
-def namespace(administration: Administration) -> Iterator[Namespace]:
+def namespace(administration: ResourceClient) -> Iterator[Namespace]:
     made = Namespace("public", f"made-{uuid.uuid4().hex[:10]}")
     administration.create_namespace(made)
     yield made
@@ -71,7 +71,7 @@ def columns(*fields: tuple[str, Any] | tuple[str, Any, bool]) -> dict[str, Any]:
 ORDER = columns(("id", "long", False), ("item", "string"))
 
 
-def fields(administration: Administration, topic: TopicName) -> list[dict[str, Any]]:
+def fields(administration: ResourceClient, topic: TopicName) -> list[dict[str, Any]]:
     info = administration.schema(topic)
     assert info is not None
     found: list[dict[str, Any]] = json.loads(info.text)["fields"]
@@ -79,7 +79,7 @@ def fields(administration: Administration, topic: TopicName) -> list[dict[str, A
 
 
 def test_a_table_has_what_it_was_given(
-    administration: Administration, options: WriteOptions, namespace: Namespace
+    administration: ResourceClient, options: WriteOptions, namespace: Namespace
 ) -> None:
     topic = TopicName("persistent", namespace, "Orders.x%2Fy")
     given = {
@@ -130,7 +130,7 @@ def test_a_table_has_what_it_was_given(
     ],
 )  # fmt: skip
 def test_schemas_of_every_format(
-    administration: Administration,
+    administration: ResourceClient,
     options: WriteOptions,
     namespace: Namespace,
     schema: dict[str, Any],
@@ -151,7 +151,7 @@ def test_schemas_of_every_format(
 
 
 def test_a_table_that_cannot_be_set_up_leaves_no_topic(
-    administration: Administration, options: WriteOptions, namespace: Namespace
+    administration: ResourceClient, options: WriteOptions, namespace: Namespace
 ) -> None:
     topic = TopicName("persistent", namespace, "half")
     administration.register_schema(topic, SchemaInfo("half", SchemaType.STRING))
@@ -161,7 +161,7 @@ def test_a_table_that_cannot_be_set_up_leaves_no_topic(
 
 
 def test_columns_change_and_the_newest_version_has_them(
-    administration: Administration, options: WriteOptions, namespace: Namespace
+    administration: ResourceClient, options: WriteOptions, namespace: Namespace
 ) -> None:
     topic = TopicName("persistent", namespace, "evolves")
     create_table(administration, topic, ORDER, {"key_column": "id"}, (), options)
@@ -189,7 +189,7 @@ def test_columns_change_and_the_newest_version_has_them(
 
 
 def test_the_broker_has_the_last_word_on_types(
-    administration: Administration, options: WriteOptions, namespace: Namespace
+    administration: ResourceClient, options: WriteOptions, namespace: Namespace
 ) -> None:
     topic = TopicName("persistent", namespace, "typed")
     create_table(administration, topic, columns(("n", "integer")), {}, (), options)
@@ -209,7 +209,7 @@ def test_the_broker_has_the_last_word_on_types(
 
 
 def test_properties_change(
-    administration: Administration, options: WriteOptions, namespace: Namespace
+    administration: ResourceClient, options: WriteOptions, namespace: Namespace
 ) -> None:
     topic = TopicName("persistent", namespace, "kept")
     create_table(administration, topic, ORDER, {"partitions": "1", "x": "1"}, (), options)
@@ -241,7 +241,7 @@ def test_properties_change(
         alter_table(administration, TopicName("persistent", namespace, "none"), [])
 
 
-def test_namespaces(administration: Administration, options: WriteOptions) -> None:
+def test_namespaces(administration: ResourceClient, options: WriteOptions) -> None:
     namespace = Namespace("public", f"own-{uuid.uuid4().hex[:10]}")
     create_namespace(administration, namespace, {"retention_time": "1h", "a/b": "c d", "owner": "me"})
     with pytest.raises(NamespaceExistsError):
@@ -272,7 +272,7 @@ def test_namespaces(administration: Administration, options: WriteOptions) -> No
     assert "public" in administration.tenants()
 
 
-def test_what_is_not_there_is_said_at_once(administration: Administration, namespace: Namespace) -> None:
+def test_what_is_not_there_is_said_at_once(administration: ResourceClient, namespace: Namespace) -> None:
     topic = TopicName("persistent", namespace, "none")
     for ask in (
         lambda: administration.set_topic_properties(topic, {"a": "b"}),

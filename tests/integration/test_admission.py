@@ -30,9 +30,9 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.position import EARLIEST
-from pyspark_pulsar.read.bounds.log_end import Tails
-from pyspark_pulsar.read.microbatch.admission import Allowance, Ask
-from pyspark_pulsar.read.microbatch.backlog_counter import Scout
+from pyspark_pulsar.read.bounds.log_end import LogEnds
+from pyspark_pulsar.read.microbatch.admission import Allowance, MeasureRequest
+from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
 
@@ -414,13 +414,13 @@ def test_what_was_counted_is_not_fetched_again(
     options = parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": topic})
     partition = TopicPartition.parse(topic)
     with BrokerClient(options) as client:
-        last = Tails(client).ends([partition])[partition]
-    scout = Scout(options, lambda _: None)
+        last = LogEnds(client).ends([partition])[partition]
+    scout = BacklogCounter(options, lambda _: None)
     position, portions = EARLIEST, []
     while position < last:
         scout.forget_before({partition: position})
-        (part,) = scout.measure([Ask(partition, position, last, Allowance(10))])
-        scout.look_ahead([Ask(partition, part.end, last, Allowance(10))])
+        (part,) = scout.measure([MeasureRequest(partition, position, last, Allowance(10))])
+        scout.look_ahead([MeasureRequest(partition, part.end, last, Allowance(10))])
         position = part.end
         portions.append(part.records)
     scout.close()

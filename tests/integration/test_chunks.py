@@ -21,7 +21,7 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.log_end import LogEnds
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.reader import read_split
@@ -73,7 +73,7 @@ def read_rows(
 def present_end(server: LocalPulsar, topic: str) -> Position:
     partition = TopicPartition.parse(topic)
     with BrokerClient(ReadOptions(service_url=server.service_url, topic=topic)) as client:
-        return Tails(client).ends([partition])[partition]
+        return LogEnds(client).ends([partition])[partition]
 
 
 def reference(client: official_client.Client, topic: str) -> list[Row]:

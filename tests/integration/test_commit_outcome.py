@@ -27,7 +27,7 @@ from pyspark_pulsar.write.exactly_once.epochs import take_over
 from pyspark_pulsar.write.exactly_once.journal import Decider, Journal
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
 from pyspark_pulsar.write.exactly_once.recovery import Sink
-from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, State, Writer
+from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, JournalState, Writer
 from pyspark_pulsar.write.exactly_once.task import write_in_transaction
 from pyspark_pulsar.write.target import settle_target
 
@@ -131,7 +131,7 @@ def test_a_job_that_was_decided_when_another_one_took_over_is_committed(
     """The later one throws the earlier one out; what it finds decided it finishes."""
     given, journal = options(pulsar, topic), f"{topic}-journal"
     plain = Journal.ended_end
-    later: list[State] = []
+    later: list[JournalState] = []
 
     def throw_out(self: Journal) -> Position:
         monkeypatch.setattr(Journal, "ended_end", plain)

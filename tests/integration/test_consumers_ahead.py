@@ -20,10 +20,10 @@ from pyspark_pulsar.client.broker.consumer import subscribe
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.log_end import LogEnds
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.sources import prefetch as ahead_module
-from pyspark_pulsar.read.sources.prefetch import ConsumersAhead
+from pyspark_pulsar.read.sources.prefetch import PrefetchingConsumers
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.standalone import LocalPulsar
@@ -39,13 +39,13 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[Position]:
     monkeypatch.setattr(ahead_module, "LEAST_ENTRIES", 5)
     monkeypatch.setattr(ahead_module, "MOST_ENTRIES", 40)
     starts: list[Position] = []
-    begin = ConsumersAhead._begin
+    begin = PrefetchingConsumers._begin
 
-    def noted(self: ConsumersAhead, connection: Connection, start: Position, *rest: Any) -> None:
+    def noted(self: PrefetchingConsumers, connection: Connection, start: Position, *rest: Any) -> None:
         starts.append(start)
         begin(self, connection, start, *rest)
 
-    monkeypatch.setattr(ConsumersAhead, "_begin", noted)
+    monkeypatch.setattr(PrefetchingConsumers, "_begin", noted)
     return starts
 
 
@@ -68,7 +68,7 @@ def read(
     partition = TopicPartition.parse(topic)
     if end is None:
         with BrokerClient(chosen) as client:
-            end = Tails(client).ends([partition])[partition]
+            end = LogEnds(client).ends([partition])[partition]
     rows: list[tuple[Place, bytes]] = []
     schema = resolve_source_schema(chosen)
     for number, batch in enumerate(read_split(chosen, schema, Split(partition, start, end))):

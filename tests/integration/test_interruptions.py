@@ -16,7 +16,7 @@ from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import SendError
 from pyspark_pulsar.options import ReadOptions, WriteOptions
 from pyspark_pulsar.position import EARLIEST
-from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.log_end import LogEnds
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.standalone import LocalPulsar
@@ -58,7 +58,7 @@ def read(server: LocalPulsar, topic: str, interrupt: Callable[[BrokerClient, int
     schema = resolve_source_schema(options)
     values: list[int] = []
     with BrokerClient(options) as client:
-        end = Tails(client).ends([partition])[partition]
+        end = LogEnds(client).ends([partition])[partition]
         decoder = EntryDecoder(
             schema, topic=topic, partition=-1, fetch_schema=lambda _: None, batch_rows=1000
         )

@@ -17,7 +17,7 @@ from pyspark_pulsar.client.broker.commands import CLOSE_CONSUMER, SUBSCRIBE, SUC
 from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.log_end import LogEnds
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.reader import read_split
@@ -58,7 +58,7 @@ def spread(server: LocalPulsar, topic: str, admin: Admin) -> Spread:
         raw.send(b"plain")
     with BrokerClient(ReadOptions(service_url=server.service_url, topic=topic)) as client:
         partition = TopicPartition.parse(topic)
-        end = Tails(client).ends([partition])[partition]
+        end = LogEnds(client).ends([partition])[partition]
     place = f"topic {topic}, ledger {last.ledger}, entry {last.entry}"
     return Spread(first, last, end, f"{place}: looking back for the first of the 3 chunks")
 

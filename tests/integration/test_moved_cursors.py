@@ -12,7 +12,7 @@ from integration.official import Admin, send_entries
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.log_end import LogEnds
 from pyspark_pulsar.read.sources import broker as broker_module, prefetch as ahead_module
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.standalone import LocalPulsar
@@ -56,7 +56,7 @@ def read(
     found: list[int] = []
     options = ReadOptions(service_url=server.service_url, topic=topic)
     with BrokerClient(options) as client:
-        end = Tails(client).ends([partition])[partition]
+        end = LogEnds(client).ends([partition])[partition]
     with BrokerClient(options) as client:
         source = BrokerEntries(
             client, partition, start, end, permits=PERMITS, poll_seconds=60.0, consumers=consumers

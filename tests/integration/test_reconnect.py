@@ -29,7 +29,7 @@ from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.log_end import LogEnds
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.standalone import LocalPulsar
@@ -91,7 +91,7 @@ def read(service_url: str, topic: str, interrupt: Callable[[BrokerClient, int], 
     partition = TopicPartition.parse(topic)
     values: list[int] = []
     with BrokerClient(options) as client:
-        end = Tails(client).ends([partition])[partition]
+        end = LogEnds(client).ends([partition])[partition]
         decoder = EntryDecoder(
             resolve_read_schema(None, topic=topic, columns=["value"]),
             topic=topic, partition=-1, fetch_schema=lambda _: None, batch_rows=100,

@@ -13,7 +13,7 @@ from integration.official import Admin, await_true
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.log_end import Removed, Tails
+from pyspark_pulsar.read.bounds.log_end import LogEnds, RemovedEntries
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
 
@@ -41,7 +41,7 @@ class Watched:
         self.name = f"persistent://{namespace}/t"
         self.partition = TopicPartition.parse(self.name)
         self._service_url = server.service_url
-        self.tails = Tails(client)
+        self.log_ends = LogEnds(client)
 
     def send(self, entries: int) -> None:
         client = official_client.Client(self._service_url)
@@ -51,14 +51,14 @@ class Watched:
         client.close()
 
     def end(self) -> Position:
-        return self.tails.ends([self.partition])[self.partition]
+        return self.log_ends.ends([self.partition])[self.partition]
 
     def look(self, start: Position) -> Position:
         """A trigger of a query that has read up to `start`."""
-        return self.tails.present_ends([self.partition], {self.partition: start})[self.partition]
+        return self.log_ends.present_ends([self.partition], {self.partition: start})[self.partition]
 
-    def removed(self, start: Position) -> Removed | None:
-        return self.tails.removed({self.partition: start}).get(self.partition)
+    def removed(self, start: Position) -> RemovedEntries | None:
+        return self.log_ends.removed({self.partition: start}).get(self.partition)
 
     def trim(self) -> None:
         self.admin.trim(self.name, to_ledgers=1)
@@ -113,7 +113,7 @@ def test_a_query_that_stood_still_cannot_know(watched: Watched, small_ledgers: L
     watched.send(1)
     watched.trim()
     with BrokerClient(ReadOptions(service_url=small_ledgers.service_url, topic="any")) as client:
-        removed = Tails(client).removed({watched.partition: reached})[watched.partition]
+        removed = LogEnds(client).removed({watched.partition: reached})[watched.partition]
     assert removed.entries is None
     assert removed.first_left is not None
     assert removed.first_left.ledger > reached.ledger
@@ -139,8 +139,8 @@ def test_a_skipped_backlog_is_no_loss(watched: Watched) -> None:
     watched.look(reached)
     watched.send(2 * ENTRIES)
     namespace = str(watched.partition.topic.namespace)
-    cleared = watched.admin.request("POST", f"namespaces/{namespace}/clearBacklog", {})
-    assert cleared.status < 300, cleared.data
+    answer = watched.admin.request("POST", f"namespaces/{namespace}/clearBacklog", {})
+    assert answer.status < 300, answer.data
     watched.look(reached)
     assert watched.removed(reached) is None
 
@@ -150,8 +150,8 @@ def test_a_topic_that_is_gone_and_one_made_again(watched: Watched) -> None:
     reached = watched.end()
     watched.look(reached)
     watched.admin.delete(watched.name)
-    assert watched.tails.present_ends([watched.partition], {watched.partition: reached}) == {}
-    assert watched.removed(reached) == Removed(None, None)
+    assert watched.log_ends.present_ends([watched.partition], {watched.partition: reached}) == {}
+    assert watched.removed(reached) == RemovedEntries(None, None)
     watched.send(5)
     watched.look(reached)
     removed = watched.removed(reached)

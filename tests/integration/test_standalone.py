@@ -14,7 +14,7 @@ import pulsar as pulsar_client
 import pytest
 
 from pyspark_pulsar.errors import StandaloneFailed
-from pyspark_pulsar.standalone import LocalPulsar, State
+from pyspark_pulsar.standalone import InstanceState, LocalPulsar
 
 _TOPIC = "persistent://public/default/kept"
 
@@ -105,8 +105,8 @@ def test_two_side_by_side_on_the_loopback_only(pulsar: LocalPulsar, data: Path) 
         assert _listens(pid) == {"127.0.0.1"}
         with pytest.raises(StandaloneFailed, match="a server already runs"), LocalPulsar(data=data):
             pass
-        assert other.status().state is State.RUNNING
-    assert other.status().state is State.STOPPED
+        assert other.status().state is InstanceState.RUNNING
+    assert other.status().state is InstanceState.STOPPED
     assert _processes_of(data) == []
     with pytest.raises(StandaloneFailed, match="no server runs"):
         _ = other.service_url
@@ -205,4 +205,4 @@ def test_the_server_of_a_killed_program_ends(data: Path) -> None:
     while _processes_of(data) and time.monotonic() < give_up:
         time.sleep(0.1)
     assert _processes_of(data) == []
-    assert LocalPulsar(data=data).status().state is State.STOPPED
+    assert LocalPulsar(data=data).status().state is InstanceState.STOPPED

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.producer import PROBE_ID, Producer
 from pyspark_pulsar.errors import OptionError, TopicNameError
@@ -149,7 +149,7 @@ def test_no_name_reaches_another_resource(options: dict[str, str], admin: Admin)
     namespace = Namespace("public", f"names-{uuid.uuid4().hex[:12]}")
     admin.make_namespace(str(namespace))
     with AdminClient(parse_options(ReadOptions, {**options, "topic": "any"})) as client:
-        administration = Administration(client)
+        administration = ResourceClient(client)
         hostile = ("%2e%2e", "a/../../b", "?x=y", "#", ";a=b", "%", "a b")
         for key in hostile:
             administration.set_namespace_property(namespace, key, "1")

@@ -55,10 +55,10 @@ def kill_at(where: str) -> None:
 
 
 def forget() -> None:
-    def forgetful(former: state.State, writer: state.Writer) -> state.State:
+    def forgetful(former: state.JournalState, writer: state.Writer) -> state.JournalState:
         return replace(former, writer=writer, epoch=state.NO_EPOCH, transactions=(), done=True)
 
-    state.State.taken_over_by = forgetful  # type: ignore[method-assign]
+    state.JournalState.taken_over_by = forgetful  # type: ignore[method-assign]
 
 
 def main() -> None:

@@ -9,7 +9,14 @@ from hypothesis import given, settings, strategies as st
 
 from pyspark_pulsar.codec.backlog import UNLIMITED, Counted
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.microbatch.admission import Admitted, Allowance, Ask, Demand, admit, shares
+from pyspark_pulsar.read.microbatch.admission import (
+    Admitted,
+    Allowance,
+    Demand,
+    MeasureRequest,
+    admit,
+    shares,
+)
 from pyspark_pulsar.topic import TopicPartition
 
 NAMES = [TopicPartition.parse(f"persistent://public/default/t-partition-{index}") for index in range(4)]
@@ -48,15 +55,15 @@ def end_of(entries: Sequence[Entry]) -> Position:
 
 
 class Counting:
-    """What `read.scout.Scout` does, over what is known from the beginning."""
+    """What `read.scout.BacklogCounter` does, over what is known from the beginning."""
 
     def __init__(self, topics: Topics) -> None:
         self.topics = topics
 
-    def measure(self, asks: Sequence[Ask]) -> list[Counted]:
+    def measure(self, asks: Sequence[MeasureRequest]) -> list[Counted]:
         return [self.one(ask) for ask in asks]
 
-    def one(self, ask: Ask) -> Counted:
+    def one(self, ask: MeasureRequest) -> Counted:
         reached, records, size = ask.start, 0, 0
         must = ask.at_least_one
         for entry in self.topics[ask.partition]:

@@ -21,12 +21,12 @@ from hypothesis import given, settings, strategies as st
 from pyspark_pulsar.client.bookkeeper import reader
 from pyspark_pulsar.client.bookkeeper.connection import status
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
-from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, Loss
-from pyspark_pulsar.client.bookkeeper.discovery import GuessedLayouts
-from pyspark_pulsar.client.bookkeeper.entry_range import LedgerRun
-from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Striping
-from pyspark_pulsar.client.bookkeeper.reader import LedgerEntries
-from pyspark_pulsar.client.bookkeeper.write_set import KnownLayouts
+from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, ConnectionLost
+from pyspark_pulsar.client.bookkeeper.discovery import GuessedWriteSets
+from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
+from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, LedgerMetadata
+from pyspark_pulsar.client.bookkeeper.reader import LedgerReader
+from pyspark_pulsar.client.bookkeeper.write_set import KnownWriteSets
 from pyspark_pulsar.errors import LedgerUnavailable
 
 LEDGER = (1 << 40) + 7
@@ -112,7 +112,7 @@ class Bookie:
 
 
 class Links:
-    """As `BookieLinks`, to bookies in memory; a bookie that is silent is lost as soon as nothing else comes."""
+    """As `BookieConnections`, to bookies in memory; a bookie that is silent is lost as soon as nothing else comes."""
 
     timeout_seconds = 5.0
 
@@ -137,18 +137,18 @@ class Links:
         bookie.connection, bookie.incoming, bookie.lost, bookie.silent = 0, b"", "", False
         bookie.outgoing.clear()
 
-    def wait(self, expecting: Collection[str], seconds: float) -> list[Arrival | Loss]:
-        events: list[Arrival | Loss] = []
+    def wait(self, expecting: Collection[str], seconds: float) -> list[Arrival | ConnectionLost]:
+        events: list[Arrival | ConnectionLost] = []
         for name in sorted(expecting, key=lambda _: self._random.random()):
             bookie = self.bookies[name]
             if bookie.outgoing:
                 events.append(Arrival(name, bookie.connection, bookie.outgoing.popleft()))
             elif bookie.lost:
-                events.append(Loss(name, bookie.connection, bookie.lost, bookie.hung_up))
+                events.append(ConnectionLost(name, bookie.connection, bookie.lost, bookie.hung_up))
                 self.drop(name)
         if not events:
             events = [
-                Loss(name, self.bookies[name].connection, "did not answer")
+                ConnectionLost(name, self.bookies[name].connection, "did not answer")
                 for name in expecting
                 if self.bookies[name].silent
             ]
@@ -161,7 +161,7 @@ class Links:
 
 @dataclass
 class Cluster:
-    striping: Striping
+    striping: LedgerMetadata
     bookies: dict[str, Bookie]
     entries: list[bytes]
     is_served: bool
@@ -191,7 +191,7 @@ def clusters(draw: st.DrawFn) -> tuple[Cluster, random.Random]:
     ensembles = tuple(
         Ensemble(first, tuple(chance.sample(names, size))) for first in (0, *changes) if first < count
     )
-    striping = Striping(quorum, "DUMMY", ensembles)
+    striping = LedgerMetadata(quorum, "DUMMY", ensembles)
     long = draw(st.booleans())
     entries = [b"%d:" % number + b"x" * (chance.randrange(5_000) if long else 3) for number in range(count)]
     faulty = set(draw(st.lists(st.sampled_from(names), max_size=len(names), unique=True)))
@@ -201,7 +201,7 @@ def clusters(draw: st.DrawFn) -> tuple[Cluster, random.Random]:
         name: Bookie({}, knows, faults if name in faulty else 0.0, random.Random(chance.random()), busy)
         for name in names
     }
-    known = KnownLayouts(striping)
+    known = KnownWriteSets(striping)
     holders = [known.at(number)[0].of(number) for number in range(count)]
     for number, names_of_it in enumerate(holders):
         for name in names_of_it:
@@ -222,13 +222,13 @@ def test_each_entry_once_in_order_or_an_error(
     )
     links = Links(cluster.bookies, chance)
     sizes = sum(map(len, cluster.entries)) // len(cluster.entries)
-    run = LedgerRun("t", LEDGER, first, last, "DUMMY", entry_bytes=sizes)
-    layouts = KnownLayouts(cluster.striping) if told else GuessedLayouts(run, tuple(cluster.bookies), links)  # type: ignore[arg-type]
+    run = EntryRange("t", LEDGER, first, last, "DUMMY", entry_bytes=sizes)
+    layouts = KnownWriteSets(cluster.striping) if told else GuessedWriteSets(run, tuple(cluster.bookies), links)  # type: ignore[arg-type]
     expected, sizes_found = first, 0
     with pytest.MonkeyPatch.context() as patch:
         small(patch, memory)
         try:
-            for batch in LedgerEntries(run, layouts, links):  # type: ignore[arg-type]
+            for batch in LedgerReader(run, layouts, links):  # type: ignore[arg-type]
                 assert batch.first == (LEDGER, expected)
                 assert batch.last == (LEDGER, expected + len(batch) - 1)
                 expected += len(batch)
@@ -265,9 +265,9 @@ def test_what_the_caller_does_between_entries_is_no_pause_of_a_bookie(
     links = Links({"b": BusyBookie(dict.fromkeys(range(4), b"x"), False, 0.0, chance)}, chance)
     links.timeout_seconds = 0.05
     small(monkeypatch, 16 << 20)
-    striping = Striping(1, "DUMMY", (Ensemble(0, ("b",)),))
+    striping = LedgerMetadata(1, "DUMMY", (Ensemble(0, ("b",)),))
     found = []
-    for batch in LedgerEntries(LedgerRun("t", LEDGER, 0, 3, "DUMMY"), KnownLayouts(striping), links):  # type: ignore[arg-type]
+    for batch in LedgerReader(EntryRange("t", LEDGER, 0, 3, "DUMMY"), KnownWriteSets(striping), links):  # type: ignore[arg-type]
         found += [batch.first] * len(batch)
         time.sleep(0.1)
     assert found == [(LEDGER, 0), (LEDGER, 0), (LEDGER, 2), (LEDGER, 2)]
@@ -284,8 +284,8 @@ def test_an_entry_on_its_way_when_an_old_bookie_closes_the_connection(
     links = Links({"lacking": lacking, "old": Bookie(entries, False, 0.0, chance, unsent=1.0)}, chance)
     small(monkeypatch, 16 << 20)
     # The first one to be asked is that at the number of the ledger, which is odd.
-    striping = Striping(2, "DUMMY", (Ensemble(0, ("old", "lacking")),))
-    run = LedgerRun("t", LEDGER, 0, 5, "DUMMY")
-    batches = list(LedgerEntries(run, KnownLayouts(striping), links))  # type: ignore[arg-type]
+    striping = LedgerMetadata(2, "DUMMY", (Ensemble(0, ("old", "lacking")),))
+    run = EntryRange("t", LEDGER, 0, 5, "DUMMY")
+    batches = list(LedgerReader(run, KnownWriteSets(striping), links))  # type: ignore[arg-type]
     assert sum(map(len, batches)) == len(entries)
     assert batches[-1].last == (LEDGER, 5)

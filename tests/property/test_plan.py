@@ -10,9 +10,9 @@ from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.timestamps import TimeBound, Window, span_of_window
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.planning.ledger_range import Stretch, stretches
+from pyspark_pulsar.read.planning.ledger_range import LedgerRange, stretches
 from pyspark_pulsar.read.planning.packing import Limits, PartitionRange, cut
-from pyspark_pulsar.read.planning.placement import Places
+from pyspark_pulsar.read.planning.placement import Placement
 from pyspark_pulsar.read.split import FromBroker, Split
 from pyspark_pulsar.topic import TopicPartition
 
@@ -31,9 +31,9 @@ limits = st.builds(
     max_records=st.one_of(st.none(), st.integers(1, 500)),
 )
 PLACES = (
-    Places("broker"),
-    Places("bookie"),
-    Places("auto", bookies=("b:1",), up=frozenset({"b:1"})),
+    Placement("broker"),
+    Placement("bookie"),
+    Placement("auto", bookies=("b:1",), up=frozenset({"b:1"})),
 )
 
 Message = tuple[int, int, int]
@@ -57,7 +57,7 @@ def ranges(draw: st.DrawFn) -> tuple[tuple[Ledger, ...], PartitionRange]:
     start, end = draw(positions(ledgers)), draw(positions(ledgers))
     places = draw(st.sampled_from(PLACES))
     located = [
-        Stretch(each.start, each.end, each.ledger, places.of(A, each.ledger)) if each.ledger else each
+        LedgerRange(each.start, each.end, each.ledger, places.of(A, each.ledger)) if each.ledger else each
         for each in stretches(ledgers, start, end)
     ]
     records = draw(st.floats(1.0, 50.0))

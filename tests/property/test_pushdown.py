@@ -29,7 +29,7 @@ from pyspark.sql.datasource import (
 
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.pushdown import push_filters
-from pyspark_pulsar.read.planning.planner import Asked
+from pyspark_pulsar.read.planning.planner import RangeRequest
 from pyspark_pulsar.topic import TopicPartition
 
 TOPICS = ["persistent://public/default/a", "persistent://public/default/b", "persistent://x/y/Zoë"]
@@ -69,7 +69,7 @@ class Row:
             self.topic if self.partition < 0 else f"{self.topic}-partition-{self.partition}"
         )
 
-    def is_in(self, asked: Asked) -> bool:
+    def is_in(self, asked: RangeRequest) -> bool:
         position = Position(self.ledger, self.entry, max(0, self.index))
         millis = (self.cell(("__publishTime",)) - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(
             milliseconds=1
@@ -168,7 +168,7 @@ def comparable(value: Any) -> Any:
 
 
 ALL = [
-    Asked(
+    RangeRequest(
         TopicPartition.parse(topic if index < 0 else f"{topic}-partition-{index}"), EARLIEST, Position(9, 0)
     )
     for topic in TOPICS

@@ -10,7 +10,7 @@ from typing import Final, Self
 
 from pyspark_pulsar.catalog.settings import CatalogSettings
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import OptionError
 
@@ -54,13 +54,13 @@ class Cluster:
         return self.settings.connection.admin_url is not None
 
     @cached_property
-    def administration(self) -> Administration:
+    def administration(self) -> ResourceClient:
         """Raises `OptionError` without `admin.url`."""
         self._require_admin()
-        return Administration(AdminClient(self.settings.connection, threads=_AT_ONCE))
+        return ResourceClient(AdminClient(self.settings.connection, threads=_AT_ONCE))
 
     @cached_property
-    def brief_administration(self) -> Administration:
+    def brief_administration(self) -> ResourceClient:
         """The same for what a query waits for: it gives up within seconds. Raises `OptionError`."""
         self._require_admin()
         given = self.settings.connection
@@ -69,7 +69,7 @@ class Cluster:
             connection_timeout_ms=min(_BRIEF_CONNECT_MS, given.connection_timeout_ms),
             operation_timeout_ms=min(_BRIEF_MS, given.operation_timeout_ms),
         )
-        return Administration(AdminClient(options, patience_ms=_BRIEF_CONNECT_MS, threads=_AT_ONCE))
+        return ResourceClient(AdminClient(options, patience_ms=_BRIEF_CONNECT_MS, threads=_AT_ONCE))
 
     @cached_property
     def threads(self) -> ThreadPoolExecutor:

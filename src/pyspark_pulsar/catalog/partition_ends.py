@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.consumer import Tail, subscribe
+from pyspark_pulsar.client.broker.consumer import LogEnd, subscribe
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.first_entry import first_entry
 from pyspark_pulsar.topic import TopicPartition
@@ -34,14 +34,14 @@ def ends_of(client: BrokerClient, partition: TopicPartition) -> Ends:
         return Ends(EARLIEST, EARLIEST, None)
     last = Position(tail.end.ledger, tail.end.entry - 1)
     found = client.retrying(partial(first_entry, client, partition, last))
-    return Ends(tail.cleared, tail.end, None if found is None else found.published_ms)
+    return Ends(tail.mark_delete, tail.end, None if found is None else found.published_ms)
 
 
-def _tail(client: BrokerClient, partition: TopicPartition) -> Tail:
+def _tail(client: BrokerClient, partition: TopicPartition) -> LogEnd:
     """Of a consumer at the very beginning, whose cursor brokers move past what they have removed."""
     consumer = subscribe(client, partition.name, EARLIEST)
     try:
-        return consumer.tail(consumer.ask_tail(), time.monotonic() + client.request_seconds)
+        return consumer.log_end(consumer.ask_tail(), time.monotonic() + client.request_seconds)
     finally:
         # Waited for, or the next look at the topic's subscriptions would show it.
         consumer.close(client.request_seconds)

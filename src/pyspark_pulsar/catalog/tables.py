@@ -19,7 +19,7 @@ from pyspark_pulsar.catalog.comments import commented
 from pyspark_pulsar.catalog.names import Table, parse_namespace, parse_table, tenant_of
 from pyspark_pulsar.catalog.properties.table import key_column
 from pyspark_pulsar.catalog.system_tables import SCHEMAS
-from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.descriptors import read_descriptor_file
 from pyspark_pulsar.errors import NamespaceNotFoundError, PermissionDenied, TopicNotFoundError
 from pyspark_pulsar.read.bounds.schema import schema_of_topics
@@ -194,7 +194,7 @@ def _topics_by_broker(cluster: Cluster, namespace: Namespace) -> frozenset[Topic
 # Tables
 
 
-def own_properties(administration: Administration, topic: TopicName) -> Properties:
+def own_properties(administration: ResourceClient, topic: TopicName) -> Properties:
     """Those that Pulsar keeps for the topic; of a partition those of the whole. Raises `TopicNotFoundError`."""
     whole = topic.without_partition()
     try:

@@ -12,7 +12,7 @@ from pyspark_pulsar.errors import printable
 
 if TYPE_CHECKING:
     from pyspark_pulsar.cli.screen import PrintableTable
-    from pyspark_pulsar.inspect.plan import PlannedPiece, PlannedSplit
+    from pyspark_pulsar.inspect.plan import PlannedRange, PlannedSplit
     from pyspark_pulsar.inspect.segments import Segment
     from pyspark_pulsar.options import ReadOptions
     from pyspark_pulsar.read.batch.plan import BatchPlan
@@ -74,7 +74,7 @@ def totals(splits: list[PlannedSplit]) -> str:
     """Of the whole read, and of each reader."""
     from pyspark_pulsar.cli.text import plural
 
-    by_reader: dict[str, list[PlannedPiece]] = defaultdict(list)
+    by_reader: dict[str, list[PlannedRange]] = defaultdict(list)
     for split in splits:
         for piece in split.pieces:
             by_reader[piece.piece.location.name].append(piece)
@@ -114,7 +114,7 @@ def pruned(skipped: list[Segment]) -> list[str]:
     ]
 
 
-def _amount(pieces: list[PlannedPiece]) -> str:
+def _amount(pieces: list[PlannedRange]) -> str:
     from pyspark_pulsar.cli.text import human_bytes
 
     entries = [piece.entries for piece in pieces if piece.entries is not None]

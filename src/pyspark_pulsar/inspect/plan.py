@@ -9,7 +9,7 @@ from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.batch.plan import BatchPlan
 from pyspark_pulsar.read.planning.planner import PartitionPlan
-from pyspark_pulsar.read.split import FromBroker, FromTieredStorage, Piece, Split
+from pyspark_pulsar.read.split import FromBroker, FromTieredStorage, Split, SplitRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class LedgerPart:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedPiece:
+class PlannedRange:
     """A piece and what it touches; `parts` None where the ledgers are not known."""
 
-    piece: Piece
+    piece: SplitRange
     parts: tuple[LedgerPart, ...] | None
     copy: str | None = None
     """Where the copy in tiered storage lies that it is read from."""
@@ -51,7 +51,7 @@ class PlannedSplit:
 
     number: int
     split: Split
-    pieces: tuple[PlannedPiece, ...]
+    pieces: tuple[PlannedRange, ...]
 
     @property
     def readers(self) -> tuple[str, ...]:
@@ -92,20 +92,20 @@ def ledger_parts(ledgers: Sequence[Ledger], start: Position, end: Position) -> t
     return tuple(found)
 
 
-def _pieces(plan: PartitionPlan, split: Split) -> Iterator[PlannedPiece]:
+def _pieces(plan: PartitionPlan, split: Split) -> Iterator[PlannedRange]:
     for piece in split.parts():
         location = piece.location
         if isinstance(location, FromBroker):
             known = plan.ledgers.ledgers if plan.ledgers is not None else None
-            yield PlannedPiece(piece, None if known is None else ledger_parts(known, piece.start, piece.end))
+            yield PlannedRange(piece, None if known is None else ledger_parts(known, piece.start, piece.end))
         elif isinstance(location, FromTieredStorage):
             name = location.store.name_of(split.partition, location.ledger)
-            yield PlannedPiece(piece, _of_one(piece, location.ledger), f"{location.store.url}/{name}")
+            yield PlannedRange(piece, _of_one(piece, location.ledger), f"{location.store.url}/{name}")
         else:
-            yield PlannedPiece(piece, _of_one(piece, location.ledger))
+            yield PlannedRange(piece, _of_one(piece, location.ledger))
 
 
-def _of_one(piece: Piece, ledger: Ledger) -> tuple[LedgerPart, ...]:
+def _of_one(piece: SplitRange, ledger: Ledger) -> tuple[LedgerPart, ...]:
     if piece.location.name == "compacted":
         # Its ids are not those of the topic's entries, and which of them lie in the piece is seen when they are read.
         return (LedgerPart(ledger.ledger, 0, ledger.entries - 1, ledger.size),) if ledger.entries else ()

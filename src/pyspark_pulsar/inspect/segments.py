@@ -21,7 +21,7 @@ from pyspark_pulsar.read.bounds.timestamps import Window, resolve_windows, span_
 from pyspark_pulsar.read.bounds.topics import discover_partitions, discover_topics
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_ledgers, fetch_striping
 from pyspark_pulsar.read.planning.planner import PartitionPlan
-from pyspark_pulsar.read.split import FromBroker, FromCompactedLedger, FromTieredStorage, Piece
+from pyspark_pulsar.read.split import FromBroker, FromCompactedLedger, FromTieredStorage, SplitRange
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 OPEN, CLOSED, COMPACTED = "open", "closed", "compacted"
@@ -133,7 +133,7 @@ def segments_of(
     return found
 
 
-def reader_of(ledger: Ledger, pieces: Iterable[Piece]) -> str | None:
+def reader_of(ledger: Ledger, pieces: Iterable[SplitRange]) -> str | None:
     """The reader of the first piece that has entries of the ledger."""
     first, behind = Position(ledger.ledger, 0), Position(ledger.ledger, ledger.entries)
     for piece in pieces:
@@ -204,7 +204,7 @@ def _stores(
 
 
 def _copy(
-    partition: TopicPartition, ledger: Ledger, pieces: Iterable[Piece], store: TieredStore | None
+    partition: TopicPartition, ledger: Ledger, pieces: Iterable[SplitRange], store: TieredStore | None
 ) -> str | None:
     """What the plan has found, else what the policy says now."""
     for piece in pieces:

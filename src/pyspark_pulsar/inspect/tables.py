@@ -17,7 +17,7 @@ from pyspark_pulsar.options import ReadOptions, parse_options
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from pyspark_pulsar.inspect.plan import PlannedPiece, PlannedSplit
+    from pyspark_pulsar.inspect.plan import PlannedRange, PlannedSplit
     from pyspark_pulsar.inspect.segments import Segment, Survey
     from pyspark_pulsar.read.batch.plan import BatchPlan
 
@@ -188,7 +188,7 @@ def _split(each: PlannedSplit) -> dict[str, Any]:
     }
 
 
-def _piece(each: PlannedPiece) -> dict[str, Any]:
+def _piece(each: PlannedRange) -> dict[str, Any]:
     return {
         "reader": each.piece.location.name,
         "start": str(each.piece.start),

@@ -56,7 +56,7 @@ Location: TypeAlias = FromBroker | FromBookies | FromTieredStorage | FromCompact
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SplitRange:
     """A part of a split that lies in one place: from `start` (inclusive) to `end` (exclusive).
 
     From anywhere but the broker, both lie in one ledger.
@@ -77,7 +77,7 @@ class Split:
     partition: TopicPartition
     start: Position
     end: Position
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[SplitRange, ...] = ()
     published_from: int | None = None
     """Of these messages, only those published at this time or later (Unix milliseconds, producers' clocks) ..."""
     published_before: int | None = None
@@ -92,6 +92,6 @@ class Split:
     slots: tuple[int, int] | None = None
     """Of these messages, only those whose key lies in these hash slots (`codec.row_filter`)."""
 
-    def parts(self) -> tuple[Piece, ...]:
+    def parts(self) -> tuple[SplitRange, ...]:
         """The pieces, at least one."""
-        return self.pieces or (Piece(self.start, self.end, FromBroker()),)
+        return self.pieces or (SplitRange(self.start, self.end, FromBroker()),)

@@ -25,7 +25,7 @@ _INSTEAD: Final = (
     "prints (spark-submit --properties-file)"
 )
 
-Ask = Callable[[str], str | None]
+MeasureRequest = Callable[[str], str | None]
 
 
 def builder_options(builder: Any) -> dict[str, str]:
@@ -183,7 +183,7 @@ def _conf_path(name: str | None) -> Path | None:
     return Path(name or f"{folder}/spark-defaults.conf") if name or folder else None
 
 
-def _asking() -> Ask | None:
+def _asking() -> MeasureRequest | None:
     """What tells the settings of the session that runs in this process; None where none does."""
     from pyspark.sql import SparkSession
     from pyspark.util import is_remote_only

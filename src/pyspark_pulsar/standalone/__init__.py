@@ -6,14 +6,14 @@ authentication, and without waiting for the disk.
 
 from pyspark_pulsar.standalone.artifact import PULSAR_OFFLOADERS, PULSAR_SERVER, ServerArtifact
 from pyspark_pulsar.standalone.download import fetch_server
-from pyspark_pulsar.standalone.local_pulsar import InstanceStatus, LocalPulsar, State
+from pyspark_pulsar.standalone.local_pulsar import InstanceState, InstanceStatus, LocalPulsar
 
 __all__ = [
     "PULSAR_OFFLOADERS",
     "PULSAR_SERVER",
+    "InstanceState",
     "InstanceStatus",
     "LocalPulsar",
     "ServerArtifact",
-    "State",
     "fetch_server",
 ]

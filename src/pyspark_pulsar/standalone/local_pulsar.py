@@ -33,7 +33,7 @@ _KILL_SECONDS = 10.0
 _LOCK_MARGIN_SECONDS = 60.0
 
 
-class State(enum.StrEnum):
+class InstanceState(enum.StrEnum):
     """Of an instance: STARTING also covers a server that lives but does not answer."""
 
     RUNNING = "running"
@@ -45,7 +45,7 @@ class State(enum.StrEnum):
 class InstanceStatus:
     """What is known about an instance. The URLs and the process id are None unless a process lives."""
 
-    state: State
+    state: InstanceState
     data: Path
     log_file: Path
     service_url: str | None
@@ -148,10 +148,10 @@ class LocalPulsar:
         record = read_record(self._record_file)
         if record is None or record.process is None or not record.alive():
             version = None if record is None else record.version
-            return InstanceStatus(State.STOPPED, self.data, self.log_file, None, None, None, version)
+            return InstanceStatus(InstanceState.STOPPED, self.data, self.log_file, None, None, None, version)
         healthy = is_healthy(record.admin_url, transactions=record.transactions)
         return InstanceStatus(
-            state=State.RUNNING if healthy else State.STARTING,
+            state=InstanceState.RUNNING if healthy else InstanceState.STARTING,
             data=self.data,
             log_file=self.log_file,
             service_url=record.service_url,

@@ -65,7 +65,7 @@ class TopicSender:
     def open(self) -> None:
         """Raises what brokers refuse producers with, what `new_data_key` raises, and `TransactionEnded`."""
         if self._transaction is not None:
-            self._transaction.take_in(self._target.partitions)
+            self._transaction.add_partitions(self._target.partitions)
         for producer in self.producers:
             producer.open()
         self._encoder = self._new_encoder()

@@ -19,7 +19,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning.ledgers import fetch_ledgers
 from pyspark_pulsar.read.planning.offloaded import TieredLedger, tiered_ledgers
-from pyspark_pulsar.read.split import Piece, Split
+from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
 KEYS = (("access_key_id", object_store.ACCESS_KEY), ("secret_access_key", object_store.SECRET_KEY))
@@ -69,7 +69,7 @@ class Offloaded:
         """Of the entries `start` to `end` - 1."""
         ledger = copy.location.ledger.ledger
         first, behind = Position(ledger, start), Position(ledger, end)
-        split = Split(self.partition, first, behind, (Piece(first, behind, copy.location),))
+        split = Split(self.partition, first, behind, (SplitRange(first, behind, copy.location),))
         return rows_of_split(replace(self.options, read_from=read_from), split)
 
     def broker_rows(self, ledger: int, start: int, end: int) -> list[Row]:

@@ -15,7 +15,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.parse import parse_options
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.batch.plan import plan_batch
-from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.log_end import LogEnds
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.reader import read_split
@@ -94,7 +94,7 @@ def present_end(options: ReadOptions) -> Position:
     """Behind the last message that readers of the topic partition see."""
     partition = TopicPartition.parse(options.topic or "")
     with BrokerClient(options) as client:
-        return Tails(client).ends([partition])[partition]
+        return LogEnds(client).ends([partition])[partition]
 
 
 def as_row(cells: dict[str, Any]) -> Row:

@@ -29,14 +29,14 @@ from integration.cluster.wire import (
 )
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.bookkeeper.health import MEMORY, BookieMemory
+from pyspark_pulsar.client.bookkeeper.health import MEMORY, BookieHealth
 from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.batch.plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.planning.ledgers import fetch_ledgers
-from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, Piece, Split
+from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, Split, SplitRange
 from pyspark_pulsar.read.task.reader import read_split
 
 COLUMNS = (
@@ -48,7 +48,7 @@ TIMEOUT_MS = 700
 
 @pytest.fixture(autouse=True)
 def _fresh_memory() -> None:
-    MEMORY.__dict__.update(BookieMemory().__dict__)
+    MEMORY.__dict__.update(BookieHealth().__dict__)
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def striping_forgotten(splits: list[Split], cluster: PulsarCluster) -> list[Spli
     """The same splits, as planned where the admin REST API does not tell the ensembles."""
     bookies = tuple(bookie.address for bookie in cluster.bookies)
 
-    def forgotten(piece: Piece) -> Piece:
+    def forgotten(piece: SplitRange) -> SplitRange:
         if not isinstance(piece.location, FromBookies):
             return piece
         return replace(piece, location=FromBookies(replace(piece.location.ledger, striping=None), bookies))
@@ -229,7 +229,7 @@ def test_one_bookie_less(
             wire.on_request = hang_up
         else:
             wire.on_answer = lambda frame, wire=wire: frame if wire.answered_bytes < 50_000 else None
-        _fresh = BookieMemory()
+        _fresh = BookieHealth()
         MEMORY.__dict__.update(_fresh.__dict__)
         assert reading.rows(splits, read_from="bookie") == expected
         if broken == "refuses":
@@ -244,9 +244,9 @@ def test_a_silent_bookie_is_waited_for_once(
     splits = reading.splits(read_from="bookie")
     wires[0].on_answer = hold
     avoided = []
-    remember = BookieMemory.avoid
+    remember = BookieHealth.quarantine
     monkeypatch.setattr(
-        BookieMemory, "avoid", lambda self, address: (avoided.append(address), remember(self, address))
+        BookieHealth, "avoid", lambda self, address: (avoided.append(address), remember(self, address))
     )
     assert reading.rows(splits, read_from="bookie").num_rows == 4 * 150 + 1
     assert [str(address) for address in avoided] == [wires[0].address]
@@ -360,7 +360,7 @@ def test_nothing_behind_the_piece_is_asked_for_and_nothing_is_fenced(
         [split, *_] = reading.splits(read_from="bookie")
         ledger = split.pieces[0].start.ledger
         start, end = Position(ledger, 20), Position(ledger, 31)
-        piece = Piece(start, end, split.pieces[0].location)
+        piece = SplitRange(start, end, split.pieces[0].location)
         part = Split(split.partition, start, end, (piece,))
         for wire in wires:
             wire.heal()
@@ -405,7 +405,7 @@ def test_an_unknown_bookie_id(cluster: PulsarCluster, make: Any) -> None:
     reading = Reading(cluster, topic, [])
     splits = reading.splits(read_from="bookie")
 
-    def renamed(piece: Piece) -> Piece:
+    def renamed(piece: SplitRange) -> SplitRange:
         if not isinstance(piece.location, FromBookies) or piece.location.ledger.striping is None:
             return piece
         striping = piece.location.ledger.striping
@@ -445,7 +445,7 @@ def test_the_compacted_view_equals_the_brokers(
     whole = reading.splits(read_from="broker", read_compacted=True)
     end = whole[-1].end
     compacted = FromCompactedLedger(known.compacted, tuple(bookie.address for bookie in cluster.bookies))
-    pieces = (Piece(EARLIEST, horizon, compacted), Piece(horizon, end, FromBroker()))
+    pieces = (SplitRange(EARLIEST, horizon, compacted), SplitRange(horizon, end, FromBroker()))
     direct = Split(partition, EARLIEST, end, pieces)
     expected = reading.rows(whole, read_from="broker", read_compacted=True)
     assert expected.num_rows == 7 + 1 + 2

@@ -21,9 +21,9 @@ from integration.cluster.test_bookie_reads import Reading, locations
 
 from pyspark_pulsar.client.bookkeeper.connection.address import bookie_address
 from pyspark_pulsar.client.bookkeeper.connection.channel import BookieSecurity
-from pyspark_pulsar.client.bookkeeper.connection.connections import Loss
+from pyspark_pulsar.client.bookkeeper.connection.connections import ConnectionLost
 from pyspark_pulsar.client.bookkeeper.connection.probe import ask_bookies
-from pyspark_pulsar.client.bookkeeper.health import MEMORY, BookieMemory
+from pyspark_pulsar.client.bookkeeper.health import MEMORY, BookieHealth
 from pyspark_pulsar.client.security.tls import Tls
 from pyspark_pulsar.errors import LedgerUnavailable, OptionError, PermissionDenied, PulsarError, TlsFailed
 from pyspark_pulsar.read.batch.plan import plan_batch
@@ -71,7 +71,7 @@ class Tap:
 
 @pytest.fixture(autouse=True)
 def _fresh_memory() -> None:
-    MEMORY.__dict__.update(BookieMemory().__dict__)
+    MEMORY.__dict__.update(BookieHealth().__dict__)
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def await_refusal(bookie: Server) -> None:
         time.sleep(0.1)
 
 
-def asked(bookie: Server, security: BookieSecurity) -> Loss | None:
+def asked(bookie: Server, security: BookieSecurity) -> ConnectionLost | None:
     """Why the bookie does not answer a read; None where it does."""
     return ask_bookies({"b": bookie_address(bookie.address, {})}, 5.0, security).get("b")
 

@@ -19,7 +19,7 @@ URLS = {"service.url": "pulsar://localhost:1", "admin.url": "http://localhost:1"
 
 
 @dataclass(kw_only=True)
-class Asked:
+class RangeRequest:
     """`refuses`: what each question is answered with instead."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -32,7 +32,7 @@ class Asked:
 
 
 @dataclass(kw_only=True)
-class Administration(Asked):
+class ResourceClient(RangeRequest):
     """Of `client.administration` what listing and loading ask."""
 
     topics_there: Mapping[str, Iterable[str]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Administration(Asked):
 
 
 @dataclass(kw_only=True)
-class Broker(Asked):
+class Broker(RangeRequest):
     """Topics by their full names: how many partitions, and the schema."""
 
     there: Mapping[str, tuple[int, SchemaInfo | None]] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class Broker(Asked):
 
 
 def cluster_of(
-    broker: Broker | None = None, administration: Administration | None = None, **settings: str
+    broker: Broker | None = None, administration: ResourceClient | None = None, **settings: str
 ) -> Cluster:
     """Without `administration` there is no `admin.url`."""
     given = {key: url for key, url in URLS.items() if administration is not None or key != "admin.url"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from unit.catalog.stand_ins import Administration, Broker, cluster_of
+from unit.catalog.stand_ins import Broker, ResourceClient, cluster_of
 
 from pyspark_pulsar.catalog import system_tables as system_rows
 from pyspark_pulsar.catalog.names import SYSTEM_TABLES
@@ -36,7 +36,7 @@ STATS = {
 }
 
 
-class Stats(Administration):
+class Stats(ResourceClient):
     """Statistics of each topic partition, and versions of a schema."""
 
     versions: tuple[RegisteredSchema, ...] = ()

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from unit.catalog.stand_ins import URLS, Administration, Broker, cluster_of
+from unit.catalog.stand_ins import URLS, Broker, ResourceClient, cluster_of
 
 from pyspark_pulsar.catalog.tables import list_namespaces, list_tables, load_table
 from pyspark_pulsar.errors import (
@@ -27,7 +27,7 @@ NAMESPACES = {"a/x": [], "a/y": [], "public/default": [], "public/functions": []
 
 
 def test_the_namespaces_of_all_tenants() -> None:
-    administration = Administration(topics_there=NAMESPACES)
+    administration = ResourceClient(topics_there=NAMESPACES)
     assert list_namespaces(cluster_of(administration=administration), []) == [
         ["a", "x"],
         ["a", "y"],
@@ -38,7 +38,7 @@ def test_the_namespaces_of_all_tenants() -> None:
 
 
 def test_the_namespaces_of_one_tenant() -> None:
-    cluster = cluster_of(administration=Administration(topics_there=NAMESPACES))
+    cluster = cluster_of(administration=ResourceClient(topics_there=NAMESPACES))
     assert list_namespaces(cluster, ["a"]) == [["a", "x"], ["a", "y"]]
     assert list_namespaces(cluster, ["a", "x"]) == []
     with pytest.raises(NamespaceNotFoundError, match="tenant 'b'"):
@@ -46,13 +46,13 @@ def test_the_namespaces_of_one_tenant() -> None:
 
 
 def test_what_pulsar_keeps_for_itself() -> None:
-    cluster = cluster_of(administration=Administration(topics_there=NAMESPACES), systemTopics="true")
+    cluster = cluster_of(administration=ResourceClient(topics_there=NAMESPACES), systemTopics="true")
     assert ["pulsar", "system"] in list_namespaces(cluster, [])
     assert ["public", "functions"] in list_namespaces(cluster, ["public"])
 
 
 def test_a_role_that_may_list_no_tenants() -> None:
-    administration = Administration(topics_there=NAMESPACES, refuses={"tenants": DENIED})
+    administration = ResourceClient(topics_there=NAMESPACES, refuses={"tenants": DENIED})
     assert list_namespaces(cluster_of(administration=administration), []) == [["public", "default"]]
     cluster = cluster_of(administration=administration, defaultNamespace="a/x")
     assert list_namespaces(cluster, []) == [["a", "x"], ["a", "y"]]
@@ -61,7 +61,7 @@ def test_a_role_that_may_list_no_tenants() -> None:
 
 
 def test_a_role_that_may_list_nothing() -> None:
-    administration = Administration(
+    administration = ResourceClient(
         topics_there=NAMESPACES, refuses={"tenants": DENIED, "namespaces": DENIED}
     )
     cluster = cluster_of(administration=administration, defaultNamespace="a/x")
@@ -72,7 +72,7 @@ def test_a_role_that_may_list_nothing() -> None:
 
 
 def test_one_tenant_that_is_refused_hides_no_other() -> None:
-    administration = Administration(topics_there=NAMESPACES, refuses={"namespaces of a": DENIED})
+    administration = ResourceClient(topics_there=NAMESPACES, refuses={"namespaces of a": DENIED})
     assert list_namespaces(cluster_of(administration=administration), []) == [["public", "default"]]
 
 
@@ -85,7 +85,7 @@ def test_namespaces_without_admin_url() -> None:
 
 def test_three_thousand_topics_are_one_question() -> None:
     names = [f"persistent://public/default/t{number:04}" for number in range(3_000)]
-    administration = Administration(topics_there={"public/default": [*names, "__change_events"]})
+    administration = ResourceClient(topics_there={"public/default": [*names, "__change_events"]})
     broker = Broker()
     found = list_tables(cluster_of(broker, administration), HERE)
     assert found == [f"t{number:04}" for number in range(3_000)]
@@ -95,15 +95,15 @@ def test_three_thousand_topics_are_one_question() -> None:
 
 def test_names_as_tables() -> None:
     names = ["B.2", "a$segments", "non-persistent://public/default/n", "__change_events"]
-    administration = Administration(topics_there={"public/default": names})
+    administration = ResourceClient(topics_there={"public/default": names})
     shown = ["B.2", "a$$segments", "non-persistent://n"]
     assert list_tables(cluster_of(administration=administration), ["public", "default"]) == shown
     cluster = cluster_of(administration=administration, systemTopics="true")
     assert list_tables(cluster, HERE) == sorted([*shown, "__change_events"])
 
 
-@pytest.mark.parametrize("administration", [None, Administration(refuses={"topics": DENIED})])
-def test_lists_by_the_broker(administration: Administration | None) -> None:
+@pytest.mark.parametrize("administration", [None, ResourceClient(refuses={"topics": DENIED})])
+def test_lists_by_the_broker(administration: ResourceClient | None) -> None:
     there = dict.fromkeys(
         [
             ORDERS,
@@ -125,7 +125,7 @@ def test_lists_by_the_broker(administration: Administration | None) -> None:
 
 
 def test_a_namespace_or_tenant_that_is_not_there() -> None:
-    cluster = cluster_of(administration=Administration(topics_there=NAMESPACES))
+    cluster = cluster_of(administration=ResourceClient(topics_there=NAMESPACES))
     assert list_tables(cluster, ["a"]) == []
     with pytest.raises(NamespaceNotFoundError):
         list_tables(cluster, ["b"])
@@ -139,7 +139,7 @@ def test_a_namespace_or_tenant_that_is_not_there() -> None:
 
 
 def test_a_table() -> None:
-    administration = Administration(
+    administration = ResourceClient(
         properties={ORDERS: {"pyspark-pulsar.key_column": "id", "comment": "All orders", "other": "x"}}
     )
     broker = Broker(there={ORDERS: (4, AVRO)})
@@ -159,9 +159,9 @@ def test_a_table() -> None:
 
 
 @pytest.mark.parametrize(
-    "administration", [None, Administration(), Administration(refuses={"topic_properties": DENIED})]
+    "administration", [None, ResourceClient(), ResourceClient(refuses={"topic_properties": DENIED})]
 )
-def test_a_role_that_may_only_consume(administration: Administration | None) -> None:
+def test_a_role_that_may_only_consume(administration: ResourceClient | None) -> None:
     found = load_table(cluster_of(Broker(there={ORDERS: (0, None)}), administration), HERE, "orders")
     assert [each["name"] for each in found["schema"]["fields"]] == ["value"]
     assert "keyColumn" not in found["write_options"]
@@ -170,7 +170,7 @@ def test_a_role_that_may_only_consume(administration: Administration | None) -> 
 
 def test_an_admin_api_that_is_away_is_told() -> None:
     """Rows would be written without keys."""
-    administration = Administration(refuses={"topic_properties": ConnectionFailed("away")})
+    administration = ResourceClient(refuses={"topic_properties": ConnectionFailed("away")})
     with pytest.raises(ConnectionFailed):
         load_table(cluster_of(Broker(there={ORDERS: (0, None)}), administration), HERE, "orders")
 
@@ -181,7 +181,7 @@ def test_an_admin_api_that_is_away_is_told() -> None:
 def test_the_key_column_of_a_partition(whole: str) -> None:
     """Also of a topic that is only called like one."""
     name = "persistent://public/default/x-partition-3"
-    administration = Administration(properties={whole: {"pyspark-pulsar.key_column": "id"}})
+    administration = ResourceClient(properties={whole: {"pyspark-pulsar.key_column": "id"}})
     there = {name: (0, None), "persistent://public/default/x": (0, AVRO)}
     found = load_table(cluster_of(Broker(there=there), administration), HERE, "x-partition-3")
     assert found["topic"] == name

@@ -17,14 +17,14 @@ from pyspark_pulsar.cli.html.picture import picture, tip
 from pyspark_pulsar.cli.html.timeline import Timeline
 from pyspark_pulsar.cli.segments import json_lines, print_survey
 from pyspark_pulsar.cli.text import human_bytes, ranges
-from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Ledger, Striping
+from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Ledger, LedgerMetadata
 from pyspark_pulsar.inspect.segments import CLOSED, COMPACTED, OPEN, Segment, Survey
 from pyspark_pulsar.topic import TopicPartition
 
 NOW = 1_795_267_000_000
 HOUR = 3_600_000
 ZERO, ONE = (TopicPartition.parse(f"persistent://public/default/t-partition-{number}") for number in (0, 1))
-ON_THREE = Striping(2, "CRC32C", (Ensemble(0, ("b1:1", "b2:2")), Ensemble(50, ("b2:2", "b3:3"))))
+ON_THREE = LedgerMetadata(2, "CRC32C", (Ensemble(0, ("b1:1", "b2:2")), Ensemble(50, ("b2:2", "b3:3"))))
 SURVEY = Survey(
     (
         Segment(

@@ -20,7 +20,7 @@ from pyspark_pulsar.read.bounds.timestamps import WHOLE
 from pyspark_pulsar.read.planning.ledger_range import stretches
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.planner import PartitionPlan
-from pyspark_pulsar.read.split import FromBookies, FromBroker, FromTieredStorage, Piece, Split
+from pyspark_pulsar.read.split import FromBookies, FromBroker, FromTieredStorage, Split, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
 MINUTE = 60_000
@@ -39,8 +39,8 @@ SPLITS = (
         Position(3, 0),
         Position(5, 20),
         (
-            Piece(Position(3, 0), Position(3, 100), FromTieredStorage(STORED, STORE)),
-            Piece(Position(5, 0), Position(5, 20), FromBookies(KEPT)),
+            SplitRange(Position(3, 0), Position(3, 100), FromTieredStorage(STORED, STORE)),
+            SplitRange(Position(5, 0), Position(5, 20), FromBookies(KEPT)),
         ),
         published_from=150 * MINUTE,
     ),
@@ -48,7 +48,7 @@ SPLITS = (
         PARTITION,
         Position(5, 20),
         Position(8, 5),
-        (Piece(Position(5, 20), Position(8, 5), FromBroker()),),
+        (SplitRange(Position(5, 20), Position(8, 5), FromBroker()),),
         published_from=150 * MINUTE,
     ),
 )

@@ -11,15 +11,15 @@ from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.sources.contiguous import contiguous, entry_range
-from pyspark_pulsar.read.split import FromBookies, Piece
+from pyspark_pulsar.read.split import FromBookies, SplitRange
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 LEDGER = Ledger(ledger=7, entries=10, size=1000, opened_ms=None, closed_ms=1)
 PARTITION = TopicPartition(TopicName.parse("persistent://public/default/t"), -1)
 
 
-def piece(start: Position, end: Position) -> Piece:
-    return Piece(start, end, FromBookies(LEDGER))
+def piece(start: Position, end: Position) -> SplitRange:
+    return SplitRange(start, end, FromBookies(LEDGER))
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ from pyspark_pulsar.read.split import (
     FromCompactedLedger,
     FromTieredStorage,
     Location,
-    Piece,
     Split,
+    SplitRange,
 )
 from pyspark_pulsar.read.task import fallback as module, replicas
 from pyspark_pulsar.read.task.audit import SplitAudit
@@ -107,12 +107,12 @@ class Reads:
     ) -> list[tuple[int, int]]:
         """`bookies`: what they give where `location` is another place."""
 
-        def directly(_: ReadOptions, __: TopicPartition, piece: Piece) -> Generator[EntryBatch, None, None]:
+        def directly(_: ReadOptions, __: TopicPartition, piece: SplitRange) -> Generator[EntryBatch, None, None]:
             return given(direct if bookies is None or piece.location is location else bookies)
 
         self._patch.setattr(module, "_direct", directly)
         self._patch.setattr(module, "BrokerEntries", lambda *_, **__: given(broker))
-        piece = Piece(Position(7, 0), Position(7, 10), location)
+        piece = SplitRange(Position(7, 0), Position(7, 10), location)
         audit = SplitAudit(Split(PARTITION, piece.start, piece.end, (piece,)))
         given_options = ReadOptions(service_url="pulsar://x:6650", topic="t", admin_url=self.url, **options)
         found: list[tuple[int, int]] = []
@@ -303,7 +303,7 @@ def test_what_the_broker_passes_over_must_be_whole_in_the_copy(
 
     def copy(bad: int | None) -> None:
         def entries(
-            _: TopicPartition, part: Piece, __: FromTieredStorage
+            _: TopicPartition, part: SplitRange, __: FromTieredStorage
         ) -> Generator[EntryBatch, None, None]:
             asked.append((str(part.start), str(part.end)))
             yield from given([(7, part.start.entry, part.end.entry - 1)])

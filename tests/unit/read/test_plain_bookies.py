@@ -12,7 +12,7 @@ import pytest
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
 from pyspark_pulsar.client.bookkeeper.connection.channel import BookieChannel, BookieSecurity
-from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Ledger, Striping
+from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Ledger, LedgerMetadata
 from pyspark_pulsar.client.security.tls import Tls
 from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.options import ReadOptions
@@ -21,7 +21,7 @@ from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.on_bookies import kept_by_bookies
 from pyspark_pulsar.read.planning.placement import find_places
 from pyspark_pulsar.read.sources.bookkeeper import bookie_entries, compacted_entries
-from pyspark_pulsar.read.split import FromBookies, FromCompactedLedger, Piece
+from pyspark_pulsar.read.split import FromBookies, FromCompactedLedger, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("a")
@@ -44,7 +44,7 @@ def bookie() -> Iterator[socket.socket]:
 
 def ledger_on(bookie: socket.socket) -> Ledger:
     host, port = bookie.getsockname()
-    return Ledger(7, 10, 100, None, 1000, striping=Striping(1, "CRC32C", (Ensemble(0, (f"{host}:{port}",)),)))
+    return Ledger(7, 10, 100, None, 1000, striping=LedgerMetadata(1, "CRC32C", (Ensemble(0, (f"{host}:{port}",)),)))
 
 
 def asked_for(bookie: socket.socket) -> list[bytes]:
@@ -67,7 +67,7 @@ def test_a_task_asks_for_tls_alone(bookie: socket.socket, striped: bool) -> None
     ledger = ledger_on(bookie)
     [name] = ledger.striping.ensembles[0].bookies if ledger.striping else ()
     given = ledger if striped else replace(ledger, striping=None)
-    piece = Piece(Position(7, 0), Position(7, 10), FromBookies(given, (name,)))
+    piece = SplitRange(Position(7, 0), Position(7, 10), FromBookies(given, (name,)))
     view = FromCompactedLedger(replace(ledger, striping=None), (name,))
     for entries in (
         bookie_entries(OPTIONS, A, piece, FromBookies(given, (name,))),
@@ -92,7 +92,7 @@ def test_a_planner_asks_for_tls_alone(bookie: socket.socket) -> None:
 
 def test_an_option_allows_it(bookie: socket.socket) -> None:
     ledger = ledger_on(bookie)
-    piece = Piece(Position(7, 0), Position(7, 10), FromBookies(ledger))
+    piece = SplitRange(Position(7, 0), Position(7, 10), FromBookies(ledger))
     with pytest.raises(LedgerUnavailable, match="did not answer within"):
         list(bookie_entries(replace(OPTIONS, bookie_tls=False), A, piece, FromBookies(ledger)))
     assert START_TLS not in asked_for(bookie)

@@ -11,7 +11,7 @@ from pyspark_pulsar.errors import OptionError, TopicNameError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.timestamps import Window
-from pyspark_pulsar.read.planning.planner import Asked
+from pyspark_pulsar.read.planning.planner import RangeRequest
 from pyspark_pulsar.session import history_and_live as module
 from pyspark_pulsar.session.history_and_live import history_and_live, identifier_parts
 from pyspark_pulsar.topic import TopicPartition
@@ -70,13 +70,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[ReadOptions]:
     """The options that Pulsar was asked with; the topic has two partitions, of which one is empty."""
     calls: list[ReadOptions] = []
 
-    def ask(options: ReadOptions) -> list[Asked]:
+    def ask(options: ReadOptions) -> list[RangeRequest]:
         calls.append(options)
         partitions = [TopicPartition.parse(name) for name in NAMES]
         start = EARLIEST if options.starting_offsets in (None, "earliest") else Position(5, 1)
         ends = [Position(5, 7), EARLIEST]
         starts = [start, EARLIEST]
-        return [Asked(*each, Window()) for each in zip(partitions, starts, ends, strict=True)]
+        return [RangeRequest(*each, Window()) for each in zip(partitions, starts, ends, strict=True)]
 
     monkeypatch.setattr(module, "asked_now", ask)
     return calls

@@ -12,7 +12,7 @@ from pyspark_pulsar.catalog.properties.units import (
     retention_megabytes,
     retention_minutes,
 )
-from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.topic import Namespace, TopicName
 
@@ -76,7 +76,7 @@ def _shown(minutes: int | None, megabytes: int | None) -> str:
 
 
 def apply_retention(
-    administration: Administration, where: Namespace | TopicName, wanted: Retention | None
+    administration: ResourceClient, where: Namespace | TopicName, wanted: Retention | None
 ) -> None:
     if wanted is None:
         administration.remove_retention(where)
@@ -84,7 +84,7 @@ def apply_retention(
         administration.set_retention(where, wanted.minutes, wanted.megabytes)
 
 
-def keep_messages(administration: Administration, topic: TopicName) -> None:
+def keep_messages(administration: ResourceClient, topic: TopicName) -> None:
     """Without a retention of its own or one that applies to it, a topic is deleted with its messages as soon as nobody
     uses it: give it one."""
     applied = of_policy(administration.applied_policy(topic, "retention"))

@@ -15,7 +15,7 @@ from pyspark_pulsar.catalog.properties.units import (
     threshold_bytes,
     ttl_seconds,
 )
-from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.errors import CatalogUnsupported, OptionError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
@@ -129,7 +129,7 @@ def has_separated_keys(info: SchemaInfo | None, topic: TopicName) -> bool:
     return info is not None and info.type is SchemaType.KEY_VALUE and split(info, topic=str(topic)).separated
 
 
-def stored_properties(administration: Administration, topic: TopicName, partitions: int) -> dict[str, str]:
+def stored_properties(administration: ResourceClient, topic: TopicName, partitions: int) -> dict[str, str]:
     """What is set for the topic, or applies to it, as properties of a table: CREATE TABLE takes them. Raises
     `PermissionDenied` for a role that may not see them."""
     whole = topic.without_partition() if administration.partitions(topic.without_partition()) else topic

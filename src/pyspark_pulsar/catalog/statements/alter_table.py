@@ -26,7 +26,7 @@ from pyspark_pulsar.catalog.properties.table import (
 from pyspark_pulsar.catalog.properties.units import threshold_bytes, ttl_seconds
 from pyspark_pulsar.catalog.statements.drop_table import refuse_unchangeable
 from pyspark_pulsar.catalog.statements.evolution import EditedRecord
-from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.errors import CatalogUnsupported, SchemaError, TopicNotFoundError
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import columns_of, payload_schema
@@ -34,7 +34,7 @@ from pyspark_pulsar.schema.primitive import RECORD_TYPES
 from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.key_column import keyed_columns, refuse_separated
 
-Change = Mapping[str, Any]
+PolicyChange = Mapping[str, Any]
 
 _TTL, _THRESHOLD, _KEY, _PARTITIONS = "message_ttl", "compaction_threshold", "key_column", "partitions"
 _FIXED: Final = (*FORMAT_PROPERTIES, "provider", "owner")
@@ -44,12 +44,12 @@ _FIXED: Final = (*FORMAT_PROPERTIES, "provider", "owner")
 class _Wanted:
     """The changes of one statement, sorted: those of columns in their order, of properties the last of each."""
 
-    columns: list[Change] = field(default_factory=list)
+    columns: list[PolicyChange] = field(default_factory=list)
     given: dict[str, str] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
 
 
-def alter_table(administration: Administration, topic: TopicName, changes: Sequence[Change]) -> None:
+def alter_table(administration: ResourceClient, topic: TopicName, changes: Sequence[PolicyChange]) -> None:
     """What can be checked is checked before anything is changed; the schema changes first, since the broker may refuse
     it. Raises `TopicNotFoundError`, `SchemaError`, OptionError, `CatalogUnsupported`."""
     partitions = administration.partitions(topic)
@@ -80,7 +80,7 @@ def alter_table(administration: Administration, topic: TopicName, changes: Seque
     _set_own(administration, topic, wanted, own)
 
 
-def _sorted(topic: TopicName, changes: Sequence[Change]) -> _Wanted:
+def _sorted(topic: TopicName, changes: Sequence[PolicyChange]) -> _Wanted:
     wanted = _Wanted()
     for change in changes:
         kind = change["change"]
@@ -121,13 +121,13 @@ def _fixed(topic: TopicName, key: str) -> CatalogUnsupported:
 # Columns.
 
 
-def _add(record: EditedRecord, change: Change) -> None:
+def _add(record: EditedRecord, change: PolicyChange) -> None:
     path = change["column"]
     made = arrow_column(path[-1], change["type"], nullable=bool(change.get("nullable", True)))
     record.add(path, made, change.get("comment"), change.get("position"))
 
 
-def _set_nullable(record: EditedRecord, change: Change) -> None:
+def _set_nullable(record: EditedRecord, change: PolicyChange) -> None:
     path = change["column"]
     if change["nullable"]:
         record.allow_null(path)
@@ -138,7 +138,7 @@ def _set_nullable(record: EditedRecord, change: Change) -> None:
         )
 
 
-def _rename(_: EditedRecord, change: Change) -> None:
+def _rename(_: EditedRecord, change: PolicyChange) -> None:
     name = ".".join(change["column"])
     raise CatalogUnsupported(
         f"column {name}: expected its name to stay, got {change['to']!r}: messages that are there would lose their "
@@ -146,7 +146,7 @@ def _rename(_: EditedRecord, change: Change) -> None:
     )
 
 
-_EDITS: Final[Mapping[str, Callable[[EditedRecord, Change], None]]] = {
+_EDITS: Final[Mapping[str, Callable[[EditedRecord, PolicyChange], None]]] = {
     "add": _add,
     "drop": lambda record, change: record.drop(
         change["column"], if_exists=bool(change.get("if_exists", False))
@@ -160,7 +160,7 @@ _EDITS: Final[Mapping[str, Callable[[EditedRecord, Change], None]]] = {
 }
 
 
-def _edited(topic: TopicName, info: SchemaInfo | None, changes: Sequence[Change]) -> EditedRecord | None:
+def _edited(topic: TopicName, info: SchemaInfo | None, changes: Sequence[PolicyChange]) -> EditedRecord | None:
     """The record after the changes; None without changes of columns. Checked to be a valid document."""
     if not changes:
         return None
@@ -178,7 +178,7 @@ def _edited(topic: TopicName, info: SchemaInfo | None, changes: Sequence[Change]
 
 
 def _register(
-    administration: Administration, topic: TopicName, info: SchemaInfo, record: EditedRecord
+    administration: ResourceClient, topic: TopicName, info: SchemaInfo, record: EditedRecord
 ) -> None:
     """As the newest version. The registry gives a schema that equals an older one, comments aside, the older's
     version, and the newest stays what it is; so one of these gets an attribute that tells it apart. Raises SchemaError
@@ -236,7 +236,7 @@ def _value_columns(topic: TopicName, info: SchemaInfo | None) -> pa.Schema:
 
 
 def _check_compaction(
-    administration: Administration,
+    administration: ResourceClient,
     topic: TopicName,
     info: SchemaInfo | None,
     wanted: _Wanted,
@@ -253,7 +253,7 @@ def _check_compaction(
         raise needs_keys(f"table of {topic}, which has a compaction_threshold")
 
 
-def _policies(administration: Administration, topic: TopicName, wanted: _Wanted) -> list[Callable[[], None]]:
+def _policies(administration: ResourceClient, topic: TopicName, wanted: _Wanted) -> list[Callable[[], None]]:
     """The changes of policies, with their values already read."""
     found: list[Callable[[], None]] = []
     if set(RETENTION_PROPERTIES) & {*wanted.given, *wanted.removed}:
@@ -276,7 +276,7 @@ def _policies(administration: Administration, topic: TopicName, wanted: _Wanted)
 
 
 def _set_own(
-    administration: Administration, topic: TopicName, wanted: _Wanted, own: Mapping[str, str]
+    administration: ResourceClient, topic: TopicName, wanted: _Wanted, own: Mapping[str, str]
 ) -> None:
     kept = {key: value for key, value in wanted.given.items() if key not in KNOWN}
     if _KEY in wanted.given:

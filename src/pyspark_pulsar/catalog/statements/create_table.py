@@ -20,7 +20,7 @@ from pyspark_pulsar.catalog.properties.table import (
 )
 from pyspark_pulsar.catalog.statements.drop_table import refuse_unchangeable
 from pyspark_pulsar.catalog.statements.evolution import EditedRecord
-from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.descriptors import read_descriptor_file
 from pyspark_pulsar.errors import CatalogUnsupported, PulsarError, SchemaError, TopicExistsError
 from pyspark_pulsar.options import WriteOptions
@@ -34,7 +34,7 @@ _METADATA: Final = "__"
 
 
 def create_table(
-    administration: Administration,
+    administration: ResourceClient,
     topic: TopicName,
     schema: Mapping[str, Any],
     properties: Mapping[str, str],
@@ -122,7 +122,7 @@ def _commented(info: SchemaInfo, schema: Mapping[str, Any]) -> SchemaInfo:
     return replace(info, document=record.text().encode())
 
 
-def _set_up(administration: Administration, topic: TopicName, wanted: TableProperties) -> None:
+def _set_up(administration: ResourceClient, topic: TopicName, wanted: TableProperties) -> None:
     own = dict(wanted.own)
     if wanted.key_column is not None:
         own[KEY_COLUMN_PROPERTY] = wanted.key_column
@@ -138,7 +138,7 @@ def _set_up(administration: Administration, topic: TopicName, wanted: TablePrope
         administration.set_compaction_threshold(topic, wanted.compaction_bytes)
 
 
-def _take_away(administration: Administration, topic: TopicName, partitions: int, fault: PulsarError) -> None:
+def _take_away(administration: ResourceClient, topic: TopicName, partitions: int, fault: PulsarError) -> None:
     try:
         administration.delete_topic(topic, partitioned=partitions > 0)
     except PulsarError as left:

@@ -15,7 +15,7 @@ from pyspark_pulsar.catalog.properties.table import (
     stored_properties,
 )
 from pyspark_pulsar.catalog.tables import Properties, own_properties, require_topic
-from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.errors import PermissionDenied, ProtocolError, PulsarError, TopicNotFoundError
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 from pyspark_pulsar.topic import TopicName
@@ -56,7 +56,7 @@ def version_number(version: bytes) -> str:
     return str(int.from_bytes(version, "big", signed=True)) if is_count else version.hex()
 
 
-def _stored(administration: Administration, topic: TopicName, partitions: int) -> Properties:
+def _stored(administration: ResourceClient, topic: TopicName, partitions: int) -> Properties:
     """Where policies are refused, those properties that are the topic's own. Servers that keep no policies of topics,
     and topics that keep nothing, refuse the question itself."""
     refusals = (PermissionDenied, ProtocolError, TopicNotFoundError)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.errors import CatalogUnsupported
 from pyspark_pulsar.topic import TopicName
 
 
-def drop_table(administration: Administration, topic: TopicName) -> bool:
+def drop_table(administration: ResourceClient, topic: TopicName) -> bool:
     """False when there is no such topic. Raises `CatalogUnsupported` for a topic in use and one that is not to be
     changed."""
     partitions = administration.partitions(topic)
@@ -17,7 +17,7 @@ def drop_table(administration: Administration, topic: TopicName) -> bool:
     return administration.delete_topic(topic, partitioned=partitions > 0)
 
 
-def refuse_unchangeable(administration: Administration, topic: TopicName, done: str) -> None:
+def refuse_unchangeable(administration: ResourceClient, topic: TopicName, done: str) -> None:
     """Raises `CatalogUnsupported` for topics that Pulsar keeps for itself, and for one partition of a topic."""
     if topic.is_system:
         raise CatalogUnsupported(

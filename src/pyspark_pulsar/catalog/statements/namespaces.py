@@ -9,7 +9,7 @@ from typing import Any, Final
 from pyspark_pulsar.catalog.properties import retention
 from pyspark_pulsar.catalog.properties.retention import RETENTION_PROPERTIES, apply_retention
 from pyspark_pulsar.catalog.properties.units import printed_duration, printed_retention, ttl_seconds
-from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.errors import CatalogUnsupported, NamespaceNotEmptyError, PermissionDenied, PulsarError
 from pyspark_pulsar.topic import Namespace, TopicName
 
@@ -20,7 +20,7 @@ _LOCATION, _OWNER = "location", "owner"
 _AT_ONCE: Final = 8
 
 
-def load_namespace(administration: Administration, namespace: Namespace) -> dict[str, str]:
+def load_namespace(administration: ResourceClient, namespace: Namespace) -> dict[str, str]:
     """Its own properties and policies, as far as the role may see them. Raises `NamespaceNotFoundError`."""
     found: dict[str, str] = {}
     try:
@@ -33,7 +33,7 @@ def load_namespace(administration: Administration, namespace: Namespace) -> dict
 
 
 def create_namespace(
-    administration: Administration, namespace: Namespace, properties: Mapping[str, str]
+    administration: ResourceClient, namespace: Namespace, properties: Mapping[str, str]
 ) -> None:
     """With properties, or not at all. Raises `NamespaceExistsError`, `NamespaceNotFoundError` without the tenant."""
     given = {key: value for key, value in properties.items() if key != _OWNER}
@@ -47,7 +47,7 @@ def create_namespace(
 
 
 def alter_namespace(
-    administration: Administration, namespace: Namespace, changed: Mapping[str, str], removed: Sequence[str]
+    administration: ResourceClient, namespace: Namespace, changed: Mapping[str, str], removed: Sequence[str]
 ) -> None:
     """Raises `NamespaceNotFoundError`, OptionError for values that are none."""
     given = {key: value for key, value in changed.items() if key != _OWNER}
@@ -55,7 +55,7 @@ def alter_namespace(
     _change(administration, namespace, given, removed)
 
 
-def drop_namespace(administration: Administration, namespace: Namespace, *, cascade: bool) -> bool:
+def drop_namespace(administration: ResourceClient, namespace: Namespace, *, cascade: bool) -> bool:
     """False when there is none. With `cascade` its topics first, some at a time: brokers refuse to do it at once.
 
     Raises `NamespaceNotEmptyError` with the number of topics; topics that Pulsar keeps for itself do not count.
@@ -116,7 +116,7 @@ def _refuse_quota(key: str) -> None:
 
 
 def _change(
-    administration: Administration, namespace: Namespace, given: Mapping[str, str], removed: Sequence[str]
+    administration: ResourceClient, namespace: Namespace, given: Mapping[str, str], removed: Sequence[str]
 ) -> None:
     for key in removed:
         _refuse_quota(key)

@@ -56,7 +56,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
-class Change:
+class PolicyChange:
     """The answer to a change: `status` of HTTP, and the text, which need not be JSON. Never log the text."""
 
     status: int
@@ -183,7 +183,7 @@ class AdminClient:
 
     def change(
         self, method: str, path: str, where: str, body: Any = None, *, told: Collection[int] = ()
-    ) -> Change:
+    ) -> PolicyChange:
         """PUT, POST or DELETE `/admin/v2/<path>`, with `body` as JSON; None sends none. Retried as `get` is, so it must
         be a change that can be made twice.
 
@@ -204,11 +204,11 @@ class AdminClient:
         )
         return retry(lambda: once(f"{self._hosts[next(attempts) % len(self._hosts)]}/admin/{version}/{path}"))
 
-    def _changed(self, method: str, url: str, where: str, body: str | None, told: Collection[int]) -> Change:
+    def _changed(self, method: str, url: str, where: str, body: str | None, told: Collection[int]) -> PolicyChange:
         answer = self._answer(method, url, where, body)
         if answer.status not in (_OK, _NO_CONTENT, *told):
             raise self._refused(answer, where)
-        return Change(answer.status, answer.data.decode(errors="replace"))
+        return PolicyChange(answer.status, answer.data.decode(errors="replace"))
 
     def _got(self, url: str, where: str) -> Any:
         answer = self._answer("GET", url, where, None)

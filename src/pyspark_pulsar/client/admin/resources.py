@@ -40,13 +40,13 @@ from pyspark_pulsar.errors import (
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
 
-__all__ = ["Administration", "RegisteredSchema"]
+__all__ = ["RegisteredSchema", "ResourceClient"]
 
 _BAD_REQUEST, _NOT_FOUND, _CONFLICT, _PRECONDITION_FAILED, _UNPROCESSABLE = 400, 404, 409, 412, 422
 _SHOWN: Final = 600
 
 
-class Administration:
+class ResourceClient:
     """Driver only; safe to use from several threads. Raises the errors of `AdminClient` and those named."""
 
     def __init__(self, admin: AdminClient) -> None:

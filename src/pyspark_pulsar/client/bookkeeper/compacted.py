@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 
 from pyspark_pulsar._kernel import EntryBatch, KernelError
-from pyspark_pulsar.client.bookkeeper.entry_range import LedgerRun
+from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
 from pyspark_pulsar.errors import LedgerUnavailable
 
 
-def unwrapped(run: LedgerRun, source: Iterable[EntryBatch]) -> Generator[EntryBatch, None, None]:
+def unwrapped(run: EntryRange, source: Iterable[EntryBatch]) -> Generator[EntryBatch, None, None]:
     """What the entries of `source` hold. Raises `LedgerUnavailable` for one that holds none, or out of order."""
     last = None
     for entries in source:

@@ -13,10 +13,10 @@ from typing import Final
 
 from pyspark_pulsar._kernel import KernelError, LedgerFrames
 from pyspark_pulsar.client.bookkeeper.connection import status
-from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, BookieLinks
-from pyspark_pulsar.client.bookkeeper.entry_range import LedgerRun
+from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, BookieConnections
+from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
 from pyspark_pulsar.client.bookkeeper.health import MEMORY
-from pyspark_pulsar.client.bookkeeper.write_set import Layout, guessed_layout
+from pyspark_pulsar.client.bookkeeper.write_set import WriteSet, guessed_layout
 
 _MOST_PROBES: Final = 24
 _LEAST_PROBES: Final = 4
@@ -25,19 +25,19 @@ _LOOK_AGAIN_SECONDS: Final = 1.0
 _BUSY: Final = status.said(status.TOO_MANY_REQUESTS)
 
 
-class GuessedLayouts:
+class GuessedWriteSets:
     """Finds the layout when it is first asked for, and anew when it was wrong."""
 
     may_change = True
 
-    def __init__(self, run: LedgerRun, bookies: tuple[str, ...], links: BookieLinks) -> None:
+    def __init__(self, run: EntryRange, bookies: tuple[str, ...], links: BookieConnections) -> None:
         """`bookies`: the ids of all that there are."""
         self._run = run
         self._bookies = bookies
         self._links = links
-        self._layout: Layout | None = None
+        self._layout: WriteSet | None = None
 
-    def at(self, entry: int) -> tuple[Layout, int]:
+    def at(self, entry: int) -> tuple[WriteSet, int]:
         """Raises `LedgerUnavailable` when no bookie holds it."""
         if self._layout is None:
             self._layout = find_layout(self._run, entry, self._bookies, self._links)
@@ -82,7 +82,7 @@ class _Probe:
                 self.refuse(entry, answer)
 
 
-def find_layout(run: LedgerRun, first: int, bookies: tuple[str, ...], links: BookieLinks) -> Layout:
+def find_layout(run: EntryRange, first: int, bookies: tuple[str, ...], links: BookieConnections) -> WriteSet:
     """The layout from the entry `first` on. Raises `LedgerUnavailable` when no bookie holds that one."""
     count = min(_MOST_PROBES, 2 * len(bookies), _PROBE_BYTES // max(1, run.entry_bytes))
     entries = range(first, min(run.last + 1, first + max(_LEAST_PROBES, count)))
@@ -95,7 +95,7 @@ def find_layout(run: LedgerRun, first: int, bookies: tuple[str, ...], links: Boo
         for event in links.wait(expected, _LOOK_AGAIN_SECONDS):
             probe = probes[event.bookie]
             if not isinstance(event, Arrival):
-                MEMORY.avoid(links.addresses[event.bookie])
+                MEMORY.quarantine(links.addresses[event.bookie])
                 probe.give_up(event.reason)
                 continue
             try:
@@ -110,16 +110,16 @@ def find_layout(run: LedgerRun, first: int, bookies: tuple[str, ...], links: Boo
     busy = tuple(bookie for bookie, probe in probes.items() if probe.answer == _BUSY)
     if not held[0] and busy:
         # Whoever reads asks them again, after pauses.
-        return Layout(first, (busy,), bookies)
+        return WriteSet(first, (busy,), bookies)
     if not held[0]:
         raise run.unavailable(first, {bookie: probe.answer for bookie, probe in probes.items()})
     return guessed_layout(first, list(takewhile(bool, held)), bookies)
 
 
-def _expected(probes: dict[str, _Probe], links: BookieLinks) -> set[str]:
+def _expected(probes: dict[str, _Probe], links: BookieConnections) -> set[str]:
     """Bookies to wait for: not those that were silent before, where the others hold every entry."""
     waited = {bookie for bookie, probe in probes.items() if probe.is_open}
-    well = {bookie for bookie in waited if not MEMORY.is_avoided(links.addresses[bookie])}
+    well = {bookie for bookie in waited if not MEMORY.is_quarantined(links.addresses[bookie])}
     if well or not waited:
         return waited
     entries = next(iter(probes.values())).entries

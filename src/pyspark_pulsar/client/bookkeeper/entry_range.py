@@ -15,7 +15,7 @@ _MAX_FRAME_BYTES: Final = 128 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerRun:
+class EntryRange:
     """The entries `first` to `last` (inclusive) of one ledger."""
 
     where: str
@@ -24,7 +24,7 @@ class LedgerRun:
     first: int
     last: int
     digest: str | None = None
-    """As `Striping.digest`; None: not told."""
+    """As `LedgerMetadata.digest`; None: not told."""
     entry_bytes: int = 1
     """About how large an entry is."""
 

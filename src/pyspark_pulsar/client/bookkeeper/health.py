@@ -16,7 +16,7 @@ _LONGEST_AVOID_SECONDS: Final = 600.0
 _NO_BATCHES_SECONDS: Final = 600.0
 
 
-class BookieMemory:
+class BookieHealth:
     """Used by one task at a time; safe in threads, since each call is one step on a dictionary."""
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class BookieMemory:
         self._without_batches: dict[BookieAddress, float] = {}
         self._with_batches: set[BookieAddress] = set()
 
-    def avoid(self, address: BookieAddress) -> None:
+    def quarantine(self, address: BookieAddress) -> None:
         """It was dead, unreachable or silent: ask it last for some seconds, each time for longer."""
         faults = self._faults[address] = self._faults.get(address, 0) + 1
         seconds = min(_LONGEST_AVOID_SECONDS, _AVOID_SECONDS * 2 ** (faults - 1))
@@ -36,7 +36,7 @@ class BookieMemory:
         self._faults.pop(address, None)
         self._avoided.pop(address, None)
 
-    def is_avoided(self, address: BookieAddress) -> bool:
+    def is_quarantined(self, address: BookieAddress) -> bool:
         return self._avoided.get(address, 0.0) > time.monotonic()
 
     def answers_batches(self, address: BookieAddress) -> None:
@@ -56,4 +56,4 @@ class BookieMemory:
         return self._without_batches.get(address, 0.0) <= time.monotonic()
 
 
-MEMORY: Final = BookieMemory()
+MEMORY: Final = BookieHealth()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 
 @dataclass(slots=True)
-class Asked:
+class InFlightRead:
     """Entries that one bookie was asked for and has not given yet."""
 
     entries: range
@@ -34,13 +34,13 @@ class Asked:
         entries = self.entries
         return entries.start <= entry < entries.stop and (entry - entries.start) % entries.step < self.size
 
-    def one_by_one(self) -> list[Asked]:
+    def one_by_one(self) -> list[InFlightRead]:
         """The same entries, none of which is asked for together with its neighbour."""
         start, stop, step = self.entries.start, self.entries.stop, self.entries.step
         found = [range(start + place, stop, step) for place in range(self.size)]
         return [replace(self, entries=entries, size=1) for entries in found if entries]
 
-    def without(self, entry: int) -> list[Asked]:
+    def without(self, entry: int) -> list[InFlightRead]:
         """All that is left when an entry is out of it, the rest of its group as single entries."""
         start, stop, step = self.entries.start, self.entries.stop, self.entries.step
         group = entry - (entry - start) % step

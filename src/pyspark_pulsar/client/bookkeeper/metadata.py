@@ -20,7 +20,7 @@ class Ensemble:
 
 
 @dataclass(frozen=True, slots=True)
-class Striping:
+class LedgerMetadata:
     """How the entries of a ledger are laid over bookies, as BookKeeper's ledger metadata say."""
 
     write_quorum: int
@@ -45,7 +45,7 @@ class Ledger:
     """None while it is open; 0 where nobody says when it was closed."""
     offload_id: str | None = None
     """The UUID of its complete copy in tiered storage."""
-    striping: Striping | None = None
+    striping: LedgerMetadata | None = None
     """None where the admin REST does not tell; a reader then finds out by asking bookies."""
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Striping
+from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, LedgerMetadata
 
 _WRITE_QUORUM: Final = re.compile(r"\bwriteQuorumSize=(\d+)")
 _DIGEST: Final = re.compile(r"\bdigestType=(\w+)")
@@ -20,7 +20,7 @@ _ENSEMBLE: Final = re.compile(r"(\d+)=\[([^\[\]]*)\]")
 _DIGESTS: Final = {"CRC32C": "CRC32C", "CRC32": "CRC32", "MAC": "HMAC", "DUMMY": "DUMMY"}
 
 
-def parse_striping(text: str) -> Striping | None:
+def parse_striping(text: str) -> LedgerMetadata | None:
     """None for a text that does not say all of it: a reader then asks the bookies."""
     quorum, digest, ensembles = _WRITE_QUORUM.search(text), _DIGEST.search(text), _ENSEMBLES.search(text)
     if quorum is None or digest is None or ensembles is None or digest[1] not in _DIGESTS:
@@ -38,4 +38,4 @@ def parse_striping(text: str) -> Striping | None:
     fits = all(1 <= write_quorum <= len(each.bookies) and all(each.bookies) for each in found)
     if not fits or found[0].first_entry != 0:
         return None
-    return Striping(write_quorum, _DIGESTS[digest[1]], found)
+    return LedgerMetadata(write_quorum, _DIGESTS[digest[1]], found)

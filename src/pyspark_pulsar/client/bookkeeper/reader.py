@@ -20,11 +20,11 @@ from typing import Final
 
 from pyspark_pulsar._kernel import EntryBatch, KernelError
 from pyspark_pulsar.client.bookkeeper.connection import status
-from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, BookieLinks, Loss
-from pyspark_pulsar.client.bookkeeper.entry_range import LedgerRun
+from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, BookieConnections, ConnectionLost
+from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
 from pyspark_pulsar.client.bookkeeper.health import MEMORY
-from pyspark_pulsar.client.bookkeeper.in_flight import Asked
-from pyspark_pulsar.client.bookkeeper.write_set import Layout, Layouts
+from pyspark_pulsar.client.bookkeeper.in_flight import InFlightRead
+from pyspark_pulsar.client.bookkeeper.write_set import WriteSet, WriteSets
 from pyspark_pulsar.errors import LedgerUnavailable
 
 # Of one answer; bookies cap it at 5 MiB (`maxBatchReadSize`).
@@ -42,16 +42,16 @@ _LOOK_AGAIN_SECONDS: Final = 1.0
 _NOT_UNDERSTOOD: Final = (status.BAD_REQUEST, status.BAD_VERSION)
 
 
-class LedgerEntries:
+class LedgerReader:
     """Iterate once. Raises `LedgerUnavailable` for an entry that no bookie gives."""
 
-    def __init__(self, run: LedgerRun, layouts: Layouts, links: BookieLinks) -> None:
+    def __init__(self, run: EntryRange, layouts: WriteSets, links: BookieConnections) -> None:
         self._run = run
         self._layouts = layouts
         self._links = links
         self._frames = run.frames()
-        self._asked: list[Asked] = []
-        self._later: list[Asked] = []
+        self._asked: list[InFlightRead] = []
+        self._later: list[InFlightRead] = []
         self._ahead = run.first
         """The first entry that nobody was asked for."""
         self._misled = False
@@ -104,7 +104,7 @@ class LedgerEntries:
                 return
             self._ask_stretch(layout, range(self._ahead, min(stop, self._ahead + stretch)))
 
-    def _layout_at(self, entry: int) -> tuple[Layout, int] | None:
+    def _layout_at(self, entry: int) -> tuple[WriteSet, int] | None:
         """As `layouts.at`. None: no bookie holds the entry, so it is the end."""
         try:
             return self._layouts.at(entry)
@@ -117,7 +117,7 @@ class LedgerEntries:
         if entry < self._end:
             self._end, self._fault = entry, fault
 
-    def _batch_bookie(self, layout: Layout) -> str | None:
+    def _batch_bookie(self, layout: WriteSet) -> str | None:
         """The bookie to be asked for many entries at once, if there is one."""
         if not layout.everyone_holds_all:
             return None
@@ -127,17 +127,17 @@ class LedgerEntries:
         return order[0] if MEMORY.knows_batches(self._links.addresses[order[0]]) else None
 
     def _by_health(self, bookies: tuple[str, ...]) -> list[str]:
-        return sorted(bookies, key=lambda bookie: MEMORY.is_avoided(self._links.addresses[bookie]))
+        return sorted(bookies, key=lambda bookie: MEMORY.is_quarantined(self._links.addresses[bookie]))
 
     def _ask_batch(self, bookie: str, entries: range) -> None:
         if self._frames.buffered_bytes > _HOLD_BYTES:
             return
         self._batches += 1
-        self._asked.append(Asked(entries, bookie, batch=self._batches))
+        self._asked.append(InFlightRead(entries, bookie, batch=self._batches))
         requests = self._frames.batch_request(entries.start, entries.stop, self._batches, _BATCH_BYTES)
         self._links.ask(bookie, requests)
 
-    def _ask_stretch(self, layout: Layout, entries: range) -> None:
+    def _ask_stretch(self, layout: WriteSet, entries: range) -> None:
         """Ask for each entry of the first healthy bookie that should hold it."""
         size = layout.group if self._entry_bytes <= _SMALL_BYTES else 1
         turn = math.lcm(layout.period, size)
@@ -145,9 +145,9 @@ class LedgerEntries:
             groups = range(first, entries.stop, turn)
             bookie = self._group_bookie(layout.of_all(first, size)) if size > 1 else None
             if bookie is not None:
-                self._ask(Asked(groups, bookie, size))
+                self._ask(InFlightRead(groups, bookie, size))
                 continue
-            for each in Asked(groups, "", size).one_by_one():
+            for each in InFlightRead(groups, "", size).one_by_one():
                 self._ask(replace(each, bookie=self._by_health(layout.of(each.entries.start))[0]))
         self._ahead = entries.stop
 
@@ -157,12 +157,12 @@ class LedgerEntries:
             (
                 bookie
                 for bookie in bookies
-                if MEMORY.knows_batches(addresses[bookie]) and not MEMORY.is_avoided(addresses[bookie])
+                if MEMORY.knows_batches(addresses[bookie]) and not MEMORY.is_quarantined(addresses[bookie])
             ),
             None,
         )
 
-    def _ask(self, asked: Asked) -> None:
+    def _ask(self, asked: InFlightRead) -> None:
         entries = asked.entries
         requests = self._frames.read_requests(entries.start, entries.stop, entries.step, asked.size)
         if requests:
@@ -177,12 +177,12 @@ class LedgerEntries:
         for asked in due:
             self._ask(asked)
 
-    def _ask_next(self, asked: Asked, answer: str) -> None:
+    def _ask_next(self, asked: InFlightRead, answer: str) -> None:
         """The bookie does not give these entries: ask the next one; after the last one, they are the end."""
         for each in asked.one_by_one():
             self._ask_another(each, answer)
 
-    def _ask_another(self, asked: Asked, answer: str) -> None:
+    def _ask_another(self, asked: InFlightRead, answer: str) -> None:
         missing = next((entry for entry in asked.entries if self._frames.missing(entry, entry + 1, 1)), None)
         if missing is None:
             return
@@ -194,7 +194,7 @@ class LedgerEntries:
         if not left:
             self._end_before(missing, self._run.unavailable(missing, tried))
             return
-        self._ask(Asked(asked.entries, self._by_health(left)[0], tried=tried))
+        self._ask(InFlightRead(asked.entries, self._by_health(left)[0], tried=tried))
 
     # Receiving
 
@@ -203,7 +203,7 @@ class LedgerEntries:
             (asked.not_before - time.monotonic() for asked in self._later), default=_LOOK_AGAIN_SECONDS
         )
         for event in self._links.wait(self._expected(), max(0.0, seconds)):
-            if isinstance(event, Loss):
+            if isinstance(event, ConnectionLost):
                 self._lose(event)
             else:
                 self._feed(event)
@@ -220,10 +220,10 @@ class LedgerEntries:
             answers = self._frames.feed(arrival.connection, arrival.data)
         except KernelError as error:
             self._links.drop(arrival.bookie)
-            self._lose(Loss(arrival.bookie, arrival.connection, f"is no bookie: {error.message}"))
+            self._lose(ConnectionLost(arrival.bookie, arrival.connection, f"is no bookie: {error.message}"))
             return
         address = self._links.addresses[arrival.bookie]
-        if MEMORY.is_avoided(address):
+        if MEMORY.is_quarantined(address):
             MEMORY.has_answered(address)
         if self._frames.groups > groups:
             MEMORY.answers_batches(address)
@@ -234,7 +234,7 @@ class LedgerEntries:
                 self._batch_answered(batch, entry, code, count)
         self._asked = [each for each in self._asked if each.bookie != arrival.bookie or self._is_open(each)]
 
-    def _is_open(self, asked: Asked) -> bool:
+    def _is_open(self, asked: InFlightRead) -> bool:
         entries = asked.entries
         if asked.batch is not None:
             return True
@@ -283,16 +283,16 @@ class LedgerEntries:
     def _without_batch(self, bookie: str, code: int) -> None:
         """The bookie does not give the next entry: read it by itself, from another one."""
         entry, self._ahead = self._ahead, self._ahead + 1
-        self._go_on(Asked(range(entry, entry + 1), bookie), code)
+        self._go_on(InFlightRead(range(entry, entry + 1), bookie), code)
 
-    def _go_on(self, asked: Asked, code: int) -> None:
+    def _go_on(self, asked: InFlightRead, code: int) -> None:
         if code == status.TOO_MANY_REQUESTS and self._leave_in_peace(asked):
             return
         if code in (status.NO_ENTRY, status.NO_LEDGER):
             self._misled = self._layouts.may_change
         self._ask_next(asked, status.said(code))
 
-    def _leave_in_peace(self, asked: Asked) -> bool:
+    def _leave_in_peace(self, asked: InFlightRead) -> bool:
         """Ask the same bookie again after a pause; false when it has been given time enough: pauses count, and not
         what the reader's caller does meanwhile."""
         if asked.paused_seconds > self._links.timeout_seconds:
@@ -308,7 +308,7 @@ class LedgerEntries:
         )
         return True
 
-    def _lose(self, loss: Loss) -> None:
+    def _lose(self, loss: ConnectionLost) -> None:
         self._frames.forget(loss.connection)
         address = self._links.addresses[loss.bookie]
         lost = [asked for asked in self._asked if asked.bookie == loss.bookie]
@@ -324,11 +324,11 @@ class LedgerEntries:
             for single in (single for asked in lost if asked.batch is None for single in asked.one_by_one()):
                 self._ask(single)
             return
-        MEMORY.avoid(address)
+        MEMORY.quarantine(address)
         for asked in lost:
             if asked.batch is None:
                 self._ask_next(asked, loss.reason)
             else:
                 self._ahead += 1
                 first = asked.entries.start
-                self._ask_next(Asked(range(first, first + 1), asked.bookie), loss.reason)
+                self._ask_next(InFlightRead(range(first, first + 1), asked.bookie), loss.reason)

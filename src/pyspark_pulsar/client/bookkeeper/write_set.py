@@ -14,11 +14,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Striping
+from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, LedgerMetadata
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class WriteSet:
     """Bookies of the entries from `first_entry` on."""
 
     first_entry: int
@@ -56,14 +56,14 @@ class Layout:
         return tuple(bookie for bookie in held[0] if all(bookie in holders for holders in held))
 
 
-class Layouts(Protocol):
+class WriteSets(Protocol):
     """The layouts of one ledger."""
 
     @property
     def may_change(self) -> bool:
         """Whether they are a guess."""
 
-    def at(self, entry: int) -> tuple[Layout, int]:
+    def at(self, entry: int) -> tuple[WriteSet, int]:
         """The layout of this entry and those behind it, up to the one returned (exclusive). May ask bookies, but only
         at first and after `renew`."""
 
@@ -72,15 +72,15 @@ class Layouts(Protocol):
         from any bookie."""
 
 
-class KnownLayouts:
+class KnownWriteSets:
     """The layouts that BookKeeper's ledger metadata tell."""
 
     may_change = False
 
-    def __init__(self, striping: Striping) -> None:
+    def __init__(self, striping: LedgerMetadata) -> None:
         self._layouts = [striped_layout(each, striping.write_quorum) for each in striping.ensembles]
 
-    def at(self, entry: int) -> tuple[Layout, int]:
+    def at(self, entry: int) -> tuple[WriteSet, int]:
         number = bisect_right(self._layouts, entry, key=lambda layout: layout.first_entry)
         stop = self._layouts[number].first_entry if number < len(self._layouts) else sys.maxsize
         return self._layouts[number - 1], stop
@@ -89,17 +89,17 @@ class KnownLayouts:
         """They do not change."""
 
 
-def striped_layout(ensemble: Ensemble, write_quorum: int) -> Layout:
+def striped_layout(ensemble: Ensemble, write_quorum: int) -> WriteSet:
     """The layout of an ensemble that is known."""
     bookies = ensemble.bookies
     size = len(bookies)
     if write_quorum >= size:
-        return Layout(ensemble.first_entry, (bookies,))
+        return WriteSet(ensemble.first_entry, (bookies,))
     turns = tuple(tuple(bookies[(entry + i) % size] for i in range(write_quorum)) for entry in range(size))
-    return Layout(ensemble.first_entry, turns)
+    return WriteSet(ensemble.first_entry, turns)
 
 
-def guessed_layout(first_entry: int, held: Sequence[Collection[str]], bookies: Sequence[str]) -> Layout:
+def guessed_layout(first_entry: int, held: Sequence[Collection[str]], bookies: Sequence[str]) -> WriteSet:
     """`held[i]`: who holds entry `first_entry + i`, at least one entry. `bookies`: all that there are."""
     seen = [frozenset(each) for each in held]
     period = next(
@@ -114,4 +114,4 @@ def guessed_layout(first_entry: int, held: Sequence[Collection[str]], bookies: S
         order = sorted(held_by, key=lambda bookie: (asked[bookie], bookies.index(bookie)))
         asked.update(order[:1])
         holders.append(tuple(order))
-    return Layout(first_entry, tuple(holders), tuple(bookies))
+    return WriteSet(first_entry, tuple(holders), tuple(bookies))

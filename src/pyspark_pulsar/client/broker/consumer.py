@@ -37,12 +37,12 @@ _LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class LogEnd:
     """What a broker says of a topic partition, and of a consumer's cursor in it."""
 
     end: Position
     """Behind the last message that consumers can see; `EARLIEST` when there is none."""
-    cleared: Position
+    mark_delete: Position
     """The first position that the cursor has not passed. The broker moves cursors on, without a word, past what it
     removes (to behind the last entry removed), what expires, and what somebody clears or skips."""
 
@@ -120,29 +120,29 @@ class EntryConsumer:
         """`look().end`."""
         return self.look(wait_seconds).end
 
-    def look(self, wait_seconds: float | None = None, make_room: Callable[[], None] = lambda: None) -> Tail:
-        """`tail`, asked now. `wait_seconds`: for the answer, if that is less than a request may take. `make_room`: is
+    def look(self, wait_seconds: float | None = None, make_room: Callable[[], None] = lambda: None) -> LogEnd:
+        """`log_end`, asked now. `wait_seconds`: for the answer, if that is less than a request may take. `make_room`: is
         called when it cannot come, since the connection is full."""
         seconds = self._request_seconds if wait_seconds is None else min(wait_seconds, self._request_seconds)
-        return self.tail(self.ask_tail(), time.monotonic() + max(_LOOK_SECONDS, seconds), make_room)
+        return self.log_end(self.ask_tail(), time.monotonic() + max(_LOOK_SECONDS, seconds), make_room)
 
     def ask_tail(self) -> Future[Any]:
-        """Send the question that `tail` waits for. Raises `ConnectionFailed`."""
-        return ask_tails([self])[0]
+        """Send the question that `log_end` waits for. Raises `ConnectionFailed`."""
+        return request_log_ends([self])[0]
 
-    def tail(
+    def log_end(
         self, answer: Future[Any], deadline: float, make_room: Callable[[], None] = lambda: None
-    ) -> Tail:
+    ) -> LogEnd:
         """The answer to `ask_tail`, given up as soon as the broker closes the consumer, or at `deadline` (monotonic).
 
         Transactions: nothing behind the first open transaction counts (the broker's own rule).
         """
         found = self._await(answer, self._asking, deadline, make_room)
         last, passed = found.last_message_id, found.consumer_mark_delete_position
-        cleared = EARLIEST
+        mark_delete = EARLIEST
         if found.HasField("consumer_mark_delete_position") and _signed(passed.ledgerId) >= 0:
-            cleared = Position(passed.ledgerId, _signed(passed.entryId) + 1)
-        return Tail(after_entry(_signed(last.ledgerId), _signed(last.entryId)), cleared)
+            mark_delete = Position(passed.ledgerId, _signed(passed.entryId) + 1)
+        return LogEnd(after_entry(_signed(last.ledgerId), _signed(last.entryId)), mark_delete)
 
     def tail_question(self) -> tuple[wire.BaseCommand, str]:
         """What `ask_tail` sends."""
@@ -173,7 +173,7 @@ class EntryConsumer:
         if entries is not None:
             self._held.append(entries)
 
-    def pass_by(self, position: Position) -> None:
+    def acknowledge_cumulative(self, position: Position) -> None:
         """Move the cursor on to `position`, by whole entries, so that Pulsar's statistics show no more as backlog
         than what lies behind it. Waits for no answer. Raises `ConnectionFailed`."""
         if position.ledger < 0 or position.entry == 0:
@@ -203,8 +203,8 @@ class EntryConsumer:
         return f"closing the consumer of {self._topic}"
 
 
-def ask_tails(consumers: Sequence[EntryConsumer]) -> list[Future[Any]]:
-    """Send the questions that their `tail` waits for, in one piece for each connection.
+def request_log_ends(consumers: Sequence[EntryConsumer]) -> list[Future[Any]]:
+    """Send the questions that their `log_end` waits for, in one piece for each connection.
 
     Raises `ConnectionFailed` when a connection breaks; one that is gone already shows in the answers.
     """

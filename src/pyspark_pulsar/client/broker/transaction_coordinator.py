@@ -47,7 +47,7 @@ _RIGHT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Request:
     """A request about a transaction that is under way; `answer` None where it could not be sent."""
 
     transaction: TransactionId
@@ -107,7 +107,7 @@ class Coordinators:
                 ended.append(asked.transaction)
         return ended
 
-    def _submit_add(self, transaction: TransactionId, partitions: Sequence[str]) -> _Asked:
+    def _submit_add(self, transaction: TransactionId, partitions: Sequence[str]) -> _Request:
         most, least = transaction
         request = wire.CommandAddPartitionToTxn(
             request_id=0, txnid_most_bits=most, txnid_least_bits=least, partitions=partitions
@@ -115,7 +115,7 @@ class Coordinators:
         command = wire.BaseCommand(type=ADD_PARTITION_TO_TXN, addPartitionToTxn=request)
         return self._submit(transaction, command, f"adding partitions to {named(transaction)}")
 
-    def _submit_end(self, transaction: TransactionId, *, commit: bool) -> _Asked:
+    def _submit_end(self, transaction: TransactionId, *, commit: bool) -> _Request:
         most, least = transaction
         request = wire.CommandEndTxn(
             request_id=0,
@@ -127,15 +127,15 @@ class Coordinators:
         doing = "committing" if commit else "aborting"
         return self._submit(transaction, command, f"{doing} {named(transaction)}")
 
-    def _submit(self, transaction: TransactionId, command: wire.BaseCommand, where: str) -> _Asked:
+    def _submit(self, transaction: TransactionId, command: wire.BaseCommand, where: str) -> _Request:
         """What fails for a passing reason is asked again by `_settle`."""
         try:
             answer = self._connection(_number(transaction)).submit(command, where)
         except ConnectionFailed:
             answer = None
-        return _Asked(transaction, command, where, answer)
+        return _Request(transaction, command, where, answer)
 
-    def _settle(self, asked: _Asked) -> None:
+    def _settle(self, asked: _Request) -> None:
         number = _number(asked.transaction)
         if asked.answer is not None:
             try:
@@ -196,7 +196,7 @@ class OpenTransaction:
         self._coordinators = coordinators
         self._partitions: set[str] = set()
 
-    def take_in(self, partitions: Sequence[str]) -> None:
+    def add_partitions(self, partitions: Sequence[str]) -> None:
         """Before the first message to each; asks the coordinator only for those that are new. Raises
         `TransactionEnded`."""
         new = [name for name in partitions if name not in self._partitions]

@@ -28,7 +28,7 @@ _SCHEMES: Final = {"aws-s3": "s3", "s3": "s3", "google-cloud-storage": "gs", "az
 _FILE_SYSTEM: Final = "filesystem"
 
 
-class Admin(Protocol):
+class AdminRequests(Protocol):
     """What is asked of the admin REST API; `client.admin.AdminClient` is one."""
 
     def get(self, path: str, where: str) -> Any:
@@ -64,7 +64,7 @@ class TieredStore:
         return f"{topic.namespace}/{topic.domain}/{local}/{ledger.ledger}-{ledger.offload_id}"
 
 
-def tiered_store(options: ReadOptions, admin: Admin | None, topic: TopicName) -> TieredStore | None:
+def tiered_store(options: ReadOptions, admin: AdminRequests | None, topic: TopicName) -> TieredStore | None:
     """Where the topic's ledgers are offloaded to: what `tieredStorageUrl` says, else what the offload policy says
     that holds for the topic (its own, its namespace's, the brokers'). Driver only.
 
@@ -103,7 +103,7 @@ def _check(url: str) -> None:
         )
 
 
-def _policy(admin: Admin, topic: TopicName) -> Mapping[str, Any]:
+def _policy(admin: AdminRequests, topic: TopicName) -> Mapping[str, Any]:
     """Holds the offloader's own credentials: never log it, never hand it on."""
     asked = (
         topic_resource(topic, "offloadPolicies", applied="true"),

@@ -11,7 +11,7 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST
-from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.log_end import LogEnds
 from pyspark_pulsar.read.bounds.offsets import (
     EARLIEST_TEXT,
     LATEST_TEXT,
@@ -25,10 +25,10 @@ from pyspark_pulsar.read.bounds.topic_wait import present_topics
 from pyspark_pulsar.read.bounds.topics import discover_partitions
 from pyspark_pulsar.read.planning.data_loss import check_removed
 from pyspark_pulsar.read.planning.placement import AUTO, BROKER
-from pyspark_pulsar.read.planning.planner import Asked, PartitionPlan, SplitPlanner, splits_of
+from pyspark_pulsar.read.planning.planner import PartitionPlan, RangeRequest, SplitPlanner, splits_of
 from pyspark_pulsar.read.split import Split
 
-Narrow = Callable[[Sequence[Asked]], Sequence[Asked]]
+Narrow = Callable[[Sequence[RangeRequest]], Sequence[RangeRequest]]
 """Leaves out partitions, positions and times that nobody wants; never adds any."""
 
 
@@ -54,26 +54,26 @@ def plan_batch(options: ReadOptions, narrow: Narrow | None = None) -> BatchPlan:
     """
     check_batch(options)
     with BrokerClient(options) as client, admin_client(options) as admin:
-        asked: Sequence[Asked] = _asked(options, client, admin)
+        asked: Sequence[RangeRequest] = _asked(options, client, admin)
         if narrow is not None:
             asked = narrow(asked)
         planner = SplitPlanner(options, client, admin)
         return BatchPlan(tuple(planner.plan(asked)), planner.told)
 
 
-def asked_now(options: ReadOptions) -> list[Asked]:
+def asked_now(options: ReadOptions) -> list[RangeRequest]:
     """The range of each topic partition that a batch read has which is planned now. Raises what `plan_batch` does."""
     check_batch(options)
     with BrokerClient(options) as client, admin_client(options) as admin:
         return _asked(options, client, admin)
 
 
-def _asked(options: ReadOptions, client: BrokerClient, admin: AdminClient | None) -> list[Asked]:
+def _asked(options: ReadOptions, client: BrokerClient, admin: AdminClient | None) -> list[RangeRequest]:
     partitions = discover_partitions(client, present_topics(client, options))
     windows = resolve_windows(options, partitions)
-    with closing(Tails(client, read_compacted=options.read_compacted)) as tails:
-        present = tails.ends(partitions)
-        reachable = tails.reachable(present)
+    with closing(LogEnds(client, read_compacted=options.read_compacted)) as log_ends:
+        present = log_ends.ends(partitions)
+        reachable = log_ends.reachable(present)
         if options.starting_subscription is not None:
             starts = subscription_positions(client, admin, options.starting_subscription, partitions, present)
         else:
@@ -85,8 +85,8 @@ def _asked(options: ReadOptions, client: BrokerClient, admin: AdminClient | None
         if admin is None:
             # Else the ledgers tell it, and more.
             chosen = {each: start for each, start in starts.items() if EARLIEST < start < ends[each]}
-            check_removed(chosen, tails.removed(chosen), fail=options.fail_on_data_loss)
-    return [Asked(each, starts[each], ends[each], windows[each]) for each in partitions]
+            check_removed(chosen, log_ends.removed(chosen), fail=options.fail_on_data_loss)
+    return [RangeRequest(each, starts[each], ends[each], windows[each]) for each in partitions]
 
 
 @contextmanager

@@ -17,7 +17,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
-from pyspark_pulsar.client.broker.consumer import EntryConsumer, Subscribing, Tail, ask_tails, begin_subscribe
+from pyspark_pulsar.client.broker.consumer import (
+    EntryConsumer,
+    LogEnd,
+    Subscribing,
+    begin_subscribe,
+    request_log_ends,
+)
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError, TopicNotFoundError
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.topic import TopicPartition
@@ -26,17 +32,17 @@ Positions = Mapping[TopicPartition, Position]
 
 
 @dataclass(slots=True)
-class _Look:
+class _Round:
     """One round of questions."""
 
     starts: Positions
-    tails: dict[TopicPartition, Tail]
+    log_ends: dict[TopicPartition, LogEnd]
     gone: dict[TopicPartition, TopicNotFoundError]
     passing: list[ConnectionFailed]
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class RemovedEntries:
     """What is no longer there of a range, seen from its start."""
 
     first_left: Position | None
@@ -59,7 +65,7 @@ class _Proof:
     consumer: EntryConsumer
 
 
-class Tails:
+class LogEnds:
     """Used by one thread. `close` takes the consumers away at once; else they go with the client."""
 
     def __init__(self, client: BrokerClient, *, read_compacted: bool = False) -> None:
@@ -67,7 +73,7 @@ class Tails:
         self._client = client
         self._read_compacted = read_compacted
         self._consumers: dict[TopicPartition, EntryConsumer] = {}
-        self._tails: dict[TopicPartition, Tail] = {}
+        self._log_ends: dict[TopicPartition, LogEnd] = {}
         self._passed: dict[TopicPartition, Position] = {}
         self._proofs: dict[TopicPartition, _Proof] = {}
 
@@ -80,14 +86,14 @@ class Tails:
         look = self._look(wanted, {})
         for fault in look.gone.values():
             raise fault
-        return {partition: look.tails[partition].end for partition in wanted}
+        return {partition: look.log_ends[partition].end for partition in wanted}
 
     def present_ends(self, partitions: Iterable[TopicPartition], starts: Positions) -> Positions:
         """`ends` of those partitions that are still there. `starts`: where the query stands in them."""
         look = self._look(list(partitions), starts)
-        return {partition: tail.end for partition, tail in look.tails.items()}
+        return {partition: tail.end for partition, tail in look.log_ends.items()}
 
-    def removed(self, starts: Positions) -> dict[TopicPartition, Removed]:
+    def removed(self, starts: Positions) -> dict[TopicPartition, RemovedEntries]:
         """What was removed behind the starts of ranges, as of the last look; of `readCompacted` only whole topics.
 
         A cursor that has been moved on may have been moved by somebody who removed nothing (an expiry, a cleared
@@ -95,18 +101,18 @@ class Tails:
         """
         gone = self._ask_all([each for each in starts if not self._has_open(each)], starts).gone
         doubtful = {
-            each: self._tails[each]
+            each: self._log_ends[each]
             for each, start in starts.items()
             if each not in gone and self._is_passed(each, start)
         }
         self._drop_all(doubtful)
         gone |= self._ask_all(list(doubtful), starts).gone
         removed = {
-            each: Removed(self._tails[each].cleared, _removed_entries(starts[each], former.cleared))
+            each: RemovedEntries(self._log_ends[each].mark_delete, _removed_entries(starts[each], former.mark_delete))
             for each, former in doubtful.items()
             if each not in gone and self._is_passed(each, starts[each])
         }
-        return removed | dict.fromkeys(gone, Removed(None, None))
+        return removed | dict.fromkeys(gone, RemovedEntries(None, None))
 
     def show_rights(self, partitions: Iterable[TopicPartition]) -> None:
         """That this role may consume them, which direct reads need to have been shown. Raises `PermissionDenied`."""
@@ -117,7 +123,7 @@ class Tails:
         messages that compaction has removed."""
         if not self._read_compacted:
             return dict(ends)
-        with closing(Tails(self._client)) as plain:
+        with closing(LogEnds(self._client)) as plain:
             return {partition: max(end, ends[partition]) for partition, end in plain.ends(ends).items()}
 
     def close(self) -> None:
@@ -125,30 +131,30 @@ class Tails:
 
     # Questions to brokers
 
-    def _look(self, wanted: list[TopicPartition], starts: Positions) -> _Look:
+    def _look(self, wanted: list[TopicPartition], starts: Positions) -> _Round:
         self._drop_all(self._consumers.keys() - set(wanted))
         look = self._ask_all(wanted, starts)
         if not self._read_compacted:
-            standing = {each: start for each, start in starts.items() if each in look.tails}
+            standing = {each: start for each, start in starts.items() if each in look.log_ends}
             for partition, start in standing.items():
                 self._prove(partition, start)
-            self._pass_by(standing)
+            self._acknowledge(standing)
         return look
 
-    def _ask_all(self, wanted: list[TopicPartition], starts: Positions) -> _Look:
-        look = _Look(starts, {}, {}, [])
+    def _ask_all(self, wanted: list[TopicPartition], starts: Positions) -> _Round:
+        look = _Round(starts, {}, {}, [])
         # Brokers (seen on 4.0.8) that have just loaded a topic can wait 30 s for its transaction buffer and
         # then close the topic, before they answer the next time; so one request's time is not enough.
         patience = max(self._client.patience_seconds, 2 * self._client.request_seconds)
         for window in in_windows(wanted):
             self._client.retrying(partial(self._ask_rest, window, look), patience)
-        self._tails.update(look.tails)
+        self._log_ends.update(look.log_ends)
         return look
 
-    def _ask_rest(self, wanted: list[TopicPartition], look: _Look) -> None:
+    def _ask_rest(self, wanted: list[TopicPartition], look: _Round) -> None:
         """Raises `ConnectionFailed` when some are left to be asked again."""
         look.passing.clear()
-        rest = [each for each in wanted if each not in look.tails and each not in look.gone]
+        rest = [each for each in wanted if each not in look.log_ends and each not in look.gone]
         closed = [each for each in rest if each in self._consumers and not self._has_open(each)]
         self._drop_all(closed)
         for partition in closed:
@@ -158,7 +164,7 @@ class Tails:
         if look.passing:
             raise look.passing[0]
 
-    def _subscribe(self, partitions: list[TopicPartition], look: _Look) -> None:
+    def _subscribe(self, partitions: list[TopicPartition], look: _Round) -> None:
         connections = self._client.owner_connections(each.name for each in partitions)
         begun: dict[TopicPartition, Subscribing] = {}
         for partition in partitions:
@@ -185,17 +191,17 @@ class Tails:
         """Nothing can be removed before earliest; None is the end."""
         return None if start is None or start.is_earliest or self._read_compacted else start
 
-    def _ask(self, partitions: list[TopicPartition], look: _Look) -> None:
-        answers = ask_tails([self._consumers[each] for each in partitions])
+    def _ask(self, partitions: list[TopicPartition], look: _Round) -> None:
+        answers = request_log_ends([self._consumers[each] for each in partitions])
         deadline = time.monotonic() + self._client.request_seconds
         for partition, answer in zip(partitions, answers, strict=True):
             try:
-                look.tails[partition] = self._consumers[partition].tail(answer, deadline)
+                look.log_ends[partition] = self._consumers[partition].log_end(answer, deadline)
             except ConnectionFailed as fault:
                 self._note(partition, fault, look)
 
     def _note(
-        self, partition: TopicPartition, fault: ConnectionFailed | TopicNotFoundError, look: _Look
+        self, partition: TopicPartition, fault: ConnectionFailed | TopicNotFoundError, look: _Round
     ) -> None:
         self._drop_all([partition])
         self._client.forget_owner(partition.name)
@@ -204,12 +210,12 @@ class Tails:
         else:
             look.passing.append(fault)
 
-    def _pass_by(self, starts: Positions) -> None:
+    def _acknowledge(self, starts: Positions) -> None:
         for partition, start in starts.items():
             consumer = self._consumers.get(partition)
             if consumer is not None and self._passed.get(partition) != start:
                 try:
-                    consumer.pass_by(start)
+                    consumer.acknowledge_cumulative(start)
                 except ConnectionFailed:
                     continue  # The next look finds the consumer gone.
                 self._passed[partition] = start
@@ -220,19 +226,19 @@ class Tails:
         """A cursor that has not passed `start` proves that all behind it is there. When the ledger before it ends there
         and is removed, the broker puts the cursor at the beginning of the next one; where entries were left in it, it
         puts it behind them instead."""
-        stand, cleared = _whole_entries(start), self._tails[partition].cleared
+        stand, mark_delete = _whole_entries(start), self._log_ends[partition].mark_delete
         consumer, proof = self._consumers[partition], self._proofs.get(partition)
-        if cleared <= stand:
+        if mark_delete <= stand:
             self._proofs[partition] = _Proof(stand, stand, consumer)
-        elif proof is not None and proof.stand == stand and proof.consumer is consumer and cleared.entry == 0:
-            self._proofs[partition] = _Proof(stand, max(cleared, proof.upto), consumer)
+        elif proof is not None and proof.stand == stand and proof.consumer is consumer and mark_delete.entry == 0:
+            self._proofs[partition] = _Proof(stand, max(mark_delete, proof.upto), consumer)
 
     def _is_passed(self, partition: TopicPartition, start: Position) -> bool:
         if start.is_earliest or self._read_compacted:
             return False
         stand, proof = _whole_entries(start), self._proofs.get(partition)
         upto = proof.upto if proof is not None and proof.stand == stand else stand
-        return self._tails[partition].cleared > upto
+        return self._log_ends[partition].mark_delete > upto
 
     def _has_open(self, partition: TopicPartition) -> bool:
         consumer = self._consumers.get(partition)
@@ -246,8 +252,8 @@ class Tails:
             consumer.close()
 
 
-def _removed_entries(start: Position, cleared: Position) -> int | None:
-    return cleared.entry - start.entry if cleared.ledger == start.ledger else None
+def _removed_entries(start: Position, mark_delete: Position) -> int | None:
+    return mark_delete.entry - start.entry if mark_delete.ledger == start.ledger else None
 
 
 def _whole_entries(position: Position) -> Position:

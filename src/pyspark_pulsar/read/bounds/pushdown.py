@@ -31,7 +31,7 @@ from pyspark.sql.datasource import (
 
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.timestamps import Window
-from pyspark_pulsar.read.planning.planner import Asked
+from pyspark_pulsar.read.planning.planner import RangeRequest
 from pyspark_pulsar.spark.shipped import runs_in
 
 _KEY: Final = ("__key",)
@@ -95,7 +95,7 @@ class Pushed:
     """Unix microseconds."""
     keys: frozenset[bytes] | None = None
 
-    def narrow(self, asked: Sequence[Asked]) -> list[Asked]:
+    def narrow(self, asked: Sequence[RangeRequest]) -> list[RangeRequest]:
         """What is left of `asked`; see `read.batch_plan`. A partition none of whose rows are wanted is left out."""
         if self.keys is not None and not self.keys:
             return []
@@ -264,7 +264,7 @@ def _holds(one: Filter, value: str | int) -> bool | None:
     return _COMPARISONS[type(one)](value, constant)
 
 
-def _value_in(asked: Asked, one: Filter) -> str | int:
+def _value_in(asked: RangeRequest, one: Filter) -> str | int:
     if _attribute(one) == _TOPIC:
         return str(asked.partition.topic)
     return asked.partition.partition

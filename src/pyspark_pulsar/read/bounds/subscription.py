@@ -111,7 +111,7 @@ def _ask_brokers(
     for partition, consumer in _join(client, name, [each for each in rest if durable[each]]).items():
         try:
             deadline = time.monotonic() + client.request_seconds
-            found[partition] = consumer.tail(consumer.ask_tail(), deadline).cleared
+            found[partition] = consumer.log_end(consumer.ask_tail(), deadline).mark_delete
         finally:
             consumer.close(_CLOSE_SECONDS)
 

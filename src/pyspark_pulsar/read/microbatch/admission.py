@@ -46,7 +46,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class MeasureRequest:
     """How far `share` reaches from `start`, at most to `end`: a question."""
 
     partition: TopicPartition
@@ -57,8 +57,8 @@ class Ask:
     """Something, one message if there is one, is taken whatever its size."""
 
 
-Measure = Callable[[Sequence[Ask]], Sequence[Counted]]
-"""The longest part that each share allows; ends at `Ask.end` where nothing is left before it."""
+Measure = Callable[[Sequence[MeasureRequest]], Sequence[Counted]]
+"""The longest part that each share allows; ends at `MeasureRequest.end` where nothing is left before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +115,13 @@ def shares(total: int, weights: Sequence[float]) -> list[int]:
 
 def share_out(
     hungry: Sequence[Demand], ends: Mapping[TopicPartition, Position], left: Allowance
-) -> list[Ask]:
+) -> list[MeasureRequest]:
     """What each of them may take of `left`, from `ends` on; those that may take nothing are not asked."""
     weights = [each.weight for each in hungry]
     records = _shares_of(left.records, weights)
     sizes = _shares_of(left.size, weights)
     return [
-        Ask(each.partition, ends[each.partition], each.end, Allowance(records[index], sizes[index]))
+        MeasureRequest(each.partition, ends[each.partition], each.end, Allowance(records[index], sizes[index]))
         for index, each in enumerate(hungry)
         if records[index] > 0 and sizes[index] > 0
     ]
@@ -131,12 +131,12 @@ def _shares_of(total: int, weights: Sequence[float]) -> list[int]:
     return [UNLIMITED] * len(weights) if total >= UNLIMITED else shares(total, weights)
 
 
-def _first_of_all(hungry: Sequence[Demand], allowance: Allowance) -> list[Ask]:
+def _first_of_all(hungry: Sequence[Demand], allowance: Allowance) -> list[MeasureRequest]:
     """A message of the topic partition whose turn it is, which could be larger than every share."""
     if allowance.size >= UNLIMITED:
         return []
     return [
-        Ask(each.partition, each.start, each.end, Allowance(1, allowance.size), at_least_one=True)
+        MeasureRequest(each.partition, each.start, each.end, Allowance(1, allowance.size), at_least_one=True)
         for each in hungry[:1]
     ]
 

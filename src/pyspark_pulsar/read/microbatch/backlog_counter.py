@@ -16,7 +16,7 @@ from pyspark_pulsar.codec.backlog import UNLIMITED, Backlog, Counted
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.driver_threads import DriverThreads
-from pyspark_pulsar.read.microbatch.admission import Ask
+from pyspark_pulsar.read.microbatch.admission import MeasureRequest
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.topic import TopicPartition
 
@@ -28,7 +28,7 @@ PublishedFrom = Callable[[TopicPartition], int | None]
 """Since when (Unix milliseconds) messages of a topic partition count."""
 
 
-class Scout:
+class BacklogCounter:
     """Used by one thread, which several help, each by connections of its own. Connects at first use."""
 
     def __init__(self, options: ReadOptions, published_from: PublishedFrom) -> None:
@@ -38,7 +38,7 @@ class Scout:
         self._backlogs: dict[TopicPartition, Backlog] = {}
         self._ahead: list[Future[Counted]] = []
 
-    def measure(self, asks: Sequence[Ask]) -> list[Counted]:
+    def measure(self, asks: Sequence[MeasureRequest]) -> list[Counted]:
         """How far each share reaches, counted exactly (`read.admission.Measure`). Raises the errors of
         `BrokerEntries`."""
         self._settle()
@@ -53,7 +53,7 @@ class Scout:
         for partition, backlog in self._backlogs.items():
             backlog.drop_before(positions[partition])
 
-    def look_ahead(self, asks: Sequence[Ask]) -> None:
+    def look_ahead(self, asks: Sequence[MeasureRequest]) -> None:
         """Count what will be asked for next, while the stream works on what it has."""
         self._settle()
         self._ahead = [self._threads.submit(self._measured, ask) for ask in asks]
@@ -71,7 +71,7 @@ class Scout:
     def close(self) -> None:
         self._threads.close()
 
-    def _measured(self, ask: Ask) -> Counted:
+    def _measured(self, ask: MeasureRequest) -> Counted:
         backlog = self._backlog(ask)
         part = _within(backlog, ask)
         records, size = _less(ask.share.records, part.records), _less(ask.share.size, part.size)
@@ -80,14 +80,14 @@ class Scout:
         self._count(ask, backlog, records, size)
         return _within(backlog, ask)
 
-    def _backlog(self, ask: Ask) -> Backlog:
+    def _backlog(self, ask: MeasureRequest) -> Backlog:
         known = self._backlogs.get(ask.partition)
         if known is None or not known.begin <= ask.start <= known.until:
             known = Backlog(ask.start, self._published_from(ask.partition))
             self._backlogs[ask.partition] = known
         return known
 
-    def _count(self, ask: Ask, backlog: Backlog, records: int, size: int) -> None:
+    def _count(self, ask: MeasureRequest, backlog: Backlog, records: int, size: int) -> None:
         """Until there are so many more messages, or bytes, or all."""
         options = self._options
         source = BrokerEntries(
@@ -114,7 +114,7 @@ class Scout:
         return max(1, min(self._options.receiver_queue_size, -(-wanted // _PARTS)))
 
 
-def _within(backlog: Backlog, ask: Ask) -> Counted:
+def _within(backlog: Backlog, ask: MeasureRequest) -> Counted:
     share = ask.share
     return backlog.take(
         ask.start, ask.end, records=share.records, size=share.size, at_least_one=ask.at_least_one

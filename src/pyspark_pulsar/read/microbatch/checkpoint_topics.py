@@ -15,7 +15,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.topic_pattern import TopicPattern
 from pyspark_pulsar.read.bounds.topics import named_topics
-from pyspark_pulsar.read.microbatch.deleted_topics import Ask
+from pyspark_pulsar.read.microbatch.deleted_topics import MeasureRequest
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ _MOST_NAMES: Final = 10
 
 
 def abandoned_topics(
-    options: ReadOptions, held: Mapping[TopicPartition, Position], departed: Ask
+    options: ReadOptions, held: Mapping[TopicPartition, Position], departed: MeasureRequest
 ) -> frozenset[TopicPartition]:
     """The topic partitions that a checkpoint holds and the topic options do not name, with `allowDifferentTopics=true`;
     the log says so. Without it, raises `OptionError`.

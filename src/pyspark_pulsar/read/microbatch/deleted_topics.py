@@ -12,13 +12,13 @@ from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 
-Ask = Callable[[set[TopicPartition]], set[TopicPartition]]
+MeasureRequest = Callable[[set[TopicPartition]], set[TopicPartition]]
 
 
 def without_departed(
     former: Mapping[TopicPartition, Position],
     ends: Mapping[TopicPartition, Position],
-    departed: Ask,
+    departed: MeasureRequest,
     *,
     fail: bool,
 ) -> dict[TopicPartition, Position]:

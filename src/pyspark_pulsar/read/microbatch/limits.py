@@ -12,11 +12,11 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.timestamps import TimeBound, Window
 from pyspark_pulsar.read.microbatch.admission import Allowance, Demand, admit, share_out
-from pyspark_pulsar.read.microbatch.backlog_counter import PublishedFrom, Scout
+from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter, PublishedFrom
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.planning.ledger_range import stretches
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
-from pyspark_pulsar.read.planning.planner import Asked
+from pyspark_pulsar.read.planning.planner import RangeRequest
 from pyspark_pulsar.topic import TopicPartition
 
 
@@ -26,7 +26,7 @@ class Ledgers(Protocol):
     def known_ledgers(self, partition: TopicPartition) -> TopicLedgers | None:
         """As they were last seen; they need not be those of now."""
 
-    def first_in_time(self, asked: Iterable[Asked]) -> dict[TopicPartition, Position]:
+    def first_in_time(self, asked: Iterable[RangeRequest]) -> dict[TopicPartition, Position]:
         """Where what is asked for begins at the earliest, by its window."""
 
 
@@ -41,14 +41,14 @@ class MicroBatches:
         options: ReadOptions,
         ledgers: Ledgers,
         clock: Callable[[], float] = time.monotonic,
-        make_scout: Callable[[ReadOptions, PublishedFrom], Scout] = Scout,
+        make_scout: Callable[[ReadOptions, PublishedFrom], BacklogCounter] = BacklogCounter,
     ) -> None:
         """`clock`: seconds."""
         self._options = options
         self._ledgers = ledgers
         self._clock = clock
         self._make_scout = make_scout
-        self._scout: Scout | None = None
+        self._scout: BacklogCounter | None = None
         self._turn = 0
         self._last: float | None = None
         """When a micro-batch was let through."""
@@ -56,7 +56,7 @@ class MicroBatches:
     def admitted(self, former: StreamOffset, reached: StreamOffset, *, waits: bool) -> StreamOffset:
         """As much of what lies between `former` and `reached` as the next micro-batch takes; `former` for not now.
 
-        `waits`: the limits below apply to it, not only those above. Raises the errors of `Scout.measure`.
+        `waits`: the limits below apply to it, not only those above. Raises the errors of `BacklogCounter.measure`.
         """
         scout = self._scout_of(former.published_from)
         starts = {partition: reached.start_of(partition, former) for partition in reached.positions}
@@ -85,7 +85,7 @@ class MicroBatches:
         if self._scout is not None:
             self._scout.close()
 
-    def _scout_of(self, published_from: TimeBound | None) -> Scout:
+    def _scout_of(self, published_from: TimeBound | None) -> BacklogCounter:
         """The same for the whole life of a query, as its time is."""
         if self._scout is None:
             self._scout = self._make_scout(
@@ -102,7 +102,7 @@ class MicroBatches:
         if time is None:
             return {}
         return self._ledgers.first_in_time(
-            Asked(partition, starts[partition], end, Window(from_ms=time.of(partition)))
+            RangeRequest(partition, starts[partition], end, Window(from_ms=time.of(partition)))
             for partition, end in reached.positions.items()
             if starts[partition].is_earliest
         )
@@ -110,12 +110,12 @@ class MicroBatches:
     def _is_too_early(self, now: float) -> bool:
         return self._last is not None and now - self._last < self._options.max_trigger_delay_ms / 1000
 
-    def _is_too_little(self, demands: list[Demand], scout: Scout) -> bool:
+    def _is_too_little(self, demands: list[Demand], scout: BacklogCounter) -> bool:
         least = self._options.min_offsets_per_trigger
         return least is not None and admit(demands, Allowance(least), scout.measure).records < least
 
     def _demands(
-        self, starts: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position], scout: Scout
+        self, starts: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position], scout: BacklogCounter
     ) -> list[Demand]:
         found = {
             partition: self._entries(partition, starts[partition], end)

@@ -26,7 +26,7 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.attempt import new_run, present_attempt
-from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.log_end import LogEnds
 from pyspark_pulsar.read.bounds.offsets import EARLIEST_TEXT, LATEST_TEXT, check_reachable, resolve_bound
 from pyspark_pulsar.read.bounds.subscription import subscription_positions
 from pyspark_pulsar.read.bounds.timestamps import TimeBound, Window, check_names, starting_time
@@ -37,10 +37,10 @@ from pyspark_pulsar.read.microbatch.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.progress import QueryProgress
 from pyspark_pulsar.read.microbatch.schemas import SchemaWatch
-from pyspark_pulsar.read.microbatch.sources import Readers
+from pyspark_pulsar.read.microbatch.sources import SplitSources
 from pyspark_pulsar.read.microbatch.topics import TopicWatch
 from pyspark_pulsar.read.planning.data_loss import advanced, check_removed
-from pyspark_pulsar.read.planning.planner import Asked, PartitionPlan, SplitPlanner, splits_of
+from pyspark_pulsar.read.planning.planner import PartitionPlan, RangeRequest, SplitPlanner, splits_of
 from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.logging import show_warnings
@@ -60,7 +60,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._frozen: Mapping[TopicPartition, Position] | None = None
         self._latest: dict[str, Any] | None = None
         self._abandoned: frozenset[TopicPartition] | None = None
-        self._readers = Readers()
+        self._readers = SplitSources()
 
     def shipped_state(self) -> dict[str, Any]:
         """A task needs neither the driver's connections nor its view of the ends."""
@@ -136,7 +136,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         if name is not None:
             return subscription_positions(opened.client, opened.admin, name, partitions, ends)
         starts = resolve_bound("startingOffsets", former.start or LATEST_TEXT, partitions, ends)
-        check_reachable("startingOffsets", starts, opened.tails.reachable(ends))
+        check_reachable("startingOffsets", starts, opened.log_ends.reachable(ends))
         return starts
 
     def _search_ends(
@@ -151,7 +151,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             return
         if published_from is not None:
             starts = dict(starts) | opened.planner.first_in_time(
-                Asked(partition, EARLIEST, end, Window(from_ms=published_from.of(partition)))
+                RangeRequest(partition, EARLIEST, end, Window(from_ms=published_from.of(partition)))
                 for partition, end in ends.items()
                 if starts.get(partition, EARLIEST).is_earliest
             )
@@ -187,7 +187,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         former, reached = StreamOffset.from_json(start), StreamOffset.from_json(end)
         self._check_topics({**former.positions, **reached.positions})
         asked = [
-            Asked(
+            RangeRequest(
                 partition,
                 reached.start_of(partition, former),
                 position,
@@ -200,16 +200,16 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._readers.see(splits)
         return [InputPartition(split) for split in splits]
 
-    def _planned(self, asked: Sequence[Asked]) -> list[PartitionPlan]:
+    def _planned(self, asked: Sequence[RangeRequest]) -> list[PartitionPlan]:
         """Raises `DataLossError` for what was removed before it was read; with `failOnDataLoss=false` it is logged."""
         opened, fail = self._opened(), self._options.fail_on_data_loss
         starts = {each.partition: each.start for each in asked}
-        removed = opened.tails.removed(starts)
+        removed = opened.log_ends.removed(starts)
         # The planner may have seen the ledgers before they went.
         unclear = {each for each, what in removed.items() if what.is_unclear} if opened.admin else set()
         gone = check_removed(starts, {p: what for p, what in removed.items() if p not in unclear}, fail=fail)
         if opened.planner.may_read_directly:
-            opened.tails.show_rights(each.partition for each in asked if each.partition not in gone)
+            opened.log_ends.show_rights(each.partition for each in asked if each.partition not in gone)
         plans = opened.planner.plan(
             replace(each, is_whole=each.partition not in unclear and not self._options.read_compacted)
             for each in asked
@@ -239,7 +239,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         opened = self._opened()
         found = opened.topics.look()
         opened.watch.look(found.topics)
-        return opened.tails.present_ends(found.partitions, reached)
+        return opened.log_ends.present_ends(found.partitions, reached)
 
     def _check_topics(self, held: Mapping[TopicPartition, Position]) -> None:
         """Before anything else is done with the first offset that Spark gives; later ones come from here. Raises
@@ -263,7 +263,7 @@ class _Open:
         self.admin = AdminClient(options, patience_ms) if options.admin_url is not None else None
         self.topics = TopicWatch(self.client, self.admin, options)
         self.end = StreamEnd(options)
-        self.tails = Tails(self.client, read_compacted=options.read_compacted)
+        self.log_ends = LogEnds(self.client, read_compacted=options.read_compacted)
         self.watch = SchemaWatch(schema, self.client.schema, passes_over_bad_rows=options.mode != "FAILFAST")
         self.planner = SplitPlanner(options, self.client, self.admin)
         self.progress = QueryProgress(options, self.client)

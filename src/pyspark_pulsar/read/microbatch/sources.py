@@ -12,7 +12,7 @@ from pyspark_pulsar.read.split import Split
 _log: Final = logging.getLogger(__name__)
 
 
-class Readers:
+class SplitSources:
     """Used by one thread."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.log_end import Removed
+from pyspark_pulsar.read.bounds.log_end import RemovedEntries
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.topic import TopicPartition
 
@@ -111,7 +111,7 @@ def advanced(
 
 
 def check_removed(
-    starts: Mapping[TopicPartition, Position], removed: Mapping[TopicPartition, Removed], *, fail: bool
+    starts: Mapping[TopicPartition, Position], removed: Mapping[TopicPartition, RemovedEntries], *, fail: bool
 ) -> set[TopicPartition]:
     """What a broker says was removed behind the starts of ranges: raises `DataLossError`; with `fail` false it is
     logged, and topics that are gone altogether are returned."""
@@ -126,7 +126,7 @@ def check_removed(
     return {partition for partition, each in removed.items() if each.first_left is None}
 
 
-def _removed_text(partition: TopicPartition, start: Position, removed: Removed) -> str:
+def _removed_text(partition: TopicPartition, start: Position, removed: RemovedEntries) -> str:
     expected = f"{partition}: expected messages from {start}, but"
     if removed.first_left is None:
         return f"{expected} the topic was deleted"

@@ -15,7 +15,7 @@ _BROKER: Final = FromBroker()
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class LedgerRange:
     """The part of a range that lies in one ledger; or, with `ledger` None, one of which nothing is known.
 
     From `start` (inclusive) to `end` (exclusive); not empty.
@@ -43,7 +43,7 @@ class Stretch:
             return float(ledger.size)
         return ledger.size / ledger.entries if ledger is not None and ledger.entries > 0 else 0.0
 
-    def cut_at(self, entries: Iterable[int]) -> list[Stretch]:
+    def cut_at(self, entries: Iterable[int]) -> list[LedgerRange]:
         """The same in parts that begin with these entries, which are in order; those outside count for nothing."""
         borders = [
             border
@@ -52,7 +52,7 @@ class Stretch:
         ]
         return self._parts(borders)
 
-    def cut(self, parts: int) -> list[Stretch]:
+    def cut(self, parts: int) -> list[LedgerRange]:
         """At most `parts` stretches of about as many entries, which together are this one."""
         parts = max(1, min(parts, self.entries))
         borders = [
@@ -61,14 +61,14 @@ class Stretch:
         ]
         return self._parts(borders)
 
-    def _parts(self, borders: list[Position]) -> list[Stretch]:
+    def _parts(self, borders: list[Position]) -> list[LedgerRange]:
         return [
-            Stretch(start, end, self.ledger, self.location)
+            LedgerRange(start, end, self.ledger, self.location)
             for start, end in zip([self.start, *borders], [*borders, self.end], strict=True)
         ]
 
 
-def stretches(ledgers: tuple[Ledger, ...] | None, start: Position, end: Position) -> list[Stretch]:
+def stretches(ledgers: tuple[Ledger, ...] | None, start: Position, end: Position) -> list[LedgerRange]:
     """What lies in the range, in order; all of it from the broker. None: the ledgers are not known.
 
     A position behind the last entry of a closed ledger, or in one that is gone, means the start of the next.
@@ -76,8 +76,8 @@ def stretches(ledgers: tuple[Ledger, ...] | None, start: Position, end: Position
     if start >= end:
         return []
     if not ledgers:
-        return [Stretch(start, end, None)]
-    found: list[Stretch] = []
+        return [LedgerRange(start, end, None)]
+    found: list[LedgerRange] = []
     for index, ledger in enumerate(ledgers):
         first = start if start.ledger == ledger.ledger else Position(ledger.ledger, 0)
         is_last = index == len(ledgers) - 1
@@ -85,26 +85,26 @@ def stretches(ledgers: tuple[Ledger, ...] | None, start: Position, end: Position
             continue
         if is_last and end.ledger > ledger.ledger:
             # The topic has gone on since its ledgers were listed.
-            found.append(Stretch(first, end, None))
+            found.append(LedgerRange(first, end, None))
         else:
             last = _last(ledger, end, is_last=is_last)
             if first < last:
-                found.append(Stretch(first, last, ledger))
+                found.append(LedgerRange(first, last, ledger))
     if not found and start.ledger > ledgers[-1].ledger:
-        return [Stretch(start, end, None)]
+        return [LedgerRange(start, end, None)]
     return found
 
 
-def compacted_stretches(known: TopicLedgers | None, start: Position, end: Position) -> list[Stretch]:
+def compacted_stretches(known: TopicLedgers | None, start: Position, end: Position) -> list[LedgerRange]:
     """What lies in a range of the compacted view of a topic: the view, and behind it the ledgers."""
     if start >= end:
         return []
     if known is None or not known.compaction_is_clear:
-        return [Stretch(start, end, None)]
+        return [LedgerRange(start, end, None)]
     view, until = known.compacted, known.compacted_until
     if view is None or until is None or until <= start:
         return stretches(known.ledgers, start, end)
-    within = Stretch(start, min(until, end), view, is_compacted=True)
+    within = LedgerRange(start, min(until, end), view, is_compacted=True)
     return [within, *stretches(known.ledgers, until, end)]
 
 

@@ -16,7 +16,7 @@ from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.sources.bookkeeper import bookie_entries
-from pyspark_pulsar.read.split import FromBookies, Piece
+from pyspark_pulsar.read.split import FromBookies, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
 _AT_ONCE: Final = 16
@@ -52,7 +52,7 @@ def _is_kept(
     options: ReadOptions, partition: TopicPartition, ledger: Ledger, bookies: tuple[str, ...]
 ) -> bool:
     location = FromBookies(replace(ledger, striping=None), bookies)
-    first = Piece(Position(ledger.ledger, 0), Position(ledger.ledger, 1), location)
+    first = SplitRange(Position(ledger.ledger, 0), Position(ledger.ledger, 1), location)
     try:
         return any(len(entries) > 0 for entries in bookie_entries(options, partition, first, location))
     except PulsarError:

@@ -9,8 +9,8 @@ from typing import Final
 
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.timestamps import WHOLE, Window
-from pyspark_pulsar.read.planning.ledger_range import Stretch
-from pyspark_pulsar.read.split import FromBroker, Location, Piece, Split
+from pyspark_pulsar.read.planning.ledger_range import LedgerRange
+from pyspark_pulsar.read.split import FromBroker, Location, Split, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
 _ROUNDS: Final = 40
@@ -34,7 +34,7 @@ class PartitionRange:
     partition: TopicPartition
     start: Position
     end: Position
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[LedgerRange, ...]
     entry_records: float = 1.0
     """Messages in an entry, on average."""
     window: Window = WHOLE
@@ -64,7 +64,7 @@ def uncut(ranges: Sequence[PartitionRange]) -> list[Split]:
 class _Group:
     """Stretches of one split; or one stretch of `parts` splits."""
 
-    stretches: list[Stretch]
+    stretches: list[LedgerRange]
     parts: int
 
 
@@ -116,7 +116,7 @@ def _parts_needed(entries: int, one: float, capacity: float) -> int:
     return max(math.ceil(entries / most), share)
 
 
-def _entry_weight(stretch: Stretch, entry_records: float, limits: Limits) -> float:
+def _entry_weight(stretch: LedgerRange, entry_records: float, limits: Limits) -> float:
     """An entry's part of the largest split."""
     by_bytes = stretch.entry_bytes / limits.max_bytes
     by_records = entry_records / limits.max_records if limits.max_records is not None else 0.0
@@ -146,22 +146,22 @@ def _splits(each: PartitionRange, groups: Sequence[_Group]) -> list[Split]:
     ]
 
 
-def _parts(stretch: Stretch, parts: int) -> list[list[Stretch]]:
+def _parts(stretch: LedgerRange, parts: int) -> list[list[LedgerRange]]:
     return [[part] for part in stretch.cut(parts)]
 
 
-def _pieces(whole: Sequence[Stretch]) -> tuple[Piece, ...]:
+def _pieces(whole: Sequence[LedgerRange]) -> tuple[SplitRange, ...]:
     """What comes from one place one after the other comes in one go."""
-    pieces: list[Piece] = []
+    pieces: list[SplitRange] = []
     for stretch in whole:
-        piece = Piece(stretch.start, stretch.end, _location(stretch))
+        piece = SplitRange(stretch.start, stretch.end, _location(stretch))
         if pieces and _goes_on(pieces[-1], stretch):
-            piece = Piece(pieces[-1].start, stretch.end, _together(pieces.pop().location, piece.location))
+            piece = SplitRange(pieces[-1].start, stretch.end, _together(pieces.pop().location, piece.location))
         pieces.append(piece)
     return tuple(pieces)
 
 
-def _location(stretch: Stretch) -> Location:
+def _location(stretch: LedgerRange) -> Location:
     if isinstance(stretch.location, FromBroker) and stretch.ledger is not None and not stretch.is_compacted:
         return FromBroker(stretch.entries)
     return stretch.location
@@ -175,7 +175,7 @@ def _together(one: Location, other: Location) -> Location:
     return FromBroker((one.entries or 0) + (other.entries or 0) if known else None)
 
 
-def _goes_on(piece: Piece, stretch: Stretch) -> bool:
+def _goes_on(piece: SplitRange, stretch: LedgerRange) -> bool:
     """The broker reads over the ends of ledgers, others in one ledger."""
     if isinstance(piece.location, FromBroker):
         return isinstance(stretch.location, FromBroker)

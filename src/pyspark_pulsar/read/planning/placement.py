@@ -13,7 +13,7 @@ from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress, b
 from pyspark_pulsar.client.bookkeeper.connection.channel import PLAIN
 from pyspark_pulsar.client.bookkeeper.connection.probe import ask_bookies
 from pyspark_pulsar.client.bookkeeper.connection.security import bookie_security
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger, Striping
+from pyspark_pulsar.client.bookkeeper.metadata import Ledger, LedgerMetadata
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     LedgerUnavailable,
@@ -24,7 +24,7 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
 )
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.planning.ledger_range import Stretch
+from pyspark_pulsar.read.planning.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_striping
 from pyspark_pulsar.read.planning.offloaded import TieredLedger, tiered_ledgers
 from pyspark_pulsar.read.planning.on_bookies import kept_by_bookies
@@ -43,7 +43,7 @@ _UNTOLD: Final = (PermissionDenied, ConnectionFailed, ProtocolError, TopicNotFou
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Placement:
     """What the driver knows of the places that ledgers can be read from."""
 
     read_from: str
@@ -59,12 +59,12 @@ class Places:
     """Why bookies are not asked although they might be; for `auto` only."""
 
     def locate(
-        self, partition: TopicPartition, parts: Iterable[Stretch], known: TopicLedgers | None
-    ) -> list[Stretch]:
+        self, partition: TopicPartition, parts: Iterable[LedgerRange], known: TopicLedgers | None
+    ) -> list[LedgerRange]:
         """The stretches with their locations, and their ledgers as `known` has them; one from tiered storage comes
         in parts that a reader can fetch without what lies before. Raises what `of` raises."""
         by_id = known.by_id() if known is not None else {}
-        found: list[Stretch] = []
+        found: list[LedgerRange] = []
         for each in parts:
             if each.is_compacted and each.ledger is not None:
                 found.append(replace(each, location=self._of_view(partition, each.ledger)))
@@ -110,7 +110,7 @@ class Places:
             return ledger.ledger in self.kept
         return self._is_served(ledger.striping)
 
-    def _is_served(self, striping: Striping | None) -> bool:
+    def _is_served(self, striping: LedgerMetadata | None) -> bool:
         """Whether a bookie is up for each entry. Where the striping is not known, whether any is: a task that finds
         no replica goes on at the broker."""
         if striping is None:
@@ -128,7 +128,7 @@ def find_places(
     wanted: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
     *,
     views: bool = False,
-) -> tuple[Places, dict[TopicPartition, TopicLedgers]]:
+) -> tuple[Placement, dict[TopicPartition, TopicLedgers]]:
     """Where the `wanted` ledgers, given by id, can be read from; and all ledgers, now with what is known of their
     striping. `views`: compacted views are wanted as well.
 
@@ -138,7 +138,7 @@ def find_places(
     """
     known = {partition: ledgers for partition, (ledgers, _) in wanted.items()}
     if options.read_from == BROKER:
-        return Places(BROKER), known
+        return Placement(BROKER), known
     chosen = {
         partition: [each for each in ledgers.ledgers if each.ledger in ids and not each.is_open]
         for partition, (ledgers, ids) in wanted.items()
@@ -153,10 +153,10 @@ def find_places(
     }
     bare = _without_copy(chosen, tiered) if options.read_from == AUTO else []
     if options.read_from == TIERED or not (views or bare or any(ids for _, ids in on_bookies.values())):
-        return Places(options.read_from, tiered=tiered), known
+        return Placement(options.read_from, tiered=tiered), known
     bookies, known = _find_bookies(options, admin, on_bookies, known)
     up, notes = _answering(options, bookies)
-    return Places(options.read_from, bookies, up, tiered, kept_by_bookies(options, bare, up), notes), known
+    return Placement(options.read_from, bookies, up, tiered, kept_by_bookies(options, bare, up), notes), known
 
 
 def _without_copy(

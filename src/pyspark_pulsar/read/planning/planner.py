@@ -28,7 +28,7 @@ from pyspark_pulsar.read.bounds.timestamps import WHOLE, Window
 from pyspark_pulsar.read.bounds.window_edges import Borders, Span, WindowedRange
 from pyspark_pulsar.read.planning.data_loss import check_loss, remember
 from pyspark_pulsar.read.planning.key_ranges import BY_KEY, split_by_key
-from pyspark_pulsar.read.planning.ledger_range import Stretch, compacted_stretches, stretches
+from pyspark_pulsar.read.planning.ledger_range import LedgerRange, compacted_stretches, stretches
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_ledgers
 from pyspark_pulsar.read.planning.packing import Limits, PartitionRange, cut
 from pyspark_pulsar.read.planning.placement import AUTO, BROKER, find_places
@@ -45,7 +45,7 @@ _LOOKS_AT_A_TIME: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RangeRequest:
     """The messages of a topic partition from `start` (inclusive) to `end` (exclusive) that lie in `window`."""
 
     partition: TopicPartition
@@ -108,7 +108,7 @@ class SplitPlanner:
         """As they were when they were last asked for."""
         return self._known.get(partition)
 
-    def first_in_time(self, asked: Iterable[Asked]) -> dict[TopicPartition, Position]:
+    def first_in_time(self, asked: Iterable[RangeRequest]) -> dict[TopicPartition, Position]:
         """Where messages of each window begin at the earliest, as ledgers tell; its start where they are not known.
 
         Raises the errors of `AdminClient`, as `plan` does.
@@ -117,7 +117,7 @@ class SplitPlanner:
         spans = self._spans(wanted, self._ledgers(wanted))
         return {each.partition: _within(each, spans).start for each in wanted}
 
-    def plan(self, asked: Iterable[Asked]) -> list[PartitionPlan]:
+    def plan(self, asked: Iterable[RangeRequest]) -> list[PartitionPlan]:
         """Sorted by topic partition. The caller has shown that its role may consume them: direct reads ask nobody.
 
         Raises `DataLossError`, `LedgerUnavailable`, and the errors of `AdminClient` but for a right that only
@@ -183,7 +183,7 @@ class SplitPlanner:
 
     # What is there
 
-    def _ledgers(self, asked: list[Asked]) -> dict[TopicPartition, TopicLedgers]:
+    def _ledgers(self, asked: list[RangeRequest]) -> dict[TopicPartition, TopicLedgers]:
         """Of the topic partitions asked for, as they are now, or as they were where that is enough."""
         if self._admin is None:
             return {}
@@ -204,7 +204,7 @@ class SplitPlanner:
             self._looked[partition] = time.monotonic()
         self._known.update(fresh)
 
-    def _is_enough(self, asked: Asked) -> bool:
+    def _is_enough(self, asked: RangeRequest) -> bool:
         """Whether what is known serves: a small range inside the ledger that was being written to, which the broker
         reads in any case, needs no other. Its end has just been asked for, so the ledger is there."""
         known = self._known.get(asked.partition)
@@ -213,12 +213,12 @@ class SplitPlanner:
         last = known.ledgers[-1]
         if not (last.is_open and asked.start.ledger == asked.end.ledger == last.ledger):
             return False
-        stretch = Stretch(asked.start, asked.end, last)
+        stretch = LedgerRange(asked.start, asked.end, last)
         return 0 < stretch.entry_bytes * stretch.entries <= self._options.max_bytes_per_partition
 
     # What is asked of it
 
-    def _check_loss(self, asked: Asked, ledgers: TopicLedgers | None) -> None:
+    def _check_loss(self, asked: RangeRequest, ledgers: TopicLedgers | None) -> None:
         if ledgers is None or asked.is_empty:
             return
         until = ledgers.compacted_until if self._options.read_compacted else None
@@ -235,7 +235,7 @@ class SplitPlanner:
             )
 
     def _spans(
-        self, asked: Iterable[Asked], known: Mapping[TopicPartition, TopicLedgers]
+        self, asked: Iterable[RangeRequest], known: Mapping[TopicPartition, TopicLedgers]
     ) -> dict[TopicPartition, Span]:
         """Where the messages of each window can lie, of those whose ledgers are known."""
         return self._borders.spans(
@@ -248,7 +248,7 @@ class SplitPlanner:
             }
         )
 
-    def _stretches(self, asked: Asked, ledgers: TopicLedgers | None) -> list[Stretch]:
+    def _stretches(self, asked: RangeRequest, ledgers: TopicLedgers | None) -> list[LedgerRange]:
         if asked.is_empty:
             return []
         if self._options.read_compacted:
@@ -256,8 +256,8 @@ class SplitPlanner:
         return stretches(ledgers.ledgers if ledgers is not None else None, asked.start, asked.end)
 
     def _located(
-        self, known: dict[TopicPartition, TopicLedgers], found: Mapping[TopicPartition, list[Stretch]]
-    ) -> tuple[dict[TopicPartition, TopicLedgers], dict[TopicPartition, list[Stretch]]]:
+        self, known: dict[TopicPartition, TopicLedgers], found: Mapping[TopicPartition, list[LedgerRange]]
+    ) -> tuple[dict[TopicPartition, TopicLedgers], dict[TopicPartition, list[LedgerRange]]]:
         """The same with where each stretch is read from, and what became known of the ledgers on the way."""
         closed = {
             partition: {
@@ -279,14 +279,14 @@ class SplitPlanner:
         }
         return known, located
 
-    def _entry_records(self, found: Mapping[TopicPartition, list[Stretch]]) -> Mapping[TopicPartition, float]:
+    def _entry_records(self, found: Mapping[TopicPartition, list[LedgerRange]]) -> Mapping[TopicPartition, float]:
         if self._options.max_records_per_partition is None or self._options.split_by == BY_KEY:
             return {}
         return entry_records(self._client, found)
 
     # What the user should know
 
-    def _tell_limits(self, asked: Iterable[Asked]) -> None:
+    def _tell_limits(self, asked: Iterable[RangeRequest]) -> None:
         options = self._options
         if self._admin is not None:
             return
@@ -304,7 +304,7 @@ class SplitPlanner:
             _log.warning("%s", text)
 
 
-def _within(asked: Asked, spans: Mapping[TopicPartition, Span]) -> Asked:
+def _within(asked: RangeRequest, spans: Mapping[TopicPartition, Span]) -> RangeRequest:
     """Without the ledgers that lie outside its window."""
     start, end = spans.get(asked.partition, (None, None))
     return replace(

@@ -9,7 +9,7 @@ from typing import Final
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.consumer import subscribe
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.planning.ledger_range import Stretch
+from pyspark_pulsar.read.planning.ledger_range import LedgerRange
 from pyspark_pulsar.topic import TopicPartition
 
 _MOST_ENTRIES: Final = 48
@@ -18,7 +18,7 @@ _TAKE_SECONDS: Final = 1.0
 
 
 def entry_records(
-    client: BrokerClient, found: Mapping[TopicPartition, Sequence[Stretch]]
+    client: BrokerClient, found: Mapping[TopicPartition, Sequence[LedgerRange]]
 ) -> dict[TopicPartition, float]:
     """Messages per entry, at least 1, of each topic partition: the most that some of its entries hold.
 
@@ -36,7 +36,7 @@ def entry_records(
     return {partition: sampled.get(partition, mean) for partition in wanted}
 
 
-def _positions(parts: Sequence[Stretch], number: int) -> list[Position]:
+def _positions(parts: Sequence[LedgerRange], number: int) -> list[Position]:
     """Evenly over the stretches: in the middle of each that is chosen."""
     chosen = [parts[len(parts) * index // number] for index in range(min(number, len(parts)))]
     if len(chosen) == 1 and number > 1:

@@ -9,23 +9,23 @@ from collections.abc import Generator
 
 from pyspark_pulsar.client.bookkeeper.compacted import unwrapped
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress, bookie_address
-from pyspark_pulsar.client.bookkeeper.connection.connections import BookieLinks
+from pyspark_pulsar.client.bookkeeper.connection.connections import BookieConnections
 from pyspark_pulsar.client.bookkeeper.connection.security import bookie_security
-from pyspark_pulsar.client.bookkeeper.discovery import GuessedLayouts
-from pyspark_pulsar.client.bookkeeper.entry_range import LedgerRun
+from pyspark_pulsar.client.bookkeeper.discovery import GuessedWriteSets
+from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
 from pyspark_pulsar.client.bookkeeper.metadata import Ledger
-from pyspark_pulsar.client.bookkeeper.reader import LedgerEntries
-from pyspark_pulsar.client.bookkeeper.write_set import KnownLayouts
+from pyspark_pulsar.client.bookkeeper.reader import LedgerReader
+from pyspark_pulsar.client.bookkeeper.write_set import KnownWriteSets
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import LedgerUnavailable, OptionError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.sources.contiguous import entry_range
-from pyspark_pulsar.read.split import FromBookies, FromCompactedLedger, Piece
+from pyspark_pulsar.read.split import FromBookies, FromCompactedLedger, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
 
 def bookie_entries(
-    options: ReadOptions, partition: TopicPartition, piece: Piece, location: FromBookies
+    options: ReadOptions, partition: TopicPartition, piece: SplitRange, location: FromBookies
 ) -> Generator[EntryBatch, None, None]:
     """Exactly the entries of the piece, in order. Raises `LedgerUnavailable`, and `OptionError` for a bookie whose
     address nobody knows."""
@@ -43,8 +43,8 @@ def compacted_entries(
     yield from unwrapped(run, _entries(options, run, location))
 
 
-def _run(partition: TopicPartition, ledger: Ledger, first: int, last: int) -> LedgerRun:
-    return LedgerRun(
+def _run(partition: TopicPartition, ledger: Ledger, first: int, last: int) -> EntryRange:
+    return EntryRange(
         where=str(partition),
         ledger=ledger.ledger,
         first=first,
@@ -55,7 +55,7 @@ def _run(partition: TopicPartition, ledger: Ledger, first: int, last: int) -> Le
 
 
 def _entries(
-    options: ReadOptions, run: LedgerRun, location: FromBookies | FromCompactedLedger
+    options: ReadOptions, run: EntryRange, location: FromBookies | FromCompactedLedger
 ) -> Generator[EntryBatch, None, None]:
     striping = location.ledger.striping
     if striping is None:
@@ -65,9 +65,9 @@ def _entries(
     addresses = _addresses(options, bookies, guessed=striping is None)
     if not addresses:
         raise LedgerUnavailable(f"{run.where}, ledger {run.ledger}: expected bookies to ask for it, got none")
-    with BookieLinks(addresses, options.bookie_timeout_ms / 1000, bookie_security(options)) as links:
-        layouts = GuessedLayouts(run, tuple(addresses), links) if striping is None else KnownLayouts(striping)
-        yield from LedgerEntries(run, layouts, links)
+    with BookieConnections(addresses, options.bookie_timeout_ms / 1000, bookie_security(options)) as links:
+        layouts = GuessedWriteSets(run, tuple(addresses), links) if striping is None else KnownWriteSets(striping)
+        yield from LedgerReader(run, layouts, links)
 
 
 def _addresses(options: ReadOptions, bookies: tuple[str, ...], *, guessed: bool) -> dict[str, BookieAddress]:

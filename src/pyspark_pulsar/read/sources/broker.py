@@ -15,7 +15,7 @@ from pyspark_pulsar.client.broker.consumer import EntryConsumer, subscribe
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import ConnectionFailed, DataLossError, DeadlineExceeded
 from pyspark_pulsar.position import EARLIEST, Position, after_entry
-from pyspark_pulsar.read.sources.prefetch import ConsumersAhead, EntrySize
+from pyspark_pulsar.read.sources.prefetch import EntrySize, PrefetchingConsumers
 from pyspark_pulsar.read.sources.skipped import cut_where_passed_over, first_entry
 from pyspark_pulsar.topic import TopicPartition
 
@@ -64,7 +64,7 @@ class BrokerEntries:
         self._is_hidden = False
         """The topic knows our position and shows no message: its transaction buffer is not there yet. Brokers (seen on
         4.0.8) may never have it again when they unload a topic twice within a moment."""
-        self._ahead = ConsumersAhead(
+        self._ahead = PrefetchingConsumers(
             client, partition.name, end, permits=permits, most=0 if read_compacted else consumers - 1
         )
 
@@ -122,8 +122,8 @@ class BrokerEntries:
         return entries
 
     def _passed_over(self, consumer: EntryConsumer, entries: EntryBatch, deadline: float) -> bool:
-        def cleared() -> Position:
-            return consumer.look(deadline - time.monotonic(), self._ahead.drop).cleared
+        def mark_delete() -> Position:
+            return consumer.look(deadline - time.monotonic(), self._ahead.drop).mark_delete
 
         def first_behind(start: Position) -> tuple[int, int] | None:
             with self._client.another() as client, client.until(deadline):
@@ -135,7 +135,7 @@ class BrokerEntries:
         # A consumer that began there got the same: connections that break at each question must not stop us.
         following = Position(*entries.first) if attempt == self._unproven else self._next
         self._unproven = attempt
-        is_cut = cut_where_passed_over(entries, following, cleared, first_behind)
+        is_cut = cut_where_passed_over(entries, following, mark_delete, first_behind)
         self._unproven = None
         return is_cut
 
@@ -196,7 +196,7 @@ class BrokerEntries:
             self._fault = fault
             self._drop_consumer()
             return True
-        self._is_hidden = tail.end.is_earliest and EARLIEST < tail.cleared <= self._next
+        self._is_hidden = tail.end.is_earliest and EARLIEST < tail.mark_delete <= self._next
         if tail.end > self._next or self._is_hidden:
             self._begin_anew_if_starved()
             return True

@@ -12,11 +12,11 @@ from contextlib import closing
 from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import LedgerUnavailable
-from pyspark_pulsar.read.split import Piece
+from pyspark_pulsar.read.split import SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
 
-def entry_range(piece: Piece, ledger: Ledger) -> tuple[int, int]:
+def entry_range(piece: SplitRange, ledger: Ledger) -> tuple[int, int]:
     """The first and the last entry (inclusive) of the ledger that have messages of the piece."""
     begins_here, ends_here = piece.start.ledger == ledger.ledger, piece.end.ledger == ledger.ledger
     first = piece.start.entry if begins_here else 0
@@ -26,7 +26,7 @@ def entry_range(piece: Piece, ledger: Ledger) -> tuple[int, int]:
 
 
 def contiguous(
-    source: Generator[EntryBatch, None, None], partition: TopicPartition, piece: Piece, ledger: Ledger
+    source: Generator[EntryBatch, None, None], partition: TopicPartition, piece: SplitRange, ledger: Ledger
 ) -> Generator[EntryBatch, None, None]:
     """The entries of the source, as long as they are those of the piece. Raises `LedgerUnavailable`."""
     expected, last = entry_range(piece, ledger)
@@ -47,7 +47,7 @@ def contiguous(
 
 
 def _gap(
-    partition: TopicPartition, piece: Piece, ledger: Ledger, expected: int, got: str
+    partition: TopicPartition, piece: SplitRange, ledger: Ledger, expected: int, got: str
 ) -> LedgerUnavailable:
     return LedgerUnavailable(
         f"{partition}, ledger {ledger.ledger} of {ledger.entries} entries, read from {piece.location.name}: expected "

@@ -25,7 +25,7 @@ from pyspark_pulsar.codec.stored_ledger import (
 )
 from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.read.sources.contiguous import entry_range
-from pyspark_pulsar.read.split import FromTieredStorage, Piece
+from pyspark_pulsar.read.split import FromTieredStorage, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
 
@@ -91,7 +91,7 @@ def open_copy(store: TieredStore, partition: TopicPartition, ledger: Ledger) -> 
 
 
 def tiered_entries(
-    partition: TopicPartition, piece: Piece, location: FromTieredStorage
+    partition: TopicPartition, piece: SplitRange, location: FromTieredStorage
 ) -> Generator[EntryBatch, None, None]:
     """Exactly the entries that the piece, which lies in `location`, touches, in order. Executor only.
 

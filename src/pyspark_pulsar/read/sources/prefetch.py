@@ -74,7 +74,7 @@ class _Begun:
             self.subscribing.abandon()
 
 
-class ConsumersAhead:
+class PrefetchingConsumers:
     """Used by the one thread that reads the range up to `end` (exclusive)."""
 
     def __init__(self, client: BrokerClient, topic: str, end: Position, *, permits: int, most: int) -> None:

@@ -28,19 +28,19 @@ FirstBehind = Callable[[Position], tuple[int, int] | None]
 
 
 def cut_where_passed_over(
-    entries: EntryBatch, following: Position, cleared: Callable[[], Position], first_behind: FirstBehind
+    entries: EntryBatch, following: Position, mark_delete: Callable[[], Position], first_behind: FirstBehind
 ) -> bool:
     """Whether the broker has passed over something: then `entries` are only those before it, and the consumer has to
     begin anew there.
 
-    `entries` are the next that the consumer took, and `following` is what should come. `cleared`: asks where its cursor
+    `entries` are the next that the consumer took, and `following` is what should come. `mark_delete`: asks where its cursor
     stands. `first_behind`: asks what another consumer gets first that begins at a position; None where nothing comes.
     """
     gaps = entries.gaps((following.ledger, following.entry))
     if not gaps:
         return False
     # None but the broker moves it: it is never acknowledged to.
-    stands = cleared()
+    stands = mark_delete()
     for number, (begin, end) in enumerate(gaps):
         start = Position(*begin)
         if stands <= start:

@@ -24,8 +24,8 @@ from pyspark_pulsar.read.split import (
     FromBroker,
     FromCompactedLedger,
     FromTieredStorage,
-    Piece,
     Split,
+    SplitRange,
 )
 from pyspark_pulsar.read.task.audit_files import AuditFile, AuditPart, write_audit
 
@@ -38,7 +38,7 @@ class Run:
 
     where: str
     """The topic partition."""
-    piece: Piece
+    piece: SplitRange
     counts_messages: bool
     first: tuple[int, int] | None = None
     last: tuple[int, int] | None = None
@@ -131,7 +131,7 @@ class SplitAudit:
         self.runs: list[Run] = []
         self._fallback: str | None = None
 
-    def begin(self, piece: Piece) -> Run:
+    def begin(self, piece: SplitRange) -> Run:
         """A reader begins with a piece, or with the rest of one."""
         run = Run(str(self._split.partition), piece, self._counts_messages, fallback=self._fallback)
         self._fallback = None
@@ -149,7 +149,7 @@ class SplitAudit:
             run.last = (at.ledger, at.entry - 1) if run.entries else None
         run.piece = replace(run.piece, end=min(at, run.piece.end))
 
-    def lose(self, rest: Piece) -> None:
+    def lose(self, rest: SplitRange) -> None:
         """Behind what the readers gave of a piece, the rest is gone; the query goes on without it, and its audit shows
         what is missing."""
         run = self.begin(rest)

@@ -31,7 +31,13 @@ from pyspark_pulsar.read.sources.bookkeeper import bookie_entries, compacted_ent
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.read.sources.contiguous import contiguous
 from pyspark_pulsar.read.sources.offloaded import tiered_entries
-from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, FromTieredStorage, Piece
+from pyspark_pulsar.read.split import (
+    FromBookies,
+    FromBroker,
+    FromCompactedLedger,
+    FromTieredStorage,
+    SplitRange,
+)
 from pyspark_pulsar.read.task.audit import SplitAudit
 from pyspark_pulsar.read.task.ledger_deleted import check_lost, check_still_there
 from pyspark_pulsar.read.task.replicas import Given, on_bookies
@@ -49,7 +55,7 @@ def piece_entries(
     client: BrokerClient,
     options: ReadOptions,
     partition: TopicPartition,
-    piece: Piece,
+    piece: SplitRange,
     audit: SplitAudit,
     *,
     by_broker: bool = False,
@@ -86,8 +92,8 @@ def piece_entries(
 
 
 def _directly(
-    options: ReadOptions, partition: TopicPartition, piece: Piece, audit: SplitAudit
-) -> Generator[EntryBatch, None, tuple[Piece, PulsarError | None]]:
+    options: ReadOptions, partition: TopicPartition, piece: SplitRange, audit: SplitAudit
+) -> Generator[EntryBatch, None, tuple[SplitRange, PulsarError | None]]:
     """From where the piece says. Returns what is left of it, and why."""
     rest = piece
     run = audit.begin(piece)
@@ -113,7 +119,7 @@ def _by_broker(
     client: BrokerClient,
     options: ReadOptions,
     partition: TopicPartition,
-    piece: Piece,
+    piece: SplitRange,
     audit: SplitAudit,
     fault: PulsarError | None,
 ) -> Generator[EntryBatch, None, None]:
@@ -146,7 +152,7 @@ def _by_broker(
 
 
 def _direct(
-    options: ReadOptions, partition: TopicPartition, piece: Piece
+    options: ReadOptions, partition: TopicPartition, piece: SplitRange
 ) -> Generator[EntryBatch, None, None]:
     location = piece.location
     match location:
@@ -164,7 +170,7 @@ def _direct(
 
 
 def _broker_entries(
-    client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: Piece
+    client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: SplitRange
 ) -> Generator[EntryBatch, None, None]:
     entries = BrokerEntries(
         client,

@@ -20,7 +20,7 @@ from pyspark_pulsar.errors import (
 )
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.sources.contiguous import entry_range
-from pyspark_pulsar.read.split import FromBroker, FromCompactedLedger, Piece
+from pyspark_pulsar.read.split import FromBroker, FromCompactedLedger, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
@@ -31,8 +31,8 @@ _PATIENCE_MS: Final = 5_000
 def check_still_there(
     options: ReadOptions,
     partition: TopicPartition,
-    piece: Piece,
-    rest: Piece,
+    piece: SplitRange,
+    rest: SplitRange,
     first: tuple[int, int] | None,
     entries: int,
 ) -> bool:
@@ -71,7 +71,7 @@ def check_still_there(
     return True
 
 
-def check_lost(options: ReadOptions, partition: TopicPartition, rest: Piece, fault: PulsarError) -> None:
+def check_lost(options: ReadOptions, partition: TopicPartition, rest: SplitRange, fault: PulsarError) -> None:
     """Call where nobody stands in for a direct read that has failed: `fault`; `rest` is what did not come.
 
     Raises `DataLossError` if the ledger is gone (logged instead where `failOnDataLoss` is false), and else `fault`:
@@ -112,7 +112,7 @@ class _Missed:
     """Whether it mostly is none: topics with transactions have entries that consumers do not see."""
 
 
-def _of_ledger(rest: Piece) -> _Missed | None:
+def _of_ledger(rest: SplitRange) -> _Missed | None:
     """The rest of a closed ledger that could not be read directly to its end."""
     if isinstance(rest.location, FromBroker | FromCompactedLedger):
         return None
@@ -123,7 +123,7 @@ def _of_ledger(rest: Piece) -> _Missed | None:
     return _Missed(number, f"entries {first} to {last} of ledger {number} ({last - first + 1} entries)")
 
 
-def _of_broker(piece: Piece, first: tuple[int, int] | None, entries: int) -> _Missed | None:
+def _of_broker(piece: SplitRange, first: tuple[int, int] | None, entries: int) -> _Missed | None:
     """What consumers do not see lacks too; but retention removes from the front, so that nothing is lost of a piece
     while the ledger is there in which it begins: it had entries of it when it was planned."""
     start = piece.start

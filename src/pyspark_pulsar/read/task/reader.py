@@ -20,7 +20,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.attempt import Attempt
 from pyspark_pulsar.read.sources.chunk_search import earlier_runs
-from pyspark_pulsar.read.split import Piece, Split
+from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.audit import SplitAudit, audited
 from pyspark_pulsar.read.task.fallback import piece_entries
 from pyspark_pulsar.read.task.schema_cache import SCHEMA_VERSIONS
@@ -83,7 +83,7 @@ def _piece_batches(
     client: BrokerClient,
     options: ReadOptions,
     partition: TopicPartition,
-    piece: Piece,
+    piece: SplitRange,
     decoder: EntryDecoder,
     audit: SplitAudit,
     *,

@@ -18,7 +18,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.sources.contiguous import entry_range
 from pyspark_pulsar.read.sources.offloaded import tiered_entries
-from pyspark_pulsar.read.split import FromBookies, FromTieredStorage, Piece
+from pyspark_pulsar.read.split import FromBookies, FromTieredStorage, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ _log: Final = logging.getLogger(__name__)
 _PATIENCE_MS: Final = 2_000
 
 
-def on_bookies(options: ReadOptions, partition: TopicPartition, piece: Piece) -> FromBookies | None:
+def on_bookies(options: ReadOptions, partition: TopicPartition, piece: SplitRange) -> FromBookies | None:
     """How to ask bookies for what was planned to be read from tiered storage; None where nobody tells which bookies
     there are."""
     if not isinstance(piece.location, FromTieredStorage) or options.admin_url is None:
@@ -69,7 +69,7 @@ class Given:
     that consumers do not see. So what it passes over must be read from the copy, which checks every byte.
     """
 
-    def __init__(self, piece: Piece) -> None:
+    def __init__(self, piece: SplitRange) -> None:
         self._piece = piece
         self._runs: list[tuple[int, int, bool]] = []
 
@@ -86,7 +86,7 @@ class Given:
             return
         number = location.ledger.ledger
         for first, last in passed_over(entry_range(self._piece, location.ledger), self._runs):
-            part = Piece(Position(number, first), Position(number, last + 1), location)
+            part = SplitRange(Position(number, first), Position(number, last + 1), location)
             try:
                 for _ in tiered_entries(partition, part, location):
                     pass

@@ -11,7 +11,7 @@ from pyspark_pulsar.client.admin.transaction_buffer import TransactionId, Transa
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.bounds.log_end import Tails
+from pyspark_pulsar.read.bounds.log_end import LogEnds
 from pyspark_pulsar.topic import TopicPartition
 
 # The broker can give the rest of a piece instead, so nobody waits long for an answer.
@@ -44,5 +44,5 @@ class TopicTransactions:
 
     def _load(self) -> None:
         """Make its broker load the topic; answers when its transactions are known again."""
-        with BrokerClient(self._options) as client, closing(Tails(client)) as tails:
-            tails.ends([self._partition])
+        with BrokerClient(self._options) as client, closing(LogEnds(client)) as log_ends:
+            log_ends.ends([self._partition])

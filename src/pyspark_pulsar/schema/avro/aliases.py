@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark_pulsar.schema.avro.tree import Record
+from pyspark_pulsar.schema.avro.tree import RecordType
 
 
-def one_name_for_each(records: Sequence[Record], *, aliases_count: bool) -> dict[str, str]:
+def one_name_for_each(records: Sequence[RecordType], *, aliases_count: bool) -> dict[str, str]:
     """Names of fields that go by another one, to that one: the name that has others as aliases and is none itself.
 
     Fields that one record has beside each other are never one. Without `aliases_count` (JSON) no field was renamed.

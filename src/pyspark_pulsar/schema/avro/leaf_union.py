@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from pyspark_pulsar.schema.avro.to_arrow import MAX_DECIMAL_DIGITS
-from pyspark_pulsar.schema.avro.tree import Array, Fixed, Leaf, Map, Record, Type, branches
+from pyspark_pulsar.schema.avro.tree import Array, Fixed, Leaf, Map, RecordType, Type, branches
 
 _Leaf = TypeVar("_Leaf", Leaf, Fixed)
 
@@ -92,12 +92,12 @@ def _recoded(value: Any, own: Type, wider: Type) -> Any:
             return [_recoded(item, kind.items, target.items) for item in value]
         case Map(), Map() if isinstance(value, dict):
             return {key: _recoded(item, kind.values, target.values) for key, item in value.items()}
-        case Record(), Record() if isinstance(value, dict):
+        case RecordType(), RecordType() if isinstance(value, dict):
             return _recoded_record(value, kind, target)
     return value
 
 
-def _recoded_record(value: dict[str, Any], own: Record, wider: Record) -> dict[str, Any]:
+def _recoded_record(value: dict[str, Any], own: RecordType, wider: RecordType) -> dict[str, Any]:
     made = {}
     for member in own.fields:
         if member.name in value:

@@ -89,7 +89,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Record:
+class RecordType:
     """Fields in the document's order."""
 
     name: TypeName = field(compare=False)
@@ -111,7 +111,7 @@ class Union:
         return cls(branches, labels)
 
 
-Type: TypeAlias = Leaf | Fixed | Enum | Array | Map | Record | Union
+Type: TypeAlias = Leaf | Fixed | Enum | Array | Map | RecordType | Union
 
 NULL: Final = Leaf("null")
 
@@ -121,7 +121,7 @@ def label(branch: Type) -> str:
     match branch:
         case Leaf():
             return branch.kind
-        case Fixed() | Enum() | Record():
+        case Fixed() | Enum() | RecordType():
             return branch.name.short
     return type(branch).__name__.lower()
 
@@ -143,10 +143,10 @@ def nullable(kind: Type, *, null_first: bool) -> Type:
     return Union.of(NULL, *others) if null_first else Union.of(*others, NULL)
 
 
-def parse(document: str) -> Record:
+def parse(document: str) -> RecordType:
     """The tree of a document that `avro.record_schema` has found to be usable: so it ends, and every name is known."""
     found = _Parser({}).type(json.loads(document), "")
-    if not isinstance(found, Record):
+    if not isinstance(found, RecordType):
         raise TypeError(f"expected a record, got {type(found).__name__}")
     return found
 
@@ -154,7 +154,7 @@ def parse(document: str) -> Record:
 def width(kind: Type) -> int:
     """How many fields there are, those of records within counted."""
     match kind:
-        case Record():
+        case RecordType():
             return sum(1 + width(member.type) for member in kind.fields)
         case Union():
             return sum(width(branch) for branch in kind.branches)
@@ -205,7 +205,7 @@ class _Parser:
         elif kind == "fixed":
             made = _fixed(name, node)
         else:
-            made = Record(name, tuple(self._field(member, space) for member in node["fields"]))
+            made = RecordType(name, tuple(self._field(member, space) for member in node["fields"]))
         self.known[full] = made
         return made
 
@@ -241,7 +241,7 @@ def _full_name(name: str, namespace: str) -> str:
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
-def document(record: Record) -> str:
+def document(record: RecordType) -> str:
     """The tree as a document: each type is defined where it is first met; one whose name another type has already gets
     a number behind it, and the name as an alias.
 
@@ -270,7 +270,7 @@ class _Writer:
                 return {"type": "map", "values": self.node(kind.values)}
         return self._named(kind)
 
-    def _named(self, kind: Record | Enum | Fixed) -> Any:
+    def _named(self, kind: RecordType | Enum | Fixed) -> Any:
         short, number = kind.name.short, 1
         while short in self.defined:
             if self.defined[short] == kind:
@@ -281,7 +281,7 @@ class _Writer:
         aliases = [*kind.name.aliases, *([kind.name.short] if short != kind.name.short else [])]
         made: dict[str, Any] = {"name": short} | ({"aliases": aliases} if aliases else {})
         match kind:
-            case Record():
+            case RecordType():
                 return made | {"type": "record", "fields": [self._field(member) for member in kind.fields]}
             case Enum():
                 default = {} if kind.default is None else {"default": kind.default}

@@ -27,7 +27,7 @@ from pyspark_pulsar.schema.avro.tree import (
     Fixed,
     Leaf,
     Map,
-    Record,
+    RecordType,
     Type,
     TypeName,
     Union,
@@ -66,7 +66,7 @@ def check_related(fields: Sequence[Collection[object]]) -> None:
         raise Differs("", (first, "one with no field of the other"), (other, "one with none of it"))
 
 
-def record_union(records: Sequence[Record], *, by_name: bool) -> Record:
+def record_union(records: Sequence[RecordType], *, by_name: bool) -> RecordType:
     """What reads all of `records`, at least one; fields in the order of the first, then those that others add.
 
     Where records have different defaults for a field, the first has its way. `by_name` says that values are JSON.
@@ -77,7 +77,7 @@ def record_union(records: Sequence[Record], *, by_name: bool) -> Record:
     check_related([{names.get(member.name, member.name) for member in record.fields} for record in records])
     found = walk.type([*enumerate(records)], "")
     walk.check_readable(len(records))
-    if not isinstance(found, Record):
+    if not isinstance(found, RecordType):
         raise TypeError(f"expected a record, got {type(found).__name__}")
     return found
 
@@ -127,8 +127,8 @@ class _Walk:
             if type(kind) is not type(first):
                 raise Differs(path, (index, described(first)), (other, described(kind)))
         match first:
-            case Record():
-                return self._record([(i, kind) for i, kind in given if isinstance(kind, Record)], path)
+            case RecordType():
+                return self._record([(i, kind) for i, kind in given if isinstance(kind, RecordType)], path)
             case Array():
                 items = [(i, kind.items) for i, kind in given if isinstance(kind, Array)]
                 return Array(self.type(items, f"{path}[]"))
@@ -187,9 +187,9 @@ class _Walk:
         own = label(branch)
         if own in groups:
             return own
-        records = [name for name, group in groups.items() if group and isinstance(group[0][1], Record)]
-        if isinstance(branch, Record) and len(records) == 1:
-            return records[0] if sum(isinstance(each, Record) for each in beside) == 1 else own
+        records = [name for name, group in groups.items() if group and isinstance(group[0][1], RecordType)]
+        if isinstance(branch, RecordType) and len(records) == 1:
+            return records[0] if sum(isinstance(each, RecordType) for each in beside) == 1 else own
         if isinstance(branch, Leaf) and len(beside) == 1:
             # Readers take the first branch that Avro's promotions allow.
             promoted = next((name for name in groups if name in PROMOTIONS.get(branch.kind, ())), None)
@@ -201,7 +201,7 @@ class _Walk:
                 return promoted
         return own
 
-    def _record(self, given: Sequence[tuple[int, Record]], path: str) -> Record:
+    def _record(self, given: Sequence[tuple[int, RecordType]], path: str) -> RecordType:
         names = one_name_for_each([kind for _, kind in given], aliases_count=not self.by_name)
         members: dict[str, list[tuple[int, Field]]] = {}
         for index, kind in given:
@@ -209,7 +209,7 @@ class _Walk:
                 members.setdefault(names.get(member.name, member.name), []).append((index, member))
         everyone = [index for index, _ in given]
         fields = [self._field(name, own, everyone, members, path) for name, own in members.items()]
-        return Record(given[0][1].name, tuple(fields))
+        return RecordType(given[0][1].name, tuple(fields))
 
     def _field(
         self,
@@ -254,7 +254,7 @@ def described(kind: Type) -> str:
             return f"{kind.logical} on {_base(kind)}" if kind.logical else _base(kind)
         case Enum():
             return f"enum {kind.name.short}"
-        case Record():
+        case RecordType():
             return "record"
         case Array():
             return f"array of {described(kind.items)}"

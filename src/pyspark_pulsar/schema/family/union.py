@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
-from pyspark_pulsar.schema.avro.tree import Record, document, parse, width
+from pyspark_pulsar.schema.avro.tree import RecordType, document, parse, width
 from pyspark_pulsar.schema.avro.union import Differs, record_union
 from pyspark_pulsar.schema.family.same_schema import identity, schema_text
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
@@ -33,7 +33,7 @@ from pyspark_pulsar.schema.protobuf.union import plan_union
 _BY_DOCUMENT: Final = (SchemaType.AVRO, SchemaType.JSON)
 
 _Read = TypeVar("_Read")
-_Type = TypeVar("_Type", Record, ProtobufPlan)
+_Type = TypeVar("_Type", RecordType, ProtobufPlan)
 
 
 class SchemasDiffer(SchemaError):
@@ -131,7 +131,7 @@ _UNITED: Final[Mapping[SchemaType, Callable[[Sequence[str], Sequence[SchemaInfo]
 }
 
 
-def _tree(info: SchemaInfo, where: str) -> Record:
+def _tree(info: SchemaInfo, where: str) -> RecordType:
     record_schema(info.text, where=where)
     try:
         return parse(info.text)

@@ -17,14 +17,14 @@ from pyspark_pulsar.write.exactly_once.journal import Decider
 from pyspark_pulsar.write.exactly_once.outcome import behind_the_decision, committed_all_the_same, in_doubt
 from pyspark_pulsar.write.exactly_once.ownership import is_committed_job, refuse_others
 from pyspark_pulsar.write.exactly_once.recovery import Sink, abort_begun, alone, finish
-from pyspark_pulsar.write.exactly_once.state import Prepared, State, Writer
+from pyspark_pulsar.write.exactly_once.state import JournalState, Prepared, Writer
 
 _log = logging.getLogger(__name__)
 
 _FORGET_EVERY: Final = 100
 
 
-def take_over(sink: Sink, writer: Writer, *, begins: bool = True, seen: State | None = None) -> State:
+def take_over(sink: Sink, writer: Writer, *, begins: bool = True, seen: JournalState | None = None) -> JournalState:
     """Make `writer` the one who writes: finish what others decided, abort what they left open.
 
     Called by every task; cheap when it is already, also by what another task has done meanwhile. `begins`: the journal
@@ -34,7 +34,7 @@ def take_over(sink: Sink, writer: Writer, *, begins: bool = True, seen: State | 
     if seen is not None and seen.writer == writer and seen.former_run(writer) is None:
         return seen
 
-    def look() -> State | None:
+    def look() -> JournalState | None:
         state = sink.journal.state()
         if state is None and not begins:
             raise CommitError(
@@ -49,12 +49,12 @@ def take_over(sink: Sink, writer: Writer, *, begins: bool = True, seen: State | 
     return alone(sink, lambda decider: _take_over(sink, decider, writer), look)
 
 
-def _take_over(sink: Sink, decider: Decider, writer: Writer) -> State:
+def _take_over(sink: Sink, decider: Decider, writer: Writer) -> JournalState:
     state = decider.state
     refuse_others(state, writer, sink.journal.prefix)
     if state is None:
         sink.journal.prepare()
-        state = State(writer)
+        state = JournalState(writer)
     elif state.writer != writer:
         state = finish(sink, decider, state).taken_over_by(writer)
     else:
@@ -111,7 +111,7 @@ def _commit(
     _tidy(sink, state)
 
 
-def _tidy(sink: Sink, state: State) -> None:
+def _tidy(sink: Sink, state: JournalState) -> None:
     """The epoch is committed, whatever becomes of this."""
     try:
         # A speculative twin may have begun meanwhile; nobody would end its transaction when Spark kills it.
@@ -123,8 +123,8 @@ def _tidy(sink: Sink, state: State) -> None:
 
 
 def _after_the_fact(
-    sink: Sink, state: State, epoch: int, prepared: Sequence[Prepared], content: RowDigest | None
-) -> State:
+    sink: Sink, state: JournalState, epoch: int, prepared: Sequence[Prepared], content: RowDigest | None
+) -> JournalState:
     decided = set(state.decided)
     sink.coordinators.abort_all([each.transaction for each in prepared if each.transaction not in decided])
     if epoch < state.epoch:
@@ -144,7 +144,7 @@ def _after_the_fact(
     return state
 
 
-def _decide(sink: Sink, decider: Decider, state: State) -> State:
+def _decide(sink: Sink, decider: Decider, state: JournalState) -> JournalState:
     position = abort_begun(sink, state)
     _require_open(sink, state)
     decided = replace(state, begun=position)
@@ -155,7 +155,7 @@ def _decide(sink: Sink, decider: Decider, state: State) -> State:
     return decided
 
 
-def _require_open(sink: Sink, state: State) -> None:
+def _require_open(sink: Sink, state: JournalState) -> None:
     """Adding a partition that it has already is refused for a transaction that is not open."""
     try:
         sink.coordinators.require_open(state.decided, sink.journal.marker_partition)
@@ -193,7 +193,7 @@ def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[Prepa
 
 
 def _abort_of(
-    sink: Sink, state: State | None, writer: Writer, epoch: int, prepared: Sequence[Prepared]
+    sink: Sink, state: JournalState | None, writer: Writer, epoch: int, prepared: Sequence[Prepared]
 ) -> None:
     """Abort what is of the writer's epoch and not decided; another's is left alone."""
     decided: set[TransactionId] = set()
@@ -203,14 +203,14 @@ def _abort_of(
     sink.coordinators.abort_all([each.transaction for each in prepared if each.transaction not in decided])
 
 
-def finish_decided(sink: Sink, *, abort_open: bool = False, release: bool = False) -> State | None:
+def finish_decided(sink: Sink, *, abort_open: bool = False, release: bool = False) -> JournalState | None:
     """Commit what was decided and is not known to be committed, for whoever wrote it; with `abort_open` abort what was
     begun and not decided, which makes a writer fail that is still there; with `release` let others have the journal,
     whose owner's run fails too. Returns what the journal says then, None where nobody has decided anything."""
     if sink.journal.state() is None:
         return None
 
-    def attempt(decider: Decider) -> State | None:
+    def attempt(decider: Decider) -> JournalState | None:
         state = decider.state
         if state is None:
             return None

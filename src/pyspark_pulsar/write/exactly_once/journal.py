@@ -26,7 +26,7 @@ from pyspark_pulsar.write.exactly_once.records import Records, RecordWriter
 from pyspark_pulsar.write.exactly_once.state import (
     VERSION,
     Begun,
-    State,
+    JournalState,
     begun_of,
     begun_record,
     state_of,
@@ -58,7 +58,7 @@ class Journal:
         for records in (self._begun, self._ended):
             records.writer().close()
 
-    def state(self) -> State | None:
+    def state(self) -> JournalState | None:
         """What the last driver decided; None before the first. Another one may decide anew at any time."""
         _, state = self._find()
         return state
@@ -101,7 +101,7 @@ class Journal:
         """Behind the last visible marker."""
         return self._ended.end()
 
-    def forget_before(self, state: State) -> None:
+    def forget_before(self, state: JournalState) -> None:
         """Let go of what nobody needs who begins at the last state, which is `state`. One attempt."""
         start, _ = self._find()
         self._decided.forget_before(start)
@@ -130,7 +130,7 @@ class Journal:
         finally:
             writer.close()
 
-    def _find(self) -> tuple[Position, State | None]:
+    def _find(self) -> tuple[Position, JournalState | None]:
         """Where to begin to find the last state, and that state."""
         last = self._decided.last()
         if last is None:
@@ -140,7 +140,7 @@ class Journal:
         start = Position.parse(last.content["state_at"])
         return start, self._last_state(start)
 
-    def _last_state(self, start: Position) -> State | None:
+    def _last_state(self, start: Position) -> JournalState | None:
         states = [each.content for each in self._decided.since(start) if "fence" not in each.content]
         return state_of(states[-1], self._decided.name) if states else None
 
@@ -148,11 +148,11 @@ class Journal:
 class Decider:
     """Alone on `decided`, until another one comes."""
 
-    def __init__(self, writer: RecordWriter, state: State | None) -> None:
+    def __init__(self, writer: RecordWriter, state: JournalState | None) -> None:
         self._writer = writer
         self.state = state
 
-    def decide(self, state: State) -> None:
+    def decide(self, state: JournalState) -> None:
         """Returns when it is stored. Raises `WriterFenced` when another one has come; then it is not stored."""
         self._writer.append(state_record(state))
         self.state = state

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pyspark_pulsar.errors import JournalTaken, WriterFenced
-from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, State, Writer
+from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, JournalState, Writer
 
 
 class Superseded(WriterFenced):
     """For good, other than having been thrown out while something was decided."""
 
 
-def refuse_others(state: State | None, writer: Writer, journal: str) -> None:
+def refuse_others(state: JournalState | None, writer: Writer, journal: str) -> None:
     """Raises `Superseded` for a run that another one has taken over from, `JournalTaken` for a writer whose journal it
     is not."""
     if state is None:
@@ -34,7 +34,7 @@ def refuse_others(state: State | None, writer: Writer, journal: str) -> None:
         )
 
 
-def is_committed_job(state: State | None, job: Writer) -> bool | None:
+def is_committed_job(state: JournalState | None, job: Writer) -> bool | None:
     """Whether a job that was taken over from had been decided, and so is committed; None where nobody knows, False too
     for one that was not taken over from."""
     former = None if state is None else state.former_run(job)

@@ -17,7 +17,7 @@ from pyspark_pulsar.write.exactly_once.journal import Decider, Journal
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
 from pyspark_pulsar.write.exactly_once.outcome import RowsLost
 from pyspark_pulsar.write.exactly_once.ownership import Superseded
-from pyspark_pulsar.write.exactly_once.state import NO_EPOCH, Begun, Prepared, State, Writer
+from pyspark_pulsar.write.exactly_once.state import NO_EPOCH, Begun, JournalState, Prepared, Writer
 
 _TRIES: Final = 6
 _PAUSE_SECONDS: Final = 0.2
@@ -38,7 +38,7 @@ class Sink:
         return cls(client, Journal(client, prefix), Coordinators(client))
 
     @classmethod
-    def open_of(cls, client: BrokerClient, name: JournalName, writer: Writer) -> tuple[Sink, State | None]:
+    def open_of(cls, client: BrokerClient, name: JournalName, writer: Writer) -> tuple[Sink, JournalState | None]:
         """With the journal of `writer`, and what that says; of a query that an earlier version of this package began,
         with the one that was named after its checkpoint."""
         sink = cls.open(client, name.of(writer.owner))
@@ -71,7 +71,7 @@ def alone(sink: Sink, attempt: Callable[[Decider], T], look: Callable[[], T | No
     raise AssertionError
 
 
-def finish(sink: Sink, decider: Decider, state: State) -> State:
+def finish(sink: Sink, decider: Decider, state: JournalState) -> JournalState:
     """Commit what is decided, unless that is known to be done. Raises `RowsLost`, and what asking the broker raises."""
     if state.done or state.epoch == NO_EPOCH:
         return state
@@ -83,7 +83,7 @@ def finish(sink: Sink, decider: Decider, state: State) -> State:
     return done
 
 
-def _require_markers(sink: Sink, state: State, unknown: Sequence[Prepared]) -> None:
+def _require_markers(sink: Sink, state: JournalState, unknown: Sequence[Prepared]) -> None:
     """Raises `RowsLost` unless the marker of each is visible, `DeadlineExceeded` when that cannot be seen."""
     deadline = time.monotonic() + sink.client.request_seconds
     while True:
@@ -104,7 +104,7 @@ def _require_markers(sink: Sink, state: State, unknown: Sequence[Prepared]) -> N
         time.sleep(_PAUSE_SECONDS)
 
 
-def _lost(sink: Sink, state: State, missing: Sequence[Prepared]) -> str:
+def _lost(sink: Sink, state: JournalState, missing: Sequence[Prepared]) -> str:
     rows = sum(each.rows for each in missing)
     tasks = ", ".join(str(each.partition) for each in missing)
     names = ", ".join(named(each.transaction) for each in missing)
@@ -117,7 +117,7 @@ def _lost(sink: Sink, state: State, missing: Sequence[Prepared]) -> str:
     )
 
 
-def abort_begun(sink: Sink, state: State, stray: Callable[[Begun], bool] = lambda _: True) -> Position:
+def abort_begun(sink: Sink, state: JournalState, stray: Callable[[Begun], bool] = lambda _: True) -> Position:
     """Abort the strays among what is begun and not decided; returns the position up to which that was looked at."""
     begun, position = sink.journal.begun_since(state.begun)
     decided = set(state.decided)

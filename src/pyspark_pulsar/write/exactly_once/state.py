@@ -69,7 +69,7 @@ class Former:
 
 
 @dataclass(frozen=True)
-class State:
+class JournalState:
     """What is decided. `epoch` is the last one that was, of `writer.owner`; `done` says that all its transactions are
     known to be committed."""
 
@@ -102,14 +102,14 @@ class State:
             return None in (owner.target, writer.target) or owner.target == writer.target
         return self.released or (owner.is_job and writer.is_job)
 
-    def taken_over_by(self, writer: Writer) -> State:
+    def taken_over_by(self, writer: Writer) -> JournalState:
         """Epochs are numbered anew for another owner."""
         state = replace(
             self, writer=writer, transactions=(), done=True, former=self._with_run(), released=False
         )
         return state if writer.owner == self.writer.owner else replace(state, epoch=NO_EPOCH, content=None)
 
-    def release(self) -> State:
+    def release(self) -> JournalState:
         """Its owner may go on with it in another run, or another owner take over."""
         return replace(self, former=self._with_run(), released=True)
 
@@ -121,7 +121,7 @@ class State:
 # Records and what they mean
 
 
-def state_record(state: State) -> dict[str, Any]:
+def state_record(state: JournalState) -> dict[str, Any]:
     record: dict[str, Any] = {
         "version": VERSION,
         "owner": state.writer.owner,
@@ -142,7 +142,7 @@ def state_record(state: State) -> dict[str, Any]:
     return record
 
 
-def state_of(content: dict[str, Any], where: str) -> State:
+def state_of(content: dict[str, Any], where: str) -> JournalState:
     """Raises `CommitError` for a record that is none, or of a version that is not known."""
     try:
         if content["version"] != VERSION:
@@ -150,7 +150,7 @@ def state_of(content: dict[str, Any], where: str) -> State:
                 f"{where}: expected records of version {VERSION}, got {content['version']}; use the version of "
                 f"pyspark-pulsar that wrote them"
             )
-        return State(
+        return JournalState(
             writer=Writer(content["owner"], content["run"], content.get("target")),
             epoch=content["epoch"],
             transactions=tuple(

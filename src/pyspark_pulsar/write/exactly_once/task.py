@@ -21,7 +21,7 @@ from pyspark_pulsar.write.exactly_once.epochs import take_over
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
 from pyspark_pulsar.write.exactly_once.recovery import Sink
 from pyspark_pulsar.write.exactly_once.repeated import digest_rows
-from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, Begun, Prepared, State, Writer
+from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, Begun, JournalState, Prepared, Writer
 from pyspark_pulsar.write.target import RowTargets, Target
 from pyspark_pulsar.write.task import send_rows
 
@@ -58,7 +58,7 @@ def write_in_transaction(
             open_transaction = OpenTransaction(sink.coordinators, transaction)
             # Topics that rows name are taken in when their first rows come.
             known = target.partitions if isinstance(target, Target) else ()
-            open_transaction.take_in([sink.journal.marker_partition, *known])
+            open_transaction.add_partitions([sink.journal.marker_partition, *known])
             rows = itertools.chain([first], batches)
             content = send_rows(
                 options, target, rows, client, open_transaction, digests=job is None and _digests(options)
@@ -80,7 +80,7 @@ def _content_again(
     target: Target | RowTargets,
     batches: Iterator[pa.RecordBatch],
     client: BrokerClient,
-    state: State,
+    state: JournalState,
     epoch: int,
 ) -> RowDigest:
     """Of rows that are dropped, since their epoch was decided before. Takes all of them: Spark's worker must, before it

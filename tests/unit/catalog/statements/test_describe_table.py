@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from unit.catalog.stand_ins import Administration, Broker, cluster_of
+from unit.catalog.stand_ins import Broker, ResourceClient, cluster_of
 
 from pyspark_pulsar.catalog.statements import describe_table
 from pyspark_pulsar.catalog.statements.describe_table import table_properties, version_number
@@ -31,7 +31,7 @@ OF_STATS = {
 }
 
 
-class Stats(Administration):
+class Stats(ResourceClient):
     def stats(self, topic: TopicName, partitions: int) -> dict[str, Any]:
         self.note("stats")
         assert partitions == 4

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.admin.resources import Administration
+from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.client.admin.schemas import schema_answered, schema_asked
 from pyspark_pulsar.errors import PermissionDenied, SchemaError, TopicExistsError
 from pyspark_pulsar.options import ConnectionOptions
@@ -20,7 +20,7 @@ from pyspark_pulsar.schema.key_value import KeyValueSchemas, join
 from pyspark_pulsar.topic import Namespace, TopicName
 
 Answer = tuple[int, bytes]
-Serve = Callable[[Callable[[str, str, str], Answer]], Administration]
+Serve = Callable[[Callable[[str, str, str], Answer]], ResourceClient]
 TOPIC = TopicName.parse("t/n/a b%2F".replace(" ", "ü"))
 
 
@@ -29,7 +29,7 @@ def serve() -> Iterator[Serve]:
     """`serve(answer)` asks a server that answers with `answer(method, path, body)`."""
     servers: list[ThreadingHTTPServer] = []
 
-    def start(answer: Callable[[str, str, str], Answer]) -> Administration:
+    def start(answer: Callable[[str, str, str], Answer]) -> ResourceClient:
         class Handler(BaseHTTPRequestHandler):
             def answer(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
@@ -48,7 +48,7 @@ def serve() -> Iterator[Serve]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         servers.append(server)
         url = f"http://127.0.0.1:{server.server_port}"
-        return Administration(AdminClient(ConnectionOptions(service_url="pulsar://x:6650", admin_url=url)))
+        return ResourceClient(AdminClient(ConnectionOptions(service_url="pulsar://x:6650", admin_url=url)))
 
     yield start
     for server in servers:

@@ -3,10 +3,10 @@
 import pytest
 
 from pyspark_pulsar.client.bookkeeper.connection.status import DAMAGED, NO_ENTRY, NO_LEDGER, said
-from pyspark_pulsar.client.bookkeeper.entry_range import LedgerRun
+from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
 from pyspark_pulsar.errors import LedgerUnavailable
 
-RUN = LedgerRun("persistent://public/default/t", 7, 0, 9, "CRC32C")
+RUN = EntryRange("persistent://public/default/t", 7, 0, 9, "CRC32C")
 
 
 def test_every_bookie_is_named_with_what_it_said() -> None:
@@ -23,6 +23,6 @@ def test_a_ledger_that_nobody_has_was_deleted() -> None:
 
 def test_an_unknown_digest_may_be_one_with_a_password() -> None:
     assert "HMAC" not in str(RUN.unavailable(4, {"a": said(DAMAGED)}))
-    assert "HMAC" in str(LedgerRun("t", 7, 0, 9).unavailable(4, {"a": said(DAMAGED)}))
+    assert "HMAC" in str(EntryRange("t", 7, 0, 9).unavailable(4, {"a": said(DAMAGED)}))
     with pytest.raises(LedgerUnavailable, match=r"t, ledger 7:.*digest MAC.*readFrom=broker"):
-        LedgerRun("t", 7, 0, 9, "MAC").frames()
+        EntryRange("t", 7, 0, 9, "MAC").frames()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
-from pyspark_pulsar.client.bookkeeper.health import BookieMemory
+from pyspark_pulsar.client.bookkeeper.health import BookieHealth
 
 A, B = BookieAddress("a", 1), BookieAddress("b", 1)
 
@@ -26,25 +26,25 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_a_dead_bookie_is_avoided_for_longer_each_time(clock: Clock) -> None:
-    memory = BookieMemory()
-    assert not memory.is_avoided(A)
+    memory = BookieHealth()
+    assert not memory.is_quarantined(A)
     for seconds in (30, 60, 120, 240, 480, 600, 600):
-        memory.avoid(A)
+        memory.quarantine(A)
         clock.now += seconds - 1
-        assert memory.is_avoided(A)
-        assert not memory.is_avoided(B)
+        assert memory.is_quarantined(A)
+        assert not memory.is_quarantined(B)
         clock.now += 1
-        assert not memory.is_avoided(A)
-    memory.avoid(A)
+        assert not memory.is_quarantined(A)
+    memory.quarantine(A)
     memory.has_answered(A)
-    assert not memory.is_avoided(A)
-    memory.avoid(A)
+    assert not memory.is_quarantined(A)
+    memory.quarantine(A)
     clock.now += 30
-    assert not memory.is_avoided(A)
+    assert not memory.is_quarantined(A)
 
 
 def test_an_old_bookie_is_not_asked_for_batches_for_a_while(clock: Clock) -> None:
-    memory = BookieMemory()
+    memory = BookieHealth()
     assert memory.knows_batches(A)
     assert not memory.has_answered_batches(A)
     memory.refuses_batches(A)

@@ -6,22 +6,22 @@ from collections import Counter
 
 from hypothesis import given, strategies as st
 
-from pyspark_pulsar.client.bookkeeper.in_flight import Asked
+from pyspark_pulsar.client.bookkeeper.in_flight import InFlightRead
 
 
 @st.composite
-def asked(draw: st.DrawFn) -> Asked:
+def asked(draw: st.DrawFn) -> InFlightRead:
     start, size = draw(st.integers(0, 20)), draw(st.integers(1, 4))
     step = size * draw(st.integers(1, 3))
-    return Asked(range(start, start + draw(st.integers(1, 40)), step), "a", size)
+    return InFlightRead(range(start, start + draw(st.integers(1, 40)), step), "a", size)
 
 
-def entries_of(parts: list[Asked]) -> Counter[int]:
+def entries_of(parts: list[InFlightRead]) -> Counter[int]:
     return Counter(entry for part in parts for entry in range(200) if part.covers(entry))
 
 
 def test_groups() -> None:
-    every_third_pair = Asked(range(4, 15, 6), "a", 2)
+    every_third_pair = InFlightRead(range(4, 15, 6), "a", 2)
     assert [entry for entry in range(30) if every_third_pair.covers(entry)] == [4, 5, 10, 11]
     assert [each.entries for each in every_third_pair.one_by_one()] == [range(4, 15, 6), range(5, 15, 6)]
     assert [(each.entries, each.size) for each in every_third_pair.without(10)] == [
@@ -31,7 +31,7 @@ def test_groups() -> None:
 
 
 @given(whole=asked())
-def test_one_by_one_covers_the_same(whole: Asked) -> None:
+def test_one_by_one_covers_the_same(whole: InFlightRead) -> None:
     single = whole.one_by_one()
     assert all(not each.is_batched for each in single)
     assert entries_of(single) == entries_of([whole])
@@ -40,7 +40,7 @@ def test_one_by_one_covers_the_same(whole: Asked) -> None:
 
 
 @given(whole=asked(), data=st.data())
-def test_without_an_entry_all_others_are_covered_once(whole: Asked, data: st.DataObject) -> None:
+def test_without_an_entry_all_others_are_covered_once(whole: InFlightRead, data: st.DataObject) -> None:
     every = entries_of([whole])
     entry = data.draw(st.sampled_from(sorted(every)))
     assert entries_of(whole.without(entry)) == every - Counter([entry])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Striping
+from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, LedgerMetadata
 from pyspark_pulsar.client.bookkeeper.metadata_text import parse_striping
 
 CLOSED = (
@@ -15,7 +15,7 @@ CLOSED = (
 
 def test_a_closed_ledger() -> None:
     bookies = ("127.0.0.1:45159", "127.0.0.1:46715", "bookie-2.x.svc:3181")
-    assert parse_striping(CLOSED) == Striping(2, "CRC32C", (Ensemble(0, bookies),))
+    assert parse_striping(CLOSED) == LedgerMetadata(2, "CRC32C", (Ensemble(0, bookies),))
 
 
 def test_changed_ensembles_come_in_order() -> None:

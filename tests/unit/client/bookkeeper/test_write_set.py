@@ -7,8 +7,8 @@ import sys
 import pytest
 from hypothesis import given, strategies as st
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Striping
-from pyspark_pulsar.client.bookkeeper.write_set import KnownLayouts, guessed_layout, striped_layout
+from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, LedgerMetadata
+from pyspark_pulsar.client.bookkeeper.write_set import KnownWriteSets, guessed_layout, striped_layout
 
 BOOKIES = tuple("abcdefg")
 
@@ -41,7 +41,7 @@ def test_a_layout_of_which_little_is_known_may_have_no_groups() -> None:
 
 def test_each_entry_belongs_to_the_last_ensemble_that_began() -> None:
     ensembles = (Ensemble(0, ("a", "b")), Ensemble(10, ("a", "c")), Ensemble(12, ("c", "d")))
-    layouts = KnownLayouts(Striping(2, "CRC32C", ensembles))
+    layouts = KnownWriteSets(LedgerMetadata(2, "CRC32C", ensembles))
     found = {entry: layouts.at(entry) for entry in (0, 9, 10, 11, 12, 1000)}
     assert {entry: (layout.of(entry), stop) for entry, (layout, stop) in found.items()} == {
         0: (("a", "b"), 10),

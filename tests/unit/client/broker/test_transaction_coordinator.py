@@ -6,7 +6,7 @@ from pyspark_pulsar.client.admin.transaction_buffer import TransactionId
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators, OpenTransaction
 
 
-class Asked(Coordinators):
+class InFlightRead(Coordinators):
     """Keeps what it is asked."""
 
     def __init__(self) -> None:
@@ -17,8 +17,8 @@ class Asked(Coordinators):
 
 
 def test_the_coordinator_is_asked_once_for_each_partition() -> None:
-    asked = Asked()
+    asked = InFlightRead()
     transaction = OpenTransaction(asked, (1, 2))
     for partitions in (["marker", "a"], ["a"], ["b", "a", "c"], [], ["c"]):
-        transaction.take_in(partitions)
+        transaction.add_partitions(partitions)
     assert asked.added == [((1, 2), ["marker", "a"]), ((1, 2), ["b", "c"])]

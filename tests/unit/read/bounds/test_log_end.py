@@ -14,7 +14,7 @@ from pyspark_pulsar.client.broker.connection import Listener
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, TopicNotFoundError
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.log_end import Removed, Tails
+from pyspark_pulsar.read.bounds.log_end import LogEnds, RemovedEntries
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("a")
@@ -88,7 +88,7 @@ def _id(behind: Position) -> wire.MessageIdData:
 
 
 class Client:
-    """The part of `BrokerClient` that `Tails` uses; topics that end in an even number are the second broker's."""
+    """The part of `BrokerClient` that `LogEnds` uses; topics that end in an even number are the second broker's."""
 
     request_seconds = 1.0
     patience_seconds = 1.0
@@ -124,129 +124,129 @@ def broker(client: Client) -> Broker:
 
 
 @pytest.fixture
-def tails(client: Client) -> Tails:
-    return Tails(client)  # type: ignore[arg-type]
+def log_ends(client: Client) -> LogEnds:
+    return LogEnds(client)  # type: ignore[arg-type]
 
 
-def test_a_trigger_asks_each_end_once_in_one_piece_for_each_broker(client: Client, tails: Tails) -> None:
+def test_a_trigger_asks_each_end_once_in_one_piece_for_each_broker(client: Client, log_ends: LogEnds) -> None:
     partitions = [TopicPartition.parse(f"t{index}") for index in range(300)]
-    ends = tails.ends(partitions)
+    ends = log_ends.ends(partitions)
     assert set(ends) == set(partitions)
     for _ in range(3):
         for broker in client.brokers:
             broker.asked.clear()
             broker.pieces = 0
-        assert tails.present_ends(partitions, ends) == ends
-        assert tails.removed({}) == {}
+        assert log_ends.present_ends(partitions, ends) == ends
+        assert log_ends.removed({}) == {}
         for broker in client.brokers:
             assert broker.asked == {GET_LAST_MESSAGE_ID: 150}
             assert broker.pieces == 1
 
 
-def test_a_consumer_that_the_broker_has_closed_is_made_again(broker: Broker, tails: Tails) -> None:
-    tails.ends([A])
+def test_a_consumer_that_the_broker_has_closed_is_made_again(broker: Broker, log_ends: LogEnds) -> None:
+    log_ends.ends([A])
     closed = wire.CommandCloseConsumer(consumer_id=next(iter(broker.consumers)), request_id=0)
     next(iter(broker.consumers.values())).on_command(
         wire.BaseCommand(type=CLOSE_CONSUMER, close_consumer=closed)
     )
-    assert tails.ends([A]) == {A: Position(5, 10)}
+    assert log_ends.ends([A]) == {A: Position(5, 10)}
     assert broker.asked[SUBSCRIBE] == 2
     assert len(broker.consumers) == 1
 
 
-def test_partitions_that_are_no_longer_asked_for_are_let_go(client: Client, tails: Tails) -> None:
+def test_partitions_that_are_no_longer_asked_for_are_let_go(client: Client, log_ends: LogEnds) -> None:
     b = TopicPartition.parse("b0")
-    tails.ends([A, b])
-    tails.ends([A])
+    log_ends.ends([A, b])
+    log_ends.ends([A])
     assert client.brokers[1].asked[CLOSE_CONSUMER] == 1
     assert not client.brokers[1].consumers
 
 
-def test_a_topic_that_is_gone(broker: Broker, tails: Tails) -> None:
+def test_a_topic_that_is_gone(broker: Broker, log_ends: LogEnds) -> None:
     broker.refuses = TopicNotFoundError("no such topic")
-    assert tails.present_ends([A], {A: Position(5, 3)}) == {}
-    assert tails.removed({A: Position(5, 3)}) == {A: Removed(None, None)}
+    assert log_ends.present_ends([A], {A: Position(5, 3)}) == {}
+    assert log_ends.removed({A: Position(5, 3)}) == {A: RemovedEntries(None, None)}
     with pytest.raises(TopicNotFoundError):
-        tails.ends([A])
+        log_ends.ends([A])
 
 
-def test_a_topic_that_goes_after_the_look(broker: Broker, tails: Tails) -> None:
-    tails.present_ends([A], {A: Position(5, 3)})
+def test_a_topic_that_goes_after_the_look(broker: Broker, log_ends: LogEnds) -> None:
+    log_ends.present_ends([A], {A: Position(5, 3)})
     broker.refuses = TopicNotFoundError("no such topic")
     for listener in list(broker.consumers.values()):
         listener.on_closed(ConnectionFailed("the broker closed the consumer"))
-    assert tails.removed({A: Position(5, 3)}) == {A: Removed(None, None)}
+    assert log_ends.removed({A: Position(5, 3)}) == {A: RemovedEntries(None, None)}
 
 
-def test_passing_failures_are_retried_for_what_failed_only(client: Client, tails: Tails) -> None:
+def test_passing_failures_are_retried_for_what_failed_only(client: Client, log_ends: LogEnds) -> None:
     b = TopicPartition.parse("b0")
     client.brokers[1].refuses = ConnectionFailed("moves")
     with pytest.raises(ConnectionFailed, match="moves"):
-        tails.ends([A, b])
+        log_ends.ends([A, b])
     assert client.brokers[0].asked == {SUBSCRIBE: 1, GET_LAST_MESSAGE_ID: 1}
     assert client.brokers[1].asked == {SUBSCRIBE: 3}
 
 
-def moved(broker: Broker, cleared: Position) -> None:
+def moved(broker: Broker, mark_delete: Position) -> None:
     """The broker moves the cursor."""
     (consumer,) = broker.consumers
-    broker.cursors[consumer] = cleared
+    broker.cursors[consumer] = mark_delete
 
 
-def test_the_cursor_stands_where_the_query_stands(broker: Broker, tails: Tails) -> None:
-    tails.present_ends([A], {A: Position(5, 3)})
+def test_the_cursor_stands_where_the_query_stands(broker: Broker, log_ends: LogEnds) -> None:
+    log_ends.present_ends([A], {A: Position(5, 3)})
     assert list(broker.cursors.values()) == [Position(5, 3)]
-    tails.present_ends([A], {A: Position(5, 8, 2)})
+    log_ends.present_ends([A], {A: Position(5, 8, 2)})
     assert list(broker.cursors.values()) == [Position(5, 8)]
-    assert tails.removed({A: Position(5, 8, 2)}) == {}
+    assert log_ends.removed({A: Position(5, 8, 2)}) == {}
     assert broker.asked[SUBSCRIBE] == 1
 
 
-def test_entries_removed_unread_are_counted(broker: Broker, tails: Tails) -> None:
+def test_entries_removed_unread_are_counted(broker: Broker, log_ends: LogEnds) -> None:
     start = Position(5, 3)
-    tails.present_ends([A], {A: start})
+    log_ends.present_ends([A], {A: start})
     moved(broker, Position(5, 7))
     broker.fresh = Position(9, 0)
-    tails.present_ends([A], {A: start})
-    assert tails.removed({A: start}) == {A: Removed(Position(9, 0), 4)}
+    log_ends.present_ends([A], {A: start})
+    assert log_ends.removed({A: start}) == {A: RemovedEntries(Position(9, 0), 4)}
 
 
-def test_a_cursor_that_somebody_skipped_is_no_loss(broker: Broker, tails: Tails) -> None:
+def test_a_cursor_that_somebody_skipped_is_no_loss(broker: Broker, log_ends: LogEnds) -> None:
     start = Position(5, 3)
-    tails.present_ends([A], {A: start})
+    log_ends.present_ends([A], {A: start})
     moved(broker, Position(7, 2))
-    tails.present_ends([A], {A: start})
-    assert tails.removed({A: start}) == {}
+    log_ends.present_ends([A], {A: start})
+    assert log_ends.removed({A: start}) == {}
     assert broker.asked[SUBSCRIBE] == 2
 
 
-def test_the_next_ledger_is_no_loss_to_a_cursor_that_was_there(broker: Broker, tails: Tails) -> None:
+def test_the_next_ledger_is_no_loss_to_a_cursor_that_was_there(broker: Broker, log_ends: LogEnds) -> None:
     start = Position(5, 3)
-    tails.present_ends([A], {A: start})
+    log_ends.present_ends([A], {A: start})
     moved(broker, Position(9, 0))
     broker.fresh = Position(9, 0)
-    tails.present_ends([A], {A: start})
-    assert tails.removed({A: start}) == {}
+    log_ends.present_ends([A], {A: start})
+    assert log_ends.removed({A: start}) == {}
     # A new consumer is put there, and what the former one knew still holds; further on it does not.
     for listener in list(broker.consumers.values()):
         listener.on_closed(ConnectionFailed("moves"))
-    tails.present_ends([A], {A: start})
-    assert tails.removed({A: start}) == {}
+    log_ends.present_ends([A], {A: start})
+    assert log_ends.removed({A: start}) == {}
     broker.fresh = Position(12, 0)
     for listener in list(broker.consumers.values()):
         listener.on_closed(ConnectionFailed("moves"))
-    tails.present_ends([A], {A: start})
-    assert tails.removed({A: start}) == {A: Removed(Position(12, 0), None)}
+    log_ends.present_ends([A], {A: start})
+    assert log_ends.removed({A: start}) == {A: RemovedEntries(Position(12, 0), None)}
 
 
-def test_a_new_cursor_cannot_know_what_was_in_a_ledger_that_is_gone(broker: Broker, tails: Tails) -> None:
+def test_a_new_cursor_cannot_know_what_was_in_a_ledger_that_is_gone(broker: Broker, log_ends: LogEnds) -> None:
     start = Position(5, 3)
     broker.fresh = Position(9, 0)
-    assert tails.removed({A: start}) == {A: Removed(Position(9, 0), None)}
-    assert tails.removed({A: EARLIEST}) == {}
+    assert log_ends.removed({A: start}) == {A: RemovedEntries(Position(9, 0), None)}
+    assert log_ends.removed({A: EARLIEST}) == {}
 
 
 def test_what_compaction_has_removed_is_not_missed(client: Client, broker: Broker) -> None:
-    tails = Tails(client, read_compacted=True)  # type: ignore[arg-type]
+    log_ends = LogEnds(client, read_compacted=True)  # type: ignore[arg-type]
     broker.fresh = Position(9, 0)
-    assert tails.removed({A: Position(5, 3)}) == {}
+    assert log_ends.removed({A: Position(5, 3)}) == {}

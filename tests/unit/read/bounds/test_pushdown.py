@@ -24,7 +24,7 @@ from pyspark.sql.datasource import (
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.pushdown import filters_may_come, push_filters
 from pyspark_pulsar.read.bounds.timestamps import WHOLE, Window
-from pyspark_pulsar.read.planning.planner import Asked
+from pyspark_pulsar.read.planning.planner import RangeRequest
 from pyspark_pulsar.topic import TopicPartition
 
 PARTITIONS = [
@@ -40,8 +40,8 @@ def instant(text: str) -> dt.datetime:
     return dt.datetime.fromisoformat(text)
 
 
-def narrow(*filters: Filter, window: Window = WHOLE, start: Position = EARLIEST) -> list[Asked]:
-    return push_filters(filters)[0].narrow([Asked(each, start, END, window) for each in PARTITIONS])
+def narrow(*filters: Filter, window: Window = WHOLE, start: Position = EARLIEST) -> list[RangeRequest]:
+    return push_filters(filters)[0].narrow([RangeRequest(each, start, END, window) for each in PARTITIONS])
 
 
 def kept(*filters: Filter) -> list[Filter]:

@@ -14,12 +14,12 @@ from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.timestamps import TimeBound
-from pyspark_pulsar.read.microbatch.admission import Ask
-from pyspark_pulsar.read.microbatch.backlog_counter import PublishedFrom, Scout
+from pyspark_pulsar.read.microbatch.admission import MeasureRequest
+from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter, PublishedFrom
 from pyspark_pulsar.read.microbatch.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
-from pyspark_pulsar.read.planning.planner import Asked
+from pyspark_pulsar.read.planning.planner import RangeRequest
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("persistent://public/default/t-partition-0")
@@ -35,14 +35,14 @@ def offset(**positions: Position) -> StreamOffset:
     return StreamOffset({{"a": A, "b": B}[name]: position for name, position in positions.items()})
 
 
-class Unbatched(Scout):
+class Unbatched(BacklogCounter):
     """Every entry of ledger 7 there is has one message of ten bytes; no broker is asked."""
 
     def __init__(self, options: ReadOptions, published_from: PublishedFrom) -> None:
         super().__init__(options, published_from)
         self.since = published_from
 
-    def measure(self, asks: Sequence[Ask]) -> list[Counted]:
+    def measure(self, asks: Sequence[MeasureRequest]) -> list[Counted]:
         found = []
         for ask in asks:
             first = max(0, ask.start.entry)
@@ -50,7 +50,7 @@ class Unbatched(Scout):
             found.append(Counted(Position(7, first + number) if number else ask.start, number, 10 * number))
         return found
 
-    def look_ahead(self, asks: Sequence[Ask]) -> None:
+    def look_ahead(self, asks: Sequence[MeasureRequest]) -> None:
         """All is known."""
 
 
@@ -63,7 +63,7 @@ class Known:
     def known_ledgers(self, partition: TopicPartition) -> TopicLedgers | None:
         return self.ledgers if partition == A else None
 
-    def first_in_time(self, asked: Iterable[Asked]) -> dict[TopicPartition, Position]:
+    def first_in_time(self, asked: Iterable[RangeRequest]) -> dict[TopicPartition, Position]:
         return {each.partition: Position(7, 4) for each in asked if each.window.from_ms == 77}
 
 

@@ -8,19 +8,19 @@ import pytest
 
 from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.microbatch.sources import Readers
-from pyspark_pulsar.read.split import FromBookies, FromBroker, Piece, Split
+from pyspark_pulsar.read.microbatch.sources import SplitSources
+from pyspark_pulsar.read.split import FromBookies, FromBroker, Split, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("persistent://public/default/a")
 BEGIN, MIDDLE, END = Position(7, 0), Position(9, 0), Position(9, 5)
-FAR = Piece(BEGIN, MIDDLE, FromBookies(Ledger(7, 4, 40, None, 1)))
-NEAR = Piece(MIDDLE, END, FromBroker())
+FAR = SplitRange(BEGIN, MIDDLE, FromBookies(Ledger(7, 4, 40, None, 1)))
+NEAR = SplitRange(MIDDLE, END, FromBroker())
 
 
 def test_the_change_over_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    readers = Readers()
+    readers = SplitSources()
     assert readers.present == {}
     readers.see([Split(A, BEGIN, MIDDLE, (FAR,)), Split(A, BEGIN, END, (FAR, NEAR))])
     assert readers.present == {"bookie": 2, "broker": 1}

@@ -9,7 +9,7 @@ import pytest
 from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.log_end import Removed
+from pyspark_pulsar.read.bounds.log_end import RemovedEntries
 from pyspark_pulsar.read.planning.data_loss import advanced, check_loss, check_removed, remember
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.topic import TopicPartition
@@ -89,13 +89,13 @@ def test_a_topic_made_again(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.parametrize(
     ("removed", "says"),
     [
-        (Removed(Position(9, 0), 4), r"left are at 9:0:0: at least 4 entries behind 5:3:0 are gone"),
-        (Removed(Position(9, 0), None), r"the ledger of 5:3:0 is gone.*deleted and made again"),
-        (Removed(None, None), r"expected messages from 5:3:0, but the topic was deleted"),
+        (RemovedEntries(Position(9, 0), 4), r"left are at 9:0:0: at least 4 entries behind 5:3:0 are gone"),
+        (RemovedEntries(Position(9, 0), None), r"the ledger of 5:3:0 is gone.*deleted and made again"),
+        (RemovedEntries(None, None), r"expected messages from 5:3:0, but the topic was deleted"),
     ],
 )
 def test_what_a_broker_tells_of_removed_entries(
-    removed: Removed, says: str, caplog: pytest.LogCaptureFixture
+    removed: RemovedEntries, says: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     starts = {A: Position(5, 3), B: Position(1, 0)}
     assert check_removed(starts, {}, fail=True) == set()

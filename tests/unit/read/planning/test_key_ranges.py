@@ -9,9 +9,9 @@ import pytest
 from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning.key_ranges import SLOTS, split_by_key
-from pyspark_pulsar.read.planning.ledger_range import Stretch
+from pyspark_pulsar.read.planning.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.packing import PartitionRange
-from pyspark_pulsar.read.split import FromBookies, FromBroker, Piece, Split
+from pyspark_pulsar.read.split import FromBookies, FromBroker, Split, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
 
@@ -21,7 +21,7 @@ def partition(index: int) -> TopicPartition:
 
 def one_ledger(index: int, entries: int) -> PartitionRange:
     start, end = Position(7, 0), Position(7, entries)
-    stretches = (Stretch(start, end, Ledger(7, entries, 100, None, None)),) if entries else ()
+    stretches = (LedgerRange(start, end, Ledger(7, entries, 100, None, None)),) if entries else ()
     return PartitionRange(partition(index), start, end, stretches)
 
 
@@ -61,12 +61,12 @@ def test_the_slots_of_a_partition_are_all_once(least: int) -> None:
 
 def test_each_split_has_the_pieces_of_all_ledgers() -> None:
     closed, last = Ledger(7, 4, 40, None, 1), Ledger(9, 2, 20, 1, None)
-    far = Stretch(Position(7, 1), Position(7, 4), closed, FromBookies(closed))
-    near = Stretch(Position(9, 0), Position(9, 2), last)
+    far = LedgerRange(Position(7, 1), Position(7, 4), closed, FromBookies(closed))
+    near = LedgerRange(Position(9, 0), Position(9, 2), last)
     asked = PartitionRange(partition(0), far.start, near.end, (far, near))
     splits = split_by_key([asked], 2)
     assert [split.pieces for split in splits] == [
-        (Piece(far.start, far.end, FromBookies(closed)), Piece(near.start, near.end, FromBroker(2)))
+        (SplitRange(far.start, far.end, FromBookies(closed)), SplitRange(near.start, near.end, FromBroker(2)))
     ] * 2
 
 

@@ -7,27 +7,27 @@ from dataclasses import replace
 import pytest
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Ledger, Striping
+from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Ledger, LedgerMetadata
 from pyspark_pulsar.errors import ConnectionFailed, LedgerUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.planning import on_bookies
-from pyspark_pulsar.read.planning.ledger_range import Stretch, compacted_stretches
+from pyspark_pulsar.read.planning.ledger_range import LedgerRange, compacted_stretches
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
-from pyspark_pulsar.read.planning.placement import Places, find_places
+from pyspark_pulsar.read.planning.placement import Placement, find_places
 from pyspark_pulsar.read.split import FromBookies
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("a")
 BOOKIES = ("b:1", "b:2", "b:3")
-STRIPED = Striping(2, "CRC32C", (Ensemble(0, BOOKIES),))
+STRIPED = LedgerMetadata(2, "CRC32C", (Ensemble(0, BOOKIES),))
 CLOSED = Ledger(7, 10, 100, None, 1000, striping=STRIPED)
 OPEN = Ledger(8, 10, 100, 1000, None)
 OFFLOADED = Ledger(6, 10, 100, None, 900, offload_id="u")
 
 
 def place(read_from: str, ledger: Ledger, *up: str) -> str:
-    return Places(read_from, BOOKIES, frozenset(up)).of(A, ledger).name
+    return Placement(read_from, BOOKIES, frozenset(up)).of(A, ledger).name
 
 
 @pytest.mark.parametrize("read_from", ["auto", "broker", "bookie", "tiered"])
@@ -58,12 +58,12 @@ def test_an_offloaded_ledger_whose_copy_cannot_be_read(read_from: str, held: set
     """Its layout alone says nothing: bookies that take connections may have deleted it."""
     striped = replace(OFFLOADED, striping=STRIPED)
     for ledger in (OFFLOADED, striped):
-        location = Places(read_from, BOOKIES, frozenset(BOOKIES), kept=frozenset(held)).of(A, ledger)
+        location = Placement(read_from, BOOKIES, frozenset(BOOKIES), kept=frozenset(held)).of(A, ledger)
         assert location.name == found
     if held == {6}:
         assert isinstance(location, FromBookies)
         assert location.bookies == ()
-        assert Places("auto", BOOKIES, kept=frozenset(held)).of(A, OFFLOADED) == FromBookies(
+        assert Placement("auto", BOOKIES, kept=frozenset(held)).of(A, OFFLOADED) == FromBookies(
             OFFLOADED, BOOKIES
         )
 
@@ -91,7 +91,7 @@ def test_what_is_kept_is_looked_for_from_the_newest_ledger_on(monkeypatch: pytes
 
 
 def test_every_ensemble_counts() -> None:
-    striping = Striping(2, "CRC32C", (Ensemble(0, BOOKIES), Ensemble(4, ("b:1", "b:8", "b:9"))))
+    striping = LedgerMetadata(2, "CRC32C", (Ensemble(0, BOOKIES), Ensemble(4, ("b:1", "b:8", "b:9"))))
     assert place("auto", Ledger(7, 10, 100, None, 1000, striping=striping), *BOOKIES) == "broker"
 
 
@@ -99,12 +99,12 @@ def test_unknown_striping_and_digests_with_a_password() -> None:
     unknown = Ledger(7, 10, 100, None, 1000)
     assert place("auto", unknown, "b:1") == "bookie"
     assert place("auto", unknown) == "broker"
-    secret = Ledger(7, 10, 100, None, 1000, striping=Striping(2, "HMAC", STRIPED.ensembles))
+    secret = Ledger(7, 10, 100, None, 1000, striping=LedgerMetadata(2, "HMAC", STRIPED.ensembles))
     assert place("auto", secret, *BOOKIES) == "broker"
 
 
 def test_all_bookies_travel_only_where_the_striping_is_unknown() -> None:
-    places = Places("bookie", BOOKIES)
+    places = Placement("bookie", BOOKIES)
     assert places.of(A, CLOSED).bookies == ()
     assert places.of(A, Ledger(7, 10, 100, None, 1000)).bookies == BOOKIES
 
@@ -139,7 +139,7 @@ def test_a_compacted_view_that_is_not_clear_is_the_brokers_affair() -> None:
     unclear = TopicLedgers(KNOWN.ledgers, compaction_is_clear=False)
     for known in (None, unclear):
         assert compacted_stretches(known, EARLIEST, Position(8, 5)) == [
-            Stretch(EARLIEST, Position(8, 5), None)
+            LedgerRange(EARLIEST, Position(8, 5), None)
         ]
 
 
@@ -154,7 +154,7 @@ def test_a_compacted_view_that_is_not_clear_is_the_brokers_affair() -> None:
 )
 def test_where_a_compacted_view_is_read(read_from: str, up: tuple[str, ...], found: str) -> None:
     parts = compacted_stretches(KNOWN, EARLIEST, Position(6, 4))
-    located = Places(read_from, BOOKIES, frozenset(up)).locate(A, parts, KNOWN)
+    located = Placement(read_from, BOOKIES, frozenset(up)).locate(A, parts, KNOWN)
     assert [each.location.name for each in located] == [found]
     assert located[0].entries == 1
 
@@ -162,7 +162,7 @@ def test_where_a_compacted_view_is_read(read_from: str, up: tuple[str, ...], fou
 def test_a_compacted_view_is_never_in_tiered_storage() -> None:
     parts = compacted_stretches(KNOWN, EARLIEST, Position(6, 4))
     with pytest.raises(LedgerUnavailable, match="never offloaded"):
-        Places("tiered").locate(A, parts, KNOWN)
+        Placement("tiered").locate(A, parts, KNOWN)
 
 
 @pytest.mark.parametrize("ledger", [Ledger(7, 10, 100, None, 1000), OFFLOADED])

@@ -15,7 +15,7 @@ from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning import planner as module
-from pyspark_pulsar.read.planning.planner import Asked, SplitPlanner
+from pyspark_pulsar.read.planning.planner import RangeRequest, SplitPlanner
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("a")
@@ -87,10 +87,10 @@ def test_a_stream_that_waits_sees_its_ledger_closed_before_retention_removes_it(
     for topic.ledgers in ([(5, 10)], [(5, 10), (8, 0)], [(8, 0)]):
         planner.keep_up([A])
     topic.ledgers = [(8, 3)]
-    (found,) = planner.plan([Asked(A, Position(5, 10), Position(8, 3))])
+    (found,) = planner.plan([RangeRequest(A, Position(5, 10), Position(8, 3))])
     assert [(split.start, split.end) for split in found.splits] == [(Position(5, 10), Position(8, 3))]
     with pytest.raises(DataLossError, match=r"\(1 entries\)"):
-        planner.plan([Asked(A, Position(5, 9), Position(8, 3))])
+        planner.plan([RangeRequest(A, Position(5, 9), Position(8, 3))])
 
 
 def test_without_having_seen_it_nobody_knows(topic: Topic, planner: SplitPlanner) -> None:
@@ -98,7 +98,7 @@ def test_without_having_seen_it_nobody_knows(topic: Topic, planner: SplitPlanner
     planner.keep_up([A])
     topic.ledgers = [(8, 3)]
     with pytest.raises(DataLossError):
-        planner.plan([Asked(A, Position(5, 10), Position(8, 3))])
+        planner.plan([RangeRequest(A, Position(5, 10), Position(8, 3))])
 
 
 def test_a_look_is_rare_and_may_fail(topic: Topic, planner: SplitPlanner) -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning import sampling
-from pyspark_pulsar.read.planning.ledger_range import Stretch
+from pyspark_pulsar.read.planning.ledger_range import LedgerRange
 from pyspark_pulsar.topic import TopicPartition
 
 A, B, C = (TopicPartition.parse(name) for name in "abc")
 CLIENT: Any = None
-FOUND = {each: [Stretch(Position(7, 0), Position(7, 100), None)] for each in (A, B)} | {C: []}
+FOUND = {each: [LedgerRange(Position(7, 0), Position(7, 100), None)] for each in (A, B)} | {C: []}
 
 
 def sampled(

@@ -22,8 +22,8 @@ from pyspark_pulsar.read.split import (
     FromBroker,
     FromCompactedLedger,
     FromTieredStorage,
-    Piece,
     Split,
+    SplitRange,
 )
 from pyspark_pulsar.read.task.audit import Run, SplitAudit, audited
 from pyspark_pulsar.read.task.audit_files import audit_files
@@ -32,9 +32,9 @@ from pyspark_pulsar.topic import TopicPartition
 PARTITION = TopicPartition.parse("persistent://public/default/t-partition-3")
 SEVEN = Ledger(7, 10, 1000, None, 1)
 NINE = Ledger(9, 4, 400, 1, 2, offload_id="copy")
-FIRST = Piece(Position(7, 2), Position(7, 10), FromBookies(SEVEN))
-SECOND = Piece(Position(9, 0), Position(9, 4), FromTieredStorage(NINE, TieredStore("s3://bucket")))
-LAST = Piece(Position(10, 0), Position(10, 5), FromBroker())
+FIRST = SplitRange(Position(7, 2), Position(7, 10), FromBookies(SEVEN))
+SECOND = SplitRange(Position(9, 0), Position(9, 4), FromTieredStorage(NINE, TieredStore("s3://bucket")))
+LAST = SplitRange(Position(10, 0), Position(10, 5), FromBroker())
 SPLIT = Split(PARTITION, Position(7, 2), Position(10, 5), (FIRST, SECOND, LAST))
 
 
@@ -83,7 +83,7 @@ def test_the_broker_may_leave_entries_out() -> None:
 
 
 def test_a_compacted_view_is_counted_whole() -> None:
-    view = Piece(EARLIEST, Position(7, 5), FromCompactedLedger(Ledger(20, 3, 90, None, 0)))
+    view = SplitRange(EARLIEST, Position(7, 5), FromCompactedLedger(Ledger(20, 3, 90, None, 0)))
     run = SplitAudit(Split(PARTITION, view.start, view.end, (view,))).begin(view)
     run.receive(entries(7, 1, 1))
     run.receive(entries(7, 6, 7))
@@ -128,7 +128,7 @@ def test_the_broker_goes_on(given: tuple[int, int] | None, at: Position, counted
     if given is not None:
         give(run, entries(7, *given))
     audit.give_way(at, "the bookie died")
-    rest = audit.begin(Piece(at, FIRST.end, FromBroker()))
+    rest = audit.begin(SplitRange(at, FIRST.end, FromBroker()))
     rest.end()
     audit.check()
     assert (run.entries, run.is_short, run.fallback) == (counted, False, None)
@@ -140,7 +140,7 @@ def test_a_gap_between_reader_and_broker_is_found() -> None:
     run = audit.begin(FIRST)
     give(run, entries(7, 2, 5))
     audit.give_way(Position(7, 6), "the bookie died")
-    audit.begin(Piece(Position(7, 7), FIRST.end, FromBroker())).end()
+    audit.begin(SplitRange(Position(7, 7), FIRST.end, FromBroker())).end()
     with pytest.raises(
         LedgerUnavailable, match="expected messages from 7:6:0 up to 7:10:0, got what begins at 7:7:0"
     ):
@@ -148,12 +148,12 @@ def test_a_gap_between_reader_and_broker_is_found() -> None:
 
 
 def test_an_end_inside_a_batched_entry() -> None:
-    piece = Piece(Position(7, 3, 2), Position(7, 5, 4), FromBookies(SEVEN))
+    piece = SplitRange(Position(7, 3, 2), Position(7, 5, 4), FromBookies(SEVEN))
     audit = SplitAudit(Split(PARTITION, piece.start, piece.end, (piece,)))
     run = audit.begin(piece)
     give(run, entries(7, 3, 5))
     audit.give_way(Position(7, 6), "the bookie died")
-    audit.begin(Piece(Position(7, 6), piece.end, FromBroker())).end()
+    audit.begin(SplitRange(Position(7, 6), piece.end, FromBroker())).end()
     audit.check()
     assert run.entries == 3
 
@@ -266,8 +266,8 @@ def test_splits_by_key_read_the_same_entries_which_count_once(tmp_path: Path) ->
 
 
 def test_a_ledger_of_which_a_split_never_came_is_short(tmp_path: Path) -> None:
-    half = Piece(FIRST.start, Position(7, 6), FromBookies(SEVEN))
-    other = Piece(Position(7, 6), FIRST.end, FromBookies(SEVEN))
+    half = SplitRange(FIRST.start, Position(7, 6), FromBookies(SEVEN))
+    other = SplitRange(Position(7, 6), FIRST.end, FromBookies(SEVEN))
     with audited(
         options(tmp_path), Split(PARTITION, half.start, half.end, (half,)), Attempt("r", 0, 1)
     ) as audit:

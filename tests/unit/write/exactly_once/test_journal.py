@@ -13,14 +13,14 @@ from pyspark_pulsar.write.exactly_once.ownership import is_committed_job, refuse
 from pyspark_pulsar.write.exactly_once.state import (
     NO_EPOCH,
     Former,
+    JournalState,
     Prepared,
-    State,
     Writer,
     state_of,
     state_record,
 )
 
-STATE = State(
+STATE = JournalState(
     writer=Writer("query", "run", "persistent://t/n/orders"),
     epoch=7,
     transactions=(Prepared((2**63 + 1, 5), 0, 100), Prepared((0, 1), 1, 0)),
@@ -35,13 +35,13 @@ FIELDS = ["version", "owner", "run", "epoch", "transactions", "done", "former", 
 JOB = Writer("job", "job", "persistent://t/n/orders")
 
 
-def of_the_first_version(state: State) -> State:
+def of_the_first_version(state: JournalState) -> JournalState:
     record = state_record(state)
     return state_of({key: record[key] for key in FIELDS}, "journal")
 
 
-@pytest.mark.parametrize("state", [STATE, State(Writer("query", "run")), STATE.release()])
-def test_a_state_survives_json(state: State) -> None:
+@pytest.mark.parametrize("state", [STATE, JournalState(Writer("query", "run")), STATE.release()])
+def test_a_state_survives_json(state: JournalState) -> None:
     found = state_of(json.loads(json.dumps(state_record(state))), "journal")
     assert (found, found.writer.target) == (state, state.writer.target)
 
@@ -97,13 +97,13 @@ def test_former_runs_are_bounded() -> None:
 )
 def test_a_journal_of_another_is_refused(owner: Writer, writer: Writer) -> None:
     with pytest.raises(JournalTaken) as refused:
-        refuse_others(State(owner), writer, "journal")
+        refuse_others(JournalState(owner), writer, "journal")
     said = str(refused.value)
     assert f"expected the journal of {writer}, got that of {owner}, which is left as it is" in said
     assert "transactionJournal" in said
     assert "resolve --journal journal --release" in said
     if owner.owner != writer.owner:
-        refuse_others(State(owner).release(), writer, "journal")
+        refuse_others(JournalState(owner).release(), writer, "journal")
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,11 @@ def test_a_journal_of_another_is_refused(owner: Writer, writer: Writer) -> None:
     ],
 )
 def test_a_journal_of_ones_own(owner: Writer, writer: Writer) -> None:
-    refuse_others(State(owner), writer, "journal")
+    refuse_others(JournalState(owner), writer, "journal")
 
 
 def test_who_was_taken_over_from_or_released_is_refused() -> None:
-    state = State(Writer("query", "a")).taken_over_by(Writer("query", "b"))
+    state = JournalState(Writer("query", "a")).taken_over_by(Writer("query", "b"))
     with pytest.raises(WriterFenced, match="streaming query query has taken over"):
         refuse_others(state, Writer("query", "a"), "journal")
     with pytest.raises(WriterFenced, match="released by hand"):
@@ -129,7 +129,7 @@ def test_who_was_taken_over_from_or_released_is_refused() -> None:
 
 def test_whether_a_job_was_decided_when_it_was_taken_over_from() -> None:
     next_job = Writer("next", "next")
-    undecided, decided = State(JOB), State(JOB, epoch=0)
+    undecided, decided = JournalState(JOB), JournalState(JOB, epoch=0)
     assert is_committed_job(undecided.taken_over_by(next_job), JOB) is False
     assert is_committed_job(decided.taken_over_by(next_job), JOB) is True
     assert is_committed_job(of_the_first_version(decided.taken_over_by(next_job)), JOB) is None

@@ -34,7 +34,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class ConnectionLost:
     """The connection to a bookie is gone, or was never made; nothing more will come on it."""
 
     bookie: str
@@ -47,7 +47,7 @@ class Loss:
 
 
 @dataclass(slots=True)
-class _Link:
+class _Connection:
     bookie: str
     connection: int
     channel: BookieChannel
@@ -62,7 +62,7 @@ class _Link:
     mask: int = 0
 
 
-class BookieLinks:
+class BookieConnections:
     """Close it, or use it as a context manager."""
 
     def __init__(
@@ -75,8 +75,8 @@ class BookieLinks:
         self.addresses = addresses
         self._security = security
         self.timeout_seconds = timeout_seconds
-        self._links: dict[str, _Link] = {}
-        self._came: list[Arrival | Loss] = []
+        self._links: dict[str, _Connection] = {}
+        self._came: list[Arrival | ConnectionLost] = []
         self._selector = selectors.DefaultSelector()
         self._connections = 0
 
@@ -107,7 +107,7 @@ class BookieLinks:
         if link is not None:
             self._close_stream(link)
 
-    def wait(self, expecting: Collection[str], seconds: float) -> list[Arrival | Loss]:
+    def wait(self, expecting: Collection[str], seconds: float) -> list[Arrival | ConnectionLost]:
         """What came, at the latest after `seconds`, from the bookies of which answers are expected; others are not
         listened to, and TCP pauses them."""
         if not self._came:
@@ -131,7 +131,7 @@ class BookieLinks:
             if link.quiet_seconds >= self.timeout_seconds and link.bookie in self._links:
                 self._give_up(link)
 
-    def _listen(self, link: _Link, *, expected: bool) -> None:
+    def _listen(self, link: _Connection, *, expected: bool) -> None:
         reading = selectors.EVENT_READ if expected and link.connected else 0
         mask = reading | (selectors.EVENT_WRITE if link.outgoing or not link.connected else 0)
         if link.stream is None or mask == link.mask:
@@ -144,7 +144,7 @@ class BookieLinks:
             self._selector.modify(link.stream, mask, link)
         link.mask = mask
 
-    def _serve(self, link: _Link, mask: int) -> None:
+    def _serve(self, link: _Connection, mask: int) -> None:
         if not link.connected:
             self._finish_connecting(link)
             return
@@ -155,10 +155,10 @@ class BookieLinks:
 
     # Connecting
 
-    def _open(self, bookie: str) -> _Link:
+    def _open(self, bookie: str) -> _Connection:
         address = self.addresses[bookie]
         self._connections += 1
-        link = _Link(bookie, self._connections, BookieChannel(self._security, address), [])
+        link = _Connection(bookie, self._connections, BookieChannel(self._security, address), [])
         self._links[bookie] = link
         try:
             link.left = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
@@ -166,7 +166,7 @@ class BookieLinks:
             self._lose(link, f"{address}: {fault}")
         return link
 
-    def _connect(self, link: _Link, fault: str = "no address") -> None:
+    def _connect(self, link: _Connection, fault: str = "no address") -> None:
         """Try the next address of the host; a name may stand for one of IPv6 and one of IPv4."""
         while link.left:
             family, kind, protocol, _, address = link.left.pop(0)
@@ -186,7 +186,7 @@ class BookieLinks:
         if link.bookie in self._links:
             self._lose(link, f"cannot connect to {self.addresses[link.bookie]}: {fault}")
 
-    def _finish_connecting(self, link: _Link) -> None:
+    def _finish_connecting(self, link: _Connection) -> None:
         code = link.stream.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if link.stream else errno.ENOTCONN
         if code:
             self._close_stream(link)
@@ -196,7 +196,7 @@ class BookieLinks:
         link.outgoing += link.channel.begin()
         self._send(link)
 
-    def _give_up(self, link: _Link) -> None:
+    def _give_up(self, link: _Connection) -> None:
         """The bookie is silent; while it was not reached, it may be by another address."""
         within = f"within {self.timeout_seconds:g} s (option bookieTimeoutMs)"
         if link.connected:
@@ -208,7 +208,7 @@ class BookieLinks:
 
     # Sending and receiving
 
-    def _send(self, link: _Link) -> None:
+    def _send(self, link: _Connection) -> None:
         if link.stream is None or not link.outgoing:
             return
         try:
@@ -220,7 +220,7 @@ class BookieLinks:
             return
         del link.outgoing[:sent]
 
-    def _receive(self, link: _Link) -> None:
+    def _receive(self, link: _Connection) -> None:
         if link.stream is None:
             return
         try:
@@ -247,18 +247,18 @@ class BookieLinks:
             link.outgoing += outgoing
             self._send(link)
 
-    def _break(self, link: _Link, reason: str) -> None:
+    def _break(self, link: _Connection, reason: str) -> None:
         """The bookie has ended the connection, in good order or not."""
         fault = link.channel.closed()
         self._lose(link, str(fault or reason), hung_up=link.channel.is_open, fault=fault)
 
     def _lose(
-        self, link: _Link, reason: str, *, hung_up: bool = False, fault: PulsarError | None = None
+        self, link: _Connection, reason: str, *, hung_up: bool = False, fault: PulsarError | None = None
     ) -> None:
         self.drop(link.bookie)
-        self._came.append(Loss(link.bookie, link.connection, reason, hung_up, fault))
+        self._came.append(ConnectionLost(link.bookie, link.connection, reason, hung_up, fault))
 
-    def _close_stream(self, link: _Link) -> None:
+    def _close_stream(self, link: _Connection) -> None:
         if link.stream is None:
             return
         if link.mask:

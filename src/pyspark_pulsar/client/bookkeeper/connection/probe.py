@@ -11,7 +11,7 @@ from typing import Final
 from pyspark_pulsar.client.bookkeeper.connection import status
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
 from pyspark_pulsar.client.bookkeeper.connection.channel import BookieSecurity
-from pyspark_pulsar.client.bookkeeper.connection.connections import BookieLinks, Loss
+from pyspark_pulsar.client.bookkeeper.connection.connections import BookieConnections, ConnectionLost
 from pyspark_pulsar.errors import PermissionDenied
 
 _AT_ONCE: Final = 32
@@ -24,7 +24,7 @@ _ANSWER: Final = struct.Struct(">IIi")
 
 def ask_bookies(
     addresses: Mapping[str, BookieAddress], seconds: float, security: BookieSecurity
-) -> dict[str, Loss]:
+) -> dict[str, ConnectionLost]:
     """Those that do not answer a read of a ledger that cannot be, by id. `seconds`: to connect, and for each piece of
     an answer. Raises `OptionError` for files of certificates."""
     if not addresses:
@@ -35,17 +35,17 @@ def ask_bookies(
         return {bookie: loss for bookie, loss in zip(addresses, losses, strict=True) if loss is not None}
 
 
-def _ask(named: tuple[str, BookieAddress], seconds: float, security: BookieSecurity) -> Loss | None:
+def _ask(named: tuple[str, BookieAddress], seconds: float, security: BookieSecurity) -> ConnectionLost | None:
     bookie, address = named
     answer = b""
-    with BookieLinks({bookie: address}, seconds, security) as links:
+    with BookieConnections({bookie: address}, seconds, security) as links:
         links.ask(bookie, struct.pack(">IIqq", 20, _READ_ENTRY, _NO_LEDGER, 0))
         while len(answer) < _ANSWER.size:
             for event in links.wait({bookie}, seconds):
-                if isinstance(event, Loss):
+                if isinstance(event, ConnectionLost):
                     return event
                 answer += event.data
     if _ANSWER.unpack_from(answer)[2] != status.NOT_AUTHENTICATED:
         return None
     fault = PermissionDenied(f"bookie {address}: it {status.said(status.NOT_AUTHENTICATED)}")
-    return Loss(bookie, 0, str(fault), fault=fault)
+    return ConnectionLost(bookie, 0, str(fault), fault=fault)

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
-from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, BookieLinks, Loss
+from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, BookieConnections, ConnectionLost
 
 BOOKIE = "a:3181"
 NO_FAMILY = 99
 
 
-def asked(host: str = "a", seconds: float = 0.3) -> list[Arrival | Loss]:
+def asked(host: str = "a", seconds: float = 0.3) -> list[Arrival | ConnectionLost]:
     """What comes of one request."""
-    with BookieLinks({BOOKIE: BookieAddress(host, 3181)}, seconds) as links:
+    with BookieConnections({BOOKIE: BookieAddress(host, 3181)}, seconds) as links:
         links.ask(BOOKIE, b"?")
         for _ in range(20):
             events = links.wait({BOOKIE}, 0.2)
@@ -79,7 +79,7 @@ def test_an_address_of_a_family_that_the_machine_lacks(resolve: Resolve, answeri
 def test_no_address_works(resolve: Resolve) -> None:
     resolve((NO_FAMILY, None))
     (loss,) = asked()
-    assert isinstance(loss, Loss)
+    assert isinstance(loss, ConnectionLost)
     assert "cannot connect to a:3181" in loss.reason
     assert not loss.hung_up
 
@@ -91,11 +91,11 @@ def test_each_address_has_its_time(
     assert [event.data for event in asked() if isinstance(event, Arrival)] == [b"!"]
     resolve(silent)
     (loss,) = asked()
-    assert isinstance(loss, Loss)
+    assert isinstance(loss, ConnectionLost)
     assert "did not connect within 0.3 s" in loss.reason
 
 
 def test_a_host_that_cannot_be_one() -> None:
     (loss,) = asked("a..b")
-    assert isinstance(loss, Loss)
+    assert isinstance(loss, ConnectionLost)
     assert "a..b:3181" in loss.reason
