@@ -182,11 +182,11 @@ def parse_listed(texts: Iterable[str]) -> tuple[list[TopicName], list[str]]:
 class TopicPartition:
     """One stream of entries: a topic that is not partitioned, or one partition of one that is.
 
-    `topic` is the name without partition suffix; `partition` is -1 when the topic is not partitioned.
+    `topic` is the name without partition suffix; `index` is -1 when the topic is not partitioned.
     """
 
     topic: TopicName
-    partition: int
+    index: int
 
     @classmethod
     def parse(cls, text: str) -> TopicPartition:
@@ -196,7 +196,7 @@ class TopicPartition:
     @property
     def as_topic(self) -> TopicName:
         """What brokers know this stream as."""
-        return self.topic if self.partition < 0 else self.topic.with_partition(self.partition)
+        return self.topic if self.index < 0 else self.topic.with_partition(self.index)
 
     @property
     def name(self) -> str:

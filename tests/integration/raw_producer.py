@@ -88,16 +88,16 @@ class RawProducer:
         connection.send_bytes(struct.pack(">I", len(body)) + body)
 
     def chunk(
-        self, uuid: str, number: int, pieces: list[bytes], *fields: tuple[int, int | bytes]
+        self, uuid: str, number: int, ranges: list[bytes], *fields: tuple[int, int | bytes]
     ) -> Position:
-        """Send one chunk of the message that `pieces` make."""
-        total = sum(map(len, pieces))
+        """Send one chunk of the message that `ranges` make."""
+        total = sum(map(len, ranges))
         return self.send(
-            pieces[number],
+            ranges[number],
             *fields,
             (9, total),
             (26, uuid.encode()),
-            (27, len(pieces)),
+            (27, len(ranges)),
             (28, total),
             (29, number),
         )

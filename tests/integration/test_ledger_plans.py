@@ -94,7 +94,7 @@ def at(ids: list[Id], cut: int) -> str:
 
 
 def places(plan: BatchPlan) -> set[str]:
-    return {piece.location.name for split in plan.splits for piece in split.parts()}
+    return {split_range.location.name for split in plan.splits for split_range in split.parts()}
 
 
 @pytest.mark.parametrize("read_from", ["broker", "bookie", "auto"])
@@ -198,7 +198,7 @@ def test_ledgers_outside_the_time_are_not_read(
     window = {"startingTimestamp": str(second.closed_ms), "endingTimestamp": str(third.closed_ms)}
     bounds = replace(options(**window), clock_slack_ms=0)
     plan = plan_batch(bounds).partitions[0]
-    assert (plan.start, plan.end) == (Position(second.ledger, 0), Position(ledgers.ledgers[3].ledger, 0))
+    assert (plan.start, plan.end) == (Position(second.id, 0), Position(ledgers.ledgers[3].id, 0))
     assert {(split.published_from, split.published_before) for split in plan.splits} == {
         (second.closed_ms, third.closed_ms)
     }

@@ -170,7 +170,7 @@ def test_no_name_reaches_another_resource(options: dict[str, str], admin: Admin)
 
 
 def test_names_are_those_of_pulsars_own_class(pulsar: LocalPulsar, rng: random.Random) -> None:
-    pieces = [
+    ranges = [
         *"aZ0 /:%.\n\t\u0663\uff11\u00a0\u2007\u3000\x85\x1c",
         "-partition-",
         "0",
@@ -182,7 +182,7 @@ def test_names_are_those_of_pulsars_own_class(pulsar: LocalPulsar, rng: random.R
     ]
     names = [
         rng.choice(["", "a/b/", "persistent://a/b/", "non-persistent://a/b/"])
-        + "".join(rng.choices(pieces, k=rng.randrange(0, 6)))
+        + "".join(rng.choices(ranges, k=rng.randrange(0, 6)))
         for _ in range(5000)
     ]
     (answers,) = [

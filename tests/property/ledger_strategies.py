@@ -34,9 +34,9 @@ def topic_ledgers(draw: st.DrawFn) -> tuple[Ledger, ...]:
 
 def positions(ledgers: tuple[Ledger, ...]) -> st.SearchStrategy[Position]:
     """In the ledgers, before, behind and between them."""
-    most = max(ledger.ledger for ledger in ledgers) + 2
+    most = max(ledger.id for ledger in ledgers) + 2
     inside = st.builds(Position, st.integers(0, most), st.integers(0, 14), st.sampled_from([0, 0, 1, 5]))
     exact = st.sampled_from(ledgers).flatmap(
-        lambda ledger: st.builds(Position, st.just(ledger.ledger), st.integers(0, ledger.entries))
+        lambda ledger: st.builds(Position, st.just(ledger.id), st.integers(0, ledger.entries))
     )
     return st.one_of(st.just(EARLIEST), inside, exact)

@@ -154,7 +154,7 @@ def test_what_lies_far_outside_is_left_out(gaps: list[int], lengths: list[int], 
     for former, ledger in pairwise(topic.ledgers):
         if window.from_ms is not None and (former.closed_ms or 0) + 100 < window.from_ms:
             assert first is not None
-            assert first > Position(former.ledger, 0)
+            assert first > Position(former.id, 0)
         if window.before_ms is not None and (former.closed_ms or 0) - 100 >= window.before_ms:
             assert behind is not None
-            assert behind <= Position(ledger.ledger, 0)
+            assert behind <= Position(ledger.id, 0)

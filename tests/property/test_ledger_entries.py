@@ -223,7 +223,9 @@ def test_each_entry_once_in_order_or_an_error(
     links = Links(cluster.bookies, chance)
     sizes = sum(map(len, cluster.entries)) // len(cluster.entries)
     run = EntryRange("t", LEDGER, first, last, "DUMMY", entry_bytes=sizes)
-    layouts = KnownWriteSets(cluster.striping) if told else GuessedWriteSets(run, tuple(cluster.bookies), links)  # type: ignore[arg-type]
+    layouts = (
+        KnownWriteSets(cluster.striping) if told else GuessedWriteSets(run, tuple(cluster.bookies), links)
+    )  # type: ignore[arg-type]
     expected, sizes_found = first, 0
     with pytest.MonkeyPatch.context() as patch:
         small(patch, memory)

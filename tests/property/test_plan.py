@@ -10,7 +10,7 @@ from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.timestamps import TimeBound, Window, span_of_window
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.planning.ledger_range import LedgerRange, stretches
+from pyspark_pulsar.read.planning.ledger_range import LedgerRange, ledger_ranges
 from pyspark_pulsar.read.planning.packing import Limits, PartitionRange, cut
 from pyspark_pulsar.read.planning.placement import Placement
 from pyspark_pulsar.read.split import FromBroker, Split
@@ -44,7 +44,7 @@ unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow]
 def messages(ledgers: tuple[Ledger, ...]) -> list[Position]:
     """Places where messages can be: three in each entry, and some that the open ledger has by now."""
     return [
-        Position(ledger.ledger, entry, index)
+        Position(ledger.id, entry, index)
         for ledger in ledgers
         for entry in range(ledger.entries + (3 if ledger.is_open else 0))
         for index in (0, 1, 5)
@@ -58,7 +58,7 @@ def ranges(draw: st.DrawFn) -> tuple[tuple[Ledger, ...], PartitionRange]:
     places = draw(st.sampled_from(PLACES))
     located = [
         LedgerRange(each.start, each.end, each.ledger, places.of(A, each.ledger)) if each.ledger else each
-        for each in stretches(ledgers, start, end)
+        for each in ledger_ranges(ledgers, start, end)
     ]
     records = draw(st.floats(1.0, 50.0))
     return ledgers, PartitionRange(A, start, end, tuple(located), records)
@@ -71,15 +71,15 @@ def test_pieces_are_the_range_once_in_order(
 ) -> None:
     ledgers, asked = made
     splits = cut([asked], limits)
-    pieces = [piece for split in splits for piece in split.parts()]
+    ranges = [split_range for split in splits for split_range in split.parts()]
     for message in messages(ledgers):
-        holders = [piece for piece in pieces if piece.start <= message < piece.end]
-        assert len(holders) == (asked.start <= message < asked.end), (message, pieces)
+        holders = [split_range for split_range in ranges if split_range.start <= message < split_range.end]
+        assert len(holders) == (asked.start <= message < asked.end), (message, ranges)
         tasks = [split for split in splits if split.start <= message < split.end]
         assert len(tasks) == len(holders)
-    borders = [border for piece in pieces for border in (piece.start, piece.end)]
+    borders = [border for split_range in ranges for border in (split_range.start, split_range.end)]
     assert borders == sorted(borders)
-    assert all(piece.start < piece.end for piece in pieces)
+    assert all(split_range.start < split_range.end for split_range in ranges)
     if splits:
         assert splits[0].start == asked.start
         assert splits[-1].end == asked.end
@@ -91,12 +91,12 @@ def test_a_direct_piece_lies_in_its_ledger(
     made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
 ) -> None:
     for split in cut([made[1]], limits):
-        for piece in split.pieces:
-            if not isinstance(piece.location, FromBroker):
-                ledger = piece.location.ledger
-                assert piece.start.ledger == piece.end.ledger == ledger.ledger
+        for split_range in split.ranges:
+            if not isinstance(split_range.location, FromBroker):
+                ledger = split_range.location.ledger
+                assert split_range.start.ledger == split_range.end.ledger == ledger.id
                 assert not ledger.is_open
-                assert piece.end <= Position(ledger.ledger, ledger.entries)
+                assert split_range.end <= Position(ledger.id, ledger.entries)
 
 
 @unhurried
@@ -106,14 +106,14 @@ def test_a_piece_from_the_broker_knows_its_entries(
 ) -> None:
     ledgers, asked = made
     for split in cut([asked], limits):
-        for piece in split.pieces:
-            if not isinstance(piece.location, FromBroker):
+        for split_range in split.ranges:
+            if not isinstance(split_range.location, FromBroker):
                 continue
-            part = Split(A, piece.start, piece.end)
+            part = Split(A, split_range.start, split_range.end)
             if within(ledgers, asked):
-                assert piece.location.entries == held(ledgers, part)[0]
-            elif piece.end.ledger > ledgers[-1].ledger:
-                assert piece.location.entries is None
+                assert split_range.location.entries == held(ledgers, part)[0]
+            elif split_range.end.ledger > ledgers[-1].id:
+                assert split_range.location.entries is None
 
 
 @unhurried
@@ -123,7 +123,7 @@ def test_limits_are_met_as_far_as_entries_allow(
 ) -> None:
     ledgers, asked = made
     splits = cut([asked], limits)
-    whole = sum(each.entries for each in asked.stretches)
+    whole = sum(each.entries for each in asked.ledger_ranges)
     assert len(splits) >= min(limits.min_splits, whole)
     for split in splits:
         entries, size = held(ledgers, split)
@@ -136,17 +136,17 @@ def test_limits_are_met_as_far_as_entries_allow(
 
 def within(ledgers: tuple[Ledger, ...], asked: PartitionRange) -> bool:
     """Whether all is known of the range."""
-    return all(each.ledger is not None for each in asked.stretches) and asked.end.ledger <= ledgers[-1].ledger
+    return all(each.ledger is not None for each in asked.ledger_ranges) and asked.end.ledger <= ledgers[-1].id
 
 
 def held(ledgers: tuple[Ledger, ...], split: Split) -> tuple[int, float]:
     """Entries that hold the split, and their bytes."""
     entries, size = 0, 0.0
     for ledger in ledgers:
-        ends = [split.end.entry + (split.end.batch_index > 0)] if split.end.ledger == ledger.ledger else []
+        ends = [split.end.entry + (split.end.batch_index > 0)] if split.end.ledger == ledger.id else []
         last = min([*ends, *([] if ledger.is_open and ends else [ledger.entries])])
-        first = split.start.entry if split.start.ledger == ledger.ledger else 0
-        if split.start.ledger <= ledger.ledger <= split.end.ledger and last > first:
+        first = split.start.entry if split.start.ledger == ledger.id else 0
+        if split.start.ledger <= ledger.id <= split.end.ledger and last > first:
             entries += last - first
             size += (last - first) * (ledger.size / ledger.entries if ledger.entries else 0)
     return entries, size
@@ -156,9 +156,9 @@ def held(ledgers: tuple[Ledger, ...], split: Split) -> tuple[int, float]:
 @given(made=ranges(), least=st.integers(1, 60))
 def test_least_splits_are_not_many_more(made: tuple[tuple[Ledger, ...], PartitionRange], least: int) -> None:
     asked = made[1]
-    assume(asked.stretches)
+    assume(asked.ledger_ranges)
     splits = cut([asked], Limits(max_bytes=1 << 40, min_splits=least))
-    assert len(splits) <= least + len(asked.stretches)
+    assert len(splits) <= least + len(asked.ledger_ranges)
 
 
 @given(ledgers=topic_ledgers(), data=st.data())
@@ -174,8 +174,8 @@ def test_a_window_leaves_out_no_ledger_that_was_open_in_it(
         after = window.from_ms is None or last >= window.from_ms
         before = window.before_ms is None or first < window.before_ms
         if after and before:
-            assert start is None or start <= Position(ledger.ledger, 0)
-            assert end is None or end > Position(ledger.ledger, ledger.entries)
+            assert start is None or start <= Position(ledger.id, 0)
+            assert end is None or end > Position(ledger.id, ledger.entries)
 
 
 @given(data=st.data())
@@ -198,8 +198,8 @@ def test_a_window_leaves_out_no_message_whatever_brokers_say_of_times(data: st.D
         after = window.from_ms is None or closed >= window.from_ms
         before = window.before_ms is None or opened < window.before_ms
         if after and before:
-            assert start is None or start <= Position(ledger.ledger, 0)
-            assert end is None or end > Position(ledger.ledger, ledger.entries)
+            assert start is None or start <= Position(ledger.id, 0)
+            assert end is None or end > Position(ledger.id, ledger.entries)
 
 
 @given(reached=bounds, starts=bounds, time=st.one_of(st.none(), st.integers(-5, 1 << 60)))

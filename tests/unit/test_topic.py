@@ -107,7 +107,7 @@ def test_no_namespace(text: str) -> None:
 def test_a_topic_partition_prints_as_the_broker_knows_it() -> None:
     for text in ("persistent://a/b/c", "persistent://a/b/c-partition-0"):
         assert TopicPartition.parse(text).name == text
-    assert TopicPartition.parse("persistent://a/b/c").partition == -1
+    assert TopicPartition.parse("persistent://a/b/c").index == -1
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def _offsets(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:
         ends = ends_of(cluster.client, partition)
         known = kept.get(partition, {})
         yield {
-            "partition": partition.partition,
+            "partition": partition.index,
             "earliest": str(ends.earliest),
             "latest": str(ends.latest),
             "entries": known.get("numberOfEntries"),
@@ -148,7 +148,7 @@ def _subscription(
 ) -> Row:
     return {
         "subscription": name,
-        "partition": partition.partition,
+        "partition": partition.index,
         "type": found.get("type") or None,
         "durable": found.get("isDurable", found.get("durable")),
         "backlog": found.get("msgBacklog"),

@@ -76,11 +76,11 @@ def totals(splits: list[PlannedSplit]) -> str:
 
     by_reader: dict[str, list[PlannedRange]] = defaultdict(list)
     for split in splits:
-        for piece in split.pieces:
-            by_reader[piece.piece.location.name].append(piece)
-    everything = [piece for split in splits for piece in split.pieces]
+        for split_range in split.ranges:
+            by_reader[split_range.split_range.location.name].append(split_range)
+    everything = [split_range for split in splits for split_range in split.ranges]
     text = f"{plural(len(splits), 'split')}: {_amount(everything)}"
-    parts = [f"{reader} {_amount(pieces)}" for reader, pieces in sorted(by_reader.items())]
+    parts = [f"{reader} {_amount(ranges)}" for reader, ranges in sorted(by_reader.items())]
     return f"{text} ({'; '.join(parts)})" if parts else "Nothing to read."
 
 
@@ -107,19 +107,19 @@ def pruned(skipped: list[Segment]) -> list[str]:
     for each in skipped:
         groups[str(each.partition), each.skipped or "?"].append(each)
     return [
-        f"Not read of {partition}: {plural(len(found), 'ledger')} ({ranges([each.ledger.ledger for each in found])}), "
+        f"Not read of {partition}: {plural(len(found), 'ledger')} ({ranges([each.ledger.id for each in found])}), "
         f"{sum(each.ledger.entries for each in found):,} entries, "
         f"{human_bytes(sum(each.ledger.size for each in found))}: {reason}"
         for (partition, reason), found in groups.items()
     ]
 
 
-def _amount(pieces: list[PlannedRange]) -> str:
+def _amount(ranges: list[PlannedRange]) -> str:
     from pyspark_pulsar.cli.text import human_bytes
 
-    entries = [piece.entries for piece in pieces if piece.entries is not None]
-    sizes = [piece.size for piece in pieces if piece.size is not None]
-    if len(entries) < len(pieces):
+    entries = [split_range.entries for split_range in ranges if split_range.entries is not None]
+    sizes = [split_range.size for split_range in ranges if split_range.size is not None]
+    if len(entries) < len(ranges):
         return "? entries"
     return f"{sum(entries):,} entries, about {human_bytes(sum(sizes))}"
 
@@ -134,17 +134,17 @@ def _table(splits: list[PlannedSplit]) -> PrintableTable:
         right=("split", "entries", "size"),
     )
     for split in splits:
-        for index, piece in enumerate(split.pieces):
-            parts = piece.parts or ()
+        for index, split_range in enumerate(split.ranges):
+            parts = split_range.parts or ()
             table.add_cells(
                 str(split.number) if index == 0 else "",
                 _name(split.split) if index == 0 else "",
-                str(piece.piece.start),
-                str(piece.piece.end),
-                piece.piece.location.name,
+                str(split_range.split_range.start),
+                str(split_range.split_range.end),
+                split_range.split_range.location.name,
                 ranges(list(dict.fromkeys(part.ledger for part in parts))),
-                human_count(piece.entries),
-                human_bytes(piece.size),
+                human_count(split_range.entries),
+                human_bytes(split_range.size),
             )
     return table
 

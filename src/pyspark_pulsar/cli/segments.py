@@ -89,7 +89,7 @@ def _table(partition: TopicPartition, ledgers: list[Segment]) -> PrintableTable:
         ledger = each.ledger
         of_topic = each.state != "compacted"
         table.add_cells(
-            str(ledger.ledger),
+            str(ledger.id),
             Text(each.state, style="bold green" if ledger.is_open else ""),
             human_count(ledger.entries),
             human_bytes(ledger.size),

@@ -53,7 +53,7 @@ class Segment:
     @property
     def bookies(self) -> tuple[str, ...]:
         """The ids of all bookies that have been in its ensembles; empty where nobody says it."""
-        striping = self.ledger.striping
+        striping = self.ledger.metadata
         found = (bookie for ensemble in striping.ensembles for bookie in ensemble.bookies) if striping else ()
         return tuple(dict.fromkeys(found))
 
@@ -116,33 +116,33 @@ def segments_of(
     store: TieredStore | None = None,
 ) -> list[Segment]:
     """The ledgers of one topic partition. `plan` None: nothing is known of how it would be read."""
-    pieces = [] if plan is None else [piece for split in plan.splits for piece in split.parts()]
+    ranges = [] if plan is None else [split_range for split in plan.splits for split_range in split.parts()]
     found: list[Segment] = []
     for ledger in known.ledgers:
-        reader = reader_of(ledger, pieces)
+        reader = reader_of(ledger, ranges)
         skipped = None
         if plan is not None and reader is None:
             skipped = why_skipped(ledger, known, plan, window, options.clock_slack_ms)
-        copy = _copy(partition, ledger, pieces, store)
+        copy = _copy(partition, ledger, ranges, store)
         found.append(Segment(partition, ledger, OPEN if ledger.is_open else CLOSED, copy, reader, skipped))
     if known.compacted is not None:
-        used = any(isinstance(piece.location, FromCompactedLedger) for piece in pieces)
+        used = any(isinstance(split_range.location, FromCompactedLedger) for split_range in ranges)
         skipped = None if used or plan is None else _why_no_compacted(options)
         reader = COMPACTED if used else None
         found.append(Segment(partition, known.compacted, COMPACTED, reader=reader, skipped=skipped))
     return found
 
 
-def reader_of(ledger: Ledger, pieces: Iterable[SplitRange]) -> str | None:
+def reader_of(ledger: Ledger, ranges: Iterable[SplitRange]) -> str | None:
     """The reader of the first piece that has entries of the ledger."""
-    first, behind = Position(ledger.ledger, 0), Position(ledger.ledger, ledger.entries)
-    for piece in pieces:
-        if isinstance(piece.location, (FromBroker, FromCompactedLedger)):
-            touches = piece.start < behind and piece.end > first
+    first, behind = Position(ledger.id, 0), Position(ledger.id, ledger.entries)
+    for split_range in ranges:
+        if isinstance(split_range.location, (FromBroker, FromCompactedLedger)):
+            touches = split_range.start < behind and split_range.end > first
         else:
-            touches = piece.location.ledger.ledger == ledger.ledger
+            touches = split_range.location.ledger.id == ledger.id
         if touches:
-            return piece.location.name
+            return split_range.location.name
     return None
 
 
@@ -155,11 +155,11 @@ def why_skipped(
     if window.is_empty:
         return "no time between startingTimestamp and endingTimestamp"
     start, end = span_of_window(known.ledgers, window, slack_ms)
-    if start is not None and ledger.ledger < start.ledger:
+    if start is not None and ledger.id < start.ledger:
         return "closed before startingTimestamp"
-    if end is not None and ledger.ledger >= end.ledger:
+    if end is not None and ledger.id >= end.ledger:
         return "opened after endingTimestamp"
-    if Position(ledger.ledger, ledger.entries) <= plan.start:
+    if Position(ledger.id, ledger.entries) <= plan.start:
         return "before startingOffsets"
     return "behind endingOffsets, or behind what consumers may see"
 
@@ -181,9 +181,9 @@ def _ledgers(
     known = {partition: ledgers for partition, ledgers in planned.items() if ledgers is not None}
     known |= fetch_ledgers(admin, [each for each in partitions if each not in known])
     bare = {
-        partition: (ledgers, {each.ledger for each in ledgers.ledgers})
+        partition: (ledgers, {each.id for each in ledgers.ledgers})
         for partition, ledgers in known.items()
-        if any(each.striping is None and each.offload_id is None for each in ledgers.ledgers)
+        if any(each.metadata is None and each.offload_id is None for each in ledgers.ledgers)
     }
     with contextlib.suppress(PermissionDenied):
         known |= fetch_striping(admin, bare)
@@ -204,12 +204,15 @@ def _stores(
 
 
 def _copy(
-    partition: TopicPartition, ledger: Ledger, pieces: Iterable[SplitRange], store: TieredStore | None
+    partition: TopicPartition, ledger: Ledger, ranges: Iterable[SplitRange], store: TieredStore | None
 ) -> str | None:
     """What the plan has found, else what the policy says now."""
-    for piece in pieces:
-        if isinstance(piece.location, FromTieredStorage) and piece.location.ledger.ledger == ledger.ledger:
-            store = piece.location.store
+    for split_range in ranges:
+        if (
+            isinstance(split_range.location, FromTieredStorage)
+            and split_range.location.ledger.id == ledger.id
+        ):
+            store = split_range.location.store
     if store is None or ledger.offload_id is None:
         return None
     return f"{store.url}/{store.name_of(partition, ledger)}"

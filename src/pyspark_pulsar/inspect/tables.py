@@ -42,7 +42,7 @@ SEGMENTS = pa.schema(
         "fault": pa.string(),
     }
 )
-_PIECE = pa.struct(
+_RANGE = pa.struct(
     {
         "reader": pa.string(),
         "start": pa.string(),
@@ -67,7 +67,7 @@ PLAN = pa.schema(
         "published_from": _TIME,
         "published_before": _TIME,
         "event_before": _TIME,
-        "pieces": pa.list_(_PIECE),
+        "pieces": pa.list_(_RANGE),
     }
 )
 
@@ -152,8 +152,8 @@ def _segment(each: Segment, fault: str | None) -> dict[str, Any]:
     of_topic = each.state != "compacted"
     return {
         "topic": str(each.partition.topic),
-        "partition": each.partition.partition,
-        "ledger": ledger.ledger,
+        "partition": each.partition.index,
+        "ledger": ledger.id,
         "state": each.state,
         "entries": ledger.entries,
         "bytes": ledger.size,
@@ -170,11 +170,11 @@ def _segment(each: Segment, fault: str | None) -> dict[str, Any]:
 
 def _split(each: PlannedSplit) -> dict[str, Any]:
     split = each.split
-    ledgers = [part.ledger for piece in each.pieces for part in piece.parts or ()]
+    ledgers = [part.ledger for split_range in each.ranges for part in split_range.parts or ()]
     return {
         "split": each.number,
         "topic": str(split.partition.topic),
-        "partition": split.partition.partition,
+        "partition": split.partition.index,
         "start": str(split.start),
         "end": str(split.end),
         "readers": list(each.readers),
@@ -184,15 +184,15 @@ def _split(each: PlannedSplit) -> dict[str, Any]:
         "published_from": moment(split.published_from),
         "published_before": moment(split.published_before),
         "event_before": moment(split.event_before),
-        "pieces": [_piece(piece) for piece in each.pieces],
+        "pieces": [_range_row(split_range) for split_range in each.ranges],
     }
 
 
-def _piece(each: PlannedRange) -> dict[str, Any]:
+def _range_row(each: PlannedRange) -> dict[str, Any]:
     return {
-        "reader": each.piece.location.name,
-        "start": str(each.piece.start),
-        "end": str(each.piece.end),
+        "reader": each.split_range.location.name,
+        "start": str(each.split_range.start),
+        "end": str(each.split_range.end),
         "ledgers": [part.ledger for part in each.parts or ()],
         "entries": each.entries,
         "bytes": each.size,

@@ -71,13 +71,13 @@ class SplitRange:
 class Split:
     """The messages of one topic partition from `start` (inclusive) to `end` (exclusive).
 
-    `pieces` cover the range without gap or overlap, in order; none means that all of it comes from the broker.
+    `ranges` cover the range without gap or overlap, in order; none means that all of it comes from the broker.
     """
 
     partition: TopicPartition
     start: Position
     end: Position
-    pieces: tuple[SplitRange, ...] = ()
+    ranges: tuple[SplitRange, ...] = ()
     published_from: int | None = None
     """Of these messages, only those published at this time or later (Unix milliseconds, producers' clocks) ..."""
     published_before: int | None = None
@@ -94,4 +94,4 @@ class Split:
 
     def parts(self) -> tuple[SplitRange, ...]:
         """The pieces, at least one."""
-        return self.pieces or (SplitRange(self.start, self.end, FromBroker()),)
+        return self.ranges or (SplitRange(self.start, self.end, FromBroker()),)

@@ -67,7 +67,7 @@ class Offloaded:
 
     def rows(self, copy: TieredLedger, start: int, end: int, read_from: str = "tiered") -> list[Row]:
         """Of the entries `start` to `end` - 1."""
-        ledger = copy.location.ledger.ledger
+        ledger = copy.location.ledger.id
         first, behind = Position(ledger, start), Position(ledger, end)
         split = Split(self.partition, first, behind, (SplitRange(first, behind, copy.location),))
         return rows_of_split(replace(self.options, read_from=read_from), split)

@@ -57,7 +57,7 @@ class Damaged:
 
 
 def places(splits: list[Split]) -> list[str]:
-    return [piece.location.name for split in splits for piece in split.parts()]
+    return [split_range.location.name for split in splits for split_range in split.parts()]
 
 
 @pytest.mark.parametrize("kind", DAMAGES)

@@ -143,7 +143,7 @@ def make(
 
 
 def locations(splits: list[Split]) -> set[str]:
-    return {piece.location.name for split in splits for piece in split.parts()}
+    return {split_range.location.name for split in splits for split_range in split.parts()}
 
 
 @pytest.mark.parametrize("batch", [1, 20])
@@ -169,12 +169,14 @@ def striping_forgotten(splits: list[Split], cluster: PulsarCluster) -> list[Spli
     """The same splits, as planned where the admin REST API does not tell the ensembles."""
     bookies = tuple(bookie.address for bookie in cluster.bookies)
 
-    def forgotten(piece: SplitRange) -> SplitRange:
-        if not isinstance(piece.location, FromBookies):
-            return piece
-        return replace(piece, location=FromBookies(replace(piece.location.ledger, striping=None), bookies))
+    def forgotten(split_range: SplitRange) -> SplitRange:
+        if not isinstance(split_range.location, FromBookies):
+            return split_range
+        return replace(
+            split_range, location=FromBookies(replace(split_range.location.ledger, metadata=None), bookies)
+        )
 
-    return [replace(split, pieces=tuple(map(forgotten, split.pieces))) for split in splits]
+    return [replace(split, ranges=tuple(map(forgotten, split.ranges))) for split in splits]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -195,13 +197,13 @@ def test_any_cut_reads_each_message_once(
     ends = [whole[0].start, *positions, whole[-1].end]
     parts = []
     for start, end in pairwise(ends):
-        pieces = [
-            replace(piece, start=max(piece.start, start), end=min(piece.end, end))
+        ranges = [
+            replace(split_range, start=max(split_range.start, start), end=min(split_range.end, end))
             for split in whole
-            for piece in split.pieces
-            if piece.start < end and piece.end > start
+            for split_range in split.ranges
+            if split_range.start < end and split_range.end > start
         ]
-        part = Split(whole[0].partition, start, end, tuple(pieces))
+        part = Split(whole[0].partition, start, end, tuple(ranges))
         parts.append(reading.rows([part], read_from="bookie"))
     assert pa.concat_tables(parts) == expected, f"seed {seed}, cuts {cuts}"
 
@@ -358,10 +360,10 @@ def test_nothing_behind_the_piece_is_asked_for_and_nothing_is_fenced(
         topic = make(ensemble, 2, ledgers=1)
         reading = Reading(cluster, topic, wires)
         [split, *_] = reading.splits(read_from="bookie")
-        ledger = split.pieces[0].start.ledger
+        ledger = split.ranges[0].start.ledger
         start, end = Position(ledger, 20), Position(ledger, 31)
-        piece = SplitRange(start, end, split.pieces[0].location)
-        part = Split(split.partition, start, end, (piece,))
+        split_range = SplitRange(start, end, split.ranges[0].location)
+        part = Split(split.partition, start, end, (split_range,))
         for wire in wires:
             wire.heal()
         assert reading.rows([part], read_from="bookie").num_rows == 11
@@ -382,13 +384,13 @@ def test_a_deleted_ledger(
     topic = make(3, 2)
     reading = Reading(cluster, topic, [])
     splits = reading.splits(read_from="auto")
-    first = splits[0].pieces[0].start
+    first = splits[0].ranges[0].start
     cluster_admin.truncate(topic)
     deleted = {
-        piece.location.ledger.ledger
+        split_range.location.ledger.id
         for split in splits
-        for piece in split.pieces
-        if isinstance(piece.location, FromBookies)
+        for split_range in split.ranges
+        if isinstance(split_range.location, FromBookies)
     }
     for ledger in deleted:
         cluster.await_deleted(ledger)
@@ -405,18 +407,18 @@ def test_an_unknown_bookie_id(cluster: PulsarCluster, make: Any) -> None:
     reading = Reading(cluster, topic, [])
     splits = reading.splits(read_from="bookie")
 
-    def renamed(piece: SplitRange) -> SplitRange:
-        if not isinstance(piece.location, FromBookies) or piece.location.ledger.striping is None:
-            return piece
-        striping = piece.location.ledger.striping
+    def renamed(split_range: SplitRange) -> SplitRange:
+        if not isinstance(split_range.location, FromBookies) or split_range.location.ledger.metadata is None:
+            return split_range
+        striping = split_range.location.ledger.metadata
         ensembles = tuple(
             replace(each, bookies=tuple(f"bookie-{bookie.rpartition(':')[2]}" for bookie in each.bookies))
             for each in striping.ensembles
         )
-        ledger = replace(piece.location.ledger, striping=replace(striping, ensembles=ensembles))
-        return replace(piece, location=FromBookies(ledger))
+        ledger = replace(split_range.location.ledger, metadata=replace(striping, ensembles=ensembles))
+        return replace(split_range, location=FromBookies(ledger))
 
-    unknown = [replace(split, pieces=tuple(map(renamed, split.pieces))) for split in splits]
+    unknown = [replace(split, ranges=tuple(map(renamed, split.ranges))) for split in splits]
     with pytest.raises(OptionError, match="bookieAddresses"):
         reading.rows(unknown, read_from="bookie")
     mapping = tuple((f"bookie-{bookie.port}", bookie.address) for bookie in cluster.bookies)
@@ -445,8 +447,8 @@ def test_the_compacted_view_equals_the_brokers(
     whole = reading.splits(read_from="broker", read_compacted=True)
     end = whole[-1].end
     compacted = FromCompactedLedger(known.compacted, tuple(bookie.address for bookie in cluster.bookies))
-    pieces = (SplitRange(EARLIEST, horizon, compacted), SplitRange(horizon, end, FromBroker()))
-    direct = Split(partition, EARLIEST, end, pieces)
+    ranges = (SplitRange(EARLIEST, horizon, compacted), SplitRange(horizon, end, FromBroker()))
+    direct = Split(partition, EARLIEST, end, ranges)
     expected = reading.rows(whole, read_from="broker", read_compacted=True)
     assert expected.num_rows == 7 + 1 + 2
     assert reading.rows([direct], read_from="bookie", read_compacted=True) == expected
@@ -455,7 +457,7 @@ def test_the_compacted_view_equals_the_brokers(
     assert reading.rows(planned, read_from="bookie", read_compacted=True) == expected
     middle = expected["__messageId"][3].as_py()
     start = Position(middle["ledger"], middle["entry"], max(0, middle["batchIndex"]))
-    part = Split(partition, start, end, (replace(pieces[0], start=start), pieces[1]))
+    part = Split(partition, start, end, (replace(ranges[0], start=start), ranges[1]))
     assert reading.rows([part], read_from="bookie", read_compacted=True) == expected.slice(3)
     for wire in wires:
         wire.on_answer = flip_last_bit

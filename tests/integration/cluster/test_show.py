@@ -74,10 +74,10 @@ def readers_in(plan: list[Facts]) -> dict[tuple[str, int, int], set[str]]:
     """Topic, partition and ledger to the readers that give entries of it."""
     found: dict[tuple[str, int, int], set[str]] = {}
     for split in plan:
-        for piece in split["pieces"]:
-            for ledger in piece["ledgers"]:
+        for split_range in split["pieces"]:
+            for ledger in split_range["ledgers"]:
                 key = (split["topic"], split["partition"], ledger)
-                found.setdefault(key, set()).add(piece["reader"])
+                found.setdefault(key, set()).add(split_range["reader"])
     return found
 
 
@@ -176,8 +176,8 @@ def test_a_plan_by_time(everywhere: Everywhere, cluster: PulsarCluster, cluster_
     assert wanted <= read
     assert {milliseconds(split["published_from"]) for split in splits} == {begin}
     for ledger in read - {opened}:
-        pieces = [each for split in splits for each in split["pieces"] if each["ledgers"] == [ledger]]
-        assert sum(each["entries"] for each in pieces) == facts[ledger]["entries"]
+        ranges = [each for split in splits for each in split["pieces"] if each["ledgers"] == [ledger]]
+        assert sum(each["entries"] for each in ranges) == facts[ledger]["entries"]
     text = command("plan", options, *times).stdout
     left_out = sum(each["entries"] for ledger, each in facts.items() if ledger not in read)
     assert f"{left_out:,} entries" in text

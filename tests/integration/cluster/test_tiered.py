@@ -62,13 +62,13 @@ def test_every_range_of_a_copy_has_the_rows_that_the_broker_gives(
         cluster_admin.roll(topic)
     stored = Offloaded(cluster, cluster_admin, topic)
     copies = stored.found()
-    assert [copy.location.ledger.ledger for copy in copies] == [each.ledger for each in stored.ledgers]
+    assert [copy.location.ledger.id for copy in copies] == [each.id for each in stored.ledgers]
     for copy in copies:
         ledger = copy.location.ledger
         cuts = sorted({0, ledger.entries, *(rng.randrange(ledger.entries) for _ in range(3))})
         parts = [stored.rows(copy, start, end) for start, end in itertools.pairwise(cuts)]
         rows = [row for part in parts for row in part]
-        assert rows == stored.broker_rows(ledger.ledger, 0, ledger.entries)
+        assert rows == stored.broker_rows(ledger.id, 0, ledger.entries)
         assert len(rows) > ledger.entries
 
 
@@ -87,7 +87,7 @@ def test_a_reader_may_begin_at_each_block(
     (copy,) = stored.found()
     assert copy.first_entries == (0, 3, 6)
     rows = [row for start in copy.first_entries for row in stored.rows(copy, start, start + 3)]
-    assert rows == stored.broker_rows(copy.location.ledger.ledger, 0, 9)
+    assert rows == stored.broker_rows(copy.location.ledger.id, 0, 9)
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
@@ -97,15 +97,15 @@ def test_a_copy_that_is_not_whole_is_an_error_or_read_elsewhere(
     (copy,) = small.found()
     ledger = copy.location.ledger
     damage, said = DAMAGES[kind]
-    damage(small, small.objects[ledger.ledger])
+    damage(small, small.objects[ledger.id])
     with pytest.raises((LedgerUnavailable, CorruptEntryError)) as failed:
         small.rows(copy, 0, ledger.entries)
-    for part in (said, small.topic, f"ledger {ledger.ledger}"):
+    for part in (said, small.topic, f"ledger {ledger.id}"):
         assert part in str(failed.value)
     assert object_store.SECRET_KEY not in str(failed.value)
     with caplog.at_level(logging.WARNING):
         rows = small.rows(copy, 0, ledger.entries, read_from="auto")
-    assert rows == small.broker_rows(ledger.ledger, 0, ledger.entries)
+    assert rows == small.broker_rows(ledger.id, 0, ledger.entries)
     assert len(rows) == 10
     assert "comes from bookies" in caplog.text
     assert "comes from the broker" not in caplog.text
@@ -152,7 +152,7 @@ def test_an_entry_that_the_offloader_left_out_is_noticed(
     cluster_admin.roll(topic)
     stored = Offloaded(cluster, cluster_admin, topic)
     (ledger,) = stored.ledgers
-    with pytest.raises(LedgerUnavailable, match=rf"ledger {ledger.ledger}, entry 2: .* longer than a block"):
+    with pytest.raises(LedgerUnavailable, match=rf"ledger {ledger.id}, entry 2: .* longer than a block"):
         stored.found()
     with caplog.at_level(logging.WARNING):
         assert stored.found(read_from="auto") == []

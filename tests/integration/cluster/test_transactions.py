@@ -54,7 +54,9 @@ def values(given: ReadOptions) -> list[bytes]:
     """Of all splits, each with its places proven to be those that were asked for."""
     splits = plan_batch(given).splits
     if given.read_from == "bookie":
-        assert any(isinstance(piece.location, FromBookies) for split in splits for piece in split.parts())
+        assert any(
+            isinstance(split_range.location, FromBookies) for split in splits for split_range in split.parts()
+        )
     return [cells["value"] for split in splits for _, cells in rows_of_split(given, split)]
 
 
@@ -148,7 +150,9 @@ def test_without_an_answer_the_broker_gives_the_rest(
     await_end(cluster, ids[4], topic)
     cluster_admin.roll(topic)
     planned = plan_batch(options(cluster, topic, "auto")).splits
-    assert any(isinstance(piece.location, FromBookies) for split in planned for piece in split.parts())
+    assert any(
+        isinstance(split_range.location, FromBookies) for split in planned for split_range in split.parts()
+    )
     mute = ReadOptions(service_url=cluster.service_url, topic=topic)
     with caplog.at_level(logging.WARNING):
         found = [cells["value"] for split in planned for _, cells in rows_of_split(mute, split)]

@@ -32,12 +32,12 @@ SURVEY = Survey(
         ),
         Segment(
             ZERO,
-            Ledger(7, 200, 3 << 20, NOW - 9 * HOUR, NOW - HOUR, striping=ON_THREE),
+            Ledger(7, 200, 3 << 20, NOW - 9 * HOUR, NOW - HOUR, metadata=ON_THREE),
             CLOSED,
             None,
             "bookie",
         ),
-        Segment(ZERO, Ledger(12, 5, 600, NOW - HOUR, None, striping=ON_THREE), OPEN, None, "broker"),
+        Segment(ZERO, Ledger(12, 5, 600, NOW - HOUR, None, metadata=ON_THREE), OPEN, None, "broker"),
         Segment(ZERO, Ledger(20, 9, 90, None, 0), COMPACTED, skipped="asked for by readCompacted=true only"),
         Segment(
             ONE, Ledger(4, 10, 1_000, None, NOW - 2 * HOUR), CLOSED, skipped="closed before startingTimestamp"
@@ -146,7 +146,7 @@ def test_every_ledger_is_drawn_inside_the_picture(topics: list[tuple[Ledger, ...
         for ledger in ledgers
     )
     page = segments_page(Survey(found), 9_000)
-    assert [int(number) for number, _ in drawn(page)] == [each.ledger.ledger for each in found]
+    assert [int(number) for number, _ in drawn(page)] == [each.ledger.id for each in found]
     svg = ET.fromstring(picture(found, 9_000))
     width = float(svg.get("width") or 0)
     names = {"bookie", "tiered"}

@@ -17,7 +17,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.batch.plan import BatchPlan
 from pyspark_pulsar.read.bounds.timestamps import WHOLE
-from pyspark_pulsar.read.planning.ledger_range import stretches
+from pyspark_pulsar.read.planning.ledger_range import ledger_ranges
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.planner import PartitionPlan
 from pyspark_pulsar.read.split import FromBookies, FromBroker, FromTieredStorage, Split, SplitRange
@@ -61,9 +61,9 @@ OPTIONS = ReadOptions(
 def test_splits_in_numbers() -> None:
     first, second = planned_splits(PLAN)
     assert (first.number, first.readers, first.entries, first.size) == (0, ("tiered", "bookie"), 120, 20_000)
-    assert first.pieces[0].copy == "s3://bucket/id-ledger-3"
+    assert first.ranges[0].copy == "s3://bucket/id-ledger-3"
     assert (second.number, second.readers, second.entries, second.size) == (1, ("broker",), 35, 15_050)
-    assert [(part.ledger, part.first, part.last) for part in second.pieces[0].parts or ()] == [
+    assert [(part.ledger, part.first, part.last) for part in second.ranges[0].parts or ()] == [
         (5, 20, 49),
         (8, 0, 4),
     ]
@@ -71,7 +71,7 @@ def test_splits_in_numbers() -> None:
 
 def test_what_is_read_and_what_not() -> None:
     found = segments_of(OPTIONS, PARTITION, TopicLedgers(LEDGERS), PLAN.partitions[0], WHOLE, STORE)
-    assert [(each.ledger.ledger, each.reader, each.copy) for each in found] == [
+    assert [(each.ledger.id, each.reader, each.copy) for each in found] == [
         (1, None, None),
         (2, None, None),
         (3, "tiered", "s3://bucket/id-ledger-3"),
@@ -82,7 +82,7 @@ def test_what_is_read_and_what_not() -> None:
 
 def test_the_reasons() -> None:
     skipped = skipped_segments(OPTIONS, PLAN)
-    assert [(each.ledger.ledger, each.skipped) for each in skipped] == [
+    assert [(each.ledger.id, each.skipped) for each in skipped] == [
         (1, "closed before startingTimestamp"),
         (2, "empty"),
     ]
@@ -111,7 +111,7 @@ def test_reasons_by_bound(
     found = skipped_segments(
         asked, BatchPlan((PartitionPlan(PARTITION, start, end, TopicLedgers(LEDGERS), ()),))
     )
-    told = {each.ledger.ledger: each.skipped or "" for each in found}
+    told = {each.ledger.id: each.skipped or "" for each in found}
     for ledger, reason in reasons.items():
         assert told[ledger].startswith(reason)
 
@@ -158,7 +158,9 @@ def test_entries_are_those_of_the_stretches(data: st.DataObject) -> None:
     ledgers = data.draw(topic_ledgers())
     start, end = data.draw(positions(ledgers)), data.draw(positions(ledgers))
     parts = ledger_parts(ledgers, start, end) if start < end else ()
-    expected = [each for each in stretches(ledgers, start, end) if each.ledger is not None and each.entries]
+    expected = [
+        each for each in ledger_ranges(ledgers, start, end) if each.ledger is not None and each.entries
+    ]
     found = {part.ledger: (part.first, part.entries) for part in parts}
     for each in expected:
         if each.start.ledger == each.end.ledger:

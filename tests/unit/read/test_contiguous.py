@@ -14,11 +14,11 @@ from pyspark_pulsar.read.sources.contiguous import contiguous, entry_range
 from pyspark_pulsar.read.split import FromBookies, SplitRange
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
-LEDGER = Ledger(ledger=7, entries=10, size=1000, opened_ms=None, closed_ms=1)
+LEDGER = Ledger(id=7, entries=10, size=1000, opened_ms=None, closed_ms=1)
 PARTITION = TopicPartition(TopicName.parse("persistent://public/default/t"), -1)
 
 
-def piece(start: Position, end: Position) -> SplitRange:
+def split_range(start: Position, end: Position) -> SplitRange:
     return SplitRange(start, end, FromBookies(LEDGER))
 
 
@@ -34,7 +34,7 @@ def piece(start: Position, end: Position) -> SplitRange:
     ],
 )
 def test_entries_of_a_piece(start: Position, end: Position, expected: tuple[int, int]) -> None:
-    assert entry_range(piece(start, end), LEDGER) == expected
+    assert entry_range(split_range(start, end), LEDGER) == expected
 
 
 def given(*runs: list[tuple[int, int]]) -> Generator[EntryBatch, None, None]:
@@ -46,7 +46,7 @@ def given(*runs: list[tuple[int, int]]) -> Generator[EntryBatch, None, None]:
 
 
 def read(*runs: list[tuple[int, int]]) -> list[int]:
-    whole = piece(Position(7, 2), Position(7, 7))
+    whole = split_range(Position(7, 2), Position(7, 7))
     return [len(each) for each in contiguous(given(*runs), PARTITION, whole, LEDGER)]
 
 

@@ -107,18 +107,20 @@ class Reads:
     ) -> list[tuple[int, int]]:
         """`bookies`: what they give where `location` is another place."""
 
-        def directly(_: ReadOptions, __: TopicPartition, piece: SplitRange) -> Generator[EntryBatch, None, None]:
-            return given(direct if bookies is None or piece.location is location else bookies)
+        def directly(
+            _: ReadOptions, __: TopicPartition, split_range: SplitRange
+        ) -> Generator[EntryBatch, None, None]:
+            return given(direct if bookies is None or split_range.location is location else bookies)
 
         self._patch.setattr(module, "_direct", directly)
         self._patch.setattr(module, "BrokerEntries", lambda *_, **__: given(broker))
-        piece = SplitRange(Position(7, 0), Position(7, 10), location)
-        audit = SplitAudit(Split(PARTITION, piece.start, piece.end, (piece,)))
+        split_range = SplitRange(Position(7, 0), Position(7, 10), location)
+        audit = SplitAudit(Split(PARTITION, split_range.start, split_range.end, (split_range,)))
         given_options = ReadOptions(service_url="pulsar://x:6650", topic="t", admin_url=self.url, **options)
         found: list[tuple[int, int]] = []
         client: Any = None
-        for batch in module.piece_entries(
-            client, given_options, PARTITION, piece, audit, by_broker=by_broker
+        for batch in module.range_entries(
+            client, given_options, PARTITION, split_range, audit, by_broker=by_broker
         ):
             assert batch.first is not None
             found += [(batch.first[0], batch.first[1] + index) for index in range(len(batch))]

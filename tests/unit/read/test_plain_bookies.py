@@ -44,7 +44,9 @@ def bookie() -> Iterator[socket.socket]:
 
 def ledger_on(bookie: socket.socket) -> Ledger:
     host, port = bookie.getsockname()
-    return Ledger(7, 10, 100, None, 1000, striping=LedgerMetadata(1, "CRC32C", (Ensemble(0, (f"{host}:{port}",)),)))
+    return Ledger(
+        7, 10, 100, None, 1000, metadata=LedgerMetadata(1, "CRC32C", (Ensemble(0, (f"{host}:{port}",)),))
+    )
 
 
 def asked_for(bookie: socket.socket) -> list[bytes]:
@@ -65,12 +67,12 @@ START_TLS = BookieChannel(BookieSecurity(Tls()), BookieAddress("h", 1)).begin()
 @pytest.mark.parametrize("striped", [True, False])
 def test_a_task_asks_for_tls_alone(bookie: socket.socket, striped: bool) -> None:
     ledger = ledger_on(bookie)
-    [name] = ledger.striping.ensembles[0].bookies if ledger.striping else ()
-    given = ledger if striped else replace(ledger, striping=None)
-    piece = SplitRange(Position(7, 0), Position(7, 10), FromBookies(given, (name,)))
-    view = FromCompactedLedger(replace(ledger, striping=None), (name,))
+    [name] = ledger.metadata.ensembles[0].bookies if ledger.metadata else ()
+    given = ledger if striped else replace(ledger, metadata=None)
+    split_range = SplitRange(Position(7, 0), Position(7, 10), FromBookies(given, (name,)))
+    view = FromCompactedLedger(replace(ledger, metadata=None), (name,))
     for entries in (
-        bookie_entries(OPTIONS, A, piece, FromBookies(given, (name,))),
+        bookie_entries(OPTIONS, A, split_range, FromBookies(given, (name,))),
         compacted_entries(OPTIONS, A, view),
     ):
         with pytest.raises(LedgerUnavailable, match="did not answer while TLS was agreed upon within"):
@@ -80,8 +82,8 @@ def test_a_task_asks_for_tls_alone(bookie: socket.socket, striped: bool) -> None
 
 def test_a_planner_asks_for_tls_alone(bookie: socket.socket) -> None:
     ledger = ledger_on(bookie)
-    offloaded = replace(ledger, ledger=6, offload_id="u")
-    [name] = ledger.striping.ensembles[0].bookies if ledger.striping else ()
+    offloaded = replace(ledger, id=6, offload_id="u")
+    [name] = ledger.metadata.ensembles[0].bookies if ledger.metadata else ()
     assert kept_by_bookies(OPTIONS, [(A, offloaded)], [name]) == frozenset()
     wanted = {A: (TopicLedgers((offloaded, ledger)), {6, 7})}
     with AdminClient(OPTIONS) as admin:
@@ -92,9 +94,9 @@ def test_a_planner_asks_for_tls_alone(bookie: socket.socket) -> None:
 
 def test_an_option_allows_it(bookie: socket.socket) -> None:
     ledger = ledger_on(bookie)
-    piece = SplitRange(Position(7, 0), Position(7, 10), FromBookies(ledger))
+    split_range = SplitRange(Position(7, 0), Position(7, 10), FromBookies(ledger))
     with pytest.raises(LedgerUnavailable, match="did not answer within"):
-        list(bookie_entries(replace(OPTIONS, bookie_tls=False), A, piece, FromBookies(ledger)))
+        list(bookie_entries(replace(OPTIONS, bookie_tls=False), A, split_range, FromBookies(ledger)))
     assert START_TLS not in asked_for(bookie)
 
 

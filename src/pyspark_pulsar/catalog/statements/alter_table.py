@@ -160,7 +160,9 @@ _EDITS: Final[Mapping[str, Callable[[EditedRecord, PolicyChange], None]]] = {
 }
 
 
-def _edited(topic: TopicName, info: SchemaInfo | None, changes: Sequence[PolicyChange]) -> EditedRecord | None:
+def _edited(
+    topic: TopicName, info: SchemaInfo | None, changes: Sequence[PolicyChange]
+) -> EditedRecord | None:
     """The record after the changes; None without changes of columns. Checked to be a valid document."""
     if not changes:
         return None

@@ -162,7 +162,7 @@ def _row(each: Segment) -> str:
     of_topic = each.state != COMPACTED
     cells: Iterable[str] = (
         str(each.partition),
-        str(ledger.ledger),
+        str(ledger.id),
         each.state,
         f"{ledger.entries:,}",
         human_bytes(ledger.size),

@@ -55,7 +55,7 @@ def tip(segment: Segment) -> str:
     """What is shown of a ledger when it is pointed at, line by line."""
     ledger = segment.ledger
     lines = [
-        f"{'compacted view: ' if segment.state == COMPACTED else ''}ledger {ledger.ledger} ({segment.state})"
+        f"{'compacted view: ' if segment.state == COMPACTED else ''}ledger {ledger.id} ({segment.state})"
     ]
     lines.append(f"{ledger.entries:,} entries, {human_bytes(ledger.size)}")
     if segment.state != COMPACTED:
@@ -129,7 +129,7 @@ def _bar(canvas: _Canvas, segment: Segment, top: int) -> str:
             f'<line x1="{grows:.1f}" y1="{top + _BAR / 2:.0f}" x2="{grows + 44:.1f}" y2="{top + _BAR / 2:.0f}" '
             'class="grows" marker-end="url(#tip)"/>'
         )
-    label = str(ledger.ledger)
+    label = str(ledger.id)
     if width > len(label) * _LETTER + 8:
         shapes += (
             f'<text x="{x + width / 2:.1f}" y="{top + _BAR / 2 + 4:.0f}" class="label" text-anchor="middle">'
@@ -155,4 +155,4 @@ def _box(x: float, y: float, width: float, height: float, kind: str) -> str:
 def _group(segment: Segment, shapes: str) -> str:
     told = escape(tip(segment), quote=True).replace("\n", "&#10;")
     dim = "" if segment.reader or segment.skipped == EMPTY else " unread"
-    return f'<g class="ledger{dim}" tabindex="0" data-ledger="{segment.ledger.ledger}" data-tip="{told}">{shapes}</g>'
+    return f'<g class="ledger{dim}" tabindex="0" data-ledger="{segment.ledger.id}" data-tip="{told}">{shapes}</g>'

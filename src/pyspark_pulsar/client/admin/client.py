@@ -204,7 +204,9 @@ class AdminClient:
         )
         return retry(lambda: once(f"{self._hosts[next(attempts) % len(self._hosts)]}/admin/{version}/{path}"))
 
-    def _changed(self, method: str, url: str, where: str, body: str | None, told: Collection[int]) -> PolicyChange:
+    def _changed(
+        self, method: str, url: str, where: str, body: str | None, told: Collection[int]
+    ) -> PolicyChange:
         answer = self._answer(method, url, where, body)
         if answer.status not in (_OK, _NO_CONTENT, *told):
             raise self._refused(answer, where)

@@ -34,7 +34,7 @@ class LedgerMetadata:
 class Ledger:
     """One ledger of a topic partition. Times are Unix milliseconds by the broker's clock."""
 
-    ledger: int
+    id: int
     entries: int
     """Closed: ids 0 to `entries` - 1 all exist. Open: those up to the last confirmed one."""
     size: int
@@ -45,7 +45,7 @@ class Ledger:
     """None while it is open; 0 where nobody says when it was closed."""
     offload_id: str | None = None
     """The UUID of its complete copy in tiered storage."""
-    striping: LedgerMetadata | None = None
+    metadata: LedgerMetadata | None = None
     """None where the admin REST does not tell; a reader then finds out by asking bookies."""
 
     @property

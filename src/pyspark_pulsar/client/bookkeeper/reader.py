@@ -90,7 +90,7 @@ class LedgerReader:
             self._layouts.renew()
             self._misled = False
         window = max(_LEAST_AHEAD, min(self._most_ahead, _AHEAD_BYTES // self._entry_bytes))
-        stretch = max(1, window // 4)
+        step = max(1, window // 4)
         while self._ahead < self._end:
             found = self._layout_at(self._ahead)
             if found is None:
@@ -100,9 +100,9 @@ class LedgerReader:
             if bookie is not None:
                 self._ask_batch(bookie, range(self._ahead, stop))
                 return
-            if self._ahead - self._frames.next > window - stretch:
+            if self._ahead - self._frames.next > window - step:
                 return
-            self._ask_stretch(layout, range(self._ahead, min(stop, self._ahead + stretch)))
+            self._ask_entries(layout, range(self._ahead, min(stop, self._ahead + step)))
 
     def _layout_at(self, entry: int) -> tuple[WriteSet, int] | None:
         """As `layouts.at`. None: no bookie holds the entry, so it is the end."""
@@ -137,7 +137,7 @@ class LedgerReader:
         requests = self._frames.batch_request(entries.start, entries.stop, self._batches, _BATCH_BYTES)
         self._links.ask(bookie, requests)
 
-    def _ask_stretch(self, layout: WriteSet, entries: range) -> None:
+    def _ask_entries(self, layout: WriteSet, entries: range) -> None:
         """Ask for each entry of the first healthy bookie that should hold it."""
         size = layout.group if self._entry_bytes <= _SMALL_BYTES else 1
         turn = math.lcm(layout.period, size)

@@ -121,8 +121,8 @@ class EntryConsumer:
         return self.look(wait_seconds).end
 
     def look(self, wait_seconds: float | None = None, make_room: Callable[[], None] = lambda: None) -> LogEnd:
-        """`log_end`, asked now. `wait_seconds`: for the answer, if that is less than a request may take. `make_room`: is
-        called when it cannot come, since the connection is full."""
+        """`log_end`, asked now. `wait_seconds`: for the answer, if that is less than a request may take. `make_room`:
+        is called when it cannot come, since the connection is full."""
         seconds = self._request_seconds if wait_seconds is None else min(wait_seconds, self._request_seconds)
         return self.log_end(self.ask_tail(), time.monotonic() + max(_LOOK_SECONDS, seconds), make_room)
 

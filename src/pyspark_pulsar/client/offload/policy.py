@@ -57,11 +57,11 @@ class TieredStore:
     def name_of(self, partition: TopicPartition, ledger: Ledger) -> str:
         """The ledger's data object, or its folder; relative to `url`. Its `offload_id` must be known."""
         if not self.is_folder:
-            return f"{ledger.offload_id}-ledger-{ledger.ledger}"
+            return f"{ledger.offload_id}-ledger-{ledger.id}"
         topic = partition.as_topic
         # As Java's URLEncoder writes it.
         local = quote_plus(topic.local, safe="*").replace("~", "%7E")
-        return f"{topic.namespace}/{topic.domain}/{local}/{ledger.ledger}-{ledger.offload_id}"
+        return f"{topic.namespace}/{topic.domain}/{local}/{ledger.id}-{ledger.offload_id}"
 
 
 def tiered_store(options: ReadOptions, admin: AdminRequests | None, topic: TopicName) -> TieredStore | None:

@@ -108,7 +108,9 @@ class LogEnds:
         self._drop_all(doubtful)
         gone |= self._ask_all(list(doubtful), starts).gone
         removed = {
-            each: RemovedEntries(self._log_ends[each].mark_delete, _removed_entries(starts[each], former.mark_delete))
+            each: RemovedEntries(
+                self._log_ends[each].mark_delete, _removed_entries(starts[each], former.mark_delete)
+            )
             for each, former in doubtful.items()
             if each not in gone and self._is_passed(each, starts[each])
         }
@@ -230,7 +232,12 @@ class LogEnds:
         consumer, proof = self._consumers[partition], self._proofs.get(partition)
         if mark_delete <= stand:
             self._proofs[partition] = _Proof(stand, stand, consumer)
-        elif proof is not None and proof.stand == stand and proof.consumer is consumer and mark_delete.entry == 0:
+        elif (
+            proof is not None
+            and proof.stand == stand
+            and proof.consumer is consumer
+            and mark_delete.entry == 0
+        ):
             self._proofs[partition] = _Proof(stand, max(mark_delete, proof.upto), consumer)
 
     def _is_passed(self, partition: TopicPartition, start: Position) -> bool:

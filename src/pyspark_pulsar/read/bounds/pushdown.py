@@ -267,7 +267,7 @@ def _holds(one: Filter, value: str | int) -> bool | None:
 def _value_in(asked: RangeRequest, one: Filter) -> str | int:
     if _attribute(one) == _TOPIC:
         return str(asked.partition.topic)
-    return asked.partition.partition
+    return asked.partition.index
 
 
 def _fits(one: Filter, kind: type) -> bool:

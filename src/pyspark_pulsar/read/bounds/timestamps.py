@@ -139,12 +139,12 @@ def span_of_window(
         for (_, following), closed in zip(pairwise(known), closed_at_latest(known), strict=False):
             if closed is None or closed + slack_ms >= window.from_ms:
                 break
-            start = Position(following.ledger, 0)
+            start = Position(following.id, 0)
     if window.before_ms is not None:
         for ledger, opened in reversed(list(zip(known, opened_at_earliest(known), strict=True))):
             if opened is None or opened - slack_ms < window.before_ms:
                 break
-            end = Position(ledger.ledger, 0)
+            end = Position(ledger.id, 0)
     return start, end
 
 

@@ -173,28 +173,28 @@ def borders_of(found: WindowedRange, slack_ms: int) -> list[Border]:
     borders: list[Border] = []
     if first is not None and found.window.from_ms is not None:
         closed = zip(found.ledgers, closed_at_latest(found.ledgers), strict=True)
-        for ledger, stored in reversed([each for each in closed if each[0].ledger < first.ledger]):
+        for ledger, stored in reversed([each for each in closed if each[0].id < first.ledger]):
             span = _entries_inside(ledger, found)
             if span and stored is not None:
                 asked = dict.fromkeys(max(span[0], span[-1] - back) for back in _BACK)
-                places = tuple(Position(ledger.ledger, entry) for entry in asked)
-                borders.append(Border(ledger.ledger, places, stored, found.window.from_ms, is_before=True))
+                places = tuple(Position(ledger.id, entry) for entry in asked)
+                borders.append(Border(ledger.id, places, stored, found.window.from_ms, is_before=True))
                 break
     if behind is not None and found.window.before_ms is not None:
         opened = zip(found.ledgers, opened_at_earliest(found.ledgers), strict=True)
-        for ledger, stored in (each for each in opened if each[0].ledger >= behind.ledger):
+        for ledger, stored in (each for each in opened if each[0].id >= behind.ledger):
             span = _entries_inside(ledger, found)
             if span and stored is not None:
-                places = (Position(ledger.ledger, span[0]),)
-                borders.append(Border(ledger.ledger, places, stored, found.window.before_ms, is_before=False))
+                places = (Position(ledger.id, span[0]),)
+                borders.append(Border(ledger.id, places, stored, found.window.before_ms, is_before=False))
                 break
     return borders
 
 
 def _entries_inside(ledger: Ledger, found: WindowedRange) -> range:
     """The entries of the ledger that hold messages of the range."""
-    first = found.start.entry if found.start.ledger == ledger.ledger else 0
+    first = found.start.entry if found.start.ledger == ledger.id else 0
     stop = ledger.entries
-    if found.end.ledger == ledger.ledger:
+    if found.end.ledger == ledger.id:
         stop = min(stop, found.end.entry + (found.end.batch_index > 0))
-    return range(first, stop) if found.start.ledger <= ledger.ledger <= found.end.ledger else range(0)
+    return range(first, stop) if found.start.ledger <= ledger.id <= found.end.ledger else range(0)

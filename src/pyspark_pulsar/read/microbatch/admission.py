@@ -121,7 +121,9 @@ def share_out(
     records = _shares_of(left.records, weights)
     sizes = _shares_of(left.size, weights)
     return [
-        MeasureRequest(each.partition, ends[each.partition], each.end, Allowance(records[index], sizes[index]))
+        MeasureRequest(
+            each.partition, ends[each.partition], each.end, Allowance(records[index], sizes[index])
+        )
         for index, each in enumerate(hungry)
         if records[index] > 0 and sizes[index] > 0
     ]

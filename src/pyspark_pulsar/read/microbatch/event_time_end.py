@@ -137,7 +137,7 @@ class EventTimeSearch:
         return EntryDecoder(
             _schema(),
             topic=str(partition.topic),
-            partition=partition.partition,
+            partition=partition.index,
             fetch_schema=lambda _: None,
             batch_rows=1,
             start=start.as_tuple(),

@@ -20,7 +20,7 @@ from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.first_entry import FirstEntry
-from pyspark_pulsar.read.planning.ledger_range import stretches
+from pyspark_pulsar.read.planning.ledger_range import ledger_ranges
 from pyspark_pulsar.topic import TopicPartition
 
 _MOST_SECONDS: Final = 0.25
@@ -153,7 +153,7 @@ def measured_lag(
             # Retention has removed the rest, or markers of transactions are all that is left.
             return NONE
         start = max(start, first.position)
-    parts = stretches(ledgers, start, end)
+    parts = ledger_ranges(ledgers, start, end)
     is_known = all(each.ledger is not None or each.start.ledger == each.end.ledger for each in parts)
     seconds = None
     if first is not None and first.published_ms is not None:

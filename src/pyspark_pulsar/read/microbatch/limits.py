@@ -14,7 +14,7 @@ from pyspark_pulsar.read.bounds.timestamps import TimeBound, Window
 from pyspark_pulsar.read.microbatch.admission import Allowance, Demand, admit, share_out
 from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter, PublishedFrom
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.planning.ledger_range import stretches
+from pyspark_pulsar.read.planning.ledger_range import ledger_ranges
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.planner import RangeRequest
 from pyspark_pulsar.topic import TopicPartition
@@ -115,7 +115,10 @@ class MicroBatches:
         return least is not None and admit(demands, Allowance(least), scout.measure).records < least
 
     def _demands(
-        self, starts: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position], scout: BacklogCounter
+        self,
+        starts: Mapping[TopicPartition, Position],
+        ends: Mapping[TopicPartition, Position],
+        scout: BacklogCounter,
     ) -> list[Demand]:
         found = {
             partition: self._entries(partition, starts[partition], end)
@@ -141,4 +144,4 @@ class MicroBatches:
         known = self._ledgers.known_ledgers(partition)
         if known is None:
             return _UNKNOWN
-        return float(max(1, sum(each.entries for each in stretches(known.ledgers, start, end))))
+        return float(max(1, sum(each.entries for each in ledger_ranges(known.ledgers, start, end))))

@@ -38,7 +38,7 @@ def check_loss(
     """
     if start.is_earliest or not present.ledgers or start >= end:
         return
-    first = present.ledgers[0].ledger
+    first = present.ledgers[0].id
     if start.ledger >= first:
         return
     lost = _lost_entries(start, min(end, Position(first, 0)), first, former)
@@ -72,14 +72,14 @@ def _lost_entries(start: Position, end: Position, first: int, former: Mapping[in
     if any(ledger.is_open for ledger in gone):
         return None
     return sum(
-        max(0, (end.entry if ledger.ledger == end.ledger else ledger.entries) - _begin(ledger, start))
+        max(0, (end.entry if ledger.id == end.ledger else ledger.entries) - _begin(ledger, start))
         for ledger in gone
-        if ledger.ledger <= end.ledger
+        if ledger.id <= end.ledger
     )
 
 
 def _begin(ledger: Ledger, start: Position) -> int:
-    return start.entry if ledger.ledger == start.ledger else 0
+    return start.entry if ledger.id == start.ledger else 0
 
 
 def advanced(

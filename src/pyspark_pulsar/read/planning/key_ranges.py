@@ -23,8 +23,8 @@ SLOTS: Final = 65_536
 
 def split_by_key(ranges: Sequence[PartitionRange], min_splits: int) -> list[Split]:
     """At least so many splits, if there is anything: more for a topic partition that has more entries to read."""
-    filled = [each for each in ranges if each.stretches]
-    weights = [float(sum(stretch.entries for stretch in each.stretches)) for each in filled]
+    filled = [each for each in ranges if each.ledger_ranges]
+    weights = [float(sum(ledger_range.entries for ledger_range in each.ledger_ranges)) for each in filled]
     numbers = shares(max(min_splits, len(filled)), weights)
     return [
         replace(split, slots=slots)

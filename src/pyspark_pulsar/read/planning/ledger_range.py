@@ -68,7 +68,7 @@ class LedgerRange:
         ]
 
 
-def stretches(ledgers: tuple[Ledger, ...] | None, start: Position, end: Position) -> list[LedgerRange]:
+def ledger_ranges(ledgers: tuple[Ledger, ...] | None, start: Position, end: Position) -> list[LedgerRange]:
     """What lies in the range, in order; all of it from the broker. None: the ledgers are not known.
 
     A position behind the last entry of a closed ledger, or in one that is gone, means the start of the next.
@@ -79,23 +79,23 @@ def stretches(ledgers: tuple[Ledger, ...] | None, start: Position, end: Position
         return [LedgerRange(start, end, None)]
     found: list[LedgerRange] = []
     for index, ledger in enumerate(ledgers):
-        first = start if start.ledger == ledger.ledger else Position(ledger.ledger, 0)
+        first = start if start.ledger == ledger.id else Position(ledger.id, 0)
         is_last = index == len(ledgers) - 1
-        if ledger.ledger < start.ledger or ledger.ledger > end.ledger:
+        if ledger.id < start.ledger or ledger.id > end.ledger:
             continue
-        if is_last and end.ledger > ledger.ledger:
+        if is_last and end.ledger > ledger.id:
             # The topic has gone on since its ledgers were listed.
             found.append(LedgerRange(first, end, None))
         else:
             last = _last(ledger, end, is_last=is_last)
             if first < last:
                 found.append(LedgerRange(first, last, ledger))
-    if not found and start.ledger > ledgers[-1].ledger:
+    if not found and start.ledger > ledgers[-1].id:
         return [LedgerRange(start, end, None)]
     return found
 
 
-def compacted_stretches(known: TopicLedgers | None, start: Position, end: Position) -> list[LedgerRange]:
+def compacted_ranges(known: TopicLedgers | None, start: Position, end: Position) -> list[LedgerRange]:
     """What lies in a range of the compacted view of a topic: the view, and behind it the ledgers."""
     if start >= end:
         return []
@@ -103,14 +103,14 @@ def compacted_stretches(known: TopicLedgers | None, start: Position, end: Positi
         return [LedgerRange(start, end, None)]
     view, until = known.compacted, known.compacted_until
     if view is None or until is None or until <= start:
-        return stretches(known.ledgers, start, end)
+        return ledger_ranges(known.ledgers, start, end)
     within = LedgerRange(start, min(until, end), view, is_compacted=True)
-    return [within, *stretches(known.ledgers, until, end)]
+    return [within, *ledger_ranges(known.ledgers, until, end)]
 
 
 def _last(ledger: Ledger, end: Position, *, is_last: bool) -> Position:
     """The end of a range in `ledger`. Nothing is known of the end of the one that is written to."""
-    full = Position(ledger.ledger, ledger.entries)
-    if end.ledger != ledger.ledger:
+    full = Position(ledger.id, ledger.entries)
+    if end.ledger != ledger.id:
         return full
     return end if is_last and ledger.is_open else min(end, full)

@@ -40,7 +40,7 @@ class TopicLedgers:
     """False while a compaction ends: what the broker says of the view and of its end do not belong together."""
 
     def by_id(self) -> dict[int, Ledger]:
-        return {ledger.ledger: ledger for ledger in self.ledgers}
+        return {ledger.id: ledger for ledger in self.ledgers}
 
 
 def fetch_ledgers(
@@ -89,8 +89,8 @@ def with_striping(known: TopicLedgers, stats: Mapping[str, Any]) -> TopicLedgers
     texts = {ledger.get("ledgerId"): ledger.get("metadata") for ledger in stats.get("ledgers", ())}
 
     def filled(ledger: Ledger) -> Ledger:
-        text = texts.get(ledger.ledger)
-        return replace(ledger, striping=parse_striping(text)) if isinstance(text, str) else ledger
+        text = texts.get(ledger.id)
+        return replace(ledger, metadata=parse_striping(text)) if isinstance(text, str) else ledger
 
     return replace(known, ledgers=tuple(filled(ledger) for ledger in known.ledgers))
 

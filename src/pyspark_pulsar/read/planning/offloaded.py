@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pyspark_pulsar.client.bookkeeper.metadata import Ledger
-from pyspark_pulsar.client.offload.policy import TieredStore, tiered_store
+from pyspark_pulsar.client.offload.policy import AdminRequests, TieredStore, tiered_store
 from pyspark_pulsar.errors import LedgerUnavailable, PrerequisiteMissing, TieredStorageUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.sources.offloaded import open_copy
@@ -68,7 +68,7 @@ def tiered_ledgers(
                 topic, len(faults), len(asked), faults[0],
             )  # fmt: skip
         found |= {
-            (partition, ledger.ledger): answer
+            (partition, ledger.id): answer
             for (partition, ledger), answer in zip(asked, answers, strict=True)
             if isinstance(answer, TieredLedger)
         }

@@ -35,13 +35,13 @@ def kept_by_bookies(
     asked = tuple(sorted(bookies))
     if not asked:
         return frozenset()
-    newest = sorted(ledgers, key=lambda each: each[1].ledger, reverse=True)
+    newest = sorted(ledgers, key=lambda each: each[1].id, reverse=True)
     found: set[int] = set()
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-bookies") as pool:
         for start in range(0, len(newest), _IN_A_ROW):
             some = newest[start : start + _IN_A_ROW]
             answers = pool.map(lambda each: _is_kept(options, each[0], each[1], asked), some)
-            kept = {ledger.ledger for (_, ledger), is_kept in zip(some, answers, strict=True) if is_kept}
+            kept = {ledger.id for (_, ledger), is_kept in zip(some, answers, strict=True) if is_kept}
             if not kept:
                 break
             found |= kept
@@ -51,8 +51,8 @@ def kept_by_bookies(
 def _is_kept(
     options: ReadOptions, partition: TopicPartition, ledger: Ledger, bookies: tuple[str, ...]
 ) -> bool:
-    location = FromBookies(replace(ledger, striping=None), bookies)
-    first = SplitRange(Position(ledger.ledger, 0), Position(ledger.ledger, 1), location)
+    location = FromBookies(replace(ledger, metadata=None), bookies)
+    first = SplitRange(Position(ledger.id, 0), Position(ledger.id, 1), location)
     try:
         return any(len(entries) > 0 for entries in bookie_entries(options, partition, first, location))
     except PulsarError:

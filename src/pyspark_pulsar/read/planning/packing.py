@@ -34,7 +34,7 @@ class PartitionRange:
     partition: TopicPartition
     start: Position
     end: Position
-    stretches: tuple[LedgerRange, ...]
+    ledger_ranges: tuple[LedgerRange, ...]
     entry_records: float = 1.0
     """Messages in an entry, on average."""
     window: Window = WHOLE
@@ -46,7 +46,9 @@ class PartitionRange:
 
 def cut(ranges: Sequence[PartitionRange], limits: Limits) -> list[Split]:
     """Splits that cover each range once, in order; a large ledger is cut into even parts, small ones go together."""
-    least = min(limits.min_splits, sum(stretch.entries for each in ranges for stretch in each.stretches))
+    least = min(
+        limits.min_splits, sum(ledger_range.entries for each in ranges for ledger_range in each.ledger_ranges)
+    )
     capacity = 1.0
     if _number(ranges, limits, capacity) < least:
         capacity = _capacity_for(ranges, limits, least)
@@ -56,7 +58,10 @@ def cut(ranges: Sequence[PartitionRange], limits: Limits) -> list[Split]:
 def uncut(ranges: Sequence[PartitionRange]) -> list[Split]:
     """A split for each range that has stretches."""
     return [
-        split for each in ranges if each.stretches for split in _splits(each, [_Group([*each.stretches], 1)])
+        split
+        for each in ranges
+        if each.ledger_ranges
+        for split in _splits(each, [_Group([*each.ledger_ranges], 1)])
     ]
 
 
@@ -64,16 +69,16 @@ def uncut(ranges: Sequence[PartitionRange]) -> list[Split]:
 class _Group:
     """Stretches of one split; or one stretch of `parts` splits."""
 
-    stretches: list[LedgerRange]
+    ledger_ranges: list[LedgerRange]
     parts: int
 
 
 def _capacity_for(ranges: Sequence[PartitionRange], limits: Limits, least: int) -> float:
     """The largest found that gives at least so many splits: with none, each entry is one."""
     total = sum(
-        stretch.entries * _entry_weight(stretch, each.entry_records, limits)
+        ledger_range.entries * _entry_weight(ledger_range, each.entry_records, limits)
         for each in ranges
-        for stretch in each.stretches
+        for ledger_range in each.ledger_ranges
     )
     enough, too_much = 0.0, min(1.0, total)
     for _ in range(_ROUNDS):
@@ -96,15 +101,15 @@ def _groups(each: PartitionRange, limits: Limits, capacity: float) -> list[_Grou
     """Neighbours whose weights together are at most `capacity`; what is heavier is cut."""
     groups: list[_Group] = []
     room = 0.0
-    for stretch in each.stretches:
-        one = _entry_weight(stretch, each.entry_records, limits)
-        weight = one * stretch.entries
+    for ledger_range in each.ledger_ranges:
+        one = _entry_weight(ledger_range, each.entry_records, limits)
+        weight = one * ledger_range.entries
         if groups and weight <= room:
-            groups[-1].stretches.append(stretch)
+            groups[-1].ledger_ranges.append(ledger_range)
             room -= weight
             continue
-        parts = _parts_needed(stretch.entries, one, capacity)
-        groups.append(_Group([stretch], parts))
+        parts = _parts_needed(ledger_range.entries, one, capacity)
+        groups.append(_Group([ledger_range], parts))
         room = capacity - weight if parts == 1 else 0.0
     return groups
 
@@ -116,9 +121,9 @@ def _parts_needed(entries: int, one: float, capacity: float) -> int:
     return max(math.ceil(entries / most), share)
 
 
-def _entry_weight(stretch: LedgerRange, entry_records: float, limits: Limits) -> float:
+def _entry_weight(ledger_range: LedgerRange, entry_records: float, limits: Limits) -> float:
     """An entry's part of the largest split."""
-    by_bytes = stretch.entry_bytes / limits.max_bytes
+    by_bytes = ledger_range.entry_bytes / limits.max_bytes
     by_records = entry_records / limits.max_records if limits.max_records is not None else 0.0
     return max(by_bytes, by_records, _LEAST_WEIGHT)
 
@@ -128,14 +133,16 @@ def _splits(each: PartitionRange, groups: Sequence[_Group]) -> list[Split]:
     wholes = [
         whole
         for group in groups
-        for whole in ([group.stretches] if group.parts == 1 else _parts(group.stretches[0], group.parts))
+        for whole in (
+            [group.ledger_ranges] if group.parts == 1 else _parts(group.ledger_ranges[0], group.parts)
+        )
     ]
     return [
         Split(
             each.partition,
             each.start if index == 0 else whole[0].start,
             each.end if index == len(wholes) - 1 else whole[-1].end,
-            _pieces(whole),
+            _split_ranges(whole),
             published_from=each.window.from_ms,
             published_before=each.window.before_ms,
             event_before=each.window.event_before_ms,
@@ -146,25 +153,31 @@ def _splits(each: PartitionRange, groups: Sequence[_Group]) -> list[Split]:
     ]
 
 
-def _parts(stretch: LedgerRange, parts: int) -> list[list[LedgerRange]]:
-    return [[part] for part in stretch.cut(parts)]
+def _parts(ledger_range: LedgerRange, parts: int) -> list[list[LedgerRange]]:
+    return [[part] for part in ledger_range.cut(parts)]
 
 
-def _pieces(whole: Sequence[LedgerRange]) -> tuple[SplitRange, ...]:
+def _split_ranges(whole: Sequence[LedgerRange]) -> tuple[SplitRange, ...]:
     """What comes from one place one after the other comes in one go."""
-    pieces: list[SplitRange] = []
-    for stretch in whole:
-        piece = SplitRange(stretch.start, stretch.end, _location(stretch))
-        if pieces and _goes_on(pieces[-1], stretch):
-            piece = SplitRange(pieces[-1].start, stretch.end, _together(pieces.pop().location, piece.location))
-        pieces.append(piece)
-    return tuple(pieces)
+    ranges: list[SplitRange] = []
+    for ledger_range in whole:
+        split_range = SplitRange(ledger_range.start, ledger_range.end, _location(ledger_range))
+        if ranges and _goes_on(ranges[-1], ledger_range):
+            split_range = SplitRange(
+                ranges[-1].start, ledger_range.end, _together(ranges.pop().location, split_range.location)
+            )
+        ranges.append(split_range)
+    return tuple(ranges)
 
 
-def _location(stretch: LedgerRange) -> Location:
-    if isinstance(stretch.location, FromBroker) and stretch.ledger is not None and not stretch.is_compacted:
-        return FromBroker(stretch.entries)
-    return stretch.location
+def _location(ledger_range: LedgerRange) -> Location:
+    if (
+        isinstance(ledger_range.location, FromBroker)
+        and ledger_range.ledger is not None
+        and not ledger_range.is_compacted
+    ):
+        return FromBroker(ledger_range.entries)
+    return ledger_range.location
 
 
 def _together(one: Location, other: Location) -> Location:
@@ -175,8 +188,8 @@ def _together(one: Location, other: Location) -> Location:
     return FromBroker((one.entries or 0) + (other.entries or 0) if known else None)
 
 
-def _goes_on(piece: SplitRange, stretch: LedgerRange) -> bool:
+def _goes_on(split_range: SplitRange, ledger_range: LedgerRange) -> bool:
     """The broker reads over the ends of ledgers, others in one ledger."""
-    if isinstance(piece.location, FromBroker):
-        return isinstance(stretch.location, FromBroker)
-    return piece.location is stretch.location and piece.end == stretch.start
+    if isinstance(split_range.location, FromBroker):
+        return isinstance(ledger_range.location, FromBroker)
+    return split_range.location is ledger_range.location and split_range.end == ledger_range.start

@@ -69,12 +69,12 @@ class Placement:
             if each.is_compacted and each.ledger is not None:
                 found.append(replace(each, location=self._of_view(partition, each.ledger)))
                 continue
-            ledger = by_id.get(each.ledger.ledger) if each.ledger is not None else None
+            ledger = by_id.get(each.ledger.id) if each.ledger is not None else None
             if ledger is None:
                 found.append(each)
                 continue
             located = replace(each, ledger=ledger, location=self.of(partition, ledger))
-            copy = self.tiered.get((partition, ledger.ledger))
+            copy = self.tiered.get((partition, ledger.id))
             is_tiered = copy is not None and located.location is copy.location
             found.extend(located.cut_at(copy.first_entries) if copy is not None and is_tiered else [located])
         return found
@@ -83,16 +83,16 @@ class Placement:
         """Raises `LedgerUnavailable` for a closed ledger that does not lie where `readFrom` says."""
         if ledger.is_open or self.read_from == BROKER:
             return FromBroker()
-        copy = self.tiered.get((partition, ledger.ledger))
+        copy = self.tiered.get((partition, ledger.id))
         if copy is not None:
             return copy.location
         if self.read_from == TIERED:
             raise LedgerUnavailable(
-                f"{partition}, ledger {ledger.ledger}: expected it in tiered storage, as readFrom=tiered says, but it "
+                f"{partition}, ledger {ledger.id}: expected it in tiered storage, as readFrom=tiered says, but it "
                 f"is not offloaded; offload it, or use readFrom=auto"
             )
         if self.read_from == BOOKIE or self._is_on_bookies(ledger):
-            return FromBookies(ledger, self.bookies if ledger.striping is None else ())
+            return FromBookies(ledger, self.bookies if ledger.metadata is None else ())
         return FromBroker()
 
     def _of_view(self, partition: TopicPartition, view: Ledger) -> Location:
@@ -107,8 +107,8 @@ class Placement:
 
     def _is_on_bookies(self, ledger: Ledger) -> bool:
         if ledger.offload_id is not None:
-            return ledger.ledger in self.kept
-        return self._is_served(ledger.striping)
+            return ledger.id in self.kept
+        return self._is_served(ledger.metadata)
 
     def _is_served(self, striping: LedgerMetadata | None) -> bool:
         """Whether a bookie is up for each entry. Where the striping is not known, whether any is: a task that finds
@@ -140,14 +140,14 @@ def find_places(
     if options.read_from == BROKER:
         return Placement(BROKER), known
     chosen = {
-        partition: [each for each in ledgers.ledgers if each.ledger in ids and not each.is_open]
+        partition: [each for each in ledgers.ledgers if each.id in ids and not each.is_open]
         for partition, (ledgers, ids) in wanted.items()
     }
     tiered = _find_tiered(options, admin, chosen)
     on_bookies = {
         partition: (
             known[partition],
-            {each.ledger for each in ledgers if each.offload_id is None or options.read_from == BOOKIE},
+            {each.id for each in ledgers if each.offload_id is None or options.read_from == BOOKIE},
         )
         for partition, ledgers in chosen.items()
     }
@@ -167,7 +167,7 @@ def _without_copy(
         (partition, each)
         for partition, ledgers in chosen.items()
         for each in ledgers
-        if each.offload_id is not None and each.entries and (partition, each.ledger) not in tiered
+        if each.offload_id is not None and each.entries and (partition, each.id) not in tiered
     ]
 
 
@@ -222,8 +222,8 @@ def _bookies_of(known: Iterable[TopicLedgers]) -> set[str]:
         bookie
         for ledgers in known
         for ledger in ledgers.ledgers
-        if ledger.striping is not None
-        for ensemble in ledger.striping.ensembles
+        if ledger.metadata is not None
+        for ensemble in ledger.metadata.ensembles
         for bookie in ensemble.bookies
     }
 

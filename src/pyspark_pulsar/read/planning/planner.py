@@ -28,7 +28,7 @@ from pyspark_pulsar.read.bounds.timestamps import WHOLE, Window
 from pyspark_pulsar.read.bounds.window_edges import Borders, Span, WindowedRange
 from pyspark_pulsar.read.planning.data_loss import check_loss, remember
 from pyspark_pulsar.read.planning.key_ranges import BY_KEY, split_by_key
-from pyspark_pulsar.read.planning.ledger_range import LedgerRange, compacted_stretches, stretches
+from pyspark_pulsar.read.planning.ledger_range import LedgerRange, compacted_ranges, ledger_ranges
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_ledgers
 from pyspark_pulsar.read.planning.packing import Limits, PartitionRange, cut
 from pyspark_pulsar.read.planning.placement import AUTO, BROKER, find_places
@@ -132,7 +132,7 @@ class SplitPlanner:
         spans = self._spans(wanted, known)
         narrowed = {each.partition: _within(each, spans) for each in wanted}
         found = {
-            each.partition: self._stretches(narrowed[each.partition], known.get(each.partition))
+            each.partition: self._ledger_ranges(narrowed[each.partition], known.get(each.partition))
             for each in wanted
         }
         known, found = self._located(known, found)
@@ -211,10 +211,10 @@ class SplitPlanner:
         if known is None or not known.ledgers:
             return False
         last = known.ledgers[-1]
-        if not (last.is_open and asked.start.ledger == asked.end.ledger == last.ledger):
+        if not (last.is_open and asked.start.ledger == asked.end.ledger == last.id):
             return False
-        stretch = LedgerRange(asked.start, asked.end, last)
-        return 0 < stretch.entry_bytes * stretch.entries <= self._options.max_bytes_per_partition
+        ledger_range = LedgerRange(asked.start, asked.end, last)
+        return 0 < ledger_range.entry_bytes * ledger_range.entries <= self._options.max_bytes_per_partition
 
     # What is asked of it
 
@@ -248,12 +248,12 @@ class SplitPlanner:
             }
         )
 
-    def _stretches(self, asked: RangeRequest, ledgers: TopicLedgers | None) -> list[LedgerRange]:
+    def _ledger_ranges(self, asked: RangeRequest, ledgers: TopicLedgers | None) -> list[LedgerRange]:
         if asked.is_empty:
             return []
         if self._options.read_compacted:
-            return compacted_stretches(ledgers, asked.start, asked.end)
-        return stretches(ledgers.ledgers if ledgers is not None else None, asked.start, asked.end)
+            return compacted_ranges(ledgers, asked.start, asked.end)
+        return ledger_ranges(ledgers.ledgers if ledgers is not None else None, asked.start, asked.end)
 
     def _located(
         self, known: dict[TopicPartition, TopicLedgers], found: Mapping[TopicPartition, list[LedgerRange]]
@@ -261,7 +261,7 @@ class SplitPlanner:
         """The same with where each stretch is read from, and what became known of the ledgers on the way."""
         closed = {
             partition: {
-                each.ledger.ledger for each in found[partition] if each.ledger and not each.ledger.is_open
+                each.ledger.id for each in found[partition] if each.ledger and not each.ledger.is_open
             }
             for partition in known
         }
@@ -279,7 +279,9 @@ class SplitPlanner:
         }
         return known, located
 
-    def _entry_records(self, found: Mapping[TopicPartition, list[LedgerRange]]) -> Mapping[TopicPartition, float]:
+    def _entry_records(
+        self, found: Mapping[TopicPartition, list[LedgerRange]]
+    ) -> Mapping[TopicPartition, float]:
         if self._options.max_records_per_partition is None or self._options.split_by == BY_KEY:
             return {}
         return entry_records(self._client, found)

@@ -25,11 +25,11 @@ from pyspark_pulsar.topic import TopicPartition
 
 
 def bookie_entries(
-    options: ReadOptions, partition: TopicPartition, piece: SplitRange, location: FromBookies
+    options: ReadOptions, partition: TopicPartition, split_range: SplitRange, location: FromBookies
 ) -> Generator[EntryBatch, None, None]:
     """Exactly the entries of the piece, in order. Raises `LedgerUnavailable`, and `OptionError` for a bookie whose
     address nobody knows."""
-    first, last = entry_range(piece, location.ledger)
+    first, last = entry_range(split_range, location.ledger)
     yield from _entries(options, _run(partition, location.ledger, first, last), location)
 
 
@@ -46,10 +46,10 @@ def compacted_entries(
 def _run(partition: TopicPartition, ledger: Ledger, first: int, last: int) -> EntryRange:
     return EntryRange(
         where=str(partition),
-        ledger=ledger.ledger,
+        ledger=ledger.id,
         first=first,
         last=last,
-        digest=None if ledger.striping is None else ledger.striping.digest,
+        digest=None if ledger.metadata is None else ledger.metadata.digest,
         entry_bytes=ledger.size // max(1, ledger.entries),
     )
 
@@ -57,7 +57,7 @@ def _run(partition: TopicPartition, ledger: Ledger, first: int, last: int) -> En
 def _entries(
     options: ReadOptions, run: EntryRange, location: FromBookies | FromCompactedLedger
 ) -> Generator[EntryBatch, None, None]:
-    striping = location.ledger.striping
+    striping = location.ledger.metadata
     if striping is None:
         bookies = location.bookies
     else:
@@ -66,7 +66,9 @@ def _entries(
     if not addresses:
         raise LedgerUnavailable(f"{run.where}, ledger {run.ledger}: expected bookies to ask for it, got none")
     with BookieConnections(addresses, options.bookie_timeout_ms / 1000, bookie_security(options)) as links:
-        layouts = GuessedWriteSets(run, tuple(addresses), links) if striping is None else KnownWriteSets(striping)
+        layouts = (
+            GuessedWriteSets(run, tuple(addresses), links) if striping is None else KnownWriteSets(striping)
+        )
         yield from LedgerReader(run, layouts, links)
 
 

@@ -73,15 +73,15 @@ class TieredCopy:
 def open_copy(store: TieredStore, partition: TopicPartition, ledger: Ledger) -> TieredCopy:
     """Read the index of the ledger's copy. Raises `LedgerUnavailable`, `PrerequisiteMissing`, `OptionError`."""
     source, name = stored_bytes(store), store.name_of(partition, ledger)
-    where = f"{partition}, ledger {ledger.ledger}"
+    where = f"{partition}, ledger {ledger.id}"
     place = f"{where} in {store.url}/{name}"
     if store.is_folder:
         data_name, index_name = f"{name}/data", f"{name}/index"
         size = source.size(data_name, where)
         index = source.whole(index_name, where)
         head = source.read(data_name, 0, min(size, HEAD_BYTES), where)
-        return TieredCopy(where, source, data_name, map_file(ledger.ledger, head, index, place), size)
-    found = object_index(ledger.ledger, source.whole(f"{name}-index", where), place)
+        return TieredCopy(where, source, data_name, map_file(ledger.id, head, index, place), size)
+    found = object_index(ledger.id, source.whole(f"{name}-index", where), place)
     if found.last_entry != ledger.entries - 1:
         raise LedgerUnavailable(
             f"{place}: expected entries 0 to {ledger.entries - 1} as the broker says, got a copy of entries 0 to "
@@ -91,12 +91,12 @@ def open_copy(store: TieredStore, partition: TopicPartition, ledger: Ledger) -> 
 
 
 def tiered_entries(
-    partition: TopicPartition, piece: SplitRange, location: FromTieredStorage
+    partition: TopicPartition, split_range: SplitRange, location: FromTieredStorage
 ) -> Generator[EntryBatch, None, None]:
-    """Exactly the entries that the piece, which lies in `location`, touches, in order. Executor only.
+    """Exactly the entries that the split_range, which lies in `location`, touches, in order. Executor only.
 
     Raises what `open_copy` and `TieredCopy.entries` raise.
     """
-    first, last = entry_range(piece, location.ledger)
+    first, last = entry_range(split_range, location.ledger)
     if first <= last:
         yield from open_copy(location.store, partition, location.ledger).entries(first, last)

@@ -33,8 +33,8 @@ def cut_where_passed_over(
     """Whether the broker has passed over something: then `entries` are only those before it, and the consumer has to
     begin anew there.
 
-    `entries` are the next that the consumer took, and `following` is what should come. `mark_delete`: asks where its cursor
-    stands. `first_behind`: asks what another consumer gets first that begins at a position; None where nothing comes.
+    `entries` are the next that the consumer took, and `following` is what should come. `mark_delete`: asks where its
+    cursor stands. `first_behind`: asks what another consumer gets first that begins at a position; None where nothing comes.
     """
     gaps = entries.gaps((following.ledger, following.entry))
     if not gaps:

@@ -38,7 +38,7 @@ class Run:
 
     where: str
     """The topic partition."""
-    piece: SplitRange
+    split_range: SplitRange
     counts_messages: bool
     first: tuple[int, int] | None = None
     last: tuple[int, int] | None = None
@@ -54,7 +54,7 @@ class Run:
     seconds: float = 0.0
     is_whole: bool = False
     gave_way: bool = False
-    """Another reader goes on at the end that `piece` now has."""
+    """Another reader goes on at the end that `split_range` now has."""
     is_lost: bool = False
     """Nobody has it any more, and the query goes on without it."""
 
@@ -79,7 +79,7 @@ class Run:
         got = self.received if self.is_compacted else self.entries
         if self.expected is not None and got != self.expected:
             raise LedgerUnavailable(
-                f"{self.where}: {self.piece.location.name}, from {self.piece.start} up to {self.piece.end}: expected "
+                f"{self.where}: {self.split_range.location.name}, from {self.split_range.start} up to {self.split_range.end}: expected "
                 f"{self.expected} entries, got {got}; read it from another place (option readFrom)"
             )
         self.is_whole = True
@@ -93,7 +93,7 @@ class Run:
 
     @property
     def is_compacted(self) -> bool:
-        return isinstance(self.piece.location, FromCompactedLedger)
+        return isinstance(self.split_range.location, FromCompactedLedger)
 
     @property
     def is_short(self) -> bool:
@@ -105,12 +105,12 @@ class Run:
     @property
     def expected(self) -> int | None:
         """Entries that the piece has; of a compacted view, all that it holds. None from the broker."""
-        location = self.piece.location
+        location = self.split_range.location
         match location:
             case FromBookies() | FromTieredStorage():
-                if self.piece.start >= self.piece.end:
+                if self.split_range.start >= self.split_range.end:
                     return 0
-                first, last = entry_range(self.piece, location.ledger)
+                first, last = entry_range(self.split_range, location.ledger)
                 return max(0, last - first + 1)
             case FromCompactedLedger():
                 return location.ledger.entries
@@ -131,9 +131,9 @@ class SplitAudit:
         self.runs: list[Run] = []
         self._fallback: str | None = None
 
-    def begin(self, piece: SplitRange) -> Run:
+    def begin(self, split_range: SplitRange) -> Run:
         """A reader begins with a piece, or with the rest of one."""
-        run = Run(str(self._split.partition), piece, self._counts_messages, fallback=self._fallback)
+        run = Run(str(self._split.partition), split_range, self._counts_messages, fallback=self._fallback)
         self._fallback = None
         self.runs.append(run)
         return run
@@ -147,7 +147,7 @@ class SplitAudit:
         if run.first is not None and not run.is_compacted:
             run.entries = min(run.entries, max(0, at.entry - run.first[1]))
             run.last = (at.ledger, at.entry - 1) if run.entries else None
-        run.piece = replace(run.piece, end=min(at, run.piece.end))
+        run.split_range = replace(run.split_range, end=min(at, run.split_range.end))
 
     def lose(self, rest: SplitRange) -> None:
         """Behind what the readers gave of a piece, the rest is gone; the query goes on without it, and its audit shows
@@ -159,20 +159,20 @@ class SplitAudit:
     def check(self) -> None:
         """Raises `LedgerUnavailable` unless the runs are the pieces of the split, in order, each read to its end or
         known to be lost."""
-        runs = iter([run for run in self.runs if run.piece.start < run.piece.end])
-        for piece in self._split.parts():
-            reached = piece.start
-            while reached < piece.end:
+        runs = iter([run for run in self.runs if run.split_range.start < run.split_range.end])
+        for split_range in self._split.parts():
+            reached = split_range.start
+            while reached < split_range.end:
                 run = next(runs, None)
-                if run is None or run.piece.start != reached:
-                    got = "nothing" if run is None else f"what begins at {run.piece.start}"
-                    raise self._fault(f"messages from {reached} up to {piece.end}, got {got}")
+                if run is None or run.split_range.start != reached:
+                    got = "nothing" if run is None else f"what begins at {run.split_range.start}"
+                    raise self._fault(f"messages from {reached} up to {split_range.end}, got {got}")
                 if run.is_short and not run.is_lost:
                     raise self._fault(
-                        f"all entries from {run.piece.start} up to {run.piece.end}, got {run.entries} from "
-                        f"{run.piece.location.name}"
+                        f"all entries from {run.split_range.start} up to {run.split_range.end}, got {run.entries} from "
+                        f"{run.split_range.location.name}"
                     )
-                reached = run.piece.end
+                reached = run.split_range.end
 
     def _fault(self, text: str) -> LedgerUnavailable:
         return LedgerUnavailable(
@@ -186,7 +186,7 @@ class SplitAudit:
         return AuditFile(
             run=attempt.run,
             topic=str(split.partition.topic),
-            partition=split.partition.partition,
+            partition=split.partition.index,
             start=str(split.start),
             end=str(split.end),
             attempt=attempt.number,
@@ -231,19 +231,19 @@ def _reason(fault: Exception) -> str:
 
 
 def _part(run: Run) -> AuditPart:
-    location = run.piece.location
+    location = run.split_range.location
     if not isinstance(location, FromBroker):
-        ledger = last = location.ledger.ledger
+        ledger = last = location.ledger.id
     elif run.first is not None and run.last is not None:
         ledger, last = run.first[0], run.last[0]
     else:
-        ledger, last = run.piece.start.ledger, run.piece.end.ledger
+        ledger, last = run.split_range.start.ledger, run.split_range.end.ledger
     return AuditPart(
         reader=location.name,
         ledger=ledger,
         last_ledger=last,
-        start=str(run.piece.start),
-        end=str(run.piece.end),
+        start=str(run.split_range.start),
+        end=str(run.split_range.end),
         first=_text(run.first),
         last=_text(run.last),
         expected=run.expected,

@@ -51,11 +51,11 @@ _log = logging.getLogger(__name__)
 _ELSEWHERE = "%s: the rest of a piece, from %s up to %s, comes from %s, since reading it from %s failed: %s"
 
 
-def piece_entries(
+def range_entries(
     client: BrokerClient,
     options: ReadOptions,
     partition: TopicPartition,
-    piece: SplitRange,
+    split_range: SplitRange,
     audit: SplitAudit,
     *,
     by_broker: bool = False,
@@ -66,9 +66,9 @@ def piece_entries(
     Raises the errors of `BrokerEntries`, `DataLossError` for a ledger that was deleted meanwhile; with another
     `readFrom` than `auto` also the errors of the direct read. Close it when not all of it is wanted.
     """
-    rest, fault = piece, None
-    if not by_broker and not isinstance(piece.location, FromBroker):
-        rest, fault = yield from _directly(options, partition, piece, audit)
+    rest, fault = split_range, None
+    if not by_broker and not isinstance(split_range.location, FromBroker):
+        rest, fault = yield from _directly(options, partition, split_range, audit)
         if fault is None:
             return
         if options.read_from != "auto":
@@ -77,31 +77,33 @@ def piece_entries(
             return
         bookies = on_bookies(options, partition, rest)
         if bookies is not None:
-            _log.warning(_ELSEWHERE, partition, rest.start, rest.end, "bookies", piece.location.name, fault)
+            _log.warning(
+                _ELSEWHERE, partition, rest.start, rest.end, "bookies", split_range.location.name, fault
+            )
             found = replace(rest, location=bookies)
             found, second = yield from _directly(options, partition, found, audit)
             if second is None:
                 return
-            rest = replace(found, location=piece.location)
+            rest = replace(found, location=split_range.location)
             _log.warning(_ELSEWHERE, partition, rest.start, rest.end, "the broker", "bookies", second)
         else:
             _log.warning(
-                _ELSEWHERE, partition, rest.start, rest.end, "the broker", piece.location.name, fault
+                _ELSEWHERE, partition, rest.start, rest.end, "the broker", split_range.location.name, fault
             )
     yield from _by_broker(client, options, partition, rest, audit, fault)
 
 
 def _directly(
-    options: ReadOptions, partition: TopicPartition, piece: SplitRange, audit: SplitAudit
+    options: ReadOptions, partition: TopicPartition, split_range: SplitRange, audit: SplitAudit
 ) -> Generator[EntryBatch, None, tuple[SplitRange, PulsarError | None]]:
     """From where the piece says. Returns what is left of it, and why."""
-    rest = piece
-    run = audit.begin(piece)
+    rest = split_range
+    run = audit.begin(split_range)
     try:
-        with closing(_direct(options, partition, piece)) as source:
+        with closing(_direct(options, partition, split_range)) as source:
             for entries in source:
                 # Compaction reads through the broker, which has left out what aborted transactions wrote.
-                entries.unfiltered = not isinstance(piece.location, FromCompactedLedger)
+                entries.unfiltered = not isinstance(split_range.location, FromCompactedLedger)
                 run.receive(entries)
                 entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
                 if entries.last is not None:
@@ -119,16 +121,16 @@ def _by_broker(
     client: BrokerClient,
     options: ReadOptions,
     partition: TopicPartition,
-    piece: SplitRange,
+    split_range: SplitRange,
     audit: SplitAudit,
     fault: PulsarError | None,
 ) -> Generator[EntryBatch, None, None]:
     """All that the broker has of the piece, whose location says where it was planned to be read; `fault`: why it is not
     read there."""
-    rest, first, given = piece, None, Given(piece)
-    run = audit.begin(replace(piece, location=FromBroker()))
+    rest, first, given = split_range, None, Given(split_range)
+    run = audit.begin(replace(split_range, location=FromBroker()))
     try:
-        with closing(_broker_entries(client, options, partition, piece)) as source:
+        with closing(_broker_entries(client, options, partition, split_range)) as source:
             for entries in source:
                 first = first or entries.first
                 run.receive(entries)
@@ -142,26 +144,26 @@ def _by_broker(
         if fault is None:
             raise
         raise DeadlineExceeded(
-            f"{late}. The broker was asked since reading it from {piece.location.name} failed: {fault}"
+            f"{late}. The broker was asked since reading it from {split_range.location.name} failed: {fault}"
         ) from None
     run.end()
-    if check_still_there(options, partition, piece, rest, first, run.entries):
+    if check_still_there(options, partition, split_range, rest, first, run.entries):
         run.lose()
     if isinstance(fault, DamagedCopy):
         given.check(partition)
 
 
 def _direct(
-    options: ReadOptions, partition: TopicPartition, piece: SplitRange
+    options: ReadOptions, partition: TopicPartition, split_range: SplitRange
 ) -> Generator[EntryBatch, None, None]:
-    location = piece.location
+    location = split_range.location
     match location:
         case FromBookies():
-            source = bookie_entries(options, partition, piece, location)
-            return contiguous(source, partition, piece, location.ledger)
+            source = bookie_entries(options, partition, split_range, location)
+            return contiguous(source, partition, split_range, location.ledger)
         case FromTieredStorage():
-            source = tiered_entries(partition, piece, location)
-            return contiguous(source, partition, piece, location.ledger)
+            source = tiered_entries(partition, split_range, location)
+            return contiguous(source, partition, split_range, location.ledger)
         case FromCompactedLedger():
             return compacted_entries(options, partition, location)
     raise LedgerUnavailable(
@@ -170,13 +172,13 @@ def _direct(
 
 
 def _broker_entries(
-    client: BrokerClient, options: ReadOptions, partition: TopicPartition, piece: SplitRange
+    client: BrokerClient, options: ReadOptions, partition: TopicPartition, split_range: SplitRange
 ) -> Generator[EntryBatch, None, None]:
     entries = BrokerEntries(
         client,
         partition,
-        piece.start,
-        piece.end,
+        split_range.start,
+        split_range.end,
         permits=options.receiver_queue_size,
         poll_seconds=options.poll_timeout_ms / 1000,
         read_compacted=options.read_compacted,

@@ -31,7 +31,7 @@ _PATIENCE_MS: Final = 5_000
 def check_still_there(
     options: ReadOptions,
     partition: TopicPartition,
-    piece: SplitRange,
+    split_range: SplitRange,
     rest: SplitRange,
     first: tuple[int, int] | None,
     entries: int,
@@ -45,8 +45,8 @@ def check_still_there(
     """
     if options.admin_url is None or options.read_compacted:
         return False
-    of_broker = isinstance(piece.location, FromBroker)
-    lost = _of_broker(piece, first, entries) if of_broker else _of_ledger(rest)
+    of_broker = isinstance(split_range.location, FromBroker)
+    lost = _of_broker(split_range, first, entries) if of_broker else _of_ledger(rest)
     if lost is None:
         return False
     try:
@@ -117,24 +117,24 @@ def _of_ledger(rest: SplitRange) -> _Missed | None:
     if isinstance(rest.location, FromBroker | FromCompactedLedger):
         return None
     first, last = entry_range(rest, rest.location.ledger)
-    number = rest.location.ledger.ledger
+    number = rest.location.ledger.id
     if first > last:
         return None
     return _Missed(number, f"entries {first} to {last} of ledger {number} ({last - first + 1} entries)")
 
 
-def _of_broker(piece: SplitRange, first: tuple[int, int] | None, entries: int) -> _Missed | None:
+def _of_broker(split_range: SplitRange, first: tuple[int, int] | None, entries: int) -> _Missed | None:
     """What consumers do not see lacks too; but retention removes from the front, so that nothing is lost of a piece
     while the ledger is there in which it begins: it had entries of it when it was planned."""
-    start = piece.start
-    expected = piece.location.entries if isinstance(piece.location, FromBroker) else None
+    start = split_range.start
+    expected = split_range.location.entries if isinstance(split_range.location, FromBroker) else None
     if start.is_earliest or (expected is not None and entries >= expected):
         return None
     if first is None or first[0] > start.ledger:
         return _Missed(start.ledger, f"messages from {start} on in ledger {start.ledger}")
     if expected is None:
         return None
-    text = f"{expected} entries from {start} up to {piece.end}, got {entries}"
+    text = f"{expected} entries from {start} up to {split_range.end}, got {entries}"
     return _Missed(start.ledger, text, is_common=True)
 
 

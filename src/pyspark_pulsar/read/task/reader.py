@@ -22,7 +22,7 @@ from pyspark_pulsar.read.attempt import Attempt
 from pyspark_pulsar.read.sources.chunk_search import earlier_runs
 from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.audit import SplitAudit, audited
-from pyspark_pulsar.read.task.fallback import piece_entries
+from pyspark_pulsar.read.task.fallback import range_entries
 from pyspark_pulsar.read.task.schema_cache import SCHEMA_VERSIONS
 from pyspark_pulsar.read.task.transactions import TopicTransactions
 from pyspark_pulsar.schema.info import SchemaInfo
@@ -58,7 +58,7 @@ def read_split(
         decoder = EntryDecoder(
             schema,
             topic=str(topic),
-            partition=split.partition.partition,
+            partition=split.partition.index,
             fetch_schema=fetch_schema,
             batch_rows=options.batch_rows,
             start=split.start.as_tuple(),
@@ -74,16 +74,16 @@ def read_split(
                 slots=split.slots,
             ),
         )
-        for piece in split.parts():
-            yield from _piece_batches(client, options, split.partition, piece, decoder, audit)
+        for split_range in split.parts():
+            yield from _range_batches(client, options, split.partition, split_range, decoder, audit)
         yield from decoder.finish()
 
 
-def _piece_batches(
+def _range_batches(
     client: BrokerClient,
     options: ReadOptions,
     partition: TopicPartition,
-    piece: SplitRange,
+    split_range: SplitRange,
     decoder: EntryDecoder,
     audit: SplitAudit,
     *,
@@ -92,18 +92,20 @@ def _piece_batches(
     """The full batches that the piece completes; with `readFrom=auto` from the broker alone, from where nobody else
     knows which transactions were aborted."""
     try:
-        with closing(piece_entries(client, options, partition, piece, audit, by_broker=by_broker)) as source:
+        with closing(
+            range_entries(client, options, partition, split_range, audit, by_broker=by_broker)
+        ) as source:
             for entries in source:
                 yield from decoder.decode(entries)
     except TransactionsUnknown as unknown:
         if options.read_from != "auto":
             raise
-        _log.warning("%s; the broker is read from there up to %s", unknown, piece.end)
-        rest = replace(piece, start=Position(unknown.ledger, unknown.entry))
+        _log.warning("%s; the broker is read from there up to %s", unknown, split_range.end)
+        rest = replace(split_range, start=Position(unknown.ledger, unknown.entry))
         audit.give_way(rest.start, f"{type(unknown).__name__}: {unknown}")
     else:
         return
-    yield from _piece_batches(client, options, partition, rest, decoder, audit, by_broker=True)
+    yield from _range_batches(client, options, partition, rest, decoder, audit, by_broker=True)
 
 
 def split_intake(options: ReadOptions, split: Split, transactions: TopicTransactions) -> Intake:

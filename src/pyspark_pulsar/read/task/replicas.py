@@ -26,10 +26,12 @@ _log: Final = logging.getLogger(__name__)
 _PATIENCE_MS: Final = 2_000
 
 
-def on_bookies(options: ReadOptions, partition: TopicPartition, piece: SplitRange) -> FromBookies | None:
+def on_bookies(
+    options: ReadOptions, partition: TopicPartition, split_range: SplitRange
+) -> FromBookies | None:
     """How to ask bookies for what was planned to be read from tiered storage; None where nobody tells which bookies
     there are."""
-    if not isinstance(piece.location, FromTieredStorage) or options.admin_url is None:
+    if not isinstance(split_range.location, FromTieredStorage) or options.admin_url is None:
         return None
     patience = min(options.operation_timeout_ms, _PATIENCE_MS)
     with AdminClient(options, patience_ms=patience) as admin:
@@ -40,7 +42,7 @@ def on_bookies(options: ReadOptions, partition: TopicPartition, piece: SplitRang
                 _log.info("%s: which bookies there are is not known: %s", partition, fault)
                 continue
             if bookies:
-                return FromBookies(piece.location.ledger, bookies)
+                return FromBookies(split_range.location.ledger, bookies)
     return None
 
 
@@ -69,8 +71,8 @@ class Given:
     that consumers do not see. So what it passes over must be read from the copy, which checks every byte.
     """
 
-    def __init__(self, piece: SplitRange) -> None:
-        self._piece = piece
+    def __init__(self, split_range: SplitRange) -> None:
+        self._split_range = split_range
         self._runs: list[tuple[int, int, bool]] = []
 
     def take(self, entries: EntryBatch) -> None:
@@ -81,11 +83,11 @@ class Given:
 
     def check(self, partition: TopicPartition) -> None:
         """Raises `DamagedCopy` for an entry that neither gives, and what else the copy does not let one read."""
-        location = self._piece.location
+        location = self._split_range.location
         if not isinstance(location, FromTieredStorage):
             return
-        number = location.ledger.ledger
-        for first, last in passed_over(entry_range(self._piece, location.ledger), self._runs):
+        number = location.ledger.id
+        for first, last in passed_over(entry_range(self._split_range, location.ledger), self._runs):
             part = SplitRange(Position(number, first), Position(number, last + 1), location)
             try:
                 for _ in tiered_entries(partition, part, location):

@@ -24,7 +24,9 @@ _log = logging.getLogger(__name__)
 _FORGET_EVERY: Final = 100
 
 
-def take_over(sink: Sink, writer: Writer, *, begins: bool = True, seen: JournalState | None = None) -> JournalState:
+def take_over(
+    sink: Sink, writer: Writer, *, begins: bool = True, seen: JournalState | None = None
+) -> JournalState:
     """Make `writer` the one who writes: finish what others decided, abort what they left open.
 
     Called by every task; cheap when it is already, also by what another task has done meanwhile. `begins`: the journal

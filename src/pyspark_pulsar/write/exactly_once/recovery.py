@@ -38,7 +38,9 @@ class Sink:
         return cls(client, Journal(client, prefix), Coordinators(client))
 
     @classmethod
-    def open_of(cls, client: BrokerClient, name: JournalName, writer: Writer) -> tuple[Sink, JournalState | None]:
+    def open_of(
+        cls, client: BrokerClient, name: JournalName, writer: Writer
+    ) -> tuple[Sink, JournalState | None]:
         """With the journal of `writer`, and what that says; of a query that an earlier version of this package began,
         with the one that was named after its checkpoint."""
         sink = cls.open(client, name.of(writer.owner))

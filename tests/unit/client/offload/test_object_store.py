@@ -36,11 +36,11 @@ def test_pieces_are_in_order_and_one_is_fetched_ahead() -> None:
     assert asked[-1] == (end - 1, end)
     assert list(in_steps(read, 7, 7)) == []
     asked.clear()
-    pieces = in_steps(read, 0, 100 * STEP)
-    next(pieces)
+    ranges = in_steps(read, 0, 100 * STEP)
+    next(ranges)
     time.sleep(0.2)
     assert len(asked) <= 3
-    pieces.close()
+    ranges.close()
     time.sleep(0.2)
     assert len(asked) <= 4
     assert not [thread for thread in threading.enumerate() if thread.name == "pulsar-tiered"]
@@ -52,10 +52,10 @@ def test_a_failure_comes_behind_the_pieces_before_it() -> None:
             raise LedgerUnavailable("gone")
         return b"first"
 
-    pieces = in_steps(read, 0, 3 * STEP)
-    assert next(pieces) == b"first"
+    ranges = in_steps(read, 0, 3 * STEP)
+    assert next(ranges) == b"first"
     with pytest.raises(LedgerUnavailable, match="gone"):
-        next(pieces)
+        next(ranges)
 
 
 def test_files_of_a_folder(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ class Broker:
 
     def __init__(self) -> None:
         self.asked: Counter[int] = Counter()
-        self.pieces = 0
+        self.ranges = 0
         self.end = Position(5, 10)
         self.fresh: Position | None = None
         """Where a new cursor comes to stand; None: where it is put."""
@@ -50,7 +50,7 @@ class Broker:
         return self.submit_all([(command, where)])[0]
 
     def submit_all(self, requests: Sequence[tuple[wire.BaseCommand, str]]) -> list[Future[Any]]:
-        self.pieces += 1
+        self.ranges += 1
         return [self._answer(command) for command, _ in requests]
 
     def send_bytes(self, data: bytes) -> None:
@@ -135,12 +135,12 @@ def test_a_trigger_asks_each_end_once_in_one_piece_for_each_broker(client: Clien
     for _ in range(3):
         for broker in client.brokers:
             broker.asked.clear()
-            broker.pieces = 0
+            broker.ranges = 0
         assert log_ends.present_ends(partitions, ends) == ends
         assert log_ends.removed({}) == {}
         for broker in client.brokers:
             assert broker.asked == {GET_LAST_MESSAGE_ID: 150}
-            assert broker.pieces == 1
+            assert broker.ranges == 1
 
 
 def test_a_consumer_that_the_broker_has_closed_is_made_again(broker: Broker, log_ends: LogEnds) -> None:
@@ -239,7 +239,9 @@ def test_the_next_ledger_is_no_loss_to_a_cursor_that_was_there(broker: Broker, l
     assert log_ends.removed({A: start}) == {A: RemovedEntries(Position(12, 0), None)}
 
 
-def test_a_new_cursor_cannot_know_what_was_in_a_ledger_that_is_gone(broker: Broker, log_ends: LogEnds) -> None:
+def test_a_new_cursor_cannot_know_what_was_in_a_ledger_that_is_gone(
+    broker: Broker, log_ends: LogEnds
+) -> None:
     start = Position(5, 3)
     broker.fresh = Position(9, 0)
     assert log_ends.removed({A: start}) == {A: RemovedEntries(Position(9, 0), None)}

@@ -21,14 +21,14 @@ def partition(index: int) -> TopicPartition:
 
 def one_ledger(index: int, entries: int) -> PartitionRange:
     start, end = Position(7, 0), Position(7, entries)
-    stretches = (LedgerRange(start, end, Ledger(7, entries, 100, None, None)),) if entries else ()
-    return PartitionRange(partition(index), start, end, stretches)
+    ledger_ranges = (LedgerRange(start, end, Ledger(7, entries, 100, None, None)),) if entries else ()
+    return PartitionRange(partition(index), start, end, ledger_ranges)
 
 
 def numbers(splits: list[Split]) -> dict[int, int]:
     found: dict[int, int] = {}
     for split in splits:
-        found[split.partition.partition] = found.get(split.partition.partition, 0) + 1
+        found[split.partition.index] = found.get(split.partition.index, 0) + 1
     return found
 
 
@@ -65,7 +65,7 @@ def test_each_split_has_the_pieces_of_all_ledgers() -> None:
     near = LedgerRange(Position(9, 0), Position(9, 2), last)
     asked = PartitionRange(partition(0), far.start, near.end, (far, near))
     splits = split_by_key([asked], 2)
-    assert [split.pieces for split in splits] == [
+    assert [split.ranges for split in splits] == [
         (SplitRange(far.start, far.end, FromBookies(closed)), SplitRange(near.start, near.end, FromBroker(2)))
     ] * 2
 

@@ -114,7 +114,7 @@ def test_a_closed_ledger_without_a_time() -> None:
 def test_trimmed_between_the_two_questions_is_gone() -> None:
     stats = copy.deepcopy(STATS)
     del stats["ledgers"][0]
-    assert [ledger.ledger for ledger in parsed(stats=stats)] == [7, 46]
+    assert [ledger.id for ledger in parsed(stats=stats)] == [7, 46]
     assert parsed(stats=stats)[0].opened_ms is None
 
 
@@ -127,7 +127,7 @@ def test_the_compacted_view() -> None:
     }
     found = parse_ledgers(INFO, stats, "reading x")
     assert found.compacted is not None
-    assert (found.compacted.ledger, found.compacted.entries, found.compacted.is_open) == (60, 3, False)
+    assert (found.compacted.id, found.compacted.entries, found.compacted.is_open) == (60, 3, False)
     assert found.compacted_until == Position(7, 5)
     assert found.compaction_is_clear
     plain = parse_ledgers(INFO, STATS, "reading x")
@@ -148,7 +148,7 @@ def test_striping_is_filled_in_where_it_is_told() -> None:
         "ledgers": [{"ledgerId": 7, "metadata": text}, {"ledgerId": 3}, {"ledgerId": 99, "metadata": text}]
     }
     found = with_striping(parse_ledgers(INFO, STATS, "reading x"), answer)
-    assert [ledger.striping is not None for ledger in found.ledgers] == [False, True, False]
+    assert [ledger.metadata is not None for ledger in found.ledgers] == [False, True, False]
 
 
 @pytest.mark.parametrize(

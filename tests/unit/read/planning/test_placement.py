@@ -12,7 +12,7 @@ from pyspark_pulsar.errors import ConnectionFailed, LedgerUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.planning import on_bookies
-from pyspark_pulsar.read.planning.ledger_range import LedgerRange, compacted_stretches
+from pyspark_pulsar.read.planning.ledger_range import LedgerRange, compacted_ranges
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.placement import Placement, find_places
 from pyspark_pulsar.read.split import FromBookies
@@ -21,7 +21,7 @@ from pyspark_pulsar.topic import TopicPartition
 A = TopicPartition.parse("a")
 BOOKIES = ("b:1", "b:2", "b:3")
 STRIPED = LedgerMetadata(2, "CRC32C", (Ensemble(0, BOOKIES),))
-CLOSED = Ledger(7, 10, 100, None, 1000, striping=STRIPED)
+CLOSED = Ledger(7, 10, 100, None, 1000, metadata=STRIPED)
 OPEN = Ledger(8, 10, 100, 1000, None)
 OFFLOADED = Ledger(6, 10, 100, None, 900, offload_id="u")
 
@@ -56,7 +56,7 @@ def test_auto_asks_bookies_that_hold_a_replica_of_each_entry(up: tuple[str, ...]
 )
 def test_an_offloaded_ledger_whose_copy_cannot_be_read(read_from: str, held: set[int], found: str) -> None:
     """Its layout alone says nothing: bookies that take connections may have deleted it."""
-    striped = replace(OFFLOADED, striping=STRIPED)
+    striped = replace(OFFLOADED, metadata=STRIPED)
     for ledger in (OFFLOADED, striped):
         location = Placement(read_from, BOOKIES, frozenset(BOOKIES), kept=frozenset(held)).of(A, ledger)
         assert location.name == found
@@ -80,26 +80,26 @@ def test_what_is_kept_is_looked_for_from_the_newest_ledger_on(monkeypatch: pytes
     asked: list[int] = []
 
     def is_kept(_: ReadOptions, __: TopicPartition, ledger: Ledger, ___: tuple[str, ...]) -> bool:
-        asked.append(ledger.ledger)
-        return ledger.ledger >= 700
+        asked.append(ledger.id)
+        return ledger.id >= 700
 
     monkeypatch.setattr(on_bookies, "_is_kept", is_kept)
     options = ReadOptions(service_url="pulsar://h:1", topic="a")
-    many = [(A, replace(OFFLOADED, ledger=number)) for number in range(1000)]
+    many = [(A, replace(OFFLOADED, id=number)) for number in range(1000)]
     assert on_bookies.kept_by_bookies(options, many, BOOKIES) == frozenset(range(700, 1000))
     assert min(asked) == 1000 - 3 * 256
 
 
 def test_every_ensemble_counts() -> None:
     striping = LedgerMetadata(2, "CRC32C", (Ensemble(0, BOOKIES), Ensemble(4, ("b:1", "b:8", "b:9"))))
-    assert place("auto", Ledger(7, 10, 100, None, 1000, striping=striping), *BOOKIES) == "broker"
+    assert place("auto", Ledger(7, 10, 100, None, 1000, metadata=striping), *BOOKIES) == "broker"
 
 
 def test_unknown_striping_and_digests_with_a_password() -> None:
     unknown = Ledger(7, 10, 100, None, 1000)
     assert place("auto", unknown, "b:1") == "bookie"
     assert place("auto", unknown) == "broker"
-    secret = Ledger(7, 10, 100, None, 1000, striping=LedgerMetadata(2, "HMAC", STRIPED.ensembles))
+    secret = Ledger(7, 10, 100, None, 1000, metadata=LedgerMetadata(2, "HMAC", STRIPED.ensembles))
     assert place("auto", secret, *BOOKIES) == "broker"
 
 
@@ -128,17 +128,15 @@ KNOWN = TopicLedgers((Ledger(6, 10, 100, None, 900), OPEN), VIEW, Position(6, 4)
 def test_a_compacted_view_comes_before_the_ledgers(
     start: Position, end: Position, expected: list[tuple[str, str, int]]
 ) -> None:
-    found = compacted_stretches(KNOWN, start, end)
-    assert [
-        (str(each.start), str(each.end), each.ledger and each.ledger.ledger) for each in found
-    ] == expected
+    found = compacted_ranges(KNOWN, start, end)
+    assert [(str(each.start), str(each.end), each.ledger and each.ledger.id) for each in found] == expected
     assert all(each.is_compacted == (each.ledger is VIEW) for each in found)
 
 
 def test_a_compacted_view_that_is_not_clear_is_the_brokers_affair() -> None:
     unclear = TopicLedgers(KNOWN.ledgers, compaction_is_clear=False)
     for known in (None, unclear):
-        assert compacted_stretches(known, EARLIEST, Position(8, 5)) == [
+        assert compacted_ranges(known, EARLIEST, Position(8, 5)) == [
             LedgerRange(EARLIEST, Position(8, 5), None)
         ]
 
@@ -153,14 +151,14 @@ def test_a_compacted_view_that_is_not_clear_is_the_brokers_affair() -> None:
     ],
 )
 def test_where_a_compacted_view_is_read(read_from: str, up: tuple[str, ...], found: str) -> None:
-    parts = compacted_stretches(KNOWN, EARLIEST, Position(6, 4))
+    parts = compacted_ranges(KNOWN, EARLIEST, Position(6, 4))
     located = Placement(read_from, BOOKIES, frozenset(up)).locate(A, parts, KNOWN)
     assert [each.location.name for each in located] == [found]
     assert located[0].entries == 1
 
 
 def test_a_compacted_view_is_never_in_tiered_storage() -> None:
-    parts = compacted_stretches(KNOWN, EARLIEST, Position(6, 4))
+    parts = compacted_ranges(KNOWN, EARLIEST, Position(6, 4))
     with pytest.raises(LedgerUnavailable, match="never offloaded"):
         Placement("tiered").locate(A, parts, KNOWN)
 
@@ -169,7 +167,7 @@ def test_a_compacted_view_is_never_in_tiered_storage() -> None:
 def test_auto_does_without_what_the_admin_api_does_not_tell(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
-    wanted = {A: (TopicLedgers((ledger, OPEN)), {ledger.ledger})}
+    wanted = {A: (TopicLedgers((ledger, OPEN)), {ledger.id})}
     options = ReadOptions(
         service_url="pulsar://h:1", admin_url="http://127.0.0.1:1", topic="a", operation_timeout_ms=1
     )
@@ -182,7 +180,7 @@ def test_auto_does_without_what_the_admin_api_does_not_tell(
 
 @pytest.mark.parametrize(("read_from", "ledger"), [("bookie", CLOSED), ("tiered", OFFLOADED)])
 def test_a_place_that_is_named_needs_to_be_told(read_from: str, ledger: Ledger) -> None:
-    wanted = {A: (TopicLedgers((ledger, OPEN)), {ledger.ledger})}
+    wanted = {A: (TopicLedgers((ledger, OPEN)), {ledger.id})}
     options = ReadOptions(
         service_url="pulsar://h:1",
         admin_url="http://127.0.0.1:1",

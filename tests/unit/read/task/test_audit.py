@@ -51,8 +51,12 @@ def give(run: Run, batch: EntryBatch) -> None:
 
 
 def read_all(audit: SplitAudit) -> None:
-    for piece, batch in ((FIRST, entries(7, 2, 9)), (SECOND, entries(9, 0, 3)), (LAST, entries(10, 0, 2))):
-        run = audit.begin(piece)
+    for split_range, batch in (
+        (FIRST, entries(7, 2, 9)),
+        (SECOND, entries(9, 0, 3)),
+        (LAST, entries(10, 0, 2)),
+    ):
+        run = audit.begin(split_range)
         give(run, batch)
         run.end()
 
@@ -148,12 +152,12 @@ def test_a_gap_between_reader_and_broker_is_found() -> None:
 
 
 def test_an_end_inside_a_batched_entry() -> None:
-    piece = SplitRange(Position(7, 3, 2), Position(7, 5, 4), FromBookies(SEVEN))
-    audit = SplitAudit(Split(PARTITION, piece.start, piece.end, (piece,)))
-    run = audit.begin(piece)
+    split_range = SplitRange(Position(7, 3, 2), Position(7, 5, 4), FromBookies(SEVEN))
+    audit = SplitAudit(Split(PARTITION, split_range.start, split_range.end, (split_range,)))
+    run = audit.begin(split_range)
     give(run, entries(7, 3, 5))
     audit.give_way(Position(7, 6), "the bookie died")
-    audit.begin(SplitRange(Position(7, 6), piece.end, FromBroker())).end()
+    audit.begin(SplitRange(Position(7, 6), split_range.end, FromBroker())).end()
     audit.check()
     assert run.entries == 3
 

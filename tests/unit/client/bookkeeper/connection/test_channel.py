@@ -69,9 +69,9 @@ def side(authority: Authority, *, expired: bool = False) -> Side:
 
 def given(channel: BookieChannel, data: bytes, seed: int) -> tuple[bytes, bytes]:
     """Byte strings in random pieces."""
-    pieces, answers, outgoing = random.Random(seed), b"", b""
+    ranges, answers, outgoing = random.Random(seed), b"", b""
     while data:
-        size = pieces.choice((1, 2, 3, 100, 10_000))
+        size = ranges.choice((1, 2, 3, 100, 10_000))
         came, out = channel.receive(data[:size])
         answers, outgoing, data = answers + came, outgoing + out, data[size:]
     return answers, outgoing
