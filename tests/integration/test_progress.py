@@ -210,7 +210,7 @@ def test_a_subscription_that_others_use_is_refused(
     reader: Callable[..., PulsarStreamReader],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pyspark_pulsar.read.microbatch.subscription._BUSY_SECONDS", 0.5)
+    monkeypatch.setattr("pyspark_pulsar.read.microbatch.progress.subscription._BUSY_SECONDS", 0.5)
     official.subscribe(filled, NAME, consumer_type=kind)
     with pytest.raises(SubscriptionBusy, match=f"'{NAME}' of {filled}.*option subscriptionName"):
         plan(reader(topic=filled, subscription_name=NAME))

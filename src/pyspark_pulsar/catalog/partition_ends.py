@@ -9,7 +9,7 @@ from functools import partial
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.consumer import LogEnd, subscribe
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.first_entry import first_entry
+from pyspark_pulsar.read.sources.peek import first_entry
 from pyspark_pulsar.topic import TopicPartition
 
 

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from pyspark_pulsar.read.microbatch.lag import Lag, LagReport
-from pyspark_pulsar.read.microbatch.progress import LOG_SECONDS, ProgressLog
+from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport
+from pyspark_pulsar.read.microbatch.progress.query_progress import LOG_SECONDS, ProgressLog
 from pyspark_pulsar.spark.logging import PROGRESS_LOG
 from pyspark_pulsar.topic import TopicPartition
 

@@ -42,7 +42,7 @@ def test_where_work_begins_warnings_are_shown(work: str) -> None:
 
 
 _HOSTILE = (
-    'logging.getLogger("pyspark_pulsar.read.microbatch.lag").warning("topic %s ends", "x\\x1b[31m\\n\\u202e")'
+    'logging.getLogger("pyspark_pulsar.read.microbatch.progress.lag").warning("topic %s ends", "x\\x1b[31m\\n\\u202e")'
 )
 _PRINTABLE = r"topic x\x1b[31m\n\u202e ends"
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.bounds.first_entry import FirstEntry, Place
+from pyspark_pulsar.read.sources.peek import FirstEntry, Place
 from pyspark_pulsar.read.bounds.timestamps import Window, closed_at_latest, opened_at_earliest, span_of_window
 from pyspark_pulsar.topic import TopicPartition
 

@@ -35,9 +35,9 @@ from pyspark_pulsar.read.microbatch.deleted_topics import without_departed
 from pyspark_pulsar.read.microbatch.end import StreamEnd
 from pyspark_pulsar.read.microbatch.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.microbatch.progress import QueryProgress
+from pyspark_pulsar.read.microbatch.progress.query_progress import QueryProgress
 from pyspark_pulsar.read.microbatch.schemas import SchemaWatch
-from pyspark_pulsar.read.microbatch.sources import SplitSources
+from pyspark_pulsar.read.microbatch.progress.split_sources import SplitSources
 from pyspark_pulsar.read.microbatch.topics import TopicWatch
 from pyspark_pulsar.read.planning.data_loss import advanced, check_removed
 from pyspark_pulsar.read.planning.planner import PartitionPlan, RangeRequest, SplitPlanner, splits_of

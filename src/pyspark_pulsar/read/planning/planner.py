@@ -23,7 +23,7 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import PermissionDenied, PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.first_entry import first_entries
+from pyspark_pulsar.read.sources.peek import first_entries
 from pyspark_pulsar.read.bounds.timestamps import WHOLE, Window
 from pyspark_pulsar.read.bounds.window_edges import Borders, Span, WindowedRange
 from pyspark_pulsar.read.planning.data_loss import check_loss, remember

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import PulsarError, TopicNotFoundError
-from pyspark_pulsar.read.microbatch.lag import Lag, LagReport
+from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport
 from pyspark_pulsar.topic import Namespace, TopicPartition
 
 _NEAR: Final = 0.5

@@ -17,10 +17,10 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.bounds.first_entry import first_entry
-from pyspark_pulsar.read.microbatch.lag import LagReport, LagWatch
-from pyspark_pulsar.read.microbatch.retention import RetentionWatch
-from pyspark_pulsar.read.microbatch.subscription import SubscriptionCursors
+from pyspark_pulsar.read.sources.peek import first_entry
+from pyspark_pulsar.read.microbatch.progress.lag import LagReport, LagWatch
+from pyspark_pulsar.read.microbatch.progress.retention import RetentionWatch
+from pyspark_pulsar.read.microbatch.progress.subscription import SubscriptionCursors
 from pyspark_pulsar.read.planning.ledgers import fetch_ledgers
 from pyspark_pulsar.spark.logging import PROGRESS_LOG
 from pyspark_pulsar.topic import TopicPartition

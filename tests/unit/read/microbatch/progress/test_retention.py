@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pyspark_pulsar.errors import PermissionDenied
-from pyspark_pulsar.read.microbatch.lag import Lag, LagReport
-from pyspark_pulsar.read.microbatch.retention import Horizon, RetentionWatch, horizon_of
+from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport
+from pyspark_pulsar.read.microbatch.progress.retention import Horizon, RetentionWatch, horizon_of
 from pyspark_pulsar.topic import TopicPartition
 
 A, B = TopicPartition.parse("t/one/a"), TopicPartition.parse("t/one/b")
