@@ -8,11 +8,11 @@ from itertools import accumulate, pairwise
 
 from hypothesis import given, settings, strategies as st
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.sources.peek import FirstEntry, Place
 from pyspark_pulsar.read.bounds.timestamps import Window
 from pyspark_pulsar.read.bounds.window_edges import Borders, WindowedRange
+from pyspark_pulsar.read.sources.peek import FirstEntry, Place
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("persistent://public/default/a")

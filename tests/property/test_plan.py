@@ -6,7 +6,7 @@ import math
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from property.ledger_strategies import positions, topic_ledgers
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.timestamps import TimeBound, Window, span_of_window
 from pyspark_pulsar.read.microbatch.offset import StreamOffset

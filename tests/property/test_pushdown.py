@@ -29,7 +29,7 @@ from pyspark.sql.datasource import (
 
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.pushdown import push_filters
-from pyspark_pulsar.read.planning.planner import RangeRequest
+from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.topic import TopicPartition
 
 TOPICS = ["persistent://public/default/a", "persistent://public/default/b", "persistent://x/y/Zoë"]

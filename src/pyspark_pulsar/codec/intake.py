@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, PulsarError
+from pyspark_pulsar.transaction_id import TransactionId
 
 if TYPE_CHECKING:
     from pyspark_pulsar._kernel import Decoder, EntryBatch
 
 Runs = Generator["Iterator[EntryBatch]", None, None]
 """Entries in order, again and again from further back."""
-
-TransactionId = tuple[int, int]
-"""Most and least significant bits, unsigned."""
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.batch.plan import BatchPlan
 from pyspark_pulsar.read.planning.planner import PartitionPlan

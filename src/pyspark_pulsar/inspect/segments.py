@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore, tiered_store
 from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError, PermissionDenied
 from pyspark_pulsar.options import ReadOptions

@@ -1,11 +1,13 @@
-"""Which task Spark has started, as Spark tells it on the executor."""
+"""Which task Spark has started, and which attempt of it, as Spark tells it on the executor."""
 
 from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
 
 from pyspark import TaskContext
 
 from pyspark_pulsar.errors import CommitError
-from pyspark_pulsar.write.exactly_once.state import Writer
 
 # Local properties of Spark's streaming jobs: the query's id, its present epoch; a run's id is the job's group.
 _QUERY, _EPOCH, _RUN = "sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id"
@@ -17,8 +19,8 @@ def present_partition() -> int:
     return 0 if task is None else task.partitionId()
 
 
-def present_epoch() -> tuple[Writer, int]:
-    """Who writes, and the epoch. Raises `CommitError` outside of a streaming query's task."""
+def present_epoch() -> tuple[str, str, int]:
+    """The ids of the query and of its run, and the epoch. Raises `CommitError` outside of a streaming query's task."""
     task = TaskContext.get()
     query, epoch, run = (
         None if task is None else task.getLocalProperty(name) for name in (_QUERY, _EPOCH, _RUN)
@@ -28,4 +30,27 @@ def present_epoch() -> tuple[Writer, int]:
             f"deliveryGuarantee=exactly-once: expected Spark to tell a task its query, epoch and run, got {query}, "
             f"{epoch} and {run}; use a streaming query of Spark 4.2 or 4.3, or deliveryGuarantee=at-least-once"
         )
-    return Writer(query, run), int(epoch)
+    return query, run, int(epoch)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Told apart in audits."""
+
+    run: str = ""
+    """The same for all tasks that one plan of a query has."""
+    number: int = 0
+    """0 for the first attempt of the task."""
+    task: int = 0
+    """Unique in the Spark application."""
+
+
+def new_run() -> str:
+    """Driver only."""
+    return uuid.uuid4().hex
+
+
+def present_attempt(run: str) -> Attempt:
+    """Executor only; without a task of Spark's, it is the first."""
+    task = TaskContext.get()
+    return Attempt(run) if task is None else Attempt(run, task.attemptNumber(), task.taskAttemptId())

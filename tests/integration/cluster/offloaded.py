@@ -14,7 +14,7 @@ from integration.cluster.ranges import ALL_COLUMNS, Row, rows_of_range, rows_of_
 from obstore.store import S3Store
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning.ledgers import fetch_ledgers

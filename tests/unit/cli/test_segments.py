@@ -17,7 +17,7 @@ from pyspark_pulsar.cli.html.picture import picture, tip
 from pyspark_pulsar.cli.html.timeline import Timeline
 from pyspark_pulsar.cli.segments import json_lines, print_survey
 from pyspark_pulsar.cli.text import human_bytes, ranges
-from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Ledger, LedgerMetadata
+from pyspark_pulsar.client.ledger import Ensemble, Ledger, LedgerMetadata
 from pyspark_pulsar.inspect.segments import CLOSED, COMPACTED, OPEN, Segment, Survey
 from pyspark_pulsar.topic import TopicPartition
 

@@ -8,12 +8,12 @@ import pytest
 from unit.codec.sent_entries import entries_of
 
 from pyspark_pulsar._kernel import Decoder, SendFrames
-from pyspark_pulsar.client.admin.transaction_buffer import TransactionId
 from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.codec.producing import Producing
 from pyspark_pulsar.codec.public_keys import DataKey
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.write.columns import resolve_write_schema
+from pyspark_pulsar.transaction_id import TransactionId
 
 TOPIC = "persistent://public/default/t"
 ROWS = pa.record_batch({"value": pa.array([b"a", b"b"])})

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from property.ledger_strategies import positions, topic_ledgers
 
 from pyspark_pulsar.cli.plan import json_lines, print_plan, pruned, skipped_segments, totals, unknown
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore
 from pyspark_pulsar.inspect.plan import ledger_parts, planned_splits
 from pyspark_pulsar.inspect.segments import segments_of

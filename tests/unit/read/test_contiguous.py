@@ -7,7 +7,7 @@ from collections.abc import Generator
 import pytest
 
 from pyspark_pulsar._kernel import EntryBatch
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.sources.contiguous import contiguous, entry_range

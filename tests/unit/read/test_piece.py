@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given as given_values, strategies as st
 
 from pyspark_pulsar._kernel import EntryBatch
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore
 from pyspark_pulsar.errors import (
     ConnectionFailed,

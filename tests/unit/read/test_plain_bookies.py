@@ -12,7 +12,7 @@ import pytest
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
 from pyspark_pulsar.client.bookkeeper.connection.channel import BookieChannel, BookieSecurity
-from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Ledger, LedgerMetadata
+from pyspark_pulsar.client.ledger import Ensemble, Ledger, LedgerMetadata
 from pyspark_pulsar.client.security.tls import Tls
 from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.options import ReadOptions

@@ -10,8 +10,8 @@ import pytest
 from pyspark_pulsar.errors import OptionError, TopicNameError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.timestamps import Window
-from pyspark_pulsar.read.planning.planner import RangeRequest
 from pyspark_pulsar.session import history_and_live as module
 from pyspark_pulsar.session.history_and_live import history_and_live, identifier_parts
 from pyspark_pulsar.topic import TopicPartition

@@ -17,9 +17,7 @@ from typing import Any, Final, Protocol
 from pyspark_pulsar.client.admin.paths import transaction_resource
 from pyspark_pulsar.errors import LedgerUnavailable, ProtocolError, PulsarError, TopicNotFoundError
 from pyspark_pulsar.topic import TopicPartition
-
-TransactionId = tuple[int, int]
-"""Most and least significant bits, unsigned as on the wire."""
+from pyspark_pulsar.transaction_id import TransactionId
 
 _RECOVERED: Final = ("Ready", "NoSnapshot")
 _TRIES: Final = 5

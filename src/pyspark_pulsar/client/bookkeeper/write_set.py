@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, LedgerMetadata
+from pyspark_pulsar.client.ledger import Ensemble, LedgerMetadata
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark_pulsar.client.admin.transaction_buffer import TransactionId
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.commands import ADD_PARTITION_TO_TXN, END_TXN, NEW_TXN, TC_CLIENT_CONNECT
 from pyspark_pulsar.client.broker.connection import Connection, await_answer
@@ -31,6 +30,7 @@ from pyspark_pulsar.errors import (
     TransactionEnded,
 )
 from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.transaction_id import TransactionId
 
 _ASSIGN: Final = TopicName.parse("persistent://pulsar/system/transaction_coordinator_assign")
 _COMMIT, _ABORT = 0, 1

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import quote_plus, urlsplit
 
 from pyspark_pulsar.client.admin.paths import namespace_resource, topic_resource
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError, TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.topic import TopicName, TopicPartition

@@ -19,13 +19,14 @@ from pyspark_pulsar.read.bounds.offsets import (
     check_reachable,
     resolve_bound,
 )
+from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.subscription import subscription_positions
 from pyspark_pulsar.read.bounds.timestamps import check_times, resolve_windows
 from pyspark_pulsar.read.bounds.topic_wait import present_topics
 from pyspark_pulsar.read.bounds.topics import discover_partitions
 from pyspark_pulsar.read.planning.data_loss import check_removed
 from pyspark_pulsar.read.planning.placement import AUTO, BROKER
-from pyspark_pulsar.read.planning.planner import PartitionPlan, RangeRequest, SplitPlanner, splits_of
+from pyspark_pulsar.read.planning.planner import PartitionPlan, SplitPlanner, splits_of
 from pyspark_pulsar.read.split import Split
 
 Narrow = Callable[[Sequence[RangeRequest]], Sequence[RangeRequest]]

@@ -8,12 +8,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.attempt import new_run, present_attempt
 from pyspark_pulsar.read.batch.plan import plan_batch
 from pyspark_pulsar.read.bounds.pushdown import Pushed, push_filters
 from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.shipped import Shipped
+from pyspark_pulsar.spark.task_context import new_run, present_attempt
 
 
 class PulsarBatchReader(Shipped, DataSourceReader):

@@ -30,8 +30,8 @@ from pyspark.sql.datasource import (
 )
 
 from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.timestamps import Window
-from pyspark_pulsar.read.planning.planner import RangeRequest
 from pyspark_pulsar.spark.shipped import runs_in
 
 _KEY: Final = ("__key",)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Final
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.parsers import instant

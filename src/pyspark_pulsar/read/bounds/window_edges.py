@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.sources.peek import FirstEntry, Place
 from pyspark_pulsar.read.bounds.timestamps import Window, closed_at_latest, opened_at_earliest, span_of_window
+from pyspark_pulsar.read.sources.peek import FirstEntry, Place
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)

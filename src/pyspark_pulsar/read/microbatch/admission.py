@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from pyspark_pulsar.codec.backlog import UNLIMITED, Counted
 from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.planning.shares import shares
 from pyspark_pulsar.topic import TopicPartition
-
-_WHOLE: Final = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,23 +92,6 @@ def admit(demands: Sequence[Demand], allowance: Allowance, measure: Measure, tur
             break
         hungry, asks = [each for each in hungry if ends[each.partition] < each.end], []
     return Admitted(ends, records, size)
-
-
-def shares(total: int, weights: Sequence[float]) -> list[int]:
-    """`total` shared in proportion to `weights`, but at least one each; the first ones where it is not enough for that.
-
-    The shares sum up to `total`, if there are any.
-    """
-    number = len(weights)
-    if total <= number or number == 0:
-        return [1 if index < total else 0 for index in range(number)]
-    # Whole numbers, since floating point loses messages where there are many.
-    most = max(weights)
-    parts = [max(1, int(_WHOLE * (weight / most))) if most > 0 else 1 for weight in weights]
-    rest = total - number
-    given = [rest * part // sum(parts) for part in parts]
-    lacking = rest - sum(given)
-    return [1 + part + (1 if index < lacking else 0) for index, part in enumerate(given)]
 
 
 def share_out(

@@ -10,13 +10,13 @@ from typing import Final, Protocol
 from pyspark_pulsar.codec.backlog import UNLIMITED
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.timestamps import TimeBound, Window
 from pyspark_pulsar.read.microbatch.admission import Allowance, Demand, admit, share_out
 from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter, PublishedFrom
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.planning.ledger_range import ledger_ranges
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
-from pyspark_pulsar.read.planning.planner import RangeRequest
 from pyspark_pulsar.topic import TopicPartition
 
 

@@ -25,9 +25,9 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.attempt import new_run, present_attempt
 from pyspark_pulsar.read.bounds.log_end import LogEnds
 from pyspark_pulsar.read.bounds.offsets import EARLIEST_TEXT, LATEST_TEXT, check_reachable, resolve_bound
+from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.subscription import subscription_positions
 from pyspark_pulsar.read.bounds.timestamps import TimeBound, Window, check_names, starting_time
 from pyspark_pulsar.read.microbatch.checkpoint_topics import abandoned_topics
@@ -36,15 +36,16 @@ from pyspark_pulsar.read.microbatch.end import StreamEnd
 from pyspark_pulsar.read.microbatch.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.progress.query_progress import QueryProgress
-from pyspark_pulsar.read.microbatch.schemas import SchemaWatch
 from pyspark_pulsar.read.microbatch.progress.split_sources import SplitSources
+from pyspark_pulsar.read.microbatch.schemas import SchemaWatch
 from pyspark_pulsar.read.microbatch.topics import TopicWatch
 from pyspark_pulsar.read.planning.data_loss import advanced, check_removed
-from pyspark_pulsar.read.planning.planner import PartitionPlan, RangeRequest, SplitPlanner, splits_of
+from pyspark_pulsar.read.planning.planner import PartitionPlan, SplitPlanner, splits_of
 from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.logging import show_warnings
 from pyspark_pulsar.spark.shipped import Shipped
+from pyspark_pulsar.spark.task_context import new_run, present_attempt
 from pyspark_pulsar.topic import TopicPartition
 
 

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.log_end import RemovedEntries

@@ -12,8 +12,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from pyspark_pulsar.read.microbatch.admission import shares
 from pyspark_pulsar.read.planning.packing import PartitionRange, uncut
+from pyspark_pulsar.read.planning.shares import shares
 from pyspark_pulsar.read.split import Split
 
 BY_KEY: Final = "key"

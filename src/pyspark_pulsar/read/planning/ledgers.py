@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any, Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
-from pyspark_pulsar.client.bookkeeper.metadata_text import parse_striping
+from pyspark_pulsar.client.admin.ledger_metadata import parse_striping
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ProtocolError
 from pyspark_pulsar.position import Position, after_entry
 from pyspark_pulsar.topic import TopicPartition

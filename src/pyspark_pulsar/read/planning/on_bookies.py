@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position

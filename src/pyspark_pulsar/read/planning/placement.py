@@ -13,7 +13,7 @@ from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress, b
 from pyspark_pulsar.client.bookkeeper.connection.channel import PLAIN
 from pyspark_pulsar.client.bookkeeper.connection.probe import ask_bookies
 from pyspark_pulsar.client.bookkeeper.connection.security import bookie_security
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger, LedgerMetadata
+from pyspark_pulsar.client.ledger import Ledger, LedgerMetadata
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     LedgerUnavailable,

@@ -18,13 +18,12 @@ from functools import partial
 from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import PermissionDenied, PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.sources.peek import first_entries
-from pyspark_pulsar.read.bounds.timestamps import WHOLE, Window
+from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.window_edges import Borders, Span, WindowedRange
 from pyspark_pulsar.read.planning.data_loss import check_loss, remember
 from pyspark_pulsar.read.planning.key_ranges import BY_KEY, split_by_key
@@ -33,6 +32,7 @@ from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_ledgers
 from pyspark_pulsar.read.planning.packing import Limits, PartitionRange, cut
 from pyspark_pulsar.read.planning.placement import AUTO, BROKER, find_places
 from pyspark_pulsar.read.planning.sampling import entry_records
+from pyspark_pulsar.read.sources.peek import first_entries
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.topic import TopicPartition
 
@@ -42,30 +42,6 @@ _LOOK_AGAIN_SECONDS: Final = 600.0
 """Shorter than any retention that is meant to keep something."""
 _LOOKS_AT_A_TIME: Final = 16
 """No trigger waits for thousands of topics; the longest not looked at come first."""
-
-
-@dataclass(frozen=True, slots=True)
-class RangeRequest:
-    """The messages of a topic partition from `start` (inclusive) to `end` (exclusive) that lie in `window`."""
-
-    partition: TopicPartition
-    start: Position
-    end: Position
-    window: Window = WHOLE
-    keys: frozenset[bytes] | None = None
-    """Of these, only messages whose `__key` is one of these."""
-    skips_from_earliest: bool = False
-    """A filter has moved `start` from earliest: what retention has removed in between is not missed."""
-    is_whole: bool = False
-    """The caller has seen that nothing behind `start` is gone, or has told of it."""
-
-    @property
-    def from_earliest(self) -> bool:
-        return self.start.is_earliest or self.skips_from_earliest
-
-    @property
-    def is_empty(self) -> bool:
-        return self.start >= self.end or self.window.is_empty
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import closing
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.read.split import SplitRange
 from pyspark_pulsar.topic import TopicPartition

@@ -10,8 +10,8 @@ from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.object_store import StoredBytes, in_steps, stored_bytes
 from pyspark_pulsar.client.offload.policy import TieredStore
 from pyspark_pulsar.codec.stored_ledger import (

@@ -17,7 +17,6 @@ from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import LedgerUnavailable, PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.attempt import Attempt
 from pyspark_pulsar.read.sources.contiguous import entry_range
 from pyspark_pulsar.read.split import (
     FromBookies,
@@ -28,6 +27,7 @@ from pyspark_pulsar.read.split import (
     SplitRange,
 )
 from pyspark_pulsar.read.task.audit_files import AuditFile, AuditPart, write_audit
+from pyspark_pulsar.spark.task_context import Attempt
 
 _log: Final = logging.getLogger(__name__)
 

@@ -18,7 +18,6 @@ from pyspark_pulsar.codec.intake import Intake, TransactionsUnknown
 from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.attempt import Attempt
 from pyspark_pulsar.read.sources.chunk_search import earlier_runs
 from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.audit import SplitAudit, audited
@@ -28,6 +27,7 @@ from pyspark_pulsar.read.task.transactions import TopicTransactions
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.logging import show_warnings
+from pyspark_pulsar.spark.task_context import Attempt
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 _log: Final = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.bookkeeper.metadata_text import parse_striping
+from pyspark_pulsar.client.admin.ledger_metadata import parse_striping
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import DamagedCopy, PulsarError
 from pyspark_pulsar.options import ReadOptions

@@ -7,12 +7,13 @@ from contextlib import closing
 from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.admin.transaction_buffer import TransactionId, TransactionOutcomes
+from pyspark_pulsar.client.admin.transaction_buffer import TransactionOutcomes
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.log_end import LogEnds
 from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.transaction_id import TransactionId
 
 # The broker can give the rest of a piece instead, so nobody waits long for an answer.
 _PATIENCE_MS: Final = 5_000

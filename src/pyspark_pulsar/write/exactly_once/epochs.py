@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from pyspark_pulsar.client.admin.transaction_buffer import TransactionId
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import CommitError, PulsarError, RepeatedEpochDiffers, TransactionEnded
+from pyspark_pulsar.transaction_id import TransactionId
 from pyspark_pulsar.write.exactly_once.journal import Decider
 from pyspark_pulsar.write.exactly_once.outcome import behind_the_decision, committed_all_the_same, in_doubt
 from pyspark_pulsar.write.exactly_once.ownership import is_committed_job, refuse_others

@@ -17,11 +17,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, Self
 
-from pyspark_pulsar.client.admin.transaction_buffer import TransactionId
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.producer import PROBE_ID
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.transaction_id import TransactionId
 from pyspark_pulsar.write.exactly_once.records import Records, RecordWriter
 from pyspark_pulsar.write.exactly_once.state import (
     VERSION,

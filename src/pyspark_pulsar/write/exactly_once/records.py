@@ -14,7 +14,6 @@ from typing import Any, Final, Self, TypeVar
 
 import pyarrow as pa
 
-from pyspark_pulsar.client.admin.transaction_buffer import TransactionId
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.consumer import EntryConsumer, subscribe
 from pyspark_pulsar.client.broker.producer import Producer
@@ -26,6 +25,7 @@ from pyspark_pulsar.position import EARLIEST, Position, after_entry
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.write.columns import WriteSchema, resolve_write_schema
 from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.transaction_id import TransactionId
 
 KEEPER: Final = "pyspark-pulsar-journal"
 """The durable subscription without which a broker would delete the topic and its records."""

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from pyspark_pulsar.client.admin.transaction_buffer import TransactionId
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import CommitError
 from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.transaction_id import TransactionId
 
 VERSION: Final = 1
 NO_EPOCH: Final = -1

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from pyspark_pulsar.client.admin.transaction_buffer import TransactionId
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.transaction_coordinator import OpenTransaction, named
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.spark.task_context import present_epoch, present_partition
+from pyspark_pulsar.transaction_id import TransactionId
 from pyspark_pulsar.write.commit import RowsPrepared
 from pyspark_pulsar.write.exactly_once.epochs import take_over
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
@@ -40,7 +40,7 @@ def write_in_transaction(
     When it raises, its transaction is aborted; when the process dies, whoever commits aborts it. Raises what
     `write_rows` and `take_over` do.
     """
-    writer, epoch = present_epoch() if job is None else (job, EPOCH_OF_A_JOB)
+    writer, epoch = _epoch_of_a_stream() if job is None else (job, EPOCH_OF_A_JOB)
     writer = replace(writer, target=journal.target)
     with BrokerClient(options) as client:
         sink, seen = Sink.open_of(client, journal, writer)
@@ -89,6 +89,11 @@ def _content_again(
     if compared and _digests(options):
         return digest_rows(options, target, batches, client)
     return RowDigest(sum(batch.num_rows for batch in batches), None)
+
+
+def _epoch_of_a_stream() -> tuple[Writer, int]:
+    query, run, epoch = present_epoch()
+    return Writer(query, run), epoch
 
 
 def _abort(sink: Sink, transaction: TransactionId) -> None:

@@ -7,8 +7,8 @@ import sys
 import pytest
 from hypothesis import given, strategies as st
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, LedgerMetadata
 from pyspark_pulsar.client.bookkeeper.write_set import KnownWriteSets, guessed_layout, striped_layout
+from pyspark_pulsar.client.ledger import Ensemble, LedgerMetadata
 
 BOOKIES = tuple("abcdefg")
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from pyspark_pulsar.client.admin.transaction_buffer import TransactionId
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators, OpenTransaction
+from pyspark_pulsar.transaction_id import TransactionId
 
 
 class InFlightRead(Coordinators):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore, tiered_store
 from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError
 from pyspark_pulsar.options import ReadOptions

@@ -23,8 +23,8 @@ from pyspark.sql.datasource import (
 
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.pushdown import filters_may_come, push_filters
+from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.timestamps import WHOLE, Window
-from pyspark_pulsar.read.planning.planner import RangeRequest
 from pyspark_pulsar.topic import TopicPartition
 
 PARTITIONS = [

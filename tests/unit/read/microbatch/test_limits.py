@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.codec.backlog import Counted
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.timestamps import TimeBound
 from pyspark_pulsar.read.microbatch.admission import MeasureRequest
 from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter, PublishedFrom
 from pyspark_pulsar.read.microbatch.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
-from pyspark_pulsar.read.planning.planner import RangeRequest
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("persistent://public/default/t-partition-0")

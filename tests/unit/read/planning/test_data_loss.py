@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.log_end import RemovedEntries

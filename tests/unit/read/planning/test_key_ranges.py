@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning.key_ranges import SLOTS, split_by_key
 from pyspark_pulsar.read.planning.ledger_range import LedgerRange

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ProtocolError
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning.ledgers import parse_ledgers, with_striping

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, Ledger, LedgerMetadata
+from pyspark_pulsar.client.ledger import Ensemble, Ledger, LedgerMetadata
 from pyspark_pulsar.errors import ConnectionFailed, LedgerUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position

@@ -14,8 +14,9 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.planning import planner as module
-from pyspark_pulsar.read.planning.planner import RangeRequest, SplitPlanner
+from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("a")

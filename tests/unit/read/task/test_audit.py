@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from pyspark_pulsar._kernel import EntryBatch
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore
 from pyspark_pulsar.errors import LedgerUnavailable, OptionError
 from pyspark_pulsar.inspect.audit import attempts_table, ledgers_table
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.attempt import Attempt
 from pyspark_pulsar.read.split import (
     FromBookies,
     FromBroker,
@@ -27,6 +26,7 @@ from pyspark_pulsar.read.split import (
 )
 from pyspark_pulsar.read.task.audit import Run, SplitAudit, audited
 from pyspark_pulsar.read.task.audit_files import audit_files
+from pyspark_pulsar.spark.task_context import Attempt
 from pyspark_pulsar.topic import TopicPartition
 
 PARTITION = TopicPartition.parse("persistent://public/default/t-partition-3")

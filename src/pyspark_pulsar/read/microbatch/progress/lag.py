@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.sources.peek import FirstEntry
 from pyspark_pulsar.read.planning.ledger_range import ledger_ranges
+from pyspark_pulsar.read.sources.peek import FirstEntry
 from pyspark_pulsar.topic import TopicPartition
 
 _MOST_SECONDS: Final = 0.25

@@ -12,16 +12,16 @@ from functools import partial
 from typing import Any, Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.sources.peek import first_entry
 from pyspark_pulsar.read.microbatch.progress.lag import LagReport, LagWatch
 from pyspark_pulsar.read.microbatch.progress.retention import RetentionWatch
 from pyspark_pulsar.read.microbatch.progress.subscription import SubscriptionCursors
 from pyspark_pulsar.read.planning.ledgers import fetch_ledgers
+from pyspark_pulsar.read.sources.peek import first_entry
 from pyspark_pulsar.spark.logging import PROGRESS_LOG
 from pyspark_pulsar.topic import TopicPartition
 

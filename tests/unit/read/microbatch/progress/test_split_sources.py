@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ledger
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.microbatch.progress.split_sources import SplitSources
 from pyspark_pulsar.read.split import FromBookies, FromBroker, Split, SplitRange

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, LedgerMetadata
-from pyspark_pulsar.client.bookkeeper.metadata_text import parse_striping
+from pyspark_pulsar.client.admin.ledger_metadata import parse_striping
+from pyspark_pulsar.client.ledger import Ensemble, LedgerMetadata
 
 CLOSED = (
     "LedgerMetadata{formatVersion=3, ensembleSize=3, writeQuorumSize=2, ackQuorumSize=2, state=CLOSED, "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pyspark_pulsar.client.bookkeeper.metadata import Ensemble, LedgerMetadata
+from pyspark_pulsar.client.ledger import Ensemble, LedgerMetadata
 
 _WRITE_QUORUM: Final = re.compile(r"\bwriteQuorumSize=(\d+)")
 _DIGEST: Final = re.compile(r"\bdigestType=(\w+)")
