@@ -29,7 +29,7 @@ from pyspark.sql import SparkSession
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST
-from pyspark_pulsar.read.bounds.log_end import LogEnds
+from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.reader import read_split

@@ -30,7 +30,7 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.position import EARLIEST
-from pyspark_pulsar.read.bounds.log_end import LogEnds
+from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.microbatch.admission import Allowance, MeasureRequest
 from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter
 from pyspark_pulsar.standalone import LocalPulsar

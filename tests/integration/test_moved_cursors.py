@@ -12,7 +12,7 @@ from integration.official import Admin, send_entries
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.log_end import LogEnds
+from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.sources import broker as broker_module, prefetch as ahead_module
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.standalone import LocalPulsar

@@ -29,7 +29,7 @@ from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.log_end import LogEnds
+from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.standalone import LocalPulsar

@@ -13,7 +13,7 @@ from integration.official import Admin, await_true
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.log_end import LogEnds, RemovedEntries
+from pyspark_pulsar.read.log_end import LogEnds, RemovedEntries
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
 

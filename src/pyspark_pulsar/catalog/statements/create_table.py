@@ -23,7 +23,7 @@ from pyspark_pulsar.catalog.statements.evolution import EditedRecord
 from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.errors import CatalogUnsupported, PulsarError, SchemaError, TopicExistsError
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.options.descriptor_file import read_descriptor_file
+from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.primitive import RECORD_TYPES
 from pyspark_pulsar.schema.write.columns import resolve_write_schema

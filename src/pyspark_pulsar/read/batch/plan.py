@@ -11,7 +11,7 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST
-from pyspark_pulsar.read.bounds.log_end import LogEnds
+from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.bounds.offsets import (
     EARLIEST_TEXT,
     LATEST_TEXT,

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.codec.decode import check_readable
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.options.descriptor_file import read_descriptor_file
+from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.read.bounds.topic_wait import present_topics
 from pyspark_pulsar.read.bounds.topics import discover_partitions, require_topics
 from pyspark_pulsar.schema.family.topics import Schemas, TopicFamily, described_family, topic_family

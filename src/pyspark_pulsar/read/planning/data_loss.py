@@ -14,7 +14,7 @@ from typing import Final
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.log_end import RemovedEntries
+from pyspark_pulsar.read.log_end import RemovedEntries
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.topic import TopicPartition
 

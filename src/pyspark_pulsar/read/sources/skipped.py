@@ -34,7 +34,8 @@ def cut_where_passed_over(
     begin anew there.
 
     `entries` are the next that the consumer took, and `following` is what should come. `mark_delete`: asks where its
-    cursor stands. `first_behind`: asks what another consumer gets first that begins at a position; None where nothing comes.
+    cursor stands. `first_behind`: asks what another consumer gets first that begins at a position; None where nothing
+    comes.
     """
     gaps = entries.gaps((following.ledger, following.entry))
     if not gaps:

@@ -80,7 +80,8 @@ class Run:
         if self.expected is not None and got != self.expected:
             raise LedgerUnavailable(
                 f"{self.where}: {self.split_range.location.name}, from {self.split_range.start} up to "
-                f"{self.split_range.end}: expected {self.expected} entries, got {got}; read it from another place (option readFrom)"
+                f"{self.split_range.end}: expected {self.expected} entries, got {got}; read it from another place "
+                f"(option readFrom)"
             )
         self.is_whole = True
 

@@ -11,7 +11,7 @@ from pyspark_pulsar.client.admin.transaction_buffer import TransactionOutcomes
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.bounds.log_end import LogEnds
+from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.topic import TopicPartition
 from pyspark_pulsar.transaction_id import TransactionId
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.log_end import RemovedEntries
+from pyspark_pulsar.read.log_end import RemovedEntries
 from pyspark_pulsar.read.planning.data_loss import advanced, check_loss, check_removed, remember
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.topic import TopicPartition

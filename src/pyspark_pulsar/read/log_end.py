@@ -1,4 +1,5 @@
-"""Where each topic partition ends now: once for a batch, again at every trigger of a stream. Driver only.
+"""Where each topic partition ends now: once for a batch, again at every trigger of a stream. On the driver, and
+on executors where a topic must be loaded.
 
 Keeps one idle, non-durable consumer for each partition, since brokers answer "last message id" to consumers
 only; they share a connection per broker, are given no permits, and go away with it. All questions of a trigger are
