@@ -21,8 +21,8 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.standalone import LocalPulsar

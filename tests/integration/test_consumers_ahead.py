@@ -20,8 +20,8 @@ from pyspark_pulsar.client.broker.consumer import subscribe
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.sources import prefetch as ahead_module
 from pyspark_pulsar.read.sources.prefetch import PrefetchingConsumers
 from pyspark_pulsar.read.split import Split

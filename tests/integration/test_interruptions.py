@@ -16,8 +16,8 @@ from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import SendError
 from pyspark_pulsar.options import ReadOptions, WriteOptions
 from pyspark_pulsar.position import EARLIEST
-from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition

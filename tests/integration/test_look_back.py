@@ -17,8 +17,8 @@ from pyspark_pulsar.client.broker.commands import CLOSE_CONSUMER, SUBSCRIBE, SUC
 from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.standalone import LocalPulsar

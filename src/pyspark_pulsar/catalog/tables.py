@@ -21,9 +21,9 @@ from pyspark_pulsar.catalog.properties.table import key_column
 from pyspark_pulsar.catalog.system_tables import SCHEMAS
 from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.errors import NamespaceNotFoundError, PermissionDenied, TopicNotFoundError
-from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.read.bounds.schema import schema_of_topics
 from pyspark_pulsar.schema import metadata_columns
+from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.schema.types.spark import spark_schema
 from pyspark_pulsar.topic import Namespace, TopicName

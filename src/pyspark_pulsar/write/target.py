@@ -12,9 +12,9 @@ from pyspark_pulsar.client.broker.producer import PROBE_ID, Producer
 from pyspark_pulsar.codec.public_keys import check_encryption
 from pyspark_pulsar.errors import OptionError, SchemaError, TopicNotFoundError
 from pyspark_pulsar.options import WriteOptions
-from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.metadata_columns import ROUTING
 from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
+from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.types.text import type_text
 from pyspark_pulsar.schema.write.columns import WriteSchema, resolve_write_schema
 from pyspark_pulsar.topic import TopicName, TopicPartition

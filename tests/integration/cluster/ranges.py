@@ -15,8 +15,8 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.parse import parse_options
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.batch.plan import plan_batch
-from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.topic import TopicPartition

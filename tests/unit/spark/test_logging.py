@@ -41,7 +41,7 @@ def test_where_work_begins_warnings_are_shown(work: str) -> None:
     assert line.endswith(" WARN pyspark_pulsar.codec.decode: said 1")
 
 
-_HOSTILE = 'logging.getLogger("pyspark_pulsar.read.microbatch.progress.lag").warning("topic %s ends", "x\\x1b[31m\\n\\u202e")'
+_HOSTILE = 'logging.getLogger("pyspark_pulsar.read.split").warning("topic %s ends", "x\\x1b[31m\\n\\u202e")'
 _PRINTABLE = r"topic x\x1b[31m\n\u202e ends"
 
 

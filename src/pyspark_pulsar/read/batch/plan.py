@@ -11,7 +11,6 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST
-from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.bounds.offsets import (
     EARLIEST_TEXT,
     LATEST_TEXT,
@@ -24,6 +23,7 @@ from pyspark_pulsar.read.bounds.subscription import subscription_positions
 from pyspark_pulsar.read.bounds.timestamps import check_times, resolve_windows
 from pyspark_pulsar.read.bounds.topic_wait import present_topics
 from pyspark_pulsar.read.bounds.topics import discover_partitions
+from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.planning.data_loss import check_removed
 from pyspark_pulsar.read.planning.placement import AUTO, BROKER
 from pyspark_pulsar.read.planning.planner import PartitionPlan, SplitPlanner, splits_of

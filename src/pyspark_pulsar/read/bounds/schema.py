@@ -12,12 +12,12 @@ import pyarrow as pa
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.codec.decode import check_readable
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.read.bounds.topic_wait import present_topics
 from pyspark_pulsar.read.bounds.topics import discover_partitions, require_topics
 from pyspark_pulsar.schema.family.topics import Schemas, TopicFamily, described_family, topic_family
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
+from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.read_schema import ColumnChoice, ReadSchema, resolve_read_schema
 from pyspark_pulsar.schema.wanted_columns import restrict_to
 from pyspark_pulsar.topic import TopicName

@@ -25,11 +25,11 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.bounds.offsets import EARLIEST_TEXT, LATEST_TEXT, check_reachable, resolve_bound
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.subscription import subscription_positions
 from pyspark_pulsar.read.bounds.timestamps import TimeBound, Window, check_names, starting_time
+from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.microbatch.checkpoint_topics import abandoned_topics
 from pyspark_pulsar.read.microbatch.deleted_topics import without_departed
 from pyspark_pulsar.read.microbatch.end import StreamEnd

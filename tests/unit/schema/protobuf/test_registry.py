@@ -13,9 +13,9 @@ from unit.codec.stored_entries import stored
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import DecodeError, OptionError, SchemaError
 from pyspark_pulsar.options import ReadOptions, WriteOptions, parse_options
-from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
+from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.protobuf.from_arrow import native_info
 from pyspark_pulsar.schema.protobuf.parsing_info import PARSING_INFO
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
