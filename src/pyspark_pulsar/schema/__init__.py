@@ -1,1 +1,1 @@
-"""What the columns of a topic are: registry schemas to Arrow and Spark types, and back. No I/O, save a descriptor file."""
+"""What the columns of a topic are: registry schemas to Arrow and Spark types, and back."""
