@@ -51,13 +51,11 @@ class PulsarDataSource(Shipped, DataSource):
 
     def reader(self, schema: StructType) -> PulsarBatchReader:
         from pyspark_pulsar.codec.data_keys import check_key_options
-        from pyspark_pulsar.read.batch.plan import check_batch
         from pyspark_pulsar.read.batch.reader import FilteringBatchReader, PulsarBatchReader
         from pyspark_pulsar.read.bounds.pushdown import filters_may_come
 
         options = self._read_options()
         check_key_options(options)
-        check_batch(options)
         # Spark keeps what a reader has planned with the filters of one query, and gives it to the next query on the
         # same DataFrame if that has no filter to push: rows would be missing in silence. So it must be asked for.
         reader = FilteringBatchReader if options.push_filters and filters_may_come() else PulsarBatchReader
@@ -65,17 +63,10 @@ class PulsarDataSource(Shipped, DataSource):
 
     def streamReader(self, schema: StructType) -> PulsarStreamReader:  # noqa: N802
         from pyspark_pulsar.codec.data_keys import check_key_options
-        from pyspark_pulsar.read.batch.plan import check_places
-        from pyspark_pulsar.read.bounds.offsets import check_bound
-        from pyspark_pulsar.read.bounds.timestamps import check_times
         from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 
         options = self._read_options()
         check_key_options(options)
-        check_places(options)
-        check_times(options)
-        check_bound("startingOffsets", options.starting_offsets or "latest")
-        check_bound("endingOffsets", options.ending_offsets or "latest", ("latest",))
         return PulsarStreamReader(options, self._read_schema(options, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> PulsarBatchWriter:

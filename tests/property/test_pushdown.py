@@ -78,8 +78,8 @@ class Row:
         return (
             asked.partition == self.asked_of
             and asked.start <= position < asked.end
-            and (window.from_ms is None or millis >= window.from_ms)
-            and (window.before_ms is None or millis < window.before_ms)
+            and (window.published_from is None or millis >= window.published_from)
+            and (window.published_before is None or millis < window.published_before)
             and (asked.keys is None or self.key in asked.keys)
         )
 

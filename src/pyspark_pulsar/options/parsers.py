@@ -1,7 +1,7 @@
 """From the text of an option to its value.
 
 A parser raises ValueError whose text says what was expected; `parse_options` adds the key and what was given, and
-docs/options.md shows it.
+docs/options.md shows it. One that says more of its own (`options.values`) raises an `OptionError` that names the key.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ from pyspark.sql.datasource import (
 
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
-from pyspark_pulsar.read.bounds.timestamps import Window
 from pyspark_pulsar.spark.shipped import runs_in
+from pyspark_pulsar.time_window import TimeWindow
 
 _KEY: Final = ("__key",)
 _TOPIC: Final = ("__topic",)
@@ -96,7 +96,7 @@ class Pushed:
     keys: frozenset[bytes] | None = None
 
     def narrow(self, asked: Sequence[RangeRequest]) -> list[RangeRequest]:
-        """What is left of `asked`; see `read.batch_plan`. A partition none of whose rows are wanted is left out."""
+        """What is left of `asked`; see `read.batch.plan`. A partition none of whose rows are wanted is left out."""
         if self.keys is not None and not self.keys:
             return []
         start, end = self._positions()
@@ -106,7 +106,7 @@ class Pushed:
                 each,
                 start=each.start if start is None else max(each.start, start),
                 end=each.end if end is None else min(each.end, end),
-                window=_both(each.window, window),
+                window=each.window.narrowed(window),
                 keys=self.keys,
                 skips_from_earliest=each.from_earliest,
             )
@@ -128,10 +128,10 @@ class Pushed:
             ends.append(Position(high, self.entries.high + 1) if last_is_known else Position(high + 1, 0))
         return max(starts, default=None), min(ends, default=None)
 
-    def _window(self) -> Window:
+    def _window(self) -> TimeWindow:
         """Exact, as publish times are whole milliseconds."""
         low, high = self.published_us.low, self.published_us.high
-        return Window(
+        return TimeWindow(
             None if low == _LEAST else -(-low // 1000),
             None if high == _MOST else high // 1000 + 1,
         )
@@ -295,12 +295,3 @@ def _microseconds(value: Any) -> int | None:
     if not isinstance(value, dt.datetime) or value.tzinfo is None:
         return None
     return (value - _EPOCH) // _MICROSECOND
-
-
-def _both(one: Window, other: Window) -> Window:
-    """`one` is what the options ask for; filters on `__eventTime` are not pushed down."""
-    return Window(
-        max((each.from_ms for each in (one, other) if each.from_ms is not None), default=None),
-        min((each.before_ms for each in (one, other) if each.before_ms is not None), default=None),
-        one.event_before_ms,
-    )

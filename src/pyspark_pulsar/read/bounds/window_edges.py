@@ -16,8 +16,9 @@ from typing import Final
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.bounds.timestamps import Window, closed_at_latest, opened_at_earliest, span_of_window
+from pyspark_pulsar.read.bounds.timestamps import closed_at_latest, opened_at_earliest, span_of_window
 from pyspark_pulsar.read.sources.peek import FirstEntry, Place
+from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ class WindowedRange:
     ledgers: tuple[Ledger, ...]
     start: Position
     end: Position
-    window: Window
+    window: TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,22 +172,24 @@ def borders_of(found: WindowedRange, slack_ms: int) -> list[Border]:
     """The ledgers next to the span of the window that hold entries of the range."""
     first, behind = span_of_window(found.ledgers, found.window, slack_ms)
     borders: list[Border] = []
-    if first is not None and found.window.from_ms is not None:
+    if first is not None and found.window.published_from is not None:
         closed = zip(found.ledgers, closed_at_latest(found.ledgers), strict=True)
         for ledger, stored in reversed([each for each in closed if each[0].id < first.ledger]):
             span = _entries_inside(ledger, found)
             if span and stored is not None:
                 asked = dict.fromkeys(max(span[0], span[-1] - back) for back in _BACK)
                 places = tuple(Position(ledger.id, entry) for entry in asked)
-                borders.append(Border(ledger.id, places, stored, found.window.from_ms, is_before=True))
+                borders.append(Border(ledger.id, places, stored, found.window.published_from, is_before=True))
                 break
-    if behind is not None and found.window.before_ms is not None:
+    if behind is not None and found.window.published_before is not None:
         opened = zip(found.ledgers, opened_at_earliest(found.ledgers), strict=True)
         for ledger, stored in (each for each in opened if each[0].id >= behind.ledger):
             span = _entries_inside(ledger, found)
             if span and stored is not None:
                 places = (Position(ledger.id, span[0]),)
-                borders.append(Border(ledger.id, places, stored, found.window.before_ms, is_before=False))
+                borders.append(
+                    Border(ledger.id, places, stored, found.window.published_before, is_before=False)
+                )
                 break
     return borders
 

@@ -25,8 +25,8 @@ from pyspark_pulsar.topic import TopicPartition
 
 _MOST_SECONDS: Final = 0.25
 
-AskFirst = Callable[[TopicPartition, Position], FirstEntry | None]
-AskLedgers = Callable[[TopicPartition], tuple[Ledger, ...] | None]
+FirstEntryAt = Callable[[TopicPartition, Position], FirstEntry | None]
+PresentLedgers = Callable[[TopicPartition], tuple[Ledger, ...] | None]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -82,23 +82,23 @@ class LagWatch:
 
     def __init__(
         self,
-        ask_first: AskFirst,
-        ask_ledgers: AskLedgers,
+        first_entry: FirstEntryAt,
+        present_ledgers: PresentLedgers,
         interval_seconds: float,
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        """`ask_first`: the first entry at a position or behind it. `ask_ledgers`: all of a partition, None where they
-        are not known. What either raises makes a lag unknown, and is logged once."""
-        self._ask_first = ask_first
-        self._ask_ledgers = ask_ledgers
+        """`first_entry`: the first entry at a position or behind it. `present_ledgers`: all of a partition, None where
+        they are not known. What either raises makes a lag unknown, and is logged once."""
+        self._first_entry = first_entry
+        self._present_ledgers = present_ledgers
         self._interval = interval_seconds
         self._clock, self._wall_clock = clock, wall_clock
         self._measured: dict[TopicPartition, tuple[float, Lag]] = {}
         self._measured_ms = 0
         self._told: set[str] = set()
 
-    def look(
+    def measure(
         self, committed: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position]
     ) -> LagReport:
         """The lag behind `ends` of a query that has committed the messages before `committed`.
@@ -106,7 +106,7 @@ class LagWatch:
         Which partitions are behind is always the present; how far is as old as the interval.
         """
         behind = [partition for partition, end in ends.items() if committed.get(partition, EARLIEST) < end]
-        self._measure(behind, committed, ends)
+        self._measure_due(behind, committed, ends)
         if not behind:
             self._measured_ms = self._now_ms()
         known = self._measured
@@ -116,7 +116,7 @@ class LagWatch:
     def _now_ms(self) -> int:
         return int(self._wall_clock() * 1000)
 
-    def _measure(
+    def _measure_due(
         self,
         behind: list[TopicPartition],
         committed: Mapping[TopicPartition, Position],
@@ -134,8 +134,8 @@ class LagWatch:
 
     def _lag(self, partition: TopicPartition, start: Position, end: Position) -> Lag:
         try:
-            first = self._ask_first(partition, start)
-            ledgers = self._ask_ledgers(partition)
+            first = self._first_entry(partition, start)
+            ledgers = self._present_ledgers(partition)
         except PulsarError as fault:
             if type(fault).__name__ not in self._told:
                 self._told.add(type(fault).__name__)
@@ -168,5 +168,5 @@ def measured_lag(
 
 
 def _sum(numbers: Any) -> int | None:
-    found = list(numbers)
-    return None if None in found else sum(found)
+    known = list(numbers)
+    return None if None in known else sum(known)

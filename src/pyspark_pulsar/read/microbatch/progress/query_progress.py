@@ -54,9 +54,9 @@ class QueryProgress:
         """
         if self._cursors is not None:
             self._cursors.follow({each: committed[each] for each in ends if each in committed})
-        report = self._lag.look(committed, ends)
+        report = self._lag.measure(committed, ends)
         if self._retention is not None:
-            self._retention.look(ends, report)
+            self._retention.warn(ends, report)
         self._log.tell(report)
         return report.to_json()
 

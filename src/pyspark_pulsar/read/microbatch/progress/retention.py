@@ -71,12 +71,12 @@ class RetentionWatch:
         self._told: set[TopicPartition] = set()
         self._may_ask = True
 
-    def look(self, partitions: Iterable[TopicPartition], report: LagReport) -> None:
+    def warn(self, partitions: Iterable[TopicPartition], report: LagReport) -> None:
         """Log what is at risk: at first sight of a namespace that keeps nothing, and of each topic partition that
         has fallen half of the way back to where messages may be deleted."""
         for partition in partitions:
             if partition.topic.namespace not in self._horizons:
-                self._meet(partition)
+                self._ask_for(partition)
         for partition, lag in report.lags.items():
             horizon = self._horizons[partition.topic.namespace]
             if not horizon.is_near(lag):
@@ -88,7 +88,7 @@ class RetentionWatch:
                     "%s", partition, _text(lag), horizon, self._advice(),
                 )  # fmt: skip
 
-    def _meet(self, partition: TopicPartition) -> None:
+    def _ask_for(self, partition: TopicPartition) -> None:
         namespace = partition.topic.namespace
         self._horizons[namespace] = Horizon()
         if not self._may_ask:
