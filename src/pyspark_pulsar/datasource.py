@@ -1,7 +1,7 @@
-"""The `pulsar` data source: wiring between Spark's calls and the rooms that do the work.
+"""The `pulsar` data source: wiring between Spark's calls and the folders that do the work.
 
 Spark builds this object in short-lived driver processes, several for each query, so importing and making it
-is cheap; rooms are imported when they are entered.
+is cheap; modules are imported when they are needed.
 """
 
 from __future__ import annotations
@@ -114,10 +114,10 @@ class PulsarDataSource(Shipped, DataSource):
         from pyspark_pulsar.read.bounds.schema import resolve_source_schema
         from pyspark_pulsar.schema.types.spark import arrow_schema
 
-        wanted = arrow_schema(schema)
-        if self._resolved is not None and wanted.equals(self._resolved.output_schema):
+        user_schema = arrow_schema(schema)
+        if self._resolved is not None and user_schema.equals(self._resolved.output_schema):
             return self._resolved
-        return resolve_source_schema(options, wanted)
+        return resolve_source_schema(options, user_schema)
 
 
 def register(spark: SparkSession) -> None:

@@ -147,7 +147,7 @@ def paths_by_name(value: str) -> tuple[tuple[str, str], ...]:
         paths = None
     if not isinstance(paths, dict) or not all(isinstance(path, str) and path for path in paths.values()):
         raise ValueError('a JSON object from key name to path, such as {"orders-key": "/keys/orders.pem"}')
-    return tuple((name, path(each)) for name, each in paths.items())
+    return tuple((name, path(file)) for name, file in paths.items())
 
 
 def json_texts(value: str) -> tuple[tuple[str, str], ...]:

@@ -237,4 +237,3 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
             ),
         )
         self.check_times()
-        self.check_read_from()

@@ -195,7 +195,8 @@ class SegmentOptions(BookieOptions):
             )
 
     def check_read_from(self) -> None:
-        """Raises `OptionError` where `readFrom` needs the admin REST API and its address is not given."""
+        """For those who plan, as tasks do without: raises `OptionError` where `readFrom` needs the admin REST API and
+        its address is not given."""
         if self.read_from not in ("auto", "broker") and self.admin_url is None:
             raise OptionError(
                 f"option 'readFrom': expected admin.url beside {self.read_from!r}, got none; the admin REST API says "

@@ -72,11 +72,11 @@ def history_and_live(spark: SparkSession, table: str | None = None, **options: A
     _refuse(texts, fields, table)
     connection = {} if table is None else _table_options(spark, table)
     ranges = ranges_now(parse_options(ReadOptions, connection | _without(texts, fields, _OF_STREAMS)))
-    boundary = _json({each.partition: each.end for each in ranges})
+    boundary = _json({request.partition: request.end for request in ranges})
     history = _without(texts, fields, _OF_STREAMS) | {"endingOffsets": boundary}
-    if not _TIMES.intersection(fields.values()) and not all(each.start.is_earliest for each in ranges):
+    if not _TIMES.intersection(fields.values()) and not all(request.start.is_earliest for request in ranges):
         # Fixed here too: a subscription goes on, and partitions that appear have no place in JSON of the user's.
-        starts = _json({each.partition: each.start for each in ranges})
+        starts = _json({request.partition: request.start for request in ranges})
         history = _without(history, fields, _STARTS) | {"startingOffsets": starts}
     live = _without(texts, fields, _STARTS) | {"startingOffsets": boundary}
     reader, stream = spark.read.options(**history), spark.readStream.options(**live)
@@ -107,7 +107,7 @@ def _refuse(texts: Mapping[str, str], fields: Mapping[str, str | None], table: s
 def _field(key: str) -> str | None:
     """Of `ReadOptions`; None for an unknown key, which is refused where options are parsed."""
     for name, option in option_fields(ReadOptions).items():
-        if key.lower() in (each.lower() for each in (option.key, *option.aliases)):
+        if key.lower() in (known.lower() for known in (option.key, *option.aliases)):
             return name
     return None
 
@@ -134,15 +134,15 @@ def _table_options(spark: SparkSession, table: str) -> dict[str, str]:
 
     conf = spark.conf.getAll
     catalog, namespace, name = _resolved(spark, conf, table)
-    found = parse_table(namespace, name)
-    if found.system is not None or not found.topic.is_persistent:
+    named = parse_table(namespace, name)
+    if named.system is not None or not named.topic.is_persistent:
         raise OptionError(
             f"table {table}: expected a table of a persistent topic, which has a past and goes on, got "
-            f"{'a system table' if found.system else found.topic}; name such a one"
+            f"{'a system table' if named.system else named.topic}; name such a one"
         )
     prefix = f"spark.sql.catalog.{catalog}."
     given = {key.removeprefix(prefix): text for key, text in conf.items() if key.startswith(prefix)}
-    return parse_settings(catalog, given).read_options(found.topic)
+    return parse_settings(catalog, given).read_options(named.topic)
 
 
 def _resolved(spark: SparkSession, conf: Mapping[str, str], table: str) -> tuple[str, list[str], str]:

@@ -64,6 +64,7 @@ def ranges_now(options: ReadOptions) -> list[RangeRequest]:
 def _range_requests(
     options: ReadOptions, client: BrokerClient, admin: AdminClient | None
 ) -> list[RangeRequest]:
+    options.check_read_from()
     if options.subscription_name is not None:
         raise OptionError(
             "option 'subscriptionName': expected only in a stream, which moves it on with each micro-batch, got it in "

@@ -86,12 +86,12 @@ def span_of_window(
 def closed_at_latest(ledgers: Sequence[Ledger]) -> list[int | None]:
     """When each ledger was surely closed; None where that is not known. Brokers' clocks differ, and of a ledger whose
     time is not written down some brokers say "now" whenever they are asked: only ledgers in order tell something."""
-    found: list[int | None] = []
+    times: list[int | None] = []
     latest = 0
     for ledger in ledgers:
         latest = max(latest, ledger.closed_ms or 0)
-        found.append(latest if ledger.closed_ms else None)
-    return found
+        times.append(latest if ledger.closed_ms else None)
+    return times
 
 
 def opened_at_earliest(ledgers: Sequence[Ledger]) -> list[int | None]:
@@ -99,10 +99,10 @@ def opened_at_earliest(ledgers: Sequence[Ledger]) -> list[int | None]:
     contradicts. None where that is not known."""
     closed = [ledger.closed_ms or None for ledger in ledgers]
     later = [*accumulate(reversed(closed[1:]), _earlier)][::-1]
-    found: list[int | None] = [ledgers[0].opened_ms] if ledgers else []
+    times: list[int | None] = [ledgers[0].opened_ms] if ledgers else []
     for time, after in zip(closed[:-1], later, strict=True):
-        found.append(found[-1] if time is None or _earlier(time, after) != time else time)
-    return found
+        times.append(times[-1] if time is None or _earlier(time, after) != time else time)
+    return times
 
 
 def _earlier(one: int | None, other: int | None) -> int | None:

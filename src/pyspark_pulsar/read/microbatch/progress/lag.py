@@ -61,10 +61,10 @@ class LagReport:
 
     @property
     def total(self) -> Lag:
-        seconds = [each.seconds for each in self.lags.values() if each.seconds is not None]
+        seconds = [lag.seconds for lag in self.lags.values() if lag.seconds is not None]
         return Lag(
-            _sum(each.messages for each in self.lags.values()),
-            _sum(each.bytes for each in self.lags.values()),
+            _sum(lag.messages for lag in self.lags.values()),
+            _sum(lag.bytes for lag in self.lags.values()),
             max(seconds) if seconds else (None if self.lags else 0.0),
         )
 
@@ -72,7 +72,7 @@ class LagReport:
         return {
             "measuredAt": self.measured_ms,
             **self.total.to_json(),
-            "partitions": {each.name: lag.to_json() for each, lag in sorted(self.lags.items())},
+            "partitions": {partition.name: lag.to_json() for partition, lag in sorted(self.lags.items())},
         }
 
 
@@ -96,7 +96,7 @@ class LagWatch:
         self._clock, self._wall_clock = clock, wall_clock
         self._measured: dict[TopicPartition, tuple[float, Lag]] = {}
         self._measured_ms = 0
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
 
     def measure(
         self, committed: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position]
@@ -110,7 +110,7 @@ class LagWatch:
         if not behind:
             self._measured_ms = self._now_ms()
         known = self._measured
-        lags = {each: known[each][1] if each in known else _UNKNOWN for each in behind}
+        lags = {partition: known[partition][1] if partition in known else _UNKNOWN for partition in behind}
         return LagReport(self._measured_ms, lags)
 
     def _now_ms(self) -> int:
@@ -137,8 +137,8 @@ class LagWatch:
             first = self._first_entry(partition, start)
             ledgers = self._present_ledgers(partition)
         except PulsarError as fault:
-            if type(fault).__name__ not in self._told:
-                self._told.add(type(fault).__name__)
+            if type(fault).__name__ not in self._warned:
+                self._warned.add(type(fault).__name__)
                 _log.warning("how far the query is behind is not known for all topic partitions: %s", fault)
             return _UNKNOWN
         return measured_lag(first, ledgers, start, end, self._now_ms())
@@ -154,16 +154,16 @@ def measured_lag(
             return NONE
         start = max(start, first.position)
     parts = ledger_ranges(ledgers, start, end)
-    is_known = all(each.ledger is not None or each.start.ledger == each.end.ledger for each in parts)
+    is_known = all(part.ledger is not None or part.start.ledger == part.end.ledger for part in parts)
     seconds = None
     if first is not None and first.published_ms is not None:
         seconds = max(0, now_ms - first.published_ms) / 1000
     if not is_known or first is None:
         return Lag(None, None, seconds)
-    entries = sum(each.entries for each in parts)
+    entries = sum(part.entries for part in parts)
     inside = start.batch_index if start.batch_index < first.messages else 0
     messages = max(1, entries * first.messages - inside)
-    size = sum(each.entries * (each.entry_bytes or first.bytes) for each in parts)
+    size = sum(part.entries * (part.entry_bytes or first.bytes) for part in parts)
     return Lag(messages, round(size), seconds)
 
 

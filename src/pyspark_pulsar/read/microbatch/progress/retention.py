@@ -68,7 +68,7 @@ class RetentionWatch:
         self._admin = admin
         self._is_held = is_held
         self._horizons: dict[Namespace, Horizon] = {}
-        self._told: set[TopicPartition] = set()
+        self._warned: set[TopicPartition] = set()
         self._may_ask = True
 
     def warn(self, partitions: Iterable[TopicPartition], report: LagReport) -> None:
@@ -80,9 +80,9 @@ class RetentionWatch:
         for partition, lag in report.lags.items():
             horizon = self._horizons[partition.topic.namespace]
             if not horizon.is_near(lag):
-                self._told.discard(partition)
-            elif partition not in self._told and not horizon.is_immediate:
-                self._told.add(partition)
+                self._warned.discard(partition)
+            elif partition not in self._warned and not horizon.is_immediate:
+                self._warned.add(partition)
                 _log.warning(
                     "%s: the query is %s behind, and what is more than %s behind may be deleted before it is read; "
                     "%s", partition, _text(lag), horizon, self._advice(),
