@@ -51,8 +51,8 @@ class PulsarDataSource(Shipped, DataSource):
 
     def reader(self, schema: StructType) -> PulsarBatchReader:
         from pyspark_pulsar.codec.data_keys import check_key_options
+        from pyspark_pulsar.read.batch.pushdown import filters_may_come
         from pyspark_pulsar.read.batch.reader import FilteringBatchReader, PulsarBatchReader
-        from pyspark_pulsar.read.bounds.pushdown import filters_may_come
 
         options = self._read_options()
         check_key_options(options)

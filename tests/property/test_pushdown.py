@@ -28,7 +28,7 @@ from pyspark.sql.datasource import (
 )
 
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.pushdown import push_filters
+from pyspark_pulsar.read.batch.pushdown import push_filters
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.topic import TopicPartition
 

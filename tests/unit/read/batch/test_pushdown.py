@@ -22,7 +22,7 @@ from pyspark.sql.datasource import (
 )
 
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.pushdown import filters_may_come, push_filters
+from pyspark_pulsar.read.batch.pushdown import filters_may_come, push_filters
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
 from pyspark_pulsar.topic import TopicPartition
