@@ -19,7 +19,7 @@ consumer's cursor is put there, and follows the query by acknowledging. M, the c
 here as the first position that is not acknowledged. E and M come in the same answer, so a trigger learns what was
 removed without any further request, and without any right but to consume.
 
-What brokers do with a cursor:
+What brokers do with a cursor (tests/integration/test_removed_ledgers.py holds them to it):
 
 1. It moves forward only: by acknowledging, by an expiry or a skip that somebody asks for, or by trimming.
 2. Trimming removes whole ledgers from the front. A cursor in a removed ledger is moved to what is left: when it stood
@@ -80,7 +80,7 @@ class RemovedEntries:
 
     @property
     def is_unclear(self) -> bool:
-        """The ledger of the start is gone, and with it the knowledge of where it ended."""
+        """The ledger of the start was removed, and with it the knowledge of where it ended."""
         return self.first_left is not None and self.entries is None
 
 
@@ -217,7 +217,9 @@ class LogEnds:
 
     def show_rights(self, partitions: Iterable[TopicPartition]) -> None:
         """That this role may consume them, which direct reads need to have been shown. Raises `PermissionDenied`."""
-        self._request_all([each for each in partitions if self._cursors[each].consumer is None], {})
+        self._request_all(
+            [partition for partition in partitions if self._cursors[partition].consumer is None], {}
+        )
 
     def reachable(self, ends: Positions) -> dict[TopicPartition, Position]:
         """How far positions can lie, given the present `ends`: behind the end of a compacted view come
@@ -237,7 +239,9 @@ class LogEnds:
         self._close_all(self._cursors.keys() - set(partitions))
         answers = self._request_all(partitions, starts)
         if not self._read_compacted:
-            standing = {each: start for each, start in starts.items() if each in answers.log_ends}
+            standing = {
+                partition: start for partition, start in starts.items() if partition in answers.log_ends
+            }
             for partition, start in standing.items():
                 self._cursors[partition].prove(start)
             for partition, start in standing.items():
@@ -264,7 +268,9 @@ class LogEnds:
             if cursor.consumer is not None and not cursor.is_open:
                 cursor.close()
                 self._client.forget_owner(partition.name)
-        self._subscribe([each for each in rest if self._cursors[each].consumer is None], answers)
+        self._subscribe(
+            [partition for partition in rest if self._cursors[partition].consumer is None], answers
+        )
         self._request_log_ends(rest, answers)
         if answers.failures:
             raise answers.failures[0]

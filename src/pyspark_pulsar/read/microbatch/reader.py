@@ -106,7 +106,9 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         # Where this micro-batch begins is committed; what holds the messages from there on is there before they are
         # planned.
         begin = {partition: reached.start_of(partition, former) for partition in reached.positions}
-        lag = opened.progress.begin(begin, {each: end for each, end in ends.items() if each in begin})
+        lag = opened.progress.begin(
+            begin, {partition: end for partition, end in ends.items() if partition in begin}
+        )
         self._latest = StreamOffset(ends, published_from=former.published_from).to_json() | {"lag": lag}
         if not isinstance(limit, ReadAllAvailable):
             waits = self._frozen is None and former.start is None
@@ -170,11 +172,15 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
     ) -> tuple[dict[TopicPartition, Position], dict[TopicPartition, Position]]:
         """Where a query that stood at an offset stands next, and where it reads partitions anew."""
         opened, fail = self._opened(), self._options.fail_on_data_loss
-        left = self._abandoned or frozenset()
-        former = {each: position for each, position in stood.positions.items() if each not in left}
+        abandoned = self._abandoned or frozenset()
+        former = {
+            partition: position
+            for partition, position in stood.positions.items()
+            if partition not in abandoned
+        }
         if self._options.read_compacted:
             # Compaction may have removed the last messages that the query has read.
-            ends = {**ends, **{p: max(end, ends[p]) for p, end in former.items() if p in ends}}
+            ends = {partition: max(end, former.get(partition, end)) for partition, end in ends.items()}
         opened.planner.keep_up(ends)
         former = without_deleted(former, ends, opened.topics.deleted, fail=fail)
         positions, starts = advanced(former, ends, fail=fail)

@@ -124,8 +124,11 @@ class LagWatch:
     ) -> None:
         """Those whose turn it is and that there is time for, the longest not measured first."""
         now = self._clock()
-        due = {each: self._measured[each][0] if each in self._measured else -math.inf for each in behind}
-        for partition in sorted(due, key=lambda each: (due[each], each)):
+        due = {
+            partition: self._measured[partition][0] if partition in self._measured else -math.inf
+            for partition in behind
+        }
+        for partition in sorted(due, key=lambda partition: (due[partition], partition)):
             if due[partition] + self._interval > now or self._clock() > now + _MOST_SECONDS:
                 break
             lag = self._lag(partition, committed.get(partition, EARLIEST), ends[partition])
