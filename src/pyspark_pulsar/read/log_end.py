@@ -67,6 +67,7 @@ from pyspark_pulsar.position import Position
 from pyspark_pulsar.topic import TopicPartition
 
 Positions = Mapping[TopicPartition, Position]
+"""The starts, or the ends, of a query in its topic partitions."""
 
 
 @dataclass(frozen=True, slots=True)

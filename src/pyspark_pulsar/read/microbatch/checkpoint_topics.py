@@ -13,7 +13,7 @@ from typing import Final
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.bounds.topics import named_topics
+from pyspark_pulsar.read.bounds.topics import named_topics, partitions_of
 from pyspark_pulsar.read.microbatch.topics import DeletedTopics
 from pyspark_pulsar.topic import TopicPartition
 
@@ -57,7 +57,7 @@ def _names(options: ReadOptions) -> Callable[[TopicPartition], bool]:
     pattern = options.topics_pattern
     if pattern is not None:
         return lambda partition: pattern.matches(partition.topic)
-    named = {TopicPartition.parse(str(topic)) for topic in named_topics(options)}
+    named = {partition for topic in named_topics(options) for partition in partitions_of(topic, 0)}
     return lambda partition: partition in named or TopicPartition(partition.topic, -1) in named
 
 

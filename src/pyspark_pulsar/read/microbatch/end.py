@@ -40,7 +40,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from pyspark_pulsar.options import ReadOptions
@@ -48,10 +48,9 @@ from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.offsets import resolve_bound
 from pyspark_pulsar.read.bounds.timestamps import ENDING_EVENT_TIMES, ENDING_TIMES, check_names
+from pyspark_pulsar.read.log_end import Positions
 from pyspark_pulsar.read.microbatch.event_time_end import EventTimeSearch
 from pyspark_pulsar.topic import TopicPartition
-
-Positions = Mapping[TopicPartition, Position]
 
 _MILLISECONDS: Final = 1000
 

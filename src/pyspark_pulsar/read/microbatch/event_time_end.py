@@ -8,7 +8,7 @@ takes a few seconds of a trigger at most, and the micro-batch ends where it has 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -23,13 +23,12 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.position import EARLIEST, Position, after_entry
 from pyspark_pulsar.read.bounds.driver_threads import AT_ONCE, DriverThreads
+from pyspark_pulsar.read.log_end import Positions
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.read.sources.chunk_search import earlier_runs
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
 from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
-
-Positions = Mapping[TopicPartition, Position]
 
 _SEARCH_SECONDS: Final = 5.0
 _MESSAGE_ID: Final = "__messageId"
