@@ -55,8 +55,6 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
     """`read` runs on executors, everything else in the query's driver process. Connects at first use."""
 
     def __init__(self, options: ReadOptions, schema: ReadSchema) -> None:
-        """Raises `OptionError` for options that no stream can be planned by."""
-        options.check_read_from()
         show_warnings()
         self._options = options
         self._schema = schema
