@@ -20,6 +20,7 @@ from process_use import own_cpu_seconds, resident_mebibytes
 from pyspark.sql import SparkSession
 
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.offset_bound import OffsetBound
 from pyspark_pulsar.read.batch.plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.task.reader import read_split
@@ -60,7 +61,10 @@ def official_read(job: dict[str, Any]) -> int:
 
 
 def _options(job: dict[str, Any]) -> ReadOptions:
-    return ReadOptions(service_url=job["service_url"], topic=job["topic"], **job.get("options", {}))
+    given = dict(job.get("options", {}))
+    for name in given.keys() & {"starting_offsets", "ending_offsets"}:
+        given[name] = OffsetBound.parse(name, given[name])
+    return ReadOptions(service_url=job["service_url"], topic=job["topic"], **given)
 
 
 def _batches(options: ReadOptions) -> Iterator[pa.RecordBatch]:

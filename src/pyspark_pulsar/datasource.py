@@ -1,7 +1,7 @@
-"""The `pulsar` data source: wiring between Spark's calls and the rooms that do the work.
+"""The `pulsar` data source: wiring between Spark's calls and the folders that do the work.
 
 Spark builds this object in short-lived driver processes, several for each query, so importing and making it
-is cheap; rooms are imported when they are entered.
+is cheap; modules are imported when they are needed.
 """
 
 from __future__ import annotations
@@ -51,13 +51,11 @@ class PulsarDataSource(Shipped, DataSource):
 
     def reader(self, schema: StructType) -> PulsarBatchReader:
         from pyspark_pulsar.codec.data_keys import check_key_options
-        from pyspark_pulsar.read.batch.plan import check_batch
+        from pyspark_pulsar.read.batch.pushdown import filters_may_come
         from pyspark_pulsar.read.batch.reader import FilteringBatchReader, PulsarBatchReader
-        from pyspark_pulsar.read.bounds.pushdown import filters_may_come
 
         options = self._read_options()
         check_key_options(options)
-        check_batch(options)
         # Spark keeps what a reader has planned with the filters of one query, and gives it to the next query on the
         # same DataFrame if that has no filter to push: rows would be missing in silence. So it must be asked for.
         reader = FilteringBatchReader if options.push_filters and filters_may_come() else PulsarBatchReader
@@ -65,17 +63,11 @@ class PulsarDataSource(Shipped, DataSource):
 
     def streamReader(self, schema: StructType) -> PulsarStreamReader:  # noqa: N802
         from pyspark_pulsar.codec.data_keys import check_key_options
-        from pyspark_pulsar.read.batch.plan import check_places
-        from pyspark_pulsar.read.bounds.offsets import check_bound
-        from pyspark_pulsar.read.bounds.timestamps import check_times
         from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 
         options = self._read_options()
         check_key_options(options)
-        check_places(options)
-        check_times(options)
-        check_bound("startingOffsets", options.starting_offsets or "latest")
-        check_bound("endingOffsets", options.ending_offsets or "latest", ("latest",))
+        options.check_read_from()
         return PulsarStreamReader(options, self._read_schema(options, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> PulsarBatchWriter:
@@ -123,10 +115,10 @@ class PulsarDataSource(Shipped, DataSource):
         from pyspark_pulsar.read.bounds.schema import resolve_source_schema
         from pyspark_pulsar.schema.types.spark import arrow_schema
 
-        wanted = arrow_schema(schema)
-        if self._resolved is not None and wanted.equals(self._resolved.output_schema):
+        user_schema = arrow_schema(schema)
+        if self._resolved is not None and user_schema.equals(self._resolved.output_schema):
             return self._resolved
-        return resolve_source_schema(options, wanted)
+        return resolve_source_schema(options, user_schema)
 
 
 def register(spark: SparkSession) -> None:

@@ -55,23 +55,30 @@ def end_of(entries: Sequence[Entry]) -> Position:
 
 
 class Counting:
-    """What `read.scout.BacklogCounter` does, over what is known from the beginning."""
+    """What `BacklogCounter` does, over what is known from the beginning."""
 
     def __init__(self, topics: Topics) -> None:
         self.topics = topics
 
-    def measure(self, asks: Sequence[MeasureRequest]) -> list[Counted]:
-        return [self.one(ask) for ask in asks]
+    def measure(self, requests: Sequence[MeasureRequest]) -> list[Counted]:
+        return [self.one(request) for request in requests]
 
-    def one(self, ask: MeasureRequest) -> Counted:
-        reached, records, size = ask.start, 0, 0
-        must = ask.at_least_one
-        for entry in self.topics[ask.partition]:
+    def one(self, request: MeasureRequest) -> Counted:
+        reached, records, size = request.start, 0, 0
+        must = request.at_least_one
+        for entry in self.topics[request.partition]:
             place = entry.place
-            if (place.ledger, place.entry) < (ask.start.ledger, ask.start.entry) or place >= ask.end:
+            if (place.ledger, place.entry) < (
+                request.start.ledger,
+                request.start.entry,
+            ) or place >= request.end:
                 continue
-            first = ask.start.batch_index if place == Position(ask.start.ledger, ask.start.entry) else 0
-            left = Allowance(ask.share.records - records, max(0, ask.share.size - size))
+            first = (
+                request.start.batch_index
+                if place == Position(request.start.ledger, request.start.entry)
+                else 0
+            )
+            left = Allowance(request.share.records - records, max(0, request.share.size - size))
             number = fitting(entry, entry.messages - first, left, is_first=not records)
             if must:
                 number = max(number or 0, min(1, entry.messages))
@@ -81,8 +88,8 @@ class Counting:
             records, size = records + number, size + part(entry, number)
             if number < entry.messages - first:
                 return Counted(Position(place.ledger, place.entry, first + number), records, size)
-            reached = min(ask.end, Position(place.ledger, place.entry + 1))
-        return Counted(ask.end, records, size)
+            reached = min(request.end, Position(place.ledger, place.entry + 1))
+        return Counted(request.end, records, size)
 
 
 def fitting(entry: Entry, messages: int, left: Allowance, *, is_first: bool) -> int | None:

@@ -13,6 +13,7 @@ from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
+from pyspark_pulsar.time_window import TimeWindow
 
 topics = st.lists(
     st.builds(
@@ -36,7 +37,7 @@ def read(topic: list[Stored], start: Position, end: Position, since: int | None)
         fetch_schema=no_fetch,
         start=start.as_tuple(),
         end=end.as_tuple(),
-        row_filter=RowFilter(published_from=since),
+        row_filter=RowFilter(TimeWindow(published_from=since)),
     )
     found = [*decoder.decode(_entries(topic, 0, len(topic))), *decoder.finish()]
     return [row for batch in found for row in batch.to_pylist()]

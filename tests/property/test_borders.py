@@ -10,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.timestamps import Window
 from pyspark_pulsar.read.bounds.window_edges import Borders, WindowedRange
 from pyspark_pulsar.read.sources.peek import FirstEntry, Place
+from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("persistent://public/default/a")
@@ -50,14 +50,16 @@ class Topic:
                 return FirstEntry(message.position, 1, 10, message.published)
         return None
 
-    def check(self, window: Window, slack: int, start: Position = EARLIEST, end: Position = BEHIND) -> None:
+    def check(
+        self, window: TimeWindow, slack: int, start: Position = EARLIEST, end: Position = BEHIND
+    ) -> None:
         """What a read with this window would fetch holds every message in it."""
         borders = Borders(self.ask, slack)
         for _ in range(2):
             first, behind = borders.spans({A: WindowedRange(self.ledgers, start, end, window)})[A]
             for message in self.messages:
-                inside = (window.from_ms is None or message.published >= window.from_ms) and (
-                    window.before_ms is None or message.published < window.before_ms
+                inside = (window.published_from is None or message.published >= window.published_from) and (
+                    window.published_before is None or message.published < window.published_before
                 )
                 if inside and message.is_visible and start <= message.position < end:
                     assert first is None or first <= message.position, message
@@ -98,13 +100,15 @@ def no_long_runs(hidden: list[bool]) -> list[bool]:
 
 times = st.lists(st.integers(1, 5_000), min_size=1, max_size=40)
 lengths = st.lists(st.integers(0, 5), min_size=1, max_size=6).filter(any)
-windows = st.builds(Window, st.none() | st.integers(0, 7_000), st.none() | st.integers(0, 7_000), st.none())
+windows = st.builds(
+    TimeWindow, st.none() | st.integers(0, 7_000), st.none() | st.integers(0, 7_000), st.none()
+)
 
 
 @thorough
 @given(data=st.data(), gaps=times, lengths=lengths, window=windows, slack=st.integers(0, 2_000))
 def test_messages_of_many_producers_that_are_under_way_no_longer_than_the_slack(
-    data: st.DataObject, gaps: list[int], lengths: list[int], window: Window, slack: int
+    data: st.DataObject, gaps: list[int], lengths: list[int], window: TimeWindow, slack: int
 ) -> None:
     stored = sorted(gaps)
     delays = data.draw(st.lists(st.integers(-slack, slack), min_size=len(stored), max_size=len(stored)))
@@ -122,7 +126,7 @@ def test_messages_of_many_producers_that_are_under_way_no_longer_than_the_slack(
     tells=st.booleans(),
 )
 def test_messages_of_one_producer_whatever_the_slack(
-    data: st.DataObject, gaps: list[int], lengths: list[int], window: Window, slack: int, tells: bool
+    data: st.DataObject, gaps: list[int], lengths: list[int], window: TimeWindow, slack: int, tells: bool
 ) -> None:
     """Publish times grow. Its clock may be wrong by anything, and messages wait for long, as for a broker that is
     away; some entries are not for consumers."""
@@ -144,7 +148,7 @@ def test_messages_of_one_producer_whatever_the_slack(
 
 @thorough
 @given(gaps=times, lengths=lengths, window=windows)
-def test_what_lies_far_outside_is_left_out(gaps: list[int], lengths: list[int], window: Window) -> None:
+def test_what_lies_far_outside_is_left_out(gaps: list[int], lengths: list[int], window: TimeWindow) -> None:
     """Where the slack holds, nothing more is read than it says."""
     stored = sorted(gaps)
     topic = topic_of(stored, stored, lengths, [False] * len(stored))
@@ -152,9 +156,9 @@ def test_what_lies_far_outside_is_left_out(gaps: list[int], lengths: list[int], 
         {A: WindowedRange(topic.ledgers, EARLIEST, BEHIND, window)}
     )[A]
     for former, ledger in pairwise(topic.ledgers):
-        if window.from_ms is not None and (former.closed_ms or 0) + 100 < window.from_ms:
+        if window.published_from is not None and (former.closed_ms or 0) + 100 < window.published_from:
             assert first is not None
             assert first > Position(former.id, 0)
-        if window.before_ms is not None and (former.closed_ms or 0) - 100 >= window.before_ms:
+        if window.published_before is not None and (former.closed_ms or 0) - 100 >= window.published_before:
             assert behind is not None
             assert behind <= Position(ledger.id, 0)

@@ -7,13 +7,15 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from property.ledger_strategies import positions, topic_ledgers
 
 from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.timestamps import TimeBound, Window, span_of_window
+from pyspark_pulsar.read.bounds.timestamps import span_of_window
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.planning.ledger_range import LedgerRange, ledger_ranges
 from pyspark_pulsar.read.planning.packing import Limits, PartitionRange, cut
 from pyspark_pulsar.read.planning.placement import Placement
 from pyspark_pulsar.read.split import FromBroker, Split
+from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("persistent://public/default/a")
@@ -166,13 +168,13 @@ def test_a_window_leaves_out_no_ledger_that_was_open_in_it(
     ledgers: tuple[Ledger, ...], data: st.DataObject
 ) -> None:
     times = st.one_of(st.none(), st.integers(0, 9_000))
-    window, slack = Window(data.draw(times), data.draw(times)), data.draw(st.integers(0, 500))
+    window, slack = TimeWindow(data.draw(times), data.draw(times)), data.draw(st.integers(0, 500))
     start, end = span_of_window(ledgers, window, slack)
     for ledger in ledgers:
         first = -math.inf if ledger.opened_ms is None else ledger.opened_ms - slack
         last = math.inf if ledger.closed_ms is None else ledger.closed_ms + slack
-        after = window.from_ms is None or last >= window.from_ms
-        before = window.before_ms is None or first < window.before_ms
+        after = window.published_from is None or last >= window.published_from
+        before = window.published_before is None or first < window.published_before
         if after and before:
             assert start is None or start <= Position(ledger.id, 0)
             assert end is None or end > Position(ledger.id, ledger.entries)
@@ -192,11 +194,11 @@ def test_a_window_leaves_out_no_message_whatever_brokers_say_of_times(data: st.D
         for number, closed in enumerate([*told, None])
     ]
     times = st.one_of(st.none(), st.integers(0, 10_000))
-    window = Window(data.draw(times), data.draw(times))
+    window = TimeWindow(data.draw(times), data.draw(times))
     start, end = span_of_window(ledgers, window, slack)
     for ledger, opened, closed in zip(ledgers, [0, *borders], [*borders, 10_000], strict=True):
-        after = window.from_ms is None or closed >= window.from_ms
-        before = window.before_ms is None or opened < window.before_ms
+        after = window.published_from is None or closed >= window.published_from
+        before = window.published_before is None or opened < window.published_before
         if after and before:
             assert start is None or start <= Position(ledger.id, 0)
             assert end is None or end > Position(ledger.id, ledger.entries)

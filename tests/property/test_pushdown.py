@@ -28,7 +28,7 @@ from pyspark.sql.datasource import (
 )
 
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.pushdown import push_filters
+from pyspark_pulsar.read.batch.pushdown import push_filters
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.topic import TopicPartition
 
@@ -78,8 +78,8 @@ class Row:
         return (
             asked.partition == self.asked_of
             and asked.start <= position < asked.end
-            and (window.from_ms is None or millis >= window.from_ms)
-            and (window.before_ms is None or millis < window.before_ms)
+            and (window.published_from is None or millis >= window.published_from)
+            and (window.published_before is None or millis < window.published_before)
             and (asked.keys is None or self.key in asked.keys)
         )
 

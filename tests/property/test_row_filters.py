@@ -17,6 +17,7 @@ from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.intake import Intake, Runs
 from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
+from pyspark_pulsar.time_window import TimeWindow
 
 KEYS = [None, b"a", b"b", b"", b"\0\xff"]
 COLUMNS = ["value", "__key", "__messageId", "__publishTime", "__eventTime"]
@@ -91,9 +92,12 @@ topics = st.lists(
 )
 filters = st.builds(
     RowFilter,
-    published_from=st.none() | st.integers(-1, 7),
-    published_before=st.none() | st.integers(-1, 7),
-    event_before=st.none() | st.integers(0, 7),
+    window=st.builds(
+        TimeWindow,
+        published_from=st.none() | st.integers(-1, 7),
+        published_before=st.none() | st.integers(-1, 7),
+        event_before=st.none() | st.integers(0, 7),
+    ),
     event_from=st.none() | st.integers(0, 7),
     keys=st.none() | st.frozensets(st.sampled_from([key for key in KEYS if key is not None])),
 )
@@ -158,11 +162,12 @@ def test_a_filtered_read_is_a_full_read_filtered(
         )
         event = row["__eventTime"]
         happened = event and (event - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)
+        window = wanted.window
         return (
-            (wanted.event_before is None or happened is None or happened < wanted.event_before)
+            (window.event_before is None or happened is None or happened < window.event_before)
             and (wanted.event_from is None or (happened is not None and happened >= wanted.event_from))
-            and (wanted.published_from is None or published >= wanted.published_from)
-            and (wanted.published_before is None or published < wanted.published_before)
+            and (window.published_from is None or published >= window.published_from)
+            and (window.published_before is None or published < window.published_before)
             and (wanted.keys is None or row["__key"] in wanted.keys)
         )
 

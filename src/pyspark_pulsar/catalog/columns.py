@@ -6,23 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
-from pyspark.sql.types import StructType
 
-from pyspark_pulsar.errors import SchemaError
-from pyspark_pulsar.schema.types.spark import arrow_schema
+from pyspark_pulsar.schema.types.spark import arrow_schema, struct_of_json
 
 
 def arrow_columns(schema: Mapping[str, Any]) -> pa.Schema:
     """The Arrow schema of a StructType as JSON. Raises SchemaError for types that Spark cannot exchange as Arrow."""
-    try:
-        struct = StructType.fromJson(dict(schema))
-    except (PySparkException, KeyError, TypeError, ValueError) as error:
-        raise SchemaError(
-            f"columns: expected a Spark schema as JSON, got one that is not understood ({error!r}); use types that "
-            "PySpark has"
-        ) from None
-    return arrow_schema(struct)
+    return arrow_schema(struct_of_json(schema))
 
 
 def arrow_column(name: str, kind: Any, *, nullable: bool = True) -> pa.Field:

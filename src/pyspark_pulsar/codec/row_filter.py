@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
+from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
+
 
 class _Arguments(TypedDict):
     published_from: int | None
@@ -20,14 +22,10 @@ class RowFilter:
     """A message that is filtered is not decoded, so that it is never an error; one that is damaged is, since nobody
     knows whether it is wanted. The default wants all messages."""
 
-    published_from: int | None = None
-    """Those whose `__publishTime` is this or later (Unix milliseconds) ..."""
-    published_before: int | None = None
-    """... and before this."""
-    event_before: int | None = None
-    """Those whose `__eventTime` is before this (Unix milliseconds), and those without one."""
+    window: TimeWindow = ALL_TIMES
+    """Those whose `__publishTime` and `__eventTime` lie in it."""
     event_from: int | None = None
-    """Those whose `__eventTime` is this or later."""
+    """Those whose `__eventTime` is this (Unix milliseconds) or later."""
     keys: frozenset[bytes] | None = None
     """Those whose `__key` is one of these; none has a key that is null."""
     slots: tuple[int, int] | None = None
@@ -41,9 +39,9 @@ class RowFilter:
     def arguments(self) -> _Arguments:
         """As the kernel takes them."""
         return {
-            "published_from": self.published_from,
-            "published_before": self.published_before,
-            "event_before": self.event_before,
+            "published_from": self.window.published_from,
+            "published_before": self.window.published_before,
+            "event_before": self.window.event_before,
             "event_from": self.event_from,
             "keys": self.keys,
             "slots": self.slots,

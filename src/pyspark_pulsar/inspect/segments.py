@@ -17,11 +17,12 @@ from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError,
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.batch.plan import BatchPlan, plan_batch
-from pyspark_pulsar.read.bounds.timestamps import Window, resolve_windows, span_of_window
+from pyspark_pulsar.read.bounds.timestamps import resolve_windows, span_of_window
 from pyspark_pulsar.read.bounds.topics import discover_partitions, discover_topics
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_ledgers, fetch_striping
 from pyspark_pulsar.read.planning.planner import PartitionPlan
 from pyspark_pulsar.read.split import FromBroker, FromCompactedLedger, FromTieredStorage, SplitRange
+from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 OPEN, CLOSED, COMPACTED = "open", "closed", "compacted"
@@ -112,7 +113,7 @@ def segments_of(
     partition: TopicPartition,
     known: TopicLedgers,
     plan: PartitionPlan | None,
-    window: Window,
+    window: TimeWindow,
     store: TieredStore | None = None,
 ) -> list[Segment]:
     """The ledgers of one topic partition. `plan` None: nothing is known of how it would be read."""
@@ -147,7 +148,7 @@ def reader_of(ledger: Ledger, ranges: Iterable[SplitRange]) -> str | None:
 
 
 def why_skipped(
-    ledger: Ledger, known: TopicLedgers, plan: PartitionPlan, window: Window, slack_ms: int
+    ledger: Ledger, known: TopicLedgers, plan: PartitionPlan, window: TimeWindow, slack_ms: int
 ) -> str:
     """Why no split has entries of the ledger."""
     if ledger.entries == 0:

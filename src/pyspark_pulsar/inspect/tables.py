@@ -181,9 +181,9 @@ def _split(each: PlannedSplit) -> dict[str, Any]:
         "ledgers": list(dict.fromkeys(ledgers)),
         "entries": each.entries,
         "bytes": each.size,
-        "published_from": moment(split.published_from),
-        "published_before": moment(split.published_before),
-        "event_before": moment(split.event_before),
+        "published_from": moment(split.window.published_from),
+        "published_before": moment(split.window.published_before),
+        "event_before": moment(split.window.event_before),
         "pieces": [_range_row(split_range) for split_range in each.ranges],
     }
 

@@ -1,7 +1,7 @@
 """How far the streams of a Spark session are behind: for the user's program, and for Prometheus.
 
 Runs in the process of the user's program. What a stream measures travels in the JSON text `sources[].latestOffset` of
-its progress (`read.lag`).
+its progress (`read.microbatch.progress.lag`).
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class PulsarProgressListener(StreamingQueryListener):
 def source_lag(document: Mapping[str, Any], known: SourceLag) -> SourceLag:
     """`known` with what the JSON object of a stream's latest offset says of its lag."""
     lag = document["lag"]
-    named = {name: _behind(each) for name, each in lag["partitions"].items()}
+    named = {name: _behind(behind) for name, behind in lag["partitions"].items()}
     partitions = {name: named.get(name, Behind()) for name in sorted({*document["positions"], *named})}
     return replace(known, measured_ms=int(lag["measuredAt"]), total=_behind(lag), partitions=partitions)
 

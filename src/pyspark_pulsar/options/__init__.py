@@ -1,4 +1,5 @@
-"""Every option once: its key, default, type and meaning. Parsed once, at the edge, on the driver.
+"""Every option once: its key, default, type and meaning. Parsed once, at the edge, on the driver, into numbers, texts
+and the types of `options.values`; what can be checked only with the topics at hand is checked where they are known.
 
 Spark hands options over as strings with case-insensitive keys. An option that is unknown, given twice
 under two names, or malformed is an `OptionError`; a near miss gets a suggestion. The tables in

@@ -41,7 +41,7 @@ def option(
 
 def option_fields(scope: type[Any]) -> dict[str, OptionField]:
     """Field name to option, in the order in which the documentation shows them."""
-    return {each.name: each.metadata["option"] for each in fields(scope)}
+    return {field.name: field.metadata["option"] for field in fields(scope)}
 
 
 def secret_keys(*scopes: type[Any]) -> tuple[str, ...]:
@@ -56,8 +56,8 @@ def exactly_one(options: object, names: Iterable[str]) -> None:
     keys = [table[name].key for name in names]
     given = [table[name].key for name in names if getattr(options, name) is not None]
     if len(given) != 1:
-        found = "none of them" if not given else " and ".join(given)
-        raise OptionError(f"expected exactly one of the options {', '.join(keys)}, got {found}")
+        got = "none of them" if not given else " and ".join(given)
+        raise OptionError(f"expected exactly one of the options {', '.join(keys)}, got {got}")
 
 
 def at_most_one(options: object, names: Iterable[str]) -> None:

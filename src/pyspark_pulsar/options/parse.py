@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.connection import ConnectionOptions
-from pyspark_pulsar.options.fields import option_fields
+from pyspark_pulsar.options.fields import OptionField, option_fields
 
 T = TypeVar("T", bound=ConnectionOptions)
 
@@ -38,18 +38,24 @@ def parse_options(scope: type[T], given: Mapping[str, str]) -> T:
         if field_name in seen:
             raise OptionError(f"options {seen[field_name]!r} and {key!r} mean the same; give one of them")
         seen[field_name] = key
-        option = option_fields(scope)[field_name]
-        try:
-            values[field_name] = option.parse(str(text))
-        except ValueError as fault:
-            hidden = option.secret or _USER_OF_URL.search(str(text))
-            got = "something else (not shown, as it may hold secrets)" if hidden else repr(text)
-            raise OptionError(f"option {option.key!r}: expected {fault}, got {got}") from None
-    for each in fields(scope):
-        if each.name not in values and each.default is MISSING:
-            option = option_fields(scope)[each.name]
+        values[field_name] = _value(option_fields(scope)[field_name], str(text))
+    for field in fields(scope):
+        if field.name not in values and field.default is MISSING:
+            option = option_fields(scope)[field.name]
             raise OptionError(f"option {option.key!r} is missing: {option.doc}")
     return scope(**values)
+
+
+def _value(option: OptionField, text: str) -> Any:
+    try:
+        return option.parse(text)
+    except OptionError:
+        # It names the option itself.
+        raise
+    except ValueError as fault:
+        hidden = option.secret or _USER_OF_URL.search(text)
+        got = "something else (not shown, as it may hold secrets)" if hidden else repr(text)
+        raise OptionError(f"option {option.key!r}: expected {fault}, got {got}") from None
 
 
 def _unknown(key: str, scope: type[ConnectionOptions]) -> str:

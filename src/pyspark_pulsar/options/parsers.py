@@ -1,7 +1,7 @@
 """From the text of an option to its value.
 
 A parser raises ValueError whose text says what was expected; `parse_options` adds the key and what was given, and
-docs/options.md shows it.
+docs/options.md shows it. One that says more of its own (`options.values`) raises an `OptionError` that names the key.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def paths_by_name(value: str) -> tuple[tuple[str, str], ...]:
         paths = None
     if not isinstance(paths, dict) or not all(isinstance(path, str) and path for path in paths.values()):
         raise ValueError('a JSON object from key name to path, such as {"orders-key": "/keys/orders.pem"}')
-    return tuple((name, path(each)) for name, each in paths.items())
+    return tuple((name, path(file)) for name, file in paths.items())
 
 
 def json_texts(value: str) -> tuple[tuple[str, str], ...]:

@@ -19,6 +19,8 @@ from pyspark_pulsar.options.parsers import (
 from pyspark_pulsar.options.protobuf import ProtobufOptions
 from pyspark_pulsar.options.segments import SegmentOptions
 from pyspark_pulsar.options.triggers import TriggerOptions
+from pyspark_pulsar.options.values.offset_bound import LogSide, OffsetBound, offset_bound
+from pyspark_pulsar.options.values.topic_pattern import TopicPattern, topic_pattern
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +42,9 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         default=None,
         aliases=("subscribe",),
     )
-    topics_pattern: str | None = option(
+    topics_pattern: TopicPattern | None = option(
         "topicsPattern",
-        text,
+        topic_pattern,
         "Regular expression that a full topic name (`persistent://tenant/namespace/name`) or the part behind "
         "`persistent://` must match as a whole; the tenant is plain text, and so is the namespace without `admin.url`.",
         default=None,
@@ -63,9 +65,9 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         "the query is made, instead of failing at once.",
         default=False,
     )
-    starting_offsets: str | None = option(
+    starting_offsets: OffsetBound | None = option(
         "startingOffsets",
-        text,
+        offset_bound("startingOffsets", LogSide.EARLIEST, LogSide.LATEST),
         "`earliest`, `latest`, or JSON from topic partition to one of them or `ledger:entry[:batchIndex]`, inclusive; "
         "`*` names all that are not named otherwise, `earliest` or `latest`. "
         "Default: `earliest` for a batch, `latest` for a stream. Only for a new query: a checkpoint wins.",
@@ -78,9 +80,9 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         "only looked at. Only for a new query: a checkpoint wins.",
         default=None,
     )
-    ending_offsets: str | None = option(
+    ending_offsets: OffsetBound | None = option(
         "endingOffsets",
-        text,
+        offset_bound("endingOffsets", LogSide.LATEST),
         "`latest`, or JSON as in `startingOffsets`, exclusive. Default: `latest` for a batch, no end for a stream.",
         default=None,
     )
@@ -223,7 +225,7 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
                 "starting_offsets_by_timestamp",
             ),
         )
-        self.check_order()
+        self.check_limits()
         at_most_one(
             self,
             (
@@ -234,3 +236,4 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
                 "ending_offsets_by_event_time",
             ),
         )
+        self.check_times()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.bookies import BookieOptions
 from pyspark_pulsar.options.fields import option
 from pyspark_pulsar.options.parsers import (
@@ -14,10 +15,10 @@ from pyspark_pulsar.options.parsers import (
     json_texts,
     store_settings,
     store_url,
-    text,
     whole,
     yes_or_no,
 )
+from pyspark_pulsar.options.values.time_bound import TimeBound, one_bound, times_by_topic
 
 _LEAST_SLACK_MS: Final = 100
 """A message has its publish time before it is sent: official clients collect batches for up to 10 ms, and requests of
@@ -43,15 +44,15 @@ class SegmentOptions(BookieOptions):
         default=None,
         aliases=("endingTime",),
     )
-    starting_offsets_by_timestamp: str | None = option(
+    starting_offsets_by_timestamp: TimeBound | None = option(
         "startingOffsetsByTimestamp",
-        text,
+        times_by_topic("startingOffsetsByTimestamp"),
         "JSON from topic or topic partition to a time as in `startingTimestamp`.",
         default=None,
     )
-    ending_offsets_by_timestamp: str | None = option(
+    ending_offsets_by_timestamp: TimeBound | None = option(
         "endingOffsetsByTimestamp",
-        text,
+        times_by_topic("endingOffsetsByTimestamp"),
         "JSON from topic or topic partition to a time as in `endingTimestamp`.",
         default=None,
     )
@@ -62,9 +63,9 @@ class SegmentOptions(BookieOptions):
         "partition ends before the first message whose event time is this or later. As `startingTimestamp`.",
         default=None,
     )
-    ending_offsets_by_event_time: str | None = option(
+    ending_offsets_by_event_time: TimeBound | None = option(
         "endingOffsetsByEventTime",
-        text,
+        times_by_topic("endingOffsetsByEventTime"),
         "JSON from topic or topic partition to a time as in `endingEventTime`.",
         default=None,
     )
@@ -168,3 +169,36 @@ class SegmentOptions(BookieOptions):
         "`pyspark_pulsar.audit` shows it.",
         default=None,
     )
+
+    @property
+    def published_from(self) -> TimeBound | None:
+        """Where the query begins by publish time (inclusive), whichever option says it; None where none does."""
+        return one_bound(self.starting_timestamp, self.starting_offsets_by_timestamp)
+
+    @property
+    def published_before(self) -> TimeBound | None:
+        """Where it ends by publish time (exclusive)."""
+        return one_bound(self.ending_timestamp, self.ending_offsets_by_timestamp)
+
+    @property
+    def event_before(self) -> TimeBound | None:
+        """Where it ends by event time (exclusive)."""
+        return one_bound(self.ending_event_time, self.ending_offsets_by_event_time)
+
+    def check_times(self) -> None:
+        """Raises `OptionError` for a start behind the end."""
+        start, end = self.starting_timestamp, self.ending_timestamp
+        if start is not None and end is not None and start > end:
+            raise OptionError(
+                f"options 'startingTimestamp' and 'endingTimestamp': expected a start that is not behind the end, got "
+                f"{start} and {end} (Unix milliseconds)"
+            )
+
+    def check_read_from(self) -> None:
+        """For those who plan, as tasks do without: raises `OptionError` where `readFrom` needs the admin REST API and
+        its address is not given."""
+        if self.read_from not in ("auto", "broker") and self.admin_url is None:
+            raise OptionError(
+                f"option 'readFrom': expected admin.url beside {self.read_from!r}, got none; the admin REST API says "
+                f"which ledgers there are"
+            )

@@ -45,7 +45,7 @@ class TriggerOptions(ConnectionOptions):
         default=15 * 60_000,
     )
 
-    def check_order(self) -> None:
+    def check_limits(self) -> None:
         """Raises `OptionError` for a least that is above the most."""
         least, most = self.min_offsets_per_trigger, self.max_records_per_trigger
         if least is not None and most is not None and least > most:

@@ -1,20 +1,57 @@
-"""Where each topic partition ends now: once for a batch, again at every trigger of a stream. On the driver, and
-on executors where a topic must be loaded.
+"""Where each topic partition ends now, and what was removed before it was read.
 
-Keeps one idle, non-durable consumer for each partition, since brokers answer "last message id" to consumers
-only; they share a connection per broker, are given no permits, and go away with it. All questions of a trigger are
-sent before the first answer is awaited.
+Driver: once for a batch, at every trigger of a stream. Executors: where a topic must be loaded.
 
-A stream's consumer stands where the query stands. Brokers move cursors past what they remove, so the same answer says
-whether something was removed that the query has not read, without any right but to consume.
+Brokers tell the last message id to consumers only. So there is one idle consumer for each topic partition: not durable,
+without permits, of a subscription with a random name. All consumers of a broker share a connection. All requests of a
+trigger are sent before the first answer is awaited.
+
+    state of a partition   what happens                                     next state
+    none, or closed        subscribe at the stand S                         open
+    open                   GetLastMessageId: the end E, the mark-delete M   open
+    open                   acknowledge cumulatively up to S                 open, S is acknowledged
+    open                   the broker closes the consumer, or moves away    closed
+    any                    the broker says that there is no such topic      closed, the topic is deleted
+    any                    no longer among the partitions of the query      closed
+
+"The stand" S is where the query stands: the next message that it reads, and so the start of its next range. The
+consumer's cursor is put there, and follows the query by acknowledging. M, the cursor's mark-delete position, is given
+here as the first position that is not acknowledged. E and M come in the same answer, so a trigger learns what was
+removed without any further request, and without any right but to consume.
+
+What brokers do with a cursor (tests/integration/test_removed_ledgers.py holds them to it):
+
+1. It moves forward only: by acknowledging, by an expiry or a skip that somebody asks for, or by trimming.
+2. Trimming removes whole ledgers from the front. A cursor in a removed ledger is moved to what is left: when it stood
+   at the end of that ledger, to entry 0 of the next one; when entries were left in it, behind those entries.
+3. A new cursor that is put at a position which is not there comes to stand behind it, at the first one that is.
+
+From this follows what an answer M says of the range that begins at S:
+
+    M                                       conclusion
+    M <= S                                  all from S on is there (1, 2): proved up to S
+    M = (a later ledger, entry 0), told by  the ledger of S ended at S and was trimmed (2); nothing unread was in it:
+      a consumer that proved S itself       proved up to M
+    M <= what is proved for S               nothing was removed
+    M behind what is proved                 in doubt: trimmed unread, or only skipped by somebody (1)
+
+In doubt, a new consumer is put at S. If its M is not behind what is proved, only the cursor had been moved, and nothing
+was removed (3). If it is, what lies between was removed: `RemovedEntries`. How many entries is known when the former M
+lies in the ledger of S (2). Else that ledger is gone and nobody knows where it ended (`is_unclear`); the ledgers that a
+planner has seen may still tell.
+
+A proof outlives its consumer, since what is proved stays true: entries behind S can be removed only by moving M behind
+the proof. It is of use only for the same S. Positions inside a batched entry count as the whole entry, as cursors know
+no messages inside one. A compacted view has no such proof: compaction removes entries which nobody misses.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
@@ -30,16 +67,7 @@ from pyspark_pulsar.position import Position
 from pyspark_pulsar.topic import TopicPartition
 
 Positions = Mapping[TopicPartition, Position]
-
-
-@dataclass(slots=True)
-class _Round:
-    """One round of questions."""
-
-    starts: Positions
-    log_ends: dict[TopicPartition, LogEnd]
-    gone: dict[TopicPartition, TopicNotFoundError]
-    passing: list[ConnectionFailed]
+"""The starts, or the ends, of a query in its topic partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +75,97 @@ class RemovedEntries:
     """What is no longer there of a range, seen from its start."""
 
     first_left: Position | None
-    """None where the topic is gone."""
+    """None where the topic is deleted."""
     entries: int | None
     """How many entries at least were removed behind the start; None where brokers do not know whether any was."""
 
     @property
     def is_unclear(self) -> bool:
-        """The ledger of the start is gone, and with it the knowledge of where it ended."""
+        """The ledger of the start was removed, and with it the knowledge of where it ended."""
         return self.first_left is not None and self.entries is None
 
 
 @dataclass(frozen=True, slots=True)
 class _Proof:
-    """That nothing was removed unread between two positions: seen by a cursor that stood at the first."""
+    """That nothing was removed unread from `stand` up to `upto`: told by a cursor that stood at `stand`."""
 
     stand: Position
     upto: Position
     consumer: EntryConsumer
+
+
+@dataclass(slots=True)
+class _PartitionCursor:
+    """What is known of one topic partition: see the head of this file."""
+
+    consumer: EntryConsumer | None = None
+    """None before it is subscribed, and when it was let go."""
+    log_end: LogEnd | None = None
+    """The last answer."""
+    acknowledged: Position | None = None
+    """Up to where `consumer` has acknowledged; None where it stands as it was put."""
+    proof: _Proof | None = None
+    """The last one; it may be of another stand, or of a former consumer."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.consumer is not None and self.consumer.is_open
+
+    @property
+    def mark_delete(self) -> Position:
+        """M of the last answer, which there must have been."""
+        if self.log_end is None:
+            raise ValueError("expected a broker to have told where the log ends")
+        return self.log_end.mark_delete
+
+    def close(self) -> None:
+        if self.consumer is not None:
+            self.consumer.close()
+        self.consumer = self.acknowledged = None
+
+    def acknowledge(self, stand: Position) -> None:
+        if self.consumer is None or self.acknowledged == stand:
+            return
+        try:
+            self.consumer.acknowledge_cumulative(stand)
+        except ConnectionFailed:
+            return  # The next trigger finds the consumer closed.
+        self.acknowledged = stand
+
+    def prove(self, start: Position) -> None:
+        """Conclude from the last answer what is proved for a query that stands at `start`."""
+        stand, mark_delete, proof = _whole_entry(start), self.mark_delete, self.proof
+        if self.consumer is None:
+            return
+        if mark_delete <= stand:
+            self.proof = _Proof(stand, stand, self.consumer)
+        elif (
+            proof is not None
+            and proof.stand == stand
+            and proof.consumer is self.consumer
+            and mark_delete.entry == 0
+        ):
+            self.proof = _Proof(stand, max(mark_delete, proof.upto), self.consumer)
+
+    def is_in_doubt(self, start: Position) -> bool:
+        """Whether the last answer lies behind what is proved for a query that stands at `start`."""
+        stand, proof = _whole_entry(start), self.proof
+        upto = proof.upto if proof is not None and proof.stand == stand else stand
+        return self.mark_delete > upto
+
+
+@dataclass(slots=True)
+class _Round:
+    """The requests of one trigger: each partition comes to `log_ends` or to `deleted`."""
+
+    starts: Positions
+    log_ends: dict[TopicPartition, LogEnd] = field(default_factory=dict)
+    deleted: dict[TopicPartition, TopicNotFoundError] = field(default_factory=dict)
+    failures: list[ConnectionFailed] = field(default_factory=list)
+    """Of the last attempt; they pass."""
+
+    def is_done(self, partition: TopicPartition) -> bool:
+        return partition in self.log_ends or partition in self.deleted
 
 
 class LogEnds:
@@ -73,53 +175,52 @@ class LogEnds:
         """`read_compacted`: the ends of the compacted views."""
         self._client = client
         self._read_compacted = read_compacted
-        self._consumers: dict[TopicPartition, EntryConsumer] = {}
-        self._log_ends: dict[TopicPartition, LogEnd] = {}
-        self._passed: dict[TopicPartition, Position] = {}
-        self._proofs: dict[TopicPartition, _Proof] = {}
+        self._cursors: defaultdict[TopicPartition, _PartitionCursor] = defaultdict(_PartitionCursor)
 
     def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Position]:
-        """Behind the last visible message of each; partitions no longer asked for are let go.
+        """Behind the last visible message of each; the consumers of other partitions are let go.
 
         Raises `TopicNotFoundError`, `PermissionDenied`, `ConnectionFailed`.
         """
-        wanted = list(partitions)
-        look = self._look(wanted, {})
-        for fault in look.gone.values():
+        partitions = list(partitions)
+        answers = self._trigger(partitions, {})
+        for fault in answers.deleted.values():
             raise fault
-        return {partition: look.log_ends[partition].end for partition in wanted}
+        return {partition: answers.log_ends[partition].end for partition in partitions}
 
     def present_ends(self, partitions: Iterable[TopicPartition], starts: Positions) -> Positions:
         """`ends` of those partitions that are still there. `starts`: where the query stands in them."""
-        look = self._look(list(partitions), starts)
-        return {partition: tail.end for partition, tail in look.log_ends.items()}
+        answers = self._trigger(list(partitions), starts)
+        return {partition: log_end.end for partition, log_end in answers.log_ends.items()}
 
     def removed(self, starts: Positions) -> dict[TopicPartition, RemovedEntries]:
-        """What was removed behind the starts of ranges, as of the last look; of `readCompacted` only whole topics.
+        """What was removed behind the starts of ranges, by the last answers; of a compacted view only whole topics.
 
-        A cursor that has been moved on may have been moved by somebody who removed nothing (an expiry, a cleared
-        backlog). So a new consumer is put at such a start: the broker puts it behind what is not there.
+        Asks brokers only where there is no consumer, or where it is in doubt: then by a new consumer at the start.
         """
-        gone = self._ask_all([each for each in starts if not self._has_open(each)], starts).gone
+        missing = [partition for partition in starts if not self._cursors[partition].is_open]
+        deleted = self._request_all(missing, starts).deleted
         doubtful = {
-            each: self._log_ends[each]
-            for each, start in starts.items()
-            if each not in gone and self._is_passed(each, start)
+            partition: self._cursors[partition].mark_delete
+            for partition, start in starts.items()
+            if partition not in deleted and self._is_in_doubt(partition, start)
         }
-        self._drop_all(doubtful)
-        gone |= self._ask_all(list(doubtful), starts).gone
+        self._close_all(doubtful)
+        deleted |= self._request_all(list(doubtful), starts).deleted
         removed = {
-            each: RemovedEntries(
-                self._log_ends[each].mark_delete, _removed_entries(starts[each], former.mark_delete)
+            partition: RemovedEntries(
+                self._cursors[partition].mark_delete, _removed_entries(starts[partition], former_mark_delete)
             )
-            for each, former in doubtful.items()
-            if each not in gone and self._is_passed(each, starts[each])
+            for partition, former_mark_delete in doubtful.items()
+            if partition not in deleted and self._is_in_doubt(partition, starts[partition])
         }
-        return removed | dict.fromkeys(gone, RemovedEntries(None, None))
+        return removed | dict.fromkeys(deleted, RemovedEntries(None, None))
 
     def show_rights(self, partitions: Iterable[TopicPartition]) -> None:
         """That this role may consume them, which direct reads need to have been shown. Raises `PermissionDenied`."""
-        self._ask_all([partition for partition in partitions if partition not in self._consumers], {})
+        self._request_all(
+            [partition for partition in partitions if self._cursors[partition].consumer is None], {}
+        )
 
     def reachable(self, ends: Positions) -> dict[TopicPartition, Position]:
         """How far positions can lie, given the present `ends`: behind the end of a compacted view come
@@ -130,45 +231,53 @@ class LogEnds:
             return {partition: max(end, ends[partition]) for partition, end in plain.ends(ends).items()}
 
     def close(self) -> None:
-        self._drop_all(list(self._consumers))
+        self._close_all(list(self._cursors))
 
-    # Questions to brokers
+    # Requests to brokers
 
-    def _look(self, wanted: list[TopicPartition], starts: Positions) -> _Round:
-        self._drop_all(self._consumers.keys() - set(wanted))
-        look = self._ask_all(wanted, starts)
+    def _trigger(self, partitions: list[TopicPartition], starts: Positions) -> _Round:
+        """Ask where each partition ends, conclude what is proved, and let the cursors follow the query."""
+        self._close_all(self._cursors.keys() - set(partitions))
+        answers = self._request_all(partitions, starts)
         if not self._read_compacted:
-            standing = {each: start for each, start in starts.items() if each in look.log_ends}
+            standing = {
+                partition: start for partition, start in starts.items() if partition in answers.log_ends
+            }
             for partition, start in standing.items():
-                self._prove(partition, start)
-            self._acknowledge(standing)
-        return look
+                self._cursors[partition].prove(start)
+            for partition, start in standing.items():
+                self._cursors[partition].acknowledge(start)
+        return answers
 
-    def _ask_all(self, wanted: list[TopicPartition], starts: Positions) -> _Round:
-        look = _Round(starts, {}, {}, [])
+    def _request_all(self, partitions: Sequence[TopicPartition], starts: Positions) -> _Round:
+        answers = _Round(starts)
         # Brokers (seen on 4.0.8) that have just loaded a topic can wait 30 s for its transaction buffer and
         # then close the topic, before they answer the next time; so one request's time is not enough.
         patience = max(self._client.patience_seconds, 2 * self._client.request_seconds)
-        for window in in_windows(wanted):
-            self._client.retrying(partial(self._ask_rest, window, look), patience)
-        self._log_ends.update(look.log_ends)
-        return look
+        for window in in_windows(partitions):
+            self._client.retrying(partial(self._request_rest, window, answers), patience)
+        for partition, log_end in answers.log_ends.items():
+            self._cursors[partition].log_end = log_end
+        return answers
 
-    def _ask_rest(self, wanted: list[TopicPartition], look: _Round) -> None:
-        """Raises `ConnectionFailed` when some are left to be asked again."""
-        look.passing.clear()
-        rest = [each for each in wanted if each not in look.log_ends and each not in look.gone]
-        closed = [each for each in rest if each in self._consumers and not self._has_open(each)]
-        self._drop_all(closed)
-        for partition in closed:
-            self._client.forget_owner(partition.name)
-        self._subscribe([each for each in rest if each not in self._consumers], look)
-        self._ask([each for each in rest if each in self._consumers], look)
-        if look.passing:
-            raise look.passing[0]
+    def _request_rest(self, partitions: Sequence[TopicPartition], answers: _Round) -> None:
+        """One attempt for those that have no answer yet. Raises `ConnectionFailed` when some are left."""
+        answers.failures.clear()
+        rest = [partition for partition in partitions if not answers.is_done(partition)]
+        for partition in rest:
+            cursor = self._cursors[partition]
+            if cursor.consumer is not None and not cursor.is_open:
+                cursor.close()
+                self._client.forget_owner(partition.name)
+        self._subscribe(
+            [partition for partition in rest if self._cursors[partition].consumer is None], answers
+        )
+        self._request_log_ends(rest, answers)
+        if answers.failures:
+            raise answers.failures[0]
 
-    def _subscribe(self, partitions: list[TopicPartition], look: _Round) -> None:
-        connections = self._client.owner_connections(each.name for each in partitions)
+    def _subscribe(self, partitions: list[TopicPartition], answers: _Round) -> None:
+        connections = self._client.owner_connections(partition.name for partition in partitions)
         begun: dict[TopicPartition, Subscribing] = {}
         for partition in partitions:
             connection = connections[partition.name]
@@ -179,91 +288,59 @@ class LogEnds:
                     self._client,
                     connection,
                     partition.name,
-                    self._stand(look.starts.get(partition)),
+                    self._first_stand(answers.starts.get(partition)),
                     read_compacted=self._read_compacted,
                 )
             except (ConnectionFailed, TopicNotFoundError) as fault:
-                self._note(partition, fault, look)
+                self._note(partition, fault, answers)
         for partition, subscribing in begun.items():
             try:
-                self._consumers[partition] = subscribing.consumer()
+                self._cursors[partition].consumer = subscribing.consumer()
             except (ConnectionFailed, TopicNotFoundError) as fault:
-                self._note(partition, fault, look)
+                self._note(partition, fault, answers)
 
-    def _stand(self, start: Position | None) -> Position | None:
+    def _first_stand(self, start: Position | None) -> Position | None:
         """Nothing can be removed before earliest; None is the end."""
         return None if start is None or start.is_earliest or self._read_compacted else start
 
-    def _ask(self, partitions: list[TopicPartition], look: _Round) -> None:
-        answers = request_log_ends([self._consumers[each] for each in partitions])
+    def _request_log_ends(self, partitions: list[TopicPartition], answers: _Round) -> None:
+        consumers = {
+            partition: consumer
+            for partition in partitions
+            if (consumer := self._cursors[partition].consumer) is not None
+        }
+        responses = request_log_ends(list(consumers.values()))
         deadline = time.monotonic() + self._client.request_seconds
-        for partition, answer in zip(partitions, answers, strict=True):
+        for (partition, consumer), response in zip(consumers.items(), responses, strict=True):
             try:
-                look.log_ends[partition] = self._consumers[partition].log_end(answer, deadline)
+                answers.log_ends[partition] = consumer.log_end(response, deadline)
             except ConnectionFailed as fault:
-                self._note(partition, fault, look)
+                self._note(partition, fault, answers)
 
     def _note(
-        self, partition: TopicPartition, fault: ConnectionFailed | TopicNotFoundError, look: _Round
+        self, partition: TopicPartition, fault: ConnectionFailed | TopicNotFoundError, answers: _Round
     ) -> None:
-        self._drop_all([partition])
+        self._cursors[partition].close()
         self._client.forget_owner(partition.name)
         if isinstance(fault, TopicNotFoundError):
-            look.gone[partition] = fault
+            answers.deleted[partition] = fault
         else:
-            look.passing.append(fault)
+            answers.failures.append(fault)
 
-    def _acknowledge(self, starts: Positions) -> None:
-        for partition, start in starts.items():
-            consumer = self._consumers.get(partition)
-            if consumer is not None and self._passed.get(partition) != start:
-                try:
-                    consumer.acknowledge_cumulative(start)
-                except ConnectionFailed:
-                    continue  # The next look finds the consumer gone.
-                self._passed[partition] = start
-
-    # What was removed
-
-    def _prove(self, partition: TopicPartition, start: Position) -> None:
-        """A cursor that has not passed `start` proves that all behind it is there. When the ledger before it ends there
-        and is removed, the broker puts the cursor at the beginning of the next one; where entries were left in it, it
-        puts it behind them instead."""
-        stand, mark_delete = _whole_entries(start), self._log_ends[partition].mark_delete
-        consumer, proof = self._consumers[partition], self._proofs.get(partition)
-        if mark_delete <= stand:
-            self._proofs[partition] = _Proof(stand, stand, consumer)
-        elif (
-            proof is not None
-            and proof.stand == stand
-            and proof.consumer is consumer
-            and mark_delete.entry == 0
-        ):
-            self._proofs[partition] = _Proof(stand, max(mark_delete, proof.upto), consumer)
-
-    def _is_passed(self, partition: TopicPartition, start: Position) -> bool:
+    def _is_in_doubt(self, partition: TopicPartition, start: Position) -> bool:
         if start.is_earliest or self._read_compacted:
             return False
-        stand, proof = _whole_entries(start), self._proofs.get(partition)
-        upto = proof.upto if proof is not None and proof.stand == stand else stand
-        return self._log_ends[partition].mark_delete > upto
+        return self._cursors[partition].is_in_doubt(start)
 
-    def _has_open(self, partition: TopicPartition) -> bool:
-        consumer = self._consumers.get(partition)
-        return consumer is not None and consumer.is_open
-
-    def _drop_all(self, partitions: Iterable[TopicPartition]) -> None:
-        dropped = [self._consumers.pop(each) for each in partitions if each in self._consumers]
-        for partition in self._passed.keys() - self._consumers.keys():
-            del self._passed[partition]
-        for consumer in dropped:
-            consumer.close()
+    def _close_all(self, partitions: Iterable[TopicPartition]) -> None:
+        for partition in partitions:
+            self._cursors[partition].close()
 
 
 def _removed_entries(start: Position, mark_delete: Position) -> int | None:
     return mark_delete.entry - start.entry if mark_delete.ledger == start.ledger else None
 
 
-def _whole_entries(position: Position) -> Position:
+def _whole_entry(position: Position) -> Position:
     """Cursors know no messages inside an entry."""
     return Position(position.ledger, position.entry)

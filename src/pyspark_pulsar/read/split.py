@@ -8,6 +8,7 @@ from typing import TypeAlias
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore
 from pyspark_pulsar.position import Position
+from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 
@@ -78,12 +79,8 @@ class Split:
     start: Position
     end: Position
     ranges: tuple[SplitRange, ...] = ()
-    published_from: int | None = None
-    """Of these messages, only those published at this time or later (Unix milliseconds, producers' clocks) ..."""
-    published_before: int | None = None
-    """... and before this one."""
-    event_before: int | None = None
-    """Of these messages, only those whose event time is before this (Unix milliseconds), and those without one."""
+    window: TimeWindow = ALL_TIMES
+    """Of these messages, only those that lie in it."""
     from_earliest: bool = False
     """Whether the range that this is a part of begins at earliest (or at a time): a message of which retention has
     removed the first chunks is then no loss."""

@@ -1,1 +1,1 @@
-"""A Spark session that knows Pulsar: its settings, and the past and the present of a topic in one query."""
+"""A Spark session that knows Pulsar: its settings, and the history of topics together with what follows."""

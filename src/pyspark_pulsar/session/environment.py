@@ -1,4 +1,4 @@
-"""What Spark runs, or will be started with, in this process: what `session` must know before it adds to it.
+"""What Spark runs, or will be started with, in this process: what `configure` must know before it adds to it.
 
 Spark's own builder and context have no way to ask for most of it; what is private to PySpark is used here alone.
 """
@@ -25,7 +25,8 @@ _INSTEAD: Final = (
     "prints (spark-submit --properties-file)"
 )
 
-MeasureRequest = Callable[[str], str | None]
+SettingOf = Callable[[str], str | None]
+"""The value of a setting by its key; None where it is not set."""
 
 
 def builder_options(builder: Any) -> dict[str, str]:
@@ -41,10 +42,10 @@ def is_client(given: Mapping[str, str]) -> bool:
 
 def refuse_other_settings(own: Mapping[str, str], catalog: str) -> None:
     """Raises `SessionStarted` where a session of this process has the catalog, and it is not as in `own`."""
-    ask = _asking()
-    if ask is None or ask(f"spark.sql.catalog.{catalog}") is None:
+    setting = _session_settings()
+    if setting is None or setting(f"spark.sql.catalog.{catalog}") is None:
         return
-    other = [key for key, value in own.items() if ask(key) != value]
+    other = [key for key, value in own.items() if setting(key) != value]
     if other:
         raise SessionStarted(
             f"expected a session whose catalog {catalog} has these settings, got one that runs with other values of "
@@ -57,8 +58,8 @@ def refuse_without_catalog(
 ) -> None:
     """Raises `SessionStarted` where a session runs without the extension or with other settings of the catalog, and
     where a JVM runs without the jar. A session that has both takes another catalog while it runs."""
-    ask = _asking()
-    if ask is not None and extensions_class not in (ask("spark.sql.extensions") or "").split(","):
+    setting = _session_settings()
+    if setting is not None and extensions_class not in (setting("spark.sql.extensions") or "").split(","):
         raise SessionStarted(
             f"expected no Spark session yet, or one that can have the catalog {catalog}, got one that runs without its "
             f"extension and takes no jars or extensions any more; {_INSTEAD}"
@@ -150,21 +151,21 @@ def _with_jar(former: str, word: str, jar: str) -> str:
 
 def _submitted() -> tuple[dict[str, str], str | None]:
     """Settings in PYSPARK_SUBMIT_ARGS, and the file of settings that it names."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     file = None
     words = shlex.split(os.environ.get(_SUBMIT_ARGS, ""))
     for number, word in enumerate(words):
         flag, equals, text = word.partition("=")
         text = text if equals else next(iter(words[number + 1 :]), "")
         if flag == "--jars":
-            found[_JARS] = text
+            settings[_JARS] = text
         elif flag in ("--conf", "-c"):
             key, _, value = text.partition("=")
             if key != _JARS or "--jars" not in words:
-                found[key] = value
+                settings[key] = value
         elif flag == "--properties-file":
             file = text
-    return found, file
+    return settings, file
 
 
 def _conf_file(name: str | None) -> dict[str, str]:
@@ -183,8 +184,8 @@ def _conf_path(name: str | None) -> Path | None:
     return Path(name or f"{folder}/spark-defaults.conf") if name or folder else None
 
 
-def _asking() -> MeasureRequest | None:
-    """What tells the settings of the session that runs in this process; None where none does."""
+def _session_settings() -> SettingOf | None:
+    """The settings of the session that runs in this process; None where none does."""
     from pyspark.sql import SparkSession
     from pyspark.util import is_remote_only
 

@@ -1,4 +1,8 @@
-"""The past as a batch and what follows as a stream, of the same topics, with one seam between them.
+"""The past as a batch and what follows as a stream, of the same topics, with one boundary between them.
+
+The boundary is a position in each topic partition, behind the last message that consumers may see when it is fixed. The
+batch ends there (exclusive), and the stream begins there (inclusive). Both get it as JSON in their options, so no row
+is in both and none in neither, however often and whenever they run.
 
 Runs in the user's program, which must reach Pulsar; with Spark Connect that is the client's.
 """
@@ -13,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.inspect.tables import option_texts
 from pyspark_pulsar.options import ReadOptions, option_fields, parse_options
-from pyspark_pulsar.read.batch.plan import asked_now
-from pyspark_pulsar.read.bounds.offsets import EARLIEST_TEXT, LATEST_TEXT, OTHERS
+from pyspark_pulsar.options.values.offset_bound import OTHERS, LogSide
+from pyspark_pulsar.read.batch.plan import ranges_now
 from pyspark_pulsar.session.configure import CATALOG_CLASS
 
 if TYPE_CHECKING:
@@ -43,11 +47,11 @@ class HistoryAndLive(NamedTuple):
     """What `history_and_live` gives."""
 
     history: DataFrame
-    """A batch: all rows before the seam."""
+    """A batch: all rows before the boundary."""
     live: DataFrame
-    """A stream: all rows from the seam on."""
+    """A stream: all rows from the boundary on."""
     offsets: str
-    """The seam: JSON, as `startingOffsets` and `endingOffsets` take it."""
+    """The boundary: JSON, as `startingOffsets` and `endingOffsets` take it."""
 
 
 def history_and_live(spark: SparkSession, table: str | None = None, **options: Any) -> HistoryAndLive:
@@ -57,9 +61,9 @@ def history_and_live(spark: SparkSession, table: str | None = None, **options: A
     like say where history begins, `subscriptionName` is for the stream, and an end cannot be given. With `table`, a
     table of a Pulsar catalog, the topic and the connection are the catalog's.
 
-    The seam is fixed in this call, behind the last message of each topic partition that consumers may see; what an open
-    transaction has written comes behind it. Topics and partitions that appear later are in the stream, from their
-    first message. A checkpoint of the stream wins over the seam when a query starts again.
+    The boundary is fixed in this call, behind the last message of each topic partition that consumers may see; what an
+    open transaction has written comes behind it. Topics and partitions that appear later are in the stream, from their
+    first message. A checkpoint of the stream wins over the boundary when a query starts again.
 
     Raises `PulsarError`.
     """
@@ -67,28 +71,28 @@ def history_and_live(spark: SparkSession, table: str | None = None, **options: A
     fields = {key: _field(key) for key in texts}
     _refuse(texts, fields, table)
     connection = {} if table is None else _table_options(spark, table)
-    asked = asked_now(parse_options(ReadOptions, connection | _without(texts, fields, _OF_STREAMS)))
-    seam = _json({each.partition: each.end for each in asked})
-    past = _without(texts, fields, _OF_STREAMS) | {"endingOffsets": seam}
-    if not _TIMES.intersection(fields.values()) and not all(each.start.is_earliest for each in asked):
+    ranges = ranges_now(parse_options(ReadOptions, connection | _without(texts, fields, _OF_STREAMS)))
+    boundary = _json({request.partition: request.end for request in ranges})
+    history = _without(texts, fields, _OF_STREAMS) | {"endingOffsets": boundary}
+    if not _TIMES.intersection(fields.values()) and not all(request.start.is_earliest for request in ranges):
         # Fixed here too: a subscription goes on, and partitions that appear have no place in JSON of the user's.
-        starts = _json({each.partition: each.start for each in asked})
-        past = _without(past, fields, _STARTS) | {"startingOffsets": starts}
-    present = _without(texts, fields, _STARTS) | {"startingOffsets": seam}
-    reader, stream = spark.read.options(**past), spark.readStream.options(**present)
+        starts = _json({request.partition: request.start for request in ranges})
+        history = _without(history, fields, _STARTS) | {"startingOffsets": starts}
+    live = _without(texts, fields, _STARTS) | {"startingOffsets": boundary}
+    reader, stream = spark.read.options(**history), spark.readStream.options(**live)
     if table is None:
-        return HistoryAndLive(reader.format("pulsar").load(), stream.format("pulsar").load(), seam)
-    return HistoryAndLive(reader.table(table), stream.table(table), seam)
+        return HistoryAndLive(reader.format("pulsar").load(), stream.format("pulsar").load(), boundary)
+    return HistoryAndLive(reader.table(table), stream.table(table), boundary)
 
 
 def _refuse(texts: Mapping[str, str], fields: Mapping[str, str | None], table: str | None) -> None:
     for key, name in fields.items():
         if name in _ENDS:
             raise OptionError(
-                f"option {key!r}: expected no end, as history ends and live begins at the seam, which is now, got "
-                f"{texts[key]!r}; leave it out"
+                f"option {key!r}: expected no end, as history ends and live begins at their boundary, which is now, "
+                f"got {texts[key]!r}; leave it out"
             )
-        if name == "starting_offsets" and texts[key].strip().lower() == LATEST_TEXT:
+        if name == "starting_offsets" and texts[key].strip().lower() == LogSide.LATEST.value:
             raise OptionError(
                 f"option {key!r}: expected where history begins, got {texts[key]!r}, which leaves none; use "
                 f"spark.readStream alone"
@@ -103,7 +107,7 @@ def _refuse(texts: Mapping[str, str], fields: Mapping[str, str | None], table: s
 def _field(key: str) -> str | None:
     """Of `ReadOptions`; None for an unknown key, which is refused where options are parsed."""
     for name, option in option_fields(ReadOptions).items():
-        if key.lower() in (each.lower() for each in (option.key, *option.aliases)):
+        if key.lower() in (known.lower() for known in (option.key, *option.aliases)):
             return name
     return None
 
@@ -117,7 +121,7 @@ def _without(
 def _json(positions: Mapping[TopicPartition, Position]) -> str:
     """As a start all others begin at their first message; as an end nothing of them is read."""
     named = {partition.name: str(position) for partition, position in sorted(positions.items())}
-    return json.dumps(named | {OTHERS: EARLIEST_TEXT})
+    return json.dumps(named | {OTHERS: LogSide.EARLIEST.value})
 
 
 # Tables of a catalog
@@ -130,15 +134,15 @@ def _table_options(spark: SparkSession, table: str) -> dict[str, str]:
 
     conf = spark.conf.getAll
     catalog, namespace, name = _resolved(spark, conf, table)
-    found = parse_table(namespace, name)
-    if found.system is not None or not found.topic.is_persistent:
+    named = parse_table(namespace, name)
+    if named.system is not None or not named.topic.is_persistent:
         raise OptionError(
             f"table {table}: expected a table of a persistent topic, which has a past and goes on, got "
-            f"{'a system table' if found.system else found.topic}; name such a one"
+            f"{'a system table' if named.system else named.topic}; name such a one"
         )
     prefix = f"spark.sql.catalog.{catalog}."
     given = {key.removeprefix(prefix): text for key, text in conf.items() if key.startswith(prefix)}
-    return parse_settings(catalog, given).read_options(found.topic)
+    return parse_settings(catalog, given).read_options(named.topic)
 
 
 def _resolved(spark: SparkSession, conf: Mapping[str, str], table: str) -> tuple[str, list[str], str]:

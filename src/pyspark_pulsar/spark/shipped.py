@@ -83,19 +83,19 @@ def check_workers(spark: SparkSession) -> None:
         try:
             from importlib.metadata import version
 
-            found = version("pyspark-pulsar")
+            installed = version("pyspark-pulsar")
         except ImportError:
-            found = ""
-        return found, sys.executable
+            installed = ""
+        return installed, sys.executable
 
     probe.__module__ = "__main__"
     # Neither Arrow nor pandas: the first thing to say of a bare worker is that this package is missing.
-    ask = udf(probe, "found string, executable string", useArrow=False)
-    answer = spark.range(1, numPartitions=1).select(ask("id").alias("answer")).collect()[0].answer
-    if answer.found != expected:
+    interpreter = udf(probe, "installed string, executable string", useArrow=False)
+    answer = spark.range(1, numPartitions=1).select(interpreter("id").alias("answer")).collect()[0].answer
+    if answer.installed != expected:
         raise InterpreterError(
             f"expected Python workers with pyspark-pulsar {expected}, got {answer.executable} with "
-            f"{answer.found or 'none'}; set PYSPARK_PYTHON (or spark.pyspark.python) to {sys.executable} before "
+            f"{answer.installed or 'none'}; set PYSPARK_PYTHON (or spark.pyspark.python) to {sys.executable} before "
             f"the session starts, or install the package there"
         )
 

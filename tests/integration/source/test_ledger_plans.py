@@ -199,7 +199,7 @@ def test_ledgers_outside_the_time_are_not_read(
     bounds = replace(options(**window), clock_slack_ms=0)
     plan = plan_batch(bounds).partitions[0]
     assert (plan.start, plan.end) == (Position(second.id, 0), Position(ledgers.ledgers[3].id, 0))
-    assert {(split.published_from, split.published_before) for split in plan.splits} == {
+    assert {(split.window.published_from, split.window.published_before) for split in plan.splits} == {
         (second.closed_ms, third.closed_ms)
     }
     assert caplog.text.count("may not be found") == 1

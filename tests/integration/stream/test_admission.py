@@ -415,15 +415,15 @@ def test_what_was_counted_is_not_fetched_again(
     partition = TopicPartition.parse(topic)
     with BrokerClient(options) as client:
         last = LogEnds(client).ends([partition])[partition]
-    scout = BacklogCounter(options, lambda _: None)
+    counter = BacklogCounter(options, lambda _: None)
     position, portions = EARLIEST, []
     while position < last:
-        scout.forget_before({partition: position})
-        (part,) = scout.measure([MeasureRequest(partition, position, last, Allowance(10))])
-        scout.look_ahead([MeasureRequest(partition, part.end, last, Allowance(10))])
+        counter.forget_before({partition: position})
+        (part,) = counter.measure([MeasureRequest(partition, position, last, Allowance(10))])
+        counter.count_ahead([MeasureRequest(partition, part.end, last, Allowance(10))])
         position = part.end
         portions.append(part.records)
-    scout.close()
+    counter.close()
     assert portions == [10] * 7
     # Seven messages in each entry, none of which was looked at twice.
-    assert scout.entry_records(partition) == 7.0
+    assert counter.entry_records(partition) == 7.0

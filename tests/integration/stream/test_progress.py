@@ -25,6 +25,7 @@ from pyspark_pulsar import PulsarProgressListener
 from pyspark_pulsar.errors import OptionError, SubscriptionBusy
 from pyspark_pulsar.monitoring.listener import Behind
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 from pyspark_pulsar.standalone import LocalPulsar
@@ -142,7 +143,7 @@ def test_an_entry_that_is_read_in_part_stays_unacknowledged(
     for number in range(30):
         producer.send_async(str(number).encode(), callback=lambda _, sent: ids.append(sent))
     producer.flush()
-    stream = reader(topic=topic, starting_offsets="earliest", subscription_name=NAME)
+    stream = reader(topic=topic, starting_offsets=FROM_EARLIEST, subscription_name=NAME)
     end = plan(stream)
     assert backlog(admin, topic) == 3
     inside = f"{ids[10].ledger_id()}:{ids[10].entry_id()}:4"
@@ -157,15 +158,15 @@ def test_an_entry_that_is_read_in_part_stays_unacknowledged(
 def test_the_subscription_is_made_where_the_query_starts(
     filled: str, official: official_client.Client, admin: Admin, reader: Callable[..., PulsarStreamReader]
 ) -> None:
-    plan(reader(topic=filled, starting_offsets="latest", subscription_name=NAME))
-    plan(reader(topic=filled, starting_offsets="earliest", subscription_name="other"))
+    plan(reader(topic=filled, starting_offsets=FROM_LATEST, subscription_name=NAME))
+    plan(reader(topic=filled, starting_offsets=FROM_EARLIEST, subscription_name="other"))
     assert (backlog(admin, filled), backlog(admin, filled, name="other")) == (0, 10)
 
 
 def test_a_cursor_survives_that_the_topic_moves(
     filled: str, admin: Admin, reader: Callable[..., PulsarStreamReader]
 ) -> None:
-    stream = reader(topic=filled, starting_offsets="earliest", subscription_name=NAME)
+    stream = reader(topic=filled, starting_offsets=FROM_EARLIEST, subscription_name=NAME)
     start = plan(stream)
     admin.unload(filled)
     end = plan(stream, start)
@@ -180,11 +181,11 @@ def test_a_cursor_ahead_of_the_checkpoint_is_told_and_stays(
     reader: Callable[..., PulsarStreamReader],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    ahead = reader(topic=filled, starting_offsets="latest", subscription_name=NAME)
+    ahead = reader(topic=filled, starting_offsets=FROM_LATEST, subscription_name=NAME)
     end = plan(ahead)
     ahead.stop()
     caplog.clear()
-    behind = reader(topic=filled, starting_offsets="earliest", subscription_name=NAME)
+    behind = reader(topic=filled, starting_offsets=FROM_EARLIEST, subscription_name=NAME)
     planned = plan(behind)
     assert planned["from"] == {filled: "earliest"}
     (text,) = [each.getMessage() for each in caplog.records if "subscription" in each.getMessage()]
@@ -307,7 +308,7 @@ def test_lag_without_the_admin_rest_api(
     topic: str, official: official_client.Client, reader: Callable[..., PulsarStreamReader]
 ) -> None:
     send_numbers(official, topic, range(70))  # 7 a batch
-    stream = reader(topic=topic, starting_offsets="earliest", lag_interval_ms=0)
+    stream = reader(topic=topic, starting_offsets=FROM_EARLIEST, lag_interval_ms=0)
     end = plan(stream)
 
     def lag() -> dict[str, Any]:

@@ -16,11 +16,11 @@ from pyspark_pulsar.inspect.segments import segments_of
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.batch.plan import BatchPlan
-from pyspark_pulsar.read.bounds.timestamps import WHOLE
 from pyspark_pulsar.read.planning.ledger_range import ledger_ranges
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.planner import PartitionPlan
 from pyspark_pulsar.read.split import FromBookies, FromBroker, FromTieredStorage, Split, SplitRange
+from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 MINUTE = 60_000
@@ -42,14 +42,14 @@ SPLITS = (
             SplitRange(Position(3, 0), Position(3, 100), FromTieredStorage(STORED, STORE)),
             SplitRange(Position(5, 0), Position(5, 20), FromBookies(KEPT)),
         ),
-        published_from=150 * MINUTE,
+        window=TimeWindow(published_from=150 * MINUTE),
     ),
     Split(
         PARTITION,
         Position(5, 20),
         Position(8, 5),
         (SplitRange(Position(5, 20), Position(8, 5), FromBroker()),),
-        published_from=150 * MINUTE,
+        window=TimeWindow(published_from=150 * MINUTE),
     ),
 )
 PLAN = BatchPlan((PartitionPlan(PARTITION, Position(2, 0), Position(8, 5), TopicLedgers(LEDGERS), SPLITS),))
@@ -70,7 +70,7 @@ def test_splits_in_numbers() -> None:
 
 
 def test_what_is_read_and_what_not() -> None:
-    found = segments_of(OPTIONS, PARTITION, TopicLedgers(LEDGERS), PLAN.partitions[0], WHOLE, STORE)
+    found = segments_of(OPTIONS, PARTITION, TopicLedgers(LEDGERS), PLAN.partitions[0], ALL_TIMES, STORE)
     assert [(each.ledger.id, each.reader, each.copy) for each in found] == [
         (1, None, None),
         (2, None, None),

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.timestamps import TimeBound
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.topic import TopicPartition
 

@@ -39,7 +39,7 @@ def jar(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
-    monkeypatch.setattr(environment, "_asking", lambda: None)
+    monkeypatch.setattr(environment, "_session_settings", lambda: None)
     monkeypatch.setattr(environment, "_has_jvm", lambda: False)
     return str(path)
 
@@ -57,7 +57,7 @@ def told(configured: SparkSession.Builder) -> dict[str, str]:
 
 def running_session(monkeypatch: pytest.MonkeyPatch, **conf: str) -> None:
     found = {key.replace("__", "."): value for key, value in conf.items()}
-    monkeypatch.setattr(environment, "_asking", lambda: found.get)
+    monkeypatch.setattr(environment, "_session_settings", lambda: found.get)
 
 
 def test_a_plain_builder(jar: str) -> None:

@@ -9,17 +9,18 @@ import pytest
 
 from pyspark_pulsar.errors import OptionError, TopicNameError
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
-from pyspark_pulsar.read.bounds.timestamps import Window
 from pyspark_pulsar.session import history_and_live as module
 from pyspark_pulsar.session.history_and_live import history_and_live, identifier_parts
+from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 URL = "pulsar://h:6650"
 PLACE = {"service.url": URL, "topic": "t"}
 NAMES = [f"persistent://public/default/t-partition-{index}" for index in range(2)]
-SEAM = json.dumps({NAMES[0]: "5:7:0", NAMES[1]: "earliest", "*": "earliest"})
+BOUNDARY = json.dumps({NAMES[0]: "5:7:0", NAMES[1]: "earliest", "*": "earliest"})
 
 
 class Reader:
@@ -73,22 +74,22 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[ReadOptions]:
     def ask(options: ReadOptions) -> list[RangeRequest]:
         calls.append(options)
         partitions = [TopicPartition.parse(name) for name in NAMES]
-        start = EARLIEST if options.starting_offsets in (None, "earliest") else Position(5, 1)
+        start = EARLIEST if options.starting_offsets in (None, FROM_EARLIEST) else Position(5, 1)
         ends = [Position(5, 7), EARLIEST]
         starts = [start, EARLIEST]
-        return [RangeRequest(*each, Window()) for each in zip(partitions, starts, ends, strict=True)]
+        return [RangeRequest(*each, TimeWindow()) for each in zip(partitions, starts, ends, strict=True)]
 
-    monkeypatch.setattr(module, "asked_now", ask)
+    monkeypatch.setattr(module, "ranges_now", ask)
     return calls
 
 
-def test_both_parts_are_given_the_seam(asked: list[ReadOptions]) -> None:
+def test_both_parts_are_given_the_boundary(asked: list[ReadOptions]) -> None:
     spark: Any = Spark()
     history, live, offsets = history_and_live(spark, **PLACE, minPartitions=4, failOnDataLoss=False)
     common = {**PLACE, "minPartitions": "4", "failOnDataLoss": "false"}
-    assert offsets == SEAM
-    assert (history.what, history.given) == ("pulsar", {**common, "endingOffsets": SEAM})
-    assert (live.what, live.given) == ("pulsar", {**common, "startingOffsets": SEAM})
+    assert offsets == BOUNDARY
+    assert (history.what, history.given) == ("pulsar", {**common, "endingOffsets": BOUNDARY})
+    assert (live.what, live.given) == ("pulsar", {**common, "startingOffsets": BOUNDARY})
     assert (asked[0].service_url, asked[0].topic, asked[0].min_partitions) == (URL, "t", 4)
 
 
@@ -98,11 +99,11 @@ def test_a_start_is_that_of_history(asked: list[ReadOptions]) -> None:
         spark, **PLACE, StartingOffsets=json.dumps({NAMES[0]: "5:1", NAMES[1]: "earliest"})
     )
     fixed = json.dumps({NAMES[0]: "5:1:0", NAMES[1]: "earliest", "*": "earliest"})
-    assert history.given == {**PLACE, "startingOffsets": fixed, "endingOffsets": SEAM}
-    assert live.given == {**PLACE, "startingOffsets": SEAM}
+    assert history.given == {**PLACE, "startingOffsets": fixed, "endingOffsets": BOUNDARY}
+    assert live.given == {**PLACE, "startingOffsets": BOUNDARY}
     history, live, _ = history_and_live(spark, **PLACE, startingTimestamp="2026-01-31T08:00:00Z")
-    assert history.given == {**PLACE, "startingTimestamp": "2026-01-31T08:00:00Z", "endingOffsets": SEAM}
-    assert live.given == {**PLACE, "startingOffsets": SEAM}
+    assert history.given == {**PLACE, "startingTimestamp": "2026-01-31T08:00:00Z", "endingOffsets": BOUNDARY}
+    assert live.given == {**PLACE, "startingOffsets": BOUNDARY}
     assert len(asked) == 2
 
 
@@ -148,9 +149,9 @@ CATALOG = {
 def test_a_table_of_a_catalog(table: str, asked: list[ReadOptions]) -> None:
     spark: Any = Spark(**CATALOG)
     history, live, offsets = history_and_live(spark, table, minPartitions=4)
-    assert (history.what, history.given) == (table, {"minPartitions": "4", "endingOffsets": SEAM})
-    assert (live.what, live.given) == (table, {"minPartitions": "4", "startingOffsets": SEAM})
-    assert offsets == SEAM
+    assert (history.what, history.given) == (table, {"minPartitions": "4", "endingOffsets": BOUNDARY})
+    assert (live.what, live.given) == (table, {"minPartitions": "4", "startingOffsets": BOUNDARY})
+    assert offsets == BOUNDARY
     [options] = asked
     assert (options.service_url, options.topic) == (URL, "persistent://public/default/orders")
     assert (options.read_from, options.min_partitions) == ("broker", 4)
@@ -175,7 +176,7 @@ def test_a_table_of_the_current_catalog(asked: list[ReadOptions], monkeypatch: p
         ("pulsar..t", {}, OptionError, "expected names with dots"),
     ],
 )
-def test_tables_that_have_no_seam(
+def test_tables_that_have_no_boundary(
     table: str, options: dict[str, str], kind: type[Exception], words: str, asked: list[ReadOptions]
 ) -> None:
     spark: Any = Spark(**CATALOG)

@@ -10,22 +10,16 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
 from pyspark_pulsar.position import EARLIEST
-from pyspark_pulsar.read.bounds.offsets import (
-    EARLIEST_TEXT,
-    LATEST_TEXT,
-    check_bound,
-    check_reachable,
-    resolve_bound,
-)
+from pyspark_pulsar.read.bounds.offsets import check_reachable, resolve_bound
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.subscription import subscription_positions
-from pyspark_pulsar.read.bounds.timestamps import check_times, resolve_windows
+from pyspark_pulsar.read.bounds.timestamps import resolve_windows
 from pyspark_pulsar.read.bounds.topic_wait import present_topics
 from pyspark_pulsar.read.bounds.topics import discover_partitions
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.planning.data_loss import check_removed
-from pyspark_pulsar.read.planning.placement import AUTO, BROKER
 from pyspark_pulsar.read.planning.planner import PartitionPlan, SplitPlanner, splits_of
 from pyspark_pulsar.read.split import Split
 
@@ -53,23 +47,29 @@ def plan_batch(options: ReadOptions, narrow: Narrow | None = None) -> BatchPlan:
     Shows the broker first that this role may consume every topic partition. Raises the errors of `SplitPlanner`,
     `OptionError` for bounds that the topics do not have, `TopicNotFoundError`, `ConnectionFailed`.
     """
-    check_batch(options)
     with BrokerClient(options) as client, admin_client(options) as admin:
-        asked: Sequence[RangeRequest] = _asked(options, client, admin)
+        requests: Sequence[RangeRequest] = _range_requests(options, client, admin)
         if narrow is not None:
-            asked = narrow(asked)
+            requests = narrow(requests)
         planner = SplitPlanner(options, client, admin)
-        return BatchPlan(tuple(planner.plan(asked)), planner.told)
+        return BatchPlan(tuple(planner.plan(requests)), planner.told)
 
 
-def asked_now(options: ReadOptions) -> list[RangeRequest]:
+def ranges_now(options: ReadOptions) -> list[RangeRequest]:
     """The range of each topic partition that a batch read has which is planned now. Raises what `plan_batch` does."""
-    check_batch(options)
     with BrokerClient(options) as client, admin_client(options) as admin:
-        return _asked(options, client, admin)
+        return _range_requests(options, client, admin)
 
 
-def _asked(options: ReadOptions, client: BrokerClient, admin: AdminClient | None) -> list[RangeRequest]:
+def _range_requests(
+    options: ReadOptions, client: BrokerClient, admin: AdminClient | None
+) -> list[RangeRequest]:
+    options.check_read_from()
+    if options.subscription_name is not None:
+        raise OptionError(
+            "option 'subscriptionName': expected only in a stream, which moves it on with each micro-batch, got it in "
+            "a batch read; leave it out, or use spark.readStream"
+        )
     partitions = discover_partitions(client, present_topics(client, options))
     windows = resolve_windows(options, partitions)
     with closing(LogEnds(client, read_compacted=options.read_compacted)) as log_ends:
@@ -78,16 +78,21 @@ def _asked(options: ReadOptions, client: BrokerClient, admin: AdminClient | None
         if options.starting_subscription is not None:
             starts = subscription_positions(client, admin, options.starting_subscription, partitions, present)
         else:
-            first = options.starting_offsets or EARLIEST_TEXT
+            first = options.starting_offsets or FROM_EARLIEST
             starts = resolve_bound("startingOffsets", first, partitions, present)
-        ends = resolve_bound("endingOffsets", options.ending_offsets or LATEST_TEXT, partitions, present)
+        ends = resolve_bound("endingOffsets", options.ending_offsets or FROM_LATEST, partitions, present)
         check_reachable("startingOffsets", starts, reachable)
         check_reachable("endingOffsets", ends, reachable)
         if admin is None:
             # Else the ledgers tell it, and more.
-            chosen = {each: start for each, start in starts.items() if EARLIEST < start < ends[each]}
+            chosen = {
+                partition: start for partition, start in starts.items() if EARLIEST < start < ends[partition]
+            }
             check_removed(chosen, log_ends.removed(chosen), fail=options.fail_on_data_loss)
-    return [RangeRequest(each, starts[each], ends[each], windows[each]) for each in partitions]
+    return [
+        RangeRequest(partition, starts[partition], ends[partition], windows[partition])
+        for partition in partitions
+    ]
 
 
 @contextmanager
@@ -98,25 +103,3 @@ def admin_client(options: ReadOptions) -> Iterator[AdminClient | None]:
         return
     with AdminClient(options) as admin:
         yield admin
-
-
-def check_batch(options: ReadOptions) -> None:
-    """Check what options say of a batch before anything is connected. Raises `OptionError`."""
-    check_places(options)
-    check_times(options)
-    check_bound("startingOffsets", options.starting_offsets or EARLIEST_TEXT)
-    check_bound("endingOffsets", options.ending_offsets or LATEST_TEXT, (LATEST_TEXT,))
-    if options.subscription_name is not None:
-        raise OptionError(
-            "option 'subscriptionName': expected only in a stream, which moves it on with each micro-batch, got it in "
-            "a batch read; leave it out, or use spark.readStream"
-        )
-
-
-def check_places(options: ReadOptions) -> None:
-    """Check what `readFrom` needs before anything is connected. Raises `OptionError`."""
-    if options.read_from not in (AUTO, BROKER) and options.admin_url is None:
-        raise OptionError(
-            f"option 'readFrom': expected admin.url beside {options.read_from!r}, got none; the admin REST API says "
-            f"which ledgers there are"
-        )

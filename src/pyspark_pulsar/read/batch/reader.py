@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.batch.plan import plan_batch
-from pyspark_pulsar.read.bounds.pushdown import Pushed, push_filters
+from pyspark_pulsar.read.batch.pushdown import Pushed, push_filters
 from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.shipped import Shipped
@@ -38,7 +38,7 @@ class PulsarBatchReader(Shipped, DataSourceReader):
 
 
 class FilteringBatchReader(PulsarBatchReader):
-    """For queries whose filters Spark hands over; see `read.pushdown.filters_may_come`."""
+    """For queries whose filters Spark hands over; see `read.batch.pushdown.filters_may_come`."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
         """Called once, before `partitions`; returns what Spark must evaluate itself."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.bounds.timestamps import WHOLE, Window
+from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 
@@ -16,7 +16,7 @@ class RangeRequest:
     partition: TopicPartition
     start: Position
     end: Position
-    window: Window = WHOLE
+    window: TimeWindow = ALL_TIMES
     keys: frozenset[bytes] | None = None
     """Of these, only messages whose `__key` is one of these."""
     skips_from_earliest: bool = False

@@ -25,8 +25,8 @@ from pyspark_pulsar.topic import TopicName
 _FORMER_VERSIONS = 100
 
 
-def resolve_source_schema(options: ReadOptions, wanted: pa.Schema | None = None) -> ReadSchema:
-    """What the read yields by the latest schema of its topics; `wanted` are the columns of `.schema(...)`.
+def resolve_source_schema(options: ReadOptions, user_schema: pa.Schema | None = None) -> ReadSchema:
+    """What the read yields by the latest schema of its topics; `user_schema` are the columns of `.schema(...)`.
 
     Raises `SchemaError` when the topics are not one table, listing them by schema, and for columns that cannot be had;
     `TopicNotFoundError`.
@@ -34,7 +34,7 @@ def resolve_source_schema(options: ReadOptions, wanted: pa.Schema | None = None)
     descriptor = read_descriptor_file(options)
     with BrokerClient.for_planning(options) as client:
         topics = require_topics(present_topics(client, options), options)
-        return schema_of_topics(client, topics, options, descriptor, wanted)
+        return schema_of_topics(client, topics, options, descriptor, user_schema)
 
 
 def schema_of_topics(
@@ -42,7 +42,7 @@ def schema_of_topics(
     topics: list[TopicName],
     options: ReadOptions,
     descriptor: DescriptorFile | None,
-    wanted: pa.Schema | None = None,
+    user_schema: pa.Schema | None = None,
 ) -> ReadSchema:
     """`resolve_source_schema` for topics that are known by name, at least one, with a client that is open."""
     discover_partitions(client, topics)
@@ -59,9 +59,9 @@ def schema_of_topics(
     )
     if options.topic is None and descriptor is None:
         resolved = replace(resolved, own_schemas=family.digest)
-    if wanted is not None:
+    if user_schema is not None:
         former = partial(_former_versions, client, schemas, family)
-        resolved = restrict_to(resolved, wanted, topic=str(first), older=former)
+        resolved = restrict_to(resolved, user_schema, topic=str(first), older=former)
     _check_readable(resolved, family)
     return resolved
 

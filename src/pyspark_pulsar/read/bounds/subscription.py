@@ -40,20 +40,22 @@ def subscription_positions(
     moment, takes nothing and acknowledges nothing. Raises `OptionError` naming the topic partitions that have no such
     subscription, `SubscriptionBusy` where brokers must be asked and another consumer uses it, `PermissionDenied`.
     """
-    found = _from_admin(admin, name, partitions) if admin is not None else None
-    if found is None:
-        found = {}
+    positions = _from_admin(admin, name, partitions) if admin is not None else None
+    if positions is None:
+        positions = {}
         for window in in_windows(partitions):
             # What was asked once is not asked again after a passing failure.
-            client.retrying(partial(_ask_brokers, client, name, window, found))
-    missing = [partition.name for partition in partitions if found[partition] is None]
+            client.retrying(partial(_ask_brokers, client, name, window, positions))
+    missing = [partition.name for partition in partitions if positions[partition] is None]
     if missing:
         raise OptionError(
             f"{_OPTION}: expected a durable subscription {name!r} of every topic partition that the query reads, got "
             f"none of {', '.join(missing)}; correct the name, or start by startingOffsets"
         )
     # A cursor in a new and empty ledger is behind the end in the one before.
-    return {each: min(start, ends[each]) for each, start in found.items() if start is not None}
+    return {
+        partition: min(start, ends[partition]) for partition, start in positions.items() if start is not None
+    }
 
 
 def parse_cursor(stats: Mapping[str, Any], name: str, where: str) -> tuple[Position, str] | None:
@@ -103,15 +105,17 @@ def _ask_brokers(
     client: BrokerClient,
     name: str,
     partitions: list[TopicPartition],
-    found: dict[TopicPartition, Position | None],
+    positions: dict[TopicPartition, Position | None],
 ) -> None:
-    rest = [each for each in partitions if each not in found]
+    rest = [partition for partition in partitions if partition not in positions]
     durable = _has_durable(client, name, rest)
-    found.update(dict.fromkeys(each for each in rest if not durable[each]))
-    for partition, consumer in _join(client, name, [each for each in rest if durable[each]]).items():
+    positions.update(dict.fromkeys(partition for partition in rest if not durable[partition]))
+    for partition, consumer in _join(
+        client, name, [partition for partition in rest if durable[partition]]
+    ).items():
         try:
             deadline = time.monotonic() + client.request_seconds
-            found[partition] = consumer.log_end(consumer.ask_tail(), deadline).mark_delete
+            positions[partition] = consumer.log_end(consumer.ask_tail(), deadline).mark_delete
         finally:
             consumer.close(_CLOSE_SECONDS)
 
@@ -123,8 +127,8 @@ def _has_durable(
     not durable beside it."""
     connections = _connections(client, partitions)
     begun = {
-        each: begin_subscribe(client, connections[each], each.name, None, subscription=name)
-        for each in partitions
+        partition: begin_subscribe(client, connections[partition], partition.name, None, subscription=name)
+        for partition in partitions
     }
     durable: dict[TopicPartition, bool] = {}
     for partition, subscribing in begun.items():
@@ -142,8 +146,10 @@ def _join(
 ) -> dict[TopicPartition, EntryConsumer]:
     connections = _connections(client, partitions)
     begun = {
-        each: begin_subscribe(client, connections[each], each.name, None, subscription=name, durable=True)
-        for each in partitions
+        partition: begin_subscribe(
+            client, connections[partition], partition.name, None, subscription=name, durable=True
+        )
+        for partition in partitions
     }
     joined: dict[TopicPartition, EntryConsumer] = {}
     faults: list[PulsarError] = []
@@ -165,8 +171,8 @@ def _join(
 
 
 def _connections(client: BrokerClient, partitions: list[TopicPartition]) -> dict[TopicPartition, Any]:
-    found = client.owner_connections(each.name for each in partitions)
-    for connection in found.values():
+    connections = client.owner_connections(partition.name for partition in partitions)
+    for connection in connections.values():
         if isinstance(connection, PulsarError):
             raise connection
-    return {each: found[each.name] for each in partitions}
+    return {partition: connections[partition.name] for partition in partitions}

@@ -54,12 +54,12 @@ def _missing(client: BrokerClient, topics: Iterable[TopicName]) -> list[TopicNam
 
 def _expected(client: BrokerClient, options: ReadOptions, topics: list[TopicName]) -> str:
     if options.topics_pattern is not None:
-        return f"a topic that matches {options.topics_pattern!r}"
+        return f"a topic that matches {options.topics_pattern.text!r}"
     return f"topic {', '.join(map(str, _missing(client, topics)))}"
 
 
 def _await_schemas(client: BrokerClient, topics: list[TopicName]) -> None:
     deadline = time.monotonic() + SCHEMA_SECONDS
-    wholes = {topic.without_partition() for topic in topics}
-    while None in client.schemas(wholes).values() and time.monotonic() < deadline:
+    whole_topics = {topic.without_partition() for topic in topics}
+    while None in client.schemas(whole_topics).values() and time.monotonic() < deadline:
         time.sleep(_PAUSE_SECONDS)

@@ -8,7 +8,7 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient, TopicListing
 from pyspark_pulsar.errors import OptionError, PermissionDenied, TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.bounds.topic_pattern import TopicPattern
+from pyspark_pulsar.options.values.topic_pattern import TopicPattern
 from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
 
 
@@ -18,9 +18,9 @@ def discover_topics(client: BrokerClient, options: ReadOptions) -> list[TopicNam
     A name may be that of one partition (`x-partition-2`). Raises `TopicNameError`, `OptionError`, and the errors of
     `pattern_namespaces`; a pattern that matches nothing gives an empty list.
     """
-    if options.topics_pattern is None:
+    pattern = options.topics_pattern
+    if pattern is None:
         return named_topics(options)
-    pattern = TopicPattern.parse(options.topics_pattern)
     listings = client.listings(dict.fromkeys(pattern_namespaces(pattern, options)))
     return _whole_topics(client, matching(pattern, listings.values()))
 
@@ -68,13 +68,13 @@ def pattern_namespaces(
 
 def matching(pattern: TopicPattern, listings: Iterable[TopicListing]) -> dict[TopicName, set[int]]:
     """The topics that match, and the partitions of each that a broker has listed (-1: the topic itself)."""
-    found: dict[TopicName, set[int]] = {}
+    topics: dict[TopicName, set[int]] = {}
     for listing in listings:
         for name in listing.names:
             topic = name.without_partition()
             if pattern.matches(topic):
-                found.setdefault(topic, set()).add(name.partition)
-    return found
+                topics.setdefault(topic, set()).add(name.partition)
+    return topics
 
 
 def _whole_topics(client: BrokerClient, listed: Mapping[TopicName, set[int]]) -> list[TopicName]:
@@ -94,7 +94,7 @@ def _whole_topics(client: BrokerClient, listed: Mapping[TopicName, set[int]]) ->
 def discover_partitions(client: BrokerClient, topics: list[TopicName]) -> list[TopicPartition]:
     """All partitions of the topics, sorted. Raises `TopicNotFoundError` for a topic that is gone."""
     counts = client.partition_counts(topics)
-    return sorted({each for topic, count in counts.items() for each in partitions_of(topic, count)})
+    return sorted({partition for topic, count in counts.items() for partition in partitions_of(topic, count)})
 
 
 def partitions_of(topic: TopicName, count: int) -> list[TopicPartition]:
@@ -107,8 +107,9 @@ def partitions_of(topic: TopicName, count: int) -> list[TopicPartition]:
 def require_topics(topics: list[TopicName], options: ReadOptions) -> list[TopicName]:
     """`topics`, which a new query needs at least one of for its schema. Raises `TopicNotFoundError`."""
     if not topics:
+        pattern = options.topics_pattern.text if options.topics_pattern else ""
         raise TopicNotFoundError(
-            f"option 'topicsPattern': expected at least one topic that matches {options.topics_pattern!r}, got "
+            f"option 'topicsPattern': expected at least one topic that matches {pattern!r}, got "
             f"none; the whole name is matched, for example 'persistent://public/default/orders-.*', and a namespace of "
             f"letters, digits and - = : . _ alone is taken as it stands"
         )

@@ -1,4 +1,4 @@
-"""Whether what times leave out of a range lies outside: the entries beside its borders are asked. Driver only.
+"""Whether what times leave out of a range lies outside: the entries beside its borders tell. Driver only.
 
 A ledger has the broker's times, a message its producer's, and nothing but `clockSlackMs` says how far they lie apart. A
 message has its publish time before it is sent: it waits in its producer's batch, for a broker that is away, and for the
@@ -16,8 +16,9 @@ from typing import Final
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.bounds.timestamps import Window, closed_at_latest, opened_at_earliest, span_of_window
+from pyspark_pulsar.read.bounds.timestamps import closed_at_latest, opened_at_earliest, span_of_window
 from pyspark_pulsar.read.sources.peek import FirstEntry, Place
+from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ _BACK: Final = (0, 1, 2, 3, 16)
 _TIMES: Final = 2
 _BOUNDLESS: Final = 1 << 62
 
-AskEntries = Callable[[Sequence[Place]], Mapping[Place, FirstEntry | None]]
+FirstEntries = Callable[[Sequence[Place]], Mapping[Place, FirstEntry | None]]
 Span = tuple[Position | None, Position | None]
 
 
@@ -39,7 +40,7 @@ class WindowedRange:
     ledgers: tuple[Ledger, ...]
     start: Position
     end: Position
-    window: Window
+    window: TimeWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Border:
     """The ledger next to what is read that the times leave out."""
 
     ledger: int
-    asked: tuple[Position, ...]
+    places: tuple[Position, ...]
     """Whose publish time tells; the later ones where the earlier ones tell nothing."""
     stored_ms: int
     """By the broker: behind `is_before` all its messages were stored by then, else none before."""
@@ -71,9 +72,10 @@ class Border:
 class Borders:
     """Kept by a planner, which so remembers where the slack is too little. Used by one thread."""
 
-    def __init__(self, ask: AskEntries, slack_ms: int) -> None:
-        """`ask`: the first entry at each place or behind it, as consumers see it. `slack_ms`: option `clockSlackMs`."""
-        self._ask = ask
+    def __init__(self, first_entries: FirstEntries, slack_ms: int) -> None:
+        """`first_entries`: the first entry at each place or behind it, as consumers see it. `slack_ms`: option
+        `clockSlackMs`."""
+        self._first_entries = first_entries
         self._given_ms = slack_ms
         self._slack: dict[TopicPartition, int] = {}
         """Where the option's is too little."""
@@ -82,37 +84,44 @@ class Borders:
         self._disproved = False
 
     def spans(self, ranges: Mapping[TopicPartition, WindowedRange]) -> dict[TopicPartition, Span]:
-        """Where the messages of each window can lie, as `span_of_window` has it. Raises what `ask` raises."""
+        """Where the messages of each window can lie, as `span_of_window` has it. Raises what
+        `first_entries` raises."""
         self._entries = {}
-        rest = {each: found for each, found in ranges.items() if found.window.bounds_publish_times}
+        rest = {
+            partition: windowed
+            for partition, windowed in ranges.items()
+            if windowed.window.bounds_publish_times
+        }
         for _ in range(_ROUNDS):
-            asked = {partition: self._undecided(partition, found) for partition, found in rest.items()}
-            rest = {partition: found for partition, found in rest.items() if asked[partition]}
+            undecided = {
+                partition: self._undecided(partition, windowed) for partition, windowed in rest.items()
+            }
+            rest = {partition: windowed for partition, windowed in rest.items() if undecided[partition]}
             if not rest:
                 break
-            self._entries |= self._ask([place for places in asked.values() for place in places])
+            self._entries |= self._first_entries([place for places in undecided.values() for place in places])
         # Ledgers of which nothing is known by then are read.
         self._slack |= dict.fromkeys(rest, _BOUNDLESS)
         return {
-            partition: span_of_window(found.ledgers, found.window, self._slack_of(partition))
-            for partition, found in ranges.items()
+            partition: span_of_window(windowed.ledgers, windowed.window, self._slack_of(partition))
+            for partition, windowed in ranges.items()
         }
 
-    def _undecided(self, partition: TopicPartition, found: WindowedRange) -> list[Place]:
+    def _undecided(self, partition: TopicPartition, windowed: WindowedRange) -> list[Place]:
         """What has to be asked next; makes the slack larger as far as the answers say so."""
         while True:
-            borders = borders_of(found, self._slack_of(partition))
+            borders = borders_of(windowed, self._slack_of(partition))
             self._tell(leaves_out=bool(borders))
-            places = [place for border in borders for place in self._unasked(partition, border)]
+            places = [place for border in borders for place in self._next_place(partition, border)]
             if places or not self._widened(partition, borders):
                 return places
 
     def _slack_of(self, partition: TopicPartition) -> int:
         return max(self._given_ms, self._slack.get(partition, 0))
 
-    def _unasked(self, partition: TopicPartition, border: Border) -> list[Place]:
+    def _next_place(self, partition: TopicPartition, border: Border) -> list[Place]:
         """The next place that has to be asked before the border is decided."""
-        for position in border.asked:
+        for position in border.places:
             if (partition, position) not in self._entries:
                 return [(partition, position)]
             if self._telling(partition, border, position) is not None:
@@ -130,8 +139,8 @@ class Borders:
         """Whether an answer has made the slack of the topic partition larger."""
         former = self._slack_of(partition)
         for border in borders:
-            answers = (self._telling(partition, border, position) for position in border.asked)
-            entry = next((each for each in answers if each is not None), None)
+            answers = (self._telling(partition, border, position) for position in border.places)
+            entry = next((answer for answer in answers if answer is not None), None)
             needed = border.slack_needed(entry)
             if needed is not None:
                 self._slack[partition] = max(self._slack_of(partition), needed)
@@ -167,34 +176,42 @@ class Borders:
         )  # fmt: skip
 
 
-def borders_of(found: WindowedRange, slack_ms: int) -> list[Border]:
+def borders_of(windowed: WindowedRange, slack_ms: int) -> list[Border]:
     """The ledgers next to the span of the window that hold entries of the range."""
-    first, behind = span_of_window(found.ledgers, found.window, slack_ms)
+    first, behind = span_of_window(windowed.ledgers, windowed.window, slack_ms)
     borders: list[Border] = []
-    if first is not None and found.window.from_ms is not None:
-        closed = zip(found.ledgers, closed_at_latest(found.ledgers), strict=True)
-        for ledger, stored in reversed([each for each in closed if each[0].id < first.ledger]):
-            span = _entries_inside(ledger, found)
+    if first is not None and windowed.window.published_from is not None:
+        closed = zip(windowed.ledgers, closed_at_latest(windowed.ledgers), strict=True)
+        for ledger, stored in reversed(
+            [(ledger, stored) for ledger, stored in closed if ledger.id < first.ledger]
+        ):
+            span = _entries_inside(ledger, windowed)
             if span and stored is not None:
-                asked = dict.fromkeys(max(span[0], span[-1] - back) for back in _BACK)
-                places = tuple(Position(ledger.id, entry) for entry in asked)
-                borders.append(Border(ledger.id, places, stored, found.window.from_ms, is_before=True))
+                entries = dict.fromkeys(max(span[0], span[-1] - back) for back in _BACK)
+                places = tuple(Position(ledger.id, entry) for entry in entries)
+                borders.append(
+                    Border(ledger.id, places, stored, windowed.window.published_from, is_before=True)
+                )
                 break
-    if behind is not None and found.window.before_ms is not None:
-        opened = zip(found.ledgers, opened_at_earliest(found.ledgers), strict=True)
-        for ledger, stored in (each for each in opened if each[0].id >= behind.ledger):
-            span = _entries_inside(ledger, found)
+    if behind is not None and windowed.window.published_before is not None:
+        opened = zip(windowed.ledgers, opened_at_earliest(windowed.ledgers), strict=True)
+        for ledger, stored in opened:
+            if ledger.id < behind.ledger:
+                continue
+            span = _entries_inside(ledger, windowed)
             if span and stored is not None:
                 places = (Position(ledger.id, span[0]),)
-                borders.append(Border(ledger.id, places, stored, found.window.before_ms, is_before=False))
+                borders.append(
+                    Border(ledger.id, places, stored, windowed.window.published_before, is_before=False)
+                )
                 break
     return borders
 
 
-def _entries_inside(ledger: Ledger, found: WindowedRange) -> range:
+def _entries_inside(ledger: Ledger, windowed: WindowedRange) -> range:
     """The entries of the ledger that hold messages of the range."""
-    first = found.start.entry if found.start.ledger == ledger.id else 0
+    first = windowed.start.entry if windowed.start.ledger == ledger.id else 0
     stop = ledger.entries
-    if found.end.ledger == ledger.id:
-        stop = min(stop, found.end.entry + (found.end.batch_index > 0))
-    return range(first, stop) if found.start.ledger <= ledger.id <= found.end.ledger else range(0)
+    if windowed.end.ledger == ledger.id:
+        stop = min(stop, windowed.end.entry + (windowed.end.batch_index > 0))
+    return range(first, stop) if windowed.start.ledger <= ledger.id <= windowed.end.ledger else range(0)

@@ -1,8 +1,28 @@
 """Counts what lies ahead of a stream, for limits that hold exactly. Driver only.
 
 Nobody but the entries themselves knows how many messages they hold. So the entries that the next micro-batch will read
-come through the driver first, whose kernel looks at their heads, and keeps a few numbers of each: what was counted
-once is not fetched again while the stream goes on.
+come through the driver first. The kernel looks at their heads and keeps a few numbers of each (`codec.backlog`):
+messages and stored bytes. Payloads are neither kept nor decoded.
+
+What is counted of a topic partition is one unbroken part of its log:
+
+    begin ................ until ................................ end of the request
+    | counted: no I/O      | read from the broker when needed     |
+
+    event                                        begin            until
+    first request, or one outside the part       its start        its start
+    request that reaches behind `until`          stays            grows to the share's limit, or to the request's end
+    the stream has read up to a position         moves there      stays
+    the partition is no longer read              forgotten
+
+A request is answered from what is counted where that is enough: its limit is reached before `until`, or `until` is not
+before its end. So in a stream that goes on each entry is fetched once for counting, however many micro-batches and
+rounds it is in. At most the part of one micro-batch, and of the next one, is held.
+
+While Spark works on a micro-batch, the counter counts ahead what the next one will be allowed (`count_ahead`), on
+threads that nobody waits for. Every other call first waits for them, so a `Backlog` is used by one thread at a time:
+all requests of one call are of different topic partitions. What fails ahead is not raised; the next request meets it
+again.
 """
 
 from __future__ import annotations
@@ -21,7 +41,7 @@ from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.topic import TopicPartition
 
 _USUAL_BYTES: Final = 1_000
-# The broker is allowed a part of what is wanted at a time, since what it sends beyond that is thrown away.
+# The broker is allowed a part of what is needed at a time, since what it sends beyond that is thrown away.
 _PARTS: Final = 4
 
 PublishedFrom = Callable[[TopicPartition], int | None]
@@ -34,67 +54,73 @@ class BacklogCounter:
     def __init__(self, options: ReadOptions, published_from: PublishedFrom) -> None:
         self._options = options
         self._published_from = published_from
-        self._threads = DriverThreads(options, "pulsar-scout")
+        self._threads = DriverThreads(options, "pulsar-backlog")
         self._backlogs: dict[TopicPartition, Backlog] = {}
         self._ahead: list[Future[Counted]] = []
 
-    def measure(self, asks: Sequence[MeasureRequest]) -> list[Counted]:
-        """How far each share reaches, counted exactly (`read.admission.Measure`). Raises the errors of
-        `BrokerEntries`."""
+    def measure(self, requests: Sequence[MeasureRequest]) -> list[Counted]:
+        """How far each share reaches, counted exactly (`admission.Measure`). Raises the errors of `BrokerEntries`."""
         self._settle()
-        if len(asks) == 1:
-            return [self._measured(asks[0])]
-        return self._threads.map(self._measured, asks)
+        if len(requests) == 1:
+            return [self._measured(requests[0])]
+        return self._threads.map(self._measured, requests)
 
     def forget_before(self, positions: Mapping[TopicPartition, Position]) -> None:
-        """The stream has read up to there; nothing is asked of other topic partitions again."""
+        """The stream has read up to there; other topic partitions are read no more."""
         self._settle()
-        self._backlogs = {each: known for each, known in self._backlogs.items() if each in positions}
+        self._backlogs = {
+            partition: backlog for partition, backlog in self._backlogs.items() if partition in positions
+        }
         for partition, backlog in self._backlogs.items():
             backlog.drop_before(positions[partition])
 
-    def look_ahead(self, asks: Sequence[MeasureRequest]) -> None:
-        """Count what will be asked for next, while the stream works on what it has."""
+    def count_ahead(self, requests: Sequence[MeasureRequest]) -> None:
+        """Count what the next micro-batch will ask for, while the stream works on the present one. Does not wait."""
         self._settle()
-        self._ahead = [self._threads.submit(self._measured, ask) for ask in asks]
+        self._ahead = [self._threads.submit(self._measured, request) for request in requests]
 
     def _settle(self) -> None:
-        """What fails while nobody waits for it is met again by whoever asks."""
+        """Wait for what is counted ahead."""
         wait(self._ahead)
         self._ahead = []
 
     def entry_records(self, partition: TopicPartition) -> float:
         """Messages per entry of what was counted, 1 where nothing was."""
-        known = self._backlogs.get(partition)
-        return max(1.0, known.records / known.entries) if known is not None and known.entries else 1.0
+        backlog = self._backlogs.get(partition)
+        return max(1.0, backlog.records / backlog.entries) if backlog is not None and backlog.entries else 1.0
 
     def close(self) -> None:
         self._threads.close()
 
-    def _measured(self, ask: MeasureRequest) -> Counted:
-        backlog = self._backlog(ask)
-        part = _within(backlog, ask)
-        records, size = _less(ask.share.records, part.records), _less(ask.share.size, part.size)
-        if part.end < min(backlog.until, ask.end) or backlog.until >= ask.end or records <= 0 or size <= 0:
+    def _measured(self, request: MeasureRequest) -> Counted:
+        backlog = self._backlog(request)
+        part = _within(backlog, request)
+        records, size = _less(request.share.records, part.records), _less(request.share.size, part.size)
+        if (
+            part.end < min(backlog.until, request.end)
+            or backlog.until >= request.end
+            or records <= 0
+            or size <= 0
+        ):
             return part
-        self._count(ask, backlog, records, size)
-        return _within(backlog, ask)
+        self._count(request, backlog, records, size)
+        return _within(backlog, request)
 
-    def _backlog(self, ask: MeasureRequest) -> Backlog:
-        known = self._backlogs.get(ask.partition)
-        if known is None or not known.begin <= ask.start <= known.until:
-            known = Backlog(ask.start, self._published_from(ask.partition))
-            self._backlogs[ask.partition] = known
-        return known
+    def _backlog(self, request: MeasureRequest) -> Backlog:
+        backlog = self._backlogs.get(request.partition)
+        if backlog is None or not backlog.begin <= request.start <= backlog.until:
+            backlog = Backlog(request.start, self._published_from(request.partition))
+            self._backlogs[request.partition] = backlog
+        return backlog
 
-    def _count(self, ask: MeasureRequest, backlog: Backlog, records: int, size: int) -> None:
+    def _count(self, request: MeasureRequest, backlog: Backlog, records: int, size: int) -> None:
         """Until there are so many more messages, or bytes, or all."""
         options = self._options
         source = BrokerEntries(
             self._threads.client(),
-            ask.partition,
+            request.partition,
             backlog.until,
-            ask.end,
+            request.end,
             permits=self._permits(records, size),
             poll_seconds=options.poll_timeout_ms / 1000,
             read_compacted=options.read_compacted,
@@ -106,18 +132,22 @@ class BacklogCounter:
                 if records <= 0 or size <= 0 or self._threads.is_closed:
                     return
         # Of a compacted view, its last messages may be gone.
-        backlog.until = max(backlog.until, ask.end)
+        backlog.until = max(backlog.until, request.end)
 
     def _permits(self, records: int, size: int) -> int:
-        wanted = min(records, size // _USUAL_BYTES if size < UNLIMITED else UNLIMITED)
-        # An entry that begins at the limit is needed whole, with more messages than are wanted.
-        return max(1, min(self._options.receiver_queue_size, -(-wanted // _PARTS)))
+        messages = min(records, size // _USUAL_BYTES if size < UNLIMITED else UNLIMITED)
+        # An entry that begins at the limit is needed whole, with more messages than the share has.
+        return max(1, min(self._options.receiver_queue_size, -(-messages // _PARTS)))
 
 
-def _within(backlog: Backlog, ask: MeasureRequest) -> Counted:
-    share = ask.share
+def _within(backlog: Backlog, request: MeasureRequest) -> Counted:
+    share = request.share
     return backlog.take(
-        ask.start, ask.end, records=share.records, size=share.size, at_least_one=ask.at_least_one
+        request.start,
+        request.end,
+        records=share.records,
+        size=share.size,
+        at_least_one=request.at_least_one,
     )
 
 

@@ -13,9 +13,8 @@ from typing import Final
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.bounds.topic_pattern import TopicPattern
-from pyspark_pulsar.read.bounds.topics import named_topics
-from pyspark_pulsar.read.microbatch.deleted_topics import MeasureRequest
+from pyspark_pulsar.read.bounds.topics import named_topics, partitions_of
+from pyspark_pulsar.read.microbatch.topics import DeletedTopics
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
@@ -24,21 +23,21 @@ _MOST_NAMES: Final = 10
 
 
 def abandoned_topics(
-    options: ReadOptions, held: Mapping[TopicPartition, Position], departed: MeasureRequest
+    options: ReadOptions, held: Mapping[TopicPartition, Position], deleted: DeletedTopics
 ) -> frozenset[TopicPartition]:
     """The topic partitions that a checkpoint holds and the topic options do not name, with `allowDifferentTopics=true`;
     the log says so. Without it, raises `OptionError`.
 
-    `held`: up to where each is read. `departed` says which of some do not exist: these are a matter of data loss
-    (`read.departed`). Nothing is asked where the options name all.
+    `held`: up to where each is read. `deleted` says which of some do not exist: these are a matter of data loss
+    (`without_deleted`). It is not called where the options name all.
     """
     names = _names(options)
     unnamed = {partition for partition in held if not names(partition)}
-    unnamed -= departed(unnamed) if unnamed else set()
+    unnamed -= deleted(unnamed) if unnamed else set()
     if not unnamed:
         return frozenset()
-    key, text = _given(options)
-    left = _listed([f"{each} (read up to {held[each]})" for each in sorted(unnamed)])
+    key, text = _topic_option(options)
+    left = _listed([f"{partition} (read up to {held[partition]})" for partition in sorted(unnamed)])
     if not options.different_topics:
         raise OptionError(
             f"option {key!r}: expected all topics that the checkpoint holds, since what is not yet read of the others "
@@ -55,17 +54,17 @@ def abandoned_topics(
 
 def _names(options: ReadOptions) -> Callable[[TopicPartition], bool]:
     """Whether the options name a topic partition: itself, its topic, or by a pattern."""
-    if options.topics_pattern is not None:
-        pattern = TopicPattern.parse(options.topics_pattern)
+    pattern = options.topics_pattern
+    if pattern is not None:
         return lambda partition: pattern.matches(partition.topic)
-    named = {TopicPartition.parse(str(topic)) for topic in named_topics(options)}
+    named = {partition for topic in named_topics(options) for partition in partitions_of(topic, 0)}
     return lambda partition: partition in named or TopicPartition(partition.topic, -1) in named
 
 
-def _given(options: ReadOptions) -> tuple[str, str]:
+def _topic_option(options: ReadOptions) -> tuple[str, str]:
     """Key and value of the topic option."""
     if options.topics_pattern is not None:
-        return "topicsPattern", options.topics_pattern
+        return "topicsPattern", options.topics_pattern.text
     return ("topic", options.topic or "") if options.topics is None else ("topics", ",".join(options.topics))
 
 

@@ -1,14 +1,14 @@
 """Where the topic partitions of a stream end by event time: before the first message at or past it. Driver only.
 
 Nothing but the messages themselves knows event times, in a batched entry not even its metadata. So the entries come to
-the driver before a micro-batch is planned; its kernel opens batches, decodes no value, and keeps nothing. A look takes
-a few seconds at most, and the micro-batch ends where the search has come.
+the driver before a micro-batch is planned; its kernel opens batches, decodes no value, and keeps nothing. A search
+takes a few seconds of a trigger at most, and the micro-batch ends where it has come.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -20,17 +20,17 @@ from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.intake import Intake
 from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.position import EARLIEST, Position, after_entry
 from pyspark_pulsar.read.bounds.driver_threads import AT_ONCE, DriverThreads
-from pyspark_pulsar.read.bounds.timestamps import TimeBound
+from pyspark_pulsar.read.log_end import Positions
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.read.sources.chunk_search import earlier_runs
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
+from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
-Positions = Mapping[TopicPartition, Position]
-
-_LOOK_SECONDS: Final = 5.0
+_SEARCH_SECONDS: Final = 5.0
 _MESSAGE_ID: Final = "__messageId"
 
 
@@ -42,8 +42,8 @@ class _Search:
     """No message before it ends the stream."""
     is_found: bool = False
     """`until` is that of the message at which the stream ends."""
-    looked: int = 0
-    """The last round in which it was searched."""
+    last_round: int = 0
+    """In which it was searched."""
 
 
 class EventTimeSearch:
@@ -60,42 +60,44 @@ class EventTimeSearch:
         self._searches: dict[TopicPartition, _Search] = {}
         self._round = 0
 
-    def look(self, starts: Positions, ends: Positions, published_from: TimeBound | None = None) -> None:
+    def search_on(self, starts: Positions, ends: Positions, published_from: TimeBound | None = None) -> None:
         """Search on, from `starts` or where the search has come, as far as `ends` and the time for it allow; something
         is searched in any case where anything is left. Messages published before `published_from` do not count.
 
         Raises the errors of `BrokerEntries` and of the decoder, which a task would meet as well.
         """
         self._round += 1
-        self._searches = {each: known for each, known in self._searches.items() if each in ends}
+        self._searches = {
+            partition: search for partition, search in self._searches.items() if partition in ends
+        }
         for partition in ends:
             start = starts.get(partition, EARLIEST)
             if self._bound.of(partition) is not None:
-                known = self._searches.setdefault(partition, _Search(start))
-                known.until = known.until if known.is_found else max(known.until, start)
+                search = self._searches.setdefault(partition, _Search(start))
+                search.until = search.until if search.is_found else max(search.until, start)
         rest = [
             partition
-            for partition, known in self._searches.items()
-            if not known.is_found and known.until < ends[partition]
+            for partition, search in self._searches.items()
+            if not search.is_found and search.until < ends[partition]
         ]
         # Who has waited longest comes first: there may be no time for all.
-        rest.sort(key=lambda partition: (self._searches[partition].looked, partition))
-        deadline = self._clock() + _LOOK_SECONDS
+        rest.sort(key=lambda partition: (self._searches[partition].last_round, partition))
+        deadline = self._clock() + _SEARCH_SECONDS
 
-        def search(partition: TopicPartition) -> None:
+        def search_one(partition: TopicPartition) -> None:
             if self._clock() < deadline or partition in rest[:AT_ONCE]:
                 published = None if published_from is None else published_from.of(partition)
                 self._search(partition, ends[partition], published, deadline)
 
-        self._threads.map(search, rest)
+        self._threads.map(search_one, rest)
 
     def searched(self, partition: TopicPartition) -> Position:
         """No message before it ends the stream."""
         return self._searches[partition].until
 
-    def found(self) -> dict[TopicPartition, Position]:
-        """The topic partitions whose end is found."""
-        return {partition: known.until for partition, known in self._searches.items() if known.is_found}
+    def ends(self) -> dict[TopicPartition, Position]:
+        """Of the topic partitions whose end is found: the message at which it lies."""
+        return {partition: search.until for partition, search in self._searches.items() if search.is_found}
 
     def close(self) -> None:
         self._threads.close()
@@ -104,7 +106,7 @@ class EventTimeSearch:
         self, partition: TopicPartition, end: Position, published_from: int | None, deadline: float
     ) -> None:
         options, search = self._options, self._searches[partition]
-        search.looked = self._round
+        search.last_round = self._round
         source = BrokerEntries(
             self._threads.client(),
             partition,
@@ -118,9 +120,9 @@ class EventTimeSearch:
         with closing(iter(source)) as batches:
             for entries in batches:
                 last = entries.last
-                place = _first(decoder, entries)
-                if place is not None:
-                    search.until, search.is_found = place, True
+                first = _first_row(decoder, entries)
+                if first is not None:
+                    search.until, search.is_found = first, True
                     return
                 if last is not None:
                     search.until = min(end, max(search.until, after_entry(*last)))
@@ -148,15 +150,17 @@ class EventTimeSearch:
                 crypto_failure_action=options.crypto_failure_action,
                 max_open_chunked=options.max_pending_chunked_message,
             ),
-            row_filter=RowFilter(published_from=published_from, event_from=self._bound.of(partition)),
+            row_filter=RowFilter(
+                TimeWindow(published_from=published_from), event_from=self._bound.of(partition)
+            ),
         )
 
 
-def _first(decoder: EntryDecoder, entries: EntryBatch) -> Position | None:
+def _first_row(decoder: EntryDecoder, entries: EntryBatch) -> Position | None:
     """Where the first row lies that the entries give."""
     for batch in decoder.decode(entries):
-        found = batch.column(_MESSAGE_ID)[0].as_py()
-        return Position(found["ledger"], found["entry"], max(0, found["batchIndex"]))
+        message_id = batch.column(_MESSAGE_ID)[0].as_py()
+        return Position(message_id["ledger"], message_id["entry"], max(0, message_id["batchIndex"]))
     return None
 
 

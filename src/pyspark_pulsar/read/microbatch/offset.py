@@ -24,8 +24,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark_pulsar.errors import OptionError, ProtocolError
+from pyspark_pulsar.options.values.offset_bound import OffsetBound
+from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.timestamps import TimeBound
+from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 VERSION = 1
@@ -38,7 +40,7 @@ class StreamOffset:
 
     positions: Mapping[TopicPartition, Position] = field(default_factory=dict)
     starts: Mapping[TopicPartition, Position] = field(default_factory=dict)
-    start: str | None = None
+    start: OffsetBound | None = None
     published_from: TimeBound | None = None
     published_before: TimeBound | None = None
     ended: str | None = None
@@ -47,12 +49,12 @@ class StreamOffset:
     def to_json(self) -> dict[str, Any]:
         """What Spark stores; keys sorted, so that equal offsets are equal texts."""
         document: dict[str, Any] = {"version": VERSION}
-        times = {"publishedFrom": self.published_from, "publishedBefore": self.published_before}
-        given = {key: _times(time) for key, time in times.items() if time is not None}
-        if given:
-            document = {"version": VERSION_WITH_TIME} | given
+        bounds = {"publishedFrom": self.published_from, "publishedBefore": self.published_before}
+        times = {key: _times(bound) for key, bound in bounds.items() if bound is not None}
+        if times:
+            document = {"version": VERSION_WITH_TIME} | times
         if self.start is not None:
-            return document | {"start": self.start}
+            return document | {"start": self.start.text}
         document["positions"] = _texts(self.positions)
         if self.starts:
             document["from"] = _texts(self.starts)
@@ -62,7 +64,7 @@ class StreamOffset:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> StreamOffset:
-        """Raises `ProtocolError` for an offset that this version does not understand."""
+        """Raises `ProtocolError` for an offset that this version does not understand, `OptionError` for a start."""
         version = document.get("version")
         if version not in (VERSION, VERSION_WITH_TIME):
             raise ProtocolError(
@@ -81,7 +83,7 @@ class StreamOffset:
         return cls(
             {} if start is not None else _positions(document.get("positions")),
             {} if start is not None else _positions(document.get("from", {})),
-            start=None if start is None else str(start),
+            start=None if start is None else OffsetBound.parse("startingOffsets", str(start)),
             published_from=None if from_text is None else _time_bound(from_text),
             published_before=None if before_text is None else _time_bound(before_text),
             ended=None if ended is None else str(ended),
@@ -92,6 +94,14 @@ class StreamOffset:
         if partition in self.starts:
             return self.starts[partition]
         return former.positions.get(partition, EARLIEST)
+
+    def window_of(self, partition: TopicPartition) -> TimeWindow:
+        """The publish times that the query reads of `partition`."""
+        first, last = self.published_from, self.published_before
+        return TimeWindow(
+            published_from=None if first is None else first.of(partition),
+            published_before=None if last is None else last.of(partition),
+        )
 
     def goes_no_further_than(self, former: StreamOffset) -> bool:
         """Whether a micro-batch from `former` up to here reads nothing, and need not be."""

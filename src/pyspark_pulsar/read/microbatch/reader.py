@@ -1,7 +1,7 @@
 """`spark.readStream.format("pulsar")`: every micro-batch is a bounded range, planned like a batch.
 
 The reader lives in one driver process for each query; only end offsets reach Spark's checkpoint (see
-`read.offset` for what follows from that).
+`microbatch.offset` for what follows from that).
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ from pyspark.sql.streaming.datasource import (
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
+from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.offsets import EARLIEST_TEXT, LATEST_TEXT, check_reachable, resolve_bound
+from pyspark_pulsar.read.bounds.offsets import check_reachable, resolve_bound
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.subscription import subscription_positions
-from pyspark_pulsar.read.bounds.timestamps import TimeBound, Window, check_names, starting_time
+from pyspark_pulsar.read.bounds.timestamps import STARTING_TIMES, check_names
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.microbatch.checkpoint_topics import abandoned_topics
-from pyspark_pulsar.read.microbatch.deleted_topics import without_departed
 from pyspark_pulsar.read.microbatch.end import StreamEnd
 from pyspark_pulsar.read.microbatch.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.progress.query_progress import QueryProgress
-from pyspark_pulsar.read.microbatch.progress.split_sources import SplitSources
+from pyspark_pulsar.read.microbatch.progress.split_counts import SplitCounts
 from pyspark_pulsar.read.microbatch.schemas import SchemaWatch
-from pyspark_pulsar.read.microbatch.topics import TopicWatch
+from pyspark_pulsar.read.microbatch.topics import TopicWatch, without_deleted
 from pyspark_pulsar.read.planning.data_loss import advanced, check_removed
 from pyspark_pulsar.read.planning.planner import PartitionPlan, SplitPlanner, splits_of
 from pyspark_pulsar.read.task.reader import read_split
@@ -46,6 +47,7 @@ from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.logging import show_warnings
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.spark.task_context import new_run, present_attempt
+from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 
@@ -61,7 +63,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._frozen: Mapping[TopicPartition, Position] | None = None
         self._latest: dict[str, Any] | None = None
         self._abandoned: frozenset[TopicPartition] | None = None
-        self._readers = SplitSources()
+        self._split_counts = SplitCounts()
 
     def shipped_state(self) -> dict[str, Any]:
         """A task needs neither the driver's connections nor its view of the ends."""
@@ -69,9 +71,10 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """A symbol: Spark asks twice, and each answer must mean the same."""
-        time = starting_time(self._options)
-        start = self._options.starting_offsets or (LATEST_TEXT if time is None else EARLIEST_TEXT)
-        return StreamOffset(start=start, published_from=time).to_json()
+        published_from = self._options.published_from
+        default = FROM_LATEST if published_from is None else FROM_EARLIEST
+        start = self._options.starting_offsets or default
+        return StreamOffset(start=start, published_from=published_from).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """Spark knows one limit at a time, and gives it back to `latestOffset`, where any but "all" stands for all
@@ -101,7 +104,9 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         # Where this micro-batch begins is committed; what holds the messages from there on is there before they are
         # planned.
         begin = {partition: reached.start_of(partition, former) for partition in reached.positions}
-        lag = opened.progress.begin(begin, {each: end for each, end in ends.items() if each in begin})
+        lag = opened.progress.begin(
+            begin, {partition: end for partition, end in ends.items() if partition in begin}
+        )
         self._latest = StreamOffset(ends, published_from=former.published_from).to_json() | {"lag": lag}
         if not isinstance(limit, ReadAllAvailable):
             waits = self._frozen is None and former.start is None
@@ -124,7 +129,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             positions,
             starts,
             published_from=former.published_from,
-            published_before=opened.end.time,
+            published_before=opened.end.published_before,
         )
 
     def _starts(
@@ -132,11 +137,11 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
     ) -> dict[TopicPartition, Position]:
         """Where a new query begins."""
         opened, partitions = self._opened(), sorted(ends)
-        check_names("startingOffsetsByTimestamp", former.published_from, partitions)
+        check_names(STARTING_TIMES, former.published_from, partitions)
         name = self._options.starting_subscription
         if name is not None:
             return subscription_positions(opened.client, opened.admin, name, partitions, ends)
-        starts = resolve_bound("startingOffsets", former.start or LATEST_TEXT, partitions, ends)
+        starts = resolve_bound("startingOffsets", former.start or FROM_LATEST, partitions, ends)
         check_reachable("startingOffsets", starts, opened.log_ends.reachable(ends))
         return starts
 
@@ -152,7 +157,9 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             return
         if published_from is not None:
             starts = dict(starts) | opened.planner.first_in_time(
-                RangeRequest(partition, EARLIEST, end, Window(from_ms=published_from.of(partition)))
+                RangeRequest(
+                    partition, EARLIEST, end, TimeWindow(published_from=published_from.of(partition))
+                )
                 for partition, end in ends.items()
                 if starts.get(partition, EARLIEST).is_earliest
             )
@@ -163,13 +170,17 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
     ) -> tuple[dict[TopicPartition, Position], dict[TopicPartition, Position]]:
         """Where a query that stood at an offset stands next, and where it reads partitions anew."""
         opened, fail = self._opened(), self._options.fail_on_data_loss
-        left = self._abandoned or frozenset()
-        former = {each: position for each, position in stood.positions.items() if each not in left}
+        abandoned = self._abandoned or frozenset()
+        former = {
+            partition: position
+            for partition, position in stood.positions.items()
+            if partition not in abandoned
+        }
         if self._options.read_compacted:
             # Compaction may have removed the last messages that the query has read.
-            ends = {**ends, **{p: max(end, ends[p]) for p, end in former.items() if p in ends}}
+            ends = {partition: max(end, former.get(partition, end)) for partition, end in ends.items()}
         opened.planner.keep_up(ends)
-        former = without_departed(former, ends, opened.topics.departed, fail=fail)
+        former = without_deleted(former, ends, opened.topics.deleted, fail=fail)
         positions, starts = advanced(former, ends, fail=fail)
         reached = {partition: position for partition, position in former.items() if partition not in starts}
         self._search_ends(reached, positions, stood.published_from)
@@ -179,44 +190,47 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._frozen = self._ends({})
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """The ends that were just seen; under `"lag"`, how far the query is behind them (`read.lag`); under
-        `"readers"`, how many splits of the last micro-batch that was planned are read from where."""
-        return None if self._latest is None else self._latest | {"readers": self._readers.present}
+        """The ends that were just seen; under `"lag"`, how far the query is behind them (`progress.lag`);
+        under `"readers"`, how many splits of the last micro-batch that was planned are read from where."""
+        return None if self._latest is None else self._latest | {"readers": self._split_counts.by_place}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Splits between two offsets; also called for the last planned micro-batch after a restart."""
         former, reached = StreamOffset.from_json(start), StreamOffset.from_json(end)
         self._check_topics({**former.positions, **reached.positions})
-        asked = [
+        requests = [
             RangeRequest(
                 partition,
                 reached.start_of(partition, former),
                 position,
-                _window(reached, partition),
+                reached.window_of(partition),
             )
             for partition, position in reached.positions.items()
         ]
-        asked = [each for each in asked if not each.is_empty]
-        splits = splits_of(self._planned(asked))
-        self._readers.see(splits)
+        splits = splits_of(self._planned([request for request in requests if not request.is_empty]))
+        self._split_counts.count(splits)
         return [InputPartition(split) for split in splits]
 
-    def _planned(self, asked: Sequence[RangeRequest]) -> list[PartitionPlan]:
+    def _planned(self, requests: Sequence[RangeRequest]) -> list[PartitionPlan]:
         """Raises `DataLossError` for what was removed before it was read; with `failOnDataLoss=false` it is logged."""
         opened, fail = self._opened(), self._options.fail_on_data_loss
-        starts = {each.partition: each.start for each in asked}
+        starts = {request.partition: request.start for request in requests}
         removed = opened.log_ends.removed(starts)
         # The planner may have seen the ledgers before they went.
-        unclear = {each for each, what in removed.items() if what.is_unclear} if opened.admin else set()
-        gone = check_removed(starts, {p: what for p, what in removed.items() if p not in unclear}, fail=fail)
-        if opened.planner.may_read_directly:
-            opened.log_ends.show_rights(each.partition for each in asked if each.partition not in gone)
-        plans = opened.planner.plan(
-            replace(each, is_whole=each.partition not in unclear and not self._options.read_compacted)
-            for each in asked
-            if each.partition not in gone
+        unclear = {partition for partition, what in removed.items() if what.is_unclear and opened.admin}
+        deleted = check_removed(
+            starts,
+            {partition: what for partition, what in removed.items() if partition not in unclear},
+            fail=fail,
         )
-        unseen = {each.partition for each in plans if each.ledgers is None} & unclear
+        present = [request for request in requests if request.partition not in deleted]
+        if opened.planner.may_read_directly:
+            opened.log_ends.show_rights(request.partition for request in present)
+        plans = opened.planner.plan(
+            replace(request, is_whole=request.partition not in unclear and not self._options.read_compacted)
+            for request in present
+        )
+        unseen = {plan.partition for plan in plans if plan.ledgers is None} & unclear
         check_removed(starts, {partition: removed[partition] for partition in unseen}, fail=fail)
         return plans
 
@@ -238,15 +252,15 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
     def _ends(self, reached: Mapping[TopicPartition, Position]) -> Mapping[TopicPartition, Position]:
         """Of all topic partitions that there are. `reached`: where the query stands."""
         opened = self._opened()
-        found = opened.topics.look()
-        opened.watch.look(found.topics)
-        return opened.log_ends.present_ends(found.partitions, reached)
+        present = opened.topics.present()
+        opened.schemas.check(present.topics)
+        return opened.log_ends.present_ends(present.partitions, reached)
 
     def _check_topics(self, held: Mapping[TopicPartition, Position]) -> None:
         """Before anything else is done with the first offset that Spark gives; later ones come from here. Raises
         `OptionError`."""
         if self._abandoned is None:
-            self._abandoned = abandoned_topics(self._options, held, self._opened().topics.departed)
+            self._abandoned = abandoned_topics(self._options, held, self._opened().topics.deleted)
 
     def _opened(self) -> _Open:
         if self._open is None:
@@ -265,7 +279,7 @@ class _Open:
         self.topics = TopicWatch(self.client, self.admin, options)
         self.end = StreamEnd(options)
         self.log_ends = LogEnds(self.client, read_compacted=options.read_compacted)
-        self.watch = SchemaWatch(schema, self.client.schema, passes_over_bad_rows=options.mode != "FAILFAST")
+        self.schemas = SchemaWatch(schema, self.client.schema, skips_bad_rows=options.mode != "FAILFAST")
         self.planner = SplitPlanner(options, self.client, self.admin)
         self.progress = QueryProgress(options, self.client)
         self.micro_batches = MicroBatches(options, self.planner)
@@ -277,11 +291,3 @@ class _Open:
         self.client.close()
         if self.admin is not None:
             self.admin.close()
-
-
-def _window(offset: StreamOffset, partition: TopicPartition) -> Window:
-    first, last = offset.published_from, offset.published_before
-    return Window(
-        from_ms=None if first is None else first.of(partition),
-        before_ms=None if last is None else last.of(partition),
-    )

@@ -24,10 +24,10 @@ from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
 from pyspark_pulsar.schema.types.text import type_text
 from pyspark_pulsar.topic import TopicName
 
-LOOK_AGAIN_SECONDS: Final = 60.0
-TOPICS_PER_LOOK: Final = 100
+CHECK_AGAIN_SECONDS: Final = 60.0
+TOPICS_PER_CHECK: Final = 100
 
-AskSchema = Callable[[TopicName], SchemaInfo | None]
+LatestSchema = Callable[[TopicName], SchemaInfo | None]
 
 _STARTED: Final = "the schema that the query started with"
 
@@ -35,31 +35,31 @@ _log: Final = logging.getLogger(__name__)
 
 
 class SchemaWatch:
-    """Used by one thread: once for each trigger. Looks at new topics at once, and at known ones at most 100 a
+    """Used by one thread: once for each trigger. Checks new topics at once, and known ones at most 100 a
     minute, in turn."""
 
     def __init__(
         self,
         schema: ReadSchema,
-        ask: AskSchema,
+        latest_schema: LatestSchema,
         clock: Callable[[], float] = time.monotonic,
         *,
-        passes_over_bad_rows: bool = False,
+        skips_bad_rows: bool = False,
     ) -> None:
-        """`schema` is what the query started with; `ask` gives a topic's latest schema. `passes_over_bad_rows`: the
+        """`schema` is what the query started with; `latest_schema` asks for a topic's. `skips_bad_rows`: the
         query goes on behind messages that do not decode (option `mode`)."""
         self._schema = schema
-        self._ask = ask
+        self._latest_schema = latest_schema
         self._clock = clock
-        self._passes_over_bad_rows = passes_over_bad_rows
-        self._next_look = clock() + LOOK_AGAIN_SECONDS
+        self._skips_bad_rows = skips_bad_rows
+        self._next_check = clock() + CHECK_AGAIN_SECONDS
         self._waiting: list[TopicName] = []
         self._known: set[TopicName] | None = None
         self._told: set[tuple[TopicName, bytes | None]] = set()
         # Of thousands of topics most have the same text.
         self._told_of: dict[tuple[SchemaType, bytes], str] = {}
 
-    def look(self, topics: Iterable[TopicName]) -> None:
+    def check(self, topics: Iterable[TopicName]) -> None:
         """Raises `SchemaError` for a new topic that the query cannot read; logs what else is new. The topics of the
         first call are those that the query's schema was resolved from."""
         now = {topic.without_partition() for topic in topics}
@@ -68,15 +68,15 @@ class SchemaWatch:
         if self._known is None:
             self._known = set(now)
         for topic in sorted(now - self._known):
-            self._meet(topic)
+            self._check_new(topic)
         self._known &= now
-        if self._clock() >= self._next_look:
-            self._next_look = self._clock() + LOOK_AGAIN_SECONDS
-            self._look_in_turn()
+        if self._clock() >= self._next_check:
+            self._next_check = self._clock() + CHECK_AGAIN_SECONDS
+            self._check_in_turn()
 
-    def _meet(self, topic: TopicName) -> None:
+    def _check_new(self, topic: TopicName) -> None:
         """A topic without a schema yet may get one with its first producer; it is asked for again."""
-        info = self._ask(topic)
+        info = self._latest_schema(topic)
         if info is None or info.type is SchemaType.NONE:
             return
         self._refuse_unreadable(topic, info)
@@ -95,7 +95,7 @@ class SchemaWatch:
                 return
             why = ""
         except SchemaError as fault:
-            if self._passes_over_bad_rows:
+            if self._skips_bad_rows:
                 return
             why = f" ({fault})"
         raise SchemaError(
@@ -104,13 +104,13 @@ class SchemaWatch:
             "topics are one table, exclude the topic, or start a query with allowDifferentTopicSchemas=true"
         )
 
-    def _look_in_turn(self) -> None:
+    def _check_in_turn(self) -> None:
         if not self._waiting:
             self._waiting = sorted(self._known or ())
-        turn, self._waiting = self._waiting[:TOPICS_PER_LOOK], self._waiting[TOPICS_PER_LOOK:]
+        turn, self._waiting = self._waiting[:TOPICS_PER_CHECK], self._waiting[TOPICS_PER_CHECK:]
         for topic in turn:
             try:
-                info = self._ask(topic)
+                info = self._latest_schema(topic)
             except PulsarError as fault:
                 # Not what the query lives on: what it needs it will ask for itself, and fail on.
                 _log.warning("topic %s: its schema cannot be looked up: %s", topic, fault)
@@ -158,11 +158,11 @@ def differences(before: pa.Schema, after: pa.Schema) -> str:
     """What a reader sees of a change from one schema to another, in words; empty where that is nothing."""
     old, new = ({field.name: field.type for field in schema} for schema in (before, after))
     added = [f"{name} {type_text(new[name])}" for name in new if name not in old]
-    gone = [name for name in old if name not in new]
+    removed = [name for name in old if name not in new]
     changed = [
         f"{name} {type_text(old[name])} to {type_text(new[name])}"
         for name in old
         if name in new and old[name] != new[name]
     ]
-    parts = (("new fields", added), ("removed fields", gone), ("changed types", changed))
+    parts = (("new fields", added), ("removed fields", removed), ("changed types", changed))
     return "; ".join(f"{title}: {', '.join(names)}" for title, names in parts if names)

@@ -1,35 +1,46 @@
-"""Which topic partitions a stream reads, looked up again at every trigger. Driver only.
+"""Which topic partitions a stream reads, looked up again at every trigger, and which of them are deleted. Driver only.
 
 What has not changed is not asked for again: a broker sends a namespace's list of topics only where it is another than
 the last one, and how many partitions a topic has is asked when its line in that list changes. Pulsar lists a partition
 when it is made, which is before its first message. So a trigger costs one small request for each namespace.
+
+A topic partition that is missing from the lists need not be deleted: lists lag behind, and a broker that is away lists
+nothing. So before a stream treats one as deleted, the broker is asked for its topic by name.
 """
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient, TopicListing
-from pyspark_pulsar.errors import TopicNotFoundError
+from pyspark_pulsar.errors import DataLossError, TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.bounds.topic_pattern import TopicPattern
+from pyspark_pulsar.options.values.topic_pattern import TopicPattern
+from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.topics import matching, named_topics, partitions_of, pattern_namespaces
 from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
 
+_log: Final = logging.getLogger(__name__)
+
+DeletedTopics = Callable[[set[TopicPartition]], set[TopicPartition]]
+"""`TopicWatch.deleted`."""
+
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Sorted."""
+class PresentTopics:
+    """What there is now. Both are sorted."""
 
     topics: tuple[TopicName, ...] = ()
     partitions: tuple[TopicPartition, ...] = ()
 
 
 class TopicWatch:
-    """Used by one thread: `look` at each trigger."""
+    """Used by one thread: `present` at each trigger."""
 
     def __init__(
         self,
@@ -38,46 +49,47 @@ class TopicWatch:
         options: ReadOptions,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`clock`: seconds. Raises `OptionError` for names that cannot be read."""
         self._client = client
         self._admin = admin
         self._options = options
         self._clock = clock
-        self._pattern = TopicPattern.parse(options.topics_pattern) if options.topics_pattern else None
+        self._named = named_topics(options) if options.topics_pattern is None else []
         self._listings: dict[Namespace, TopicListing] = {}
         self._listed: dict[TopicName, set[int]] = {}
         self._partitions: dict[TopicName, list[TopicPartition]] = {}
-        self._found: Found | None = None
-        self._next_look = 0.0
+        self._present: PresentTopics | None = None
+        self._next_lookup = 0.0
 
-    def look(self) -> Found:
-        """What exists now, or what was found less than `discoveryIntervalMs` ago. Topics that are gone are left out;
-        a named one that was never there raises `TopicNotFoundError`. Raises the errors of `pattern_namespaces`."""
-        if self._found is not None and self._clock() < self._next_look:
-            return self._found
-        changed = (
-            self._look_for_matches(self._pattern) if self._pattern is not None else self._look_for_named()
-        )
-        if changed or self._found is None:
+    def present(self) -> PresentTopics:
+        """What exists now, or what did less than `discoveryIntervalMs` ago. Topics that are deleted are left out; a
+        named one that was never there raises `TopicNotFoundError`. Raises the errors of `pattern_namespaces`."""
+        if self._present is not None and self._clock() < self._next_lookup:
+            return self._present
+        pattern = self._options.topics_pattern
+        changed = self._look_up_named() if pattern is None else self._look_up_matches(pattern)
+        if changed or self._present is None:
             partitions = {each for parts in self._partitions.values() for each in parts}
-            self._found = Found(tuple(sorted(self._partitions)), tuple(sorted(partitions)))
-        self._next_look = self._clock() + self._options.discovery_interval_ms / 1000
-        return self._found
+            self._present = PresentTopics(tuple(sorted(self._partitions)), tuple(sorted(partitions)))
+        self._next_lookup = self._clock() + self._options.discovery_interval_ms / 1000
+        return self._present
 
-    def departed(self, partitions: set[TopicPartition]) -> set[TopicPartition]:
-        """Those of `partitions`, which `look` has not found, of which the broker itself says that they are gone."""
-        counts = self._client.present_partitions(sorted({each.topic for each in partitions}))
+    def deleted(self, partitions: set[TopicPartition]) -> set[TopicPartition]:
+        """Those of `partitions`, which `present` has not listed, of which the broker itself says that they are gone."""
+        counts = self._client.present_partitions(sorted({partition.topic for partition in partitions}))
         present = {
-            each
+            partition
             for topic, count in counts.items()
             if count is not None
-            for each in partitions_of(topic, count)
+            for partition in partitions_of(topic, count)
         }
         return partitions - present
 
-    def _look_for_named(self) -> bool:
+    def _look_up_named(self) -> bool:
+        """Whether there are other partitions than before."""
         former = self._partitions
-        counts = self._client.present_partitions(named_topics(self._options))
-        if self._found is None:
+        counts = self._client.present_partitions(self._named)
+        if self._present is None:
             missing = [str(topic) for topic, count in counts.items() if count is None]
             if missing:
                 raise TopicNotFoundError(
@@ -89,20 +101,48 @@ class TopicWatch:
         }
         return self._partitions != former
 
-    def _look_for_matches(self, pattern: TopicPattern) -> bool:
+    def _look_up_matches(self, pattern: TopicPattern) -> bool:
+        """Whether a list has changed."""
         namespaces = pattern_namespaces(pattern, self._options, self._admin)
-        known = {namespace: self._listings.get(namespace) for namespace in namespaces}
-        listings = self._client.listings(known)
+        former = {namespace: self._listings.get(namespace) for namespace in namespaces}
+        listings = self._client.listings(former)
         if listings == self._listings:
             return False
         listed = matching(pattern, listings.values())
-        changed = [topic for topic, parts in listed.items() if self._listed.get(topic) != parts]
+        changed = [topic for topic, indices in listed.items() if self._listed.get(topic) != indices]
         counts = self._client.present_partitions(sorted(changed))
         for topic, count in counts.items():
-            told = set() if count is None else set(partitions_of(topic, count))
-            listed_too = {TopicPartition(topic, index) for index in listed[topic] if index >= 0}
-            self._partitions[topic] = sorted(told | listed_too)
+            counted = set() if count is None else set(partitions_of(topic, count))
+            by_name = {TopicPartition(topic, index) for index in listed[topic] if index >= 0}
+            self._partitions[topic] = sorted(counted | by_name)
         for topic in self._partitions.keys() - listed.keys():
             del self._partitions[topic]
         self._listings, self._listed = listings, listed
         return True
+
+
+def without_deleted(
+    former: Mapping[TopicPartition, Position],
+    ends: Mapping[TopicPartition, Position],
+    deleted: DeletedTopics,
+    *,
+    fail: bool,
+) -> dict[TopicPartition, Position]:
+    """`former`, where the stream stands, without what is deleted: a topic of that name that is made later is a new one.
+
+    `deleted` is asked of the topic partitions that have no end; those that are not deleted stay where they are.
+    Raises `DataLossError`; with `fail` false it is logged.
+    """
+    missing = set(former) - set(ends)
+    gone = deleted(missing) if missing else set()
+    for partition in sorted(gone):
+        text = (
+            f"{partition}: the query has read up to {former[partition]}, and the topic was deleted since; what it held "
+            f"behind that is lost"
+        )
+        if fail:
+            raise DataLossError(
+                f"{text}. Start with a new checkpoint, or set failOnDataLoss=false to go on without the topic"
+            )
+        _log.warning("%s. failOnDataLoss=false: the query goes on without it.", text)
+    return {partition: position for partition, position in former.items() if partition not in gone}

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.bounds.timestamps import WHOLE, Window
 from pyspark_pulsar.read.planning.ledger_range import LedgerRange
 from pyspark_pulsar.read.split import FromBroker, Location, Split, SplitRange
+from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 _ROUNDS: Final = 40
@@ -37,7 +37,7 @@ class PartitionRange:
     ledger_ranges: tuple[LedgerRange, ...]
     entry_records: float = 1.0
     """Messages in an entry, on average."""
-    window: Window = WHOLE
+    window: TimeWindow = ALL_TIMES
     from_earliest: bool = False
     """Whether messages of which retention has removed the first chunks are no loss."""
     keys: frozenset[bytes] | None = None
@@ -143,9 +143,7 @@ def _splits(each: PartitionRange, groups: Sequence[_Group]) -> list[Split]:
             each.start if index == 0 else whole[0].start,
             each.end if index == len(wholes) - 1 else whole[-1].end,
             _split_ranges(whole),
-            published_from=each.window.from_ms,
-            published_before=each.window.before_ms,
-            event_before=each.window.event_before_ms,
+            window=each.window,
             from_earliest=each.from_earliest,
             keys=each.keys,
         )

@@ -66,13 +66,7 @@ def read_split(
             intake=split_intake(options, split, transactions),
             mode=options.mode,
             service_url=options.service_url,
-            row_filter=RowFilter(
-                split.published_from,
-                split.published_before,
-                split.event_before,
-                keys=split.keys,
-                slots=split.slots,
-            ),
+            row_filter=RowFilter(split.window, keys=split.keys, slots=split.slots),
         )
         for split_range in split.parts():
             yield from _range_batches(client, options, split.partition, split_range, decoder, audit)

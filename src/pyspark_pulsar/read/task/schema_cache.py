@@ -18,7 +18,7 @@ from pyspark_pulsar.topic import TopicName
 _MOST: Final = 10_000
 _MOST_BYTES: Final = 32 * 1024 * 1024
 
-MeasureRequest = Callable[[TopicName, bytes], SchemaInfo | None]
+VersionedSchema = Callable[[TopicName, bytes], SchemaInfo | None]
 
 
 class SchemaVersions:
@@ -33,7 +33,7 @@ class SchemaVersions:
         self._bytes = 0
 
     def fetch(
-        self, service_url: str, topic: TopicName, planned: Hashable, version: bytes, ask: MeasureRequest
+        self, service_url: str, topic: TopicName, planned: Hashable, version: bytes, ask: VersionedSchema
     ) -> SchemaInfo | None:
         """The registry's schema of `topic` under `version`; None when it has none, which is not remembered.
 

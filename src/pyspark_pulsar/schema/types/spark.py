@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -42,3 +45,14 @@ def arrow_schema(struct: StructType) -> pa.Schema:
             "cast or drop the column"
         ) from None
     return pa.schema([field.remove_metadata() for field in found])
+
+
+def struct_of_json(schema: Mapping[str, Any]) -> StructType:
+    """A Spark schema from its JSON. Raises SchemaError for types that PySpark does not know."""
+    try:
+        return StructType.fromJson(dict(schema))
+    except (PySparkException, KeyError, TypeError, ValueError) as error:
+        raise SchemaError(
+            f"columns: expected a Spark schema as JSON, got one that is not understood ({error!r}); use types that "
+            "PySpark has"
+        ) from None

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.options.values.offset_bound import OffsetBound
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.offsets import check_bound, check_reachable, resolve_bound
+from pyspark_pulsar.read.bounds.offsets import check_reachable, resolve_bound
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("persistent://public/default/a")
@@ -14,14 +15,20 @@ B = TopicPartition.parse("persistent://public/default/b-partition-1")
 ENDS = {A: Position(5, 10), B: EARLIEST}
 
 
+def resolve(
+    key: str, text: str, partitions: list[TopicPartition], ends: dict[TopicPartition, Position]
+) -> dict[TopicPartition, Position]:
+    return resolve_bound(key, OffsetBound.parse(key, text), partitions, ends)
+
+
 def test_symbols() -> None:
-    assert resolve_bound("startingOffsets", "Earliest", [A, B], ENDS) == {A: EARLIEST, B: EARLIEST}
-    assert resolve_bound("endingOffsets", "latest", [A, B], ENDS) == ENDS
+    assert resolve("startingOffsets", "Earliest", [A, B], ENDS) == {A: EARLIEST, B: EARLIEST}
+    assert resolve("endingOffsets", "latest", [A, B], ENDS) == ENDS
 
 
 def test_json_with_short_names_and_symbols() -> None:
     text = json.dumps({"a": "5:3:2", "b-partition-1": "latest"})
-    assert resolve_bound("startingOffsets", text, [A, B], ENDS) == {A: Position(5, 3, 2), B: EARLIEST}
+    assert resolve("startingOffsets", text, [A, B], ENDS) == {A: Position(5, 3, 2), B: EARLIEST}
 
 
 @pytest.mark.parametrize(
@@ -36,16 +43,16 @@ def test_json_with_short_names_and_symbols() -> None:
 )
 def test_malformed(text: str, words: str) -> None:
     with pytest.raises(OptionError) as caught:
-        check_bound("startingOffsets", text)
+        OffsetBound.parse("startingOffsets", text)
     assert words in str(caught.value)
     assert "startingOffsets" in str(caught.value)
 
 
 def test_json_must_name_exactly_the_partitions() -> None:
     with pytest.raises(OptionError, match=r"none for .*b-partition-1"):
-        resolve_bound("startingOffsets", '{"a": "5:1"}', [A, B], ENDS)
+        resolve("startingOffsets", '{"a": "5:1"}', [A, B], ENDS)
     with pytest.raises(OptionError, match=r"one for .*/c, which it does not read"):
-        resolve_bound("startingOffsets", '{"a": "5:1", "c": "1:1"}', [A], ENDS)
+        resolve("startingOffsets", '{"a": "5:1", "c": "1:1"}', [A], ENDS)
 
 
 def test_behind_the_last_message_is_refused() -> None:
@@ -56,11 +63,11 @@ def test_behind_the_last_message_is_refused() -> None:
 
 def test_a_star_stands_for_what_is_not_named() -> None:
     named = '{"a": "1:2", "*": "earliest"}'
-    assert resolve_bound("startingOffsets", named, [A, B], ENDS) == {A: Position(1, 2), B: EARLIEST}
+    assert resolve("startingOffsets", named, [A, B], ENDS) == {A: Position(1, 2), B: EARLIEST}
     named = '{"b-partition-1": "1:2", "*": "latest"}'
-    assert resolve_bound("startingOffsets", named, [A, B], ENDS) == {A: ENDS[A], B: Position(1, 2)}
+    assert resolve("startingOffsets", named, [A, B], ENDS) == {A: ENDS[A], B: Position(1, 2)}
     # All that is named must still be there.
     with pytest.raises(OptionError, match="one for persistent://public/default/other"):
-        resolve_bound("startingOffsets", '{"other": "1:2", "*": "earliest"}', [A, B], ENDS)
+        resolve("startingOffsets", '{"other": "1:2", "*": "earliest"}', [A, B], ENDS)
     with pytest.raises(OptionError, match=r"expected earliest or latest for '\*'"):
-        check_bound("startingOffsets", '{"*": "1:2"}')
+        OffsetBound.parse("startingOffsets", '{"*": "1:2"}')

@@ -8,7 +8,8 @@ from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.bounds.timestamps import Window, check_times, resolve_windows, span_of_window
+from pyspark_pulsar.read.bounds.timestamps import resolve_windows, span_of_window
+from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 A0, A1 = (TopicPartition.parse(f"a-partition-{index}") for index in (0, 1))
@@ -21,15 +22,15 @@ def options(**given: str) -> ReadOptions:
 
 def test_one_time_for_all() -> None:
     given = options(startingTimestamp="1000", endingTime="1970-01-01T00:00:02+00:00")
-    assert resolve_windows(given, [A0, B]) == dict.fromkeys([A0, B], Window(1000, 2000))
-    assert resolve_windows(options(), [A0]) == {A0: Window()}
+    assert resolve_windows(given, [A0, B]) == dict.fromkeys([A0, B], TimeWindow(1000, 2000))
+    assert resolve_windows(options(), [A0]) == {A0: TimeWindow()}
 
 
 def test_a_time_between_two_milliseconds_is_the_later_one() -> None:
     given = options(startingTimestamp="1970-01-01T00:00:00.0005Z", endingTime="1970-01-01T00:00:00.001001Z")
-    assert resolve_windows(given, [B]) == {B: Window(1, 2)}
+    assert resolve_windows(given, [B]) == {B: TimeWindow(1, 2)}
     before = options(startingTimestamp="1969-12-31T23:59:59.9985Z", endingTime="-1")
-    assert resolve_windows(before, [B]) == {B: Window(-1, -1)}
+    assert resolve_windows(before, [B]) == {B: TimeWindow(-1, -1)}
 
 
 @pytest.mark.parametrize("text", ["9" * 19, "-" + "9" * 19, "9" * 5000, "--5", "-"])
@@ -41,7 +42,7 @@ def test_times_that_no_message_can_have(text: str) -> None:
 def test_a_partition_wins_over_its_topic() -> None:
     text = '{"a": 5, "a-partition-1": "7", "persistent://public/default/b": "1970-01-01T00:00:00.009Z"}'
     windows = resolve_windows(options(startingOffsetsByTimestamp=text), [A0, A1, B])
-    assert windows == {A0: Window(5), A1: Window(7), B: Window(9)}
+    assert windows == {A0: TimeWindow(5), A1: TimeWindow(7), B: TimeWindow(9)}
 
 
 @pytest.mark.parametrize(
@@ -77,14 +78,14 @@ def test_only_one_way_to_begin_and_one_to_end(given: dict[str, str]) -> None:
 
 
 def test_a_start_may_be_of_another_form_than_the_end() -> None:
-    check_times(options(startingOffsets="earliest", endingTimestamp="5"))
+    options(startingOffsets="earliest", endingTimestamp="5")
 
 
 def test_a_start_behind_the_end() -> None:
     with pytest.raises(OptionError, match="not behind the end"):
-        check_times(options(startingTimestamp="6", endingTimestamp="5"))
-    check_times(options(startingTimestamp="5", endingTimestamp="5"))
-    assert Window(5, 5).is_empty
+        options(startingTimestamp="6", endingTimestamp="5")
+    options(startingTimestamp="5", endingTimestamp="5")
+    assert TimeWindow(5, 5).is_empty
 
 
 LEDGERS = (
@@ -98,20 +99,20 @@ LEDGERS = (
 @pytest.mark.parametrize(
     ("window", "slack", "span"),
     [
-        (Window(), 0, (None, None)),
-        (Window(1000), 0, (None, None)),
-        (Window(1001), 0, (Position(7, 0), None)),
-        (Window(1001), 1, (None, None)),
-        (Window(99_999), 0, (Position(9, 0), None)),
-        (Window(None, 2000), 0, (None, Position(8, 0))),
-        (Window(None, 2000), 1, (None, Position(9, 0))),
-        (Window(None, 2001), 0, (None, Position(9, 0))),
-        (Window(None, 0), 0, (None, Position(7, 0))),
-        (Window(1500, 1600), 0, (Position(7, 0), Position(8, 0))),
+        (TimeWindow(), 0, (None, None)),
+        (TimeWindow(1000), 0, (None, None)),
+        (TimeWindow(1001), 0, (Position(7, 0), None)),
+        (TimeWindow(1001), 1, (None, None)),
+        (TimeWindow(99_999), 0, (Position(9, 0), None)),
+        (TimeWindow(None, 2000), 0, (None, Position(8, 0))),
+        (TimeWindow(None, 2000), 1, (None, Position(9, 0))),
+        (TimeWindow(None, 2001), 0, (None, Position(9, 0))),
+        (TimeWindow(None, 0), 0, (None, Position(7, 0))),
+        (TimeWindow(1500, 1600), 0, (Position(7, 0), Position(8, 0))),
     ],
 )
 def test_ledgers_outside_are_left_out(
-    window: Window, slack: int, span: tuple[Position | None, Position | None]
+    window: TimeWindow, slack: int, span: tuple[Position | None, Position | None]
 ) -> None:
     assert span_of_window(LEDGERS, window, slack) == span
     assert span_of_window((), window, slack) == (None, None)
@@ -129,22 +130,22 @@ def closed_at(*times: int | None) -> tuple[Ledger, ...]:
     ("times", "window", "span"),
     [
         # Of one that nobody says when it was closed.
-        ((0, 2000, None), Window(5000), (None, None)),
-        ((1000, 0, 3000, None), Window(5000), (Position(1, 0), None)),
-        ((0, 2000, 3000, None), Window(None, 2500), (None, Position(3, 0))),
-        ((0, 2000, 3000, None), Window(None, 1500), (None, Position(2, 0))),
+        ((0, 2000, None), TimeWindow(5000), (None, None)),
+        ((1000, 0, 3000, None), TimeWindow(5000), (Position(1, 0), None)),
+        ((0, 2000, 3000, None), TimeWindow(None, 2500), (None, Position(3, 0))),
+        ((0, 2000, 3000, None), TimeWindow(None, 1500), (None, Position(2, 0))),
         # The broker says "now" for a time that was never written down.
-        ((9000, 2000, 3000, None), Window(None, 1500), (None, Position(2, 0))),
-        ((1000, 9000, 3000, 4000, None), Window(None, 2000), (None, Position(3, 0))),
-        ((1000, 9000, 3000, 4000, None), Window(None, 1000), (None, Position(1, 0))),
-        ((9000, None), Window(None, 1500), (None, Position(1, 0))),
+        ((9000, 2000, 3000, None), TimeWindow(None, 1500), (None, Position(2, 0))),
+        ((1000, 9000, 3000, 4000, None), TimeWindow(None, 2000), (None, Position(3, 0))),
+        ((1000, 9000, 3000, 4000, None), TimeWindow(None, 1000), (None, Position(1, 0))),
+        ((9000, None), TimeWindow(None, 1500), (None, Position(1, 0))),
         # The clock of the broker that closed the second was behind.
-        ((3000, 2000, 5000, None), Window(2500), (None, None)),
-        ((3000, 2000, 5000, None), Window(None, 2500), (None, Position(3, 0))),
-        ((3000, 2000, 5000, None), Window(3001), (Position(2, 0), None)),
+        ((3000, 2000, 5000, None), TimeWindow(2500), (None, None)),
+        ((3000, 2000, 5000, None), TimeWindow(None, 2500), (None, Position(3, 0))),
+        ((3000, 2000, 5000, None), TimeWindow(3001), (Position(2, 0), None)),
     ],
 )
 def test_times_that_contradict_each_other_leave_nothing_out(
-    times: tuple[int | None, ...], window: Window, span: tuple[Position | None, Position | None]
+    times: tuple[int | None, ...], window: TimeWindow, span: tuple[Position | None, Position | None]
 ) -> None:
     assert span_of_window(closed_at(*times), window, 0) == span

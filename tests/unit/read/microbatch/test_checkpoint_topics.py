@@ -6,6 +6,7 @@ import pytest
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.topic_pattern import TopicPattern
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.microbatch.checkpoint_topics import abandoned_topics
 from pyspark_pulsar.topic import TopicPartition
@@ -19,11 +20,11 @@ def left(
 ) -> frozenset[TopicPartition]:
     given = ReadOptions(service_url="pulsar://h:1", **options)  # type: ignore[arg-type]
 
-    def departed(partitions: set[TopicPartition]) -> set[TopicPartition]:
+    def deleted(partitions: set[TopicPartition]) -> set[TopicPartition]:
         assert partitions
         return partitions & set(gone)
 
-    return abandoned_topics(given, dict.fromkeys(held, Position(12, 7)), departed)
+    return abandoned_topics(given, dict.fromkeys(held, Position(12, 7)), deleted)
 
 
 @pytest.mark.parametrize(
@@ -34,12 +35,12 @@ def left(
         ((A,), {"topic": "persistent://public/default/a"}),
         ((A,), {"topic": "public/default/a"}),
         ((A,), {"topics": ("b", "a")}),
-        ((A,), {"topics_pattern": ".*"}),
+        ((A,), {"topics_pattern": TopicPattern.parse(".*")}),
         ((P0, P1), {"topic": "p"}),
         ((P0,), {"topic": "p-partition-0"}),
         ((P0,), {"topic": "p"}),
         ((P0, P1), {"topics": ("p-partition-1", "p-partition-0")}),
-        ((P0, P1), {"topics_pattern": "persistent://public/default/[a-p]"}),
+        ((P0, P1), {"topics_pattern": TopicPattern.parse("persistent://public/default/[a-p]")}),
     ],
 )
 def test_all_that_is_held_is_named(held: tuple[TopicPartition, ...], options: dict[str, object]) -> None:
@@ -53,7 +54,7 @@ def test_all_that_is_held_is_named(held: tuple[TopicPartition, ...], options: di
         ((A, B), {"topics": ("b", "c")}, "'topics'.*'b,c'", "default/a"),
         ((A,), {"topic": "t/n/a"}, "'topic'.*'t/n/a'", "default/a"),
         ((P0, P1), {"topic": "p-partition-0"}, "'topic'.*'p-partition-0'", "p-partition-1"),
-        ((A, P0), {"topics_pattern": "[b-z]"}, "'topicsPattern'.*'.b-z.'", "default/a"),
+        ((A, P0), {"topics_pattern": TopicPattern.parse("[b-z]")}, "'topicsPattern'.*'.b-z.'", "default/a"),
     ],
 )
 def test_what_is_not_named_any_more(
@@ -74,7 +75,7 @@ def test_what_is_not_named_any_more(
 
 def test_what_does_not_exist_any_more_is_a_matter_of_data_loss() -> None:
     assert left(A, gone=(A,), topic="b") == frozenset()
-    assert left(A, gone=(A,), topics_pattern="[b-z]") == frozenset()
+    assert left(A, gone=(A,), topics_pattern=TopicPattern.parse("[b-z]")) == frozenset()
     with pytest.raises(OptionError, match="default/b"):
         left(A, B, gone=(A,), topic="c")
 

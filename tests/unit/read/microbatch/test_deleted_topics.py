@@ -8,7 +8,7 @@ import pytest
 
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.microbatch.deleted_topics import without_departed
+from pyspark_pulsar.read.microbatch.topics import without_deleted
 from pyspark_pulsar.topic import TopicPartition
 
 A, B = TopicPartition.parse("a"), TopicPartition.parse("b")
@@ -20,17 +20,17 @@ def nobody(partitions: set[TopicPartition]) -> set[TopicPartition]:
 
 
 def test_nobody_is_asked_while_all_are_there() -> None:
-    assert without_departed(FORMER, {A: Position(1, 6), B: Position(2, 0)}, nobody, fail=True) == FORMER
+    assert without_deleted(FORMER, {A: Position(1, 6), B: Position(2, 0)}, nobody, fail=True) == FORMER
 
 
 def test_what_is_only_not_listed_stays() -> None:
-    assert without_departed(FORMER, {A: Position(1, 6)}, lambda _: set(), fail=True) == FORMER
+    assert without_deleted(FORMER, {A: Position(1, 6)}, lambda _: set(), fail=True) == FORMER
 
 
 def test_a_deleted_topic(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(DataLossError, match=r"default/b: .* up to 2:0:0.* deleted"):
-        without_departed(FORMER, {A: Position(1, 6)}, lambda gone: gone, fail=True)
+        without_deleted(FORMER, {A: Position(1, 6)}, lambda gone: gone, fail=True)
     with caplog.at_level(logging.WARNING):
-        kept = without_departed(FORMER, {A: Position(1, 6)}, lambda gone: gone, fail=False)
+        kept = without_deleted(FORMER, {A: Position(1, 6)}, lambda gone: gone, fail=False)
     assert kept == {A: Position(1, 5)}
     assert "goes on without it" in caplog.text

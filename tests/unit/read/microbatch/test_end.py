@@ -9,6 +9,8 @@ import pytest
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.offset_bound import FROM_LATEST, OffsetBound
+from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.microbatch.end import StreamEnd, has_ended
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
@@ -30,8 +32,12 @@ def end(clock: Clock | None = None, **options: object) -> StreamEnd:
     return StreamEnd(given, clock or Clock(0))
 
 
-def positions(**texts: str) -> str:
-    return json.dumps(texts)
+def positions(**texts: str) -> OffsetBound:
+    return OffsetBound.parse("endingOffsets", json.dumps(texts))
+
+
+def times(**texts: str) -> TimeBound:
+    return TimeBound.parse("endingOffsetsByTimestamp", json.dumps(texts))
 
 
 def test_without_an_end_nothing_changes() -> None:
@@ -62,7 +68,7 @@ def test_a_query_that_is_behind_its_end_stays_where_it_is() -> None:
 
 
 def test_partitions_without_an_end_are_not_read() -> None:
-    stream_end = end(ending_offsets="latest")
+    stream_end = end(ending_offsets=FROM_LATEST)
     stream_end.settle({A: Position(1, 5), B: EARLIEST})
     ends = {A: Position(1, 8), B: Position(2, 2), C: Position(3, 3)}
     stream_end.settle(ends)
@@ -75,7 +81,7 @@ def test_every_partition_must_be_named() -> None:
     with pytest.raises(OptionError, match="none for persistent://public/default/b"):
         end(ending_offsets=positions(a="1:0")).settle({A: EARLIEST, B: EARLIEST})
     with pytest.raises(OptionError, match="endingOffsetsByTimestamp"):
-        end(ending_offsets_by_timestamp=positions(a="5")).settle({A: EARLIEST, B: EARLIEST})
+        end(ending_offsets_by_timestamp=times(a="5")).settle({A: EARLIEST, B: EARLIEST})
 
 
 def test_a_time_is_reached_when_it_has_passed_by_the_slack_and_all_that_was_there_is_read(
@@ -101,7 +107,7 @@ def test_a_time_is_reached_when_it_has_passed_by_the_slack_and_all_that_was_ther
 
 def test_each_topic_has_its_own_time() -> None:
     clock = Clock(seconds=10.0)
-    stream_end = end(clock, ending_offsets_by_timestamp=positions(a="5000", b="20000"), clock_slack_ms=0)
+    stream_end = end(clock, ending_offsets_by_timestamp=times(a="5000", b="20000"), clock_slack_ms=0)
     ends = {A: Position(1, 5), B: Position(2, 5)}
     stream_end.settle(ends)
     assert not stream_end.is_reached(ends)
@@ -115,17 +121,17 @@ class Search:
 
     def __init__(self) -> None:
         self.until: dict[TopicPartition, Position] = {}
-        self.ends: dict[TopicPartition, Position] = {}
-        self.looks: list[Mapping[TopicPartition, Position]] = []
+        self.found: dict[TopicPartition, Position] = {}
+        self.searches: list[Mapping[TopicPartition, Position]] = []
 
-    def look(self, starts: Mapping[TopicPartition, Position], *_: object) -> None:
-        self.looks.append(starts)
+    def search_on(self, starts: Mapping[TopicPartition, Position], *_: object) -> None:
+        self.searches.append(starts)
 
     def searched(self, partition: TopicPartition) -> Position:
-        return self.ends.get(partition, self.until[partition])
+        return self.found.get(partition, self.until[partition])
 
-    def found(self) -> dict[TopicPartition, Position]:
-        return self.ends
+    def ends(self) -> dict[TopicPartition, Position]:
+        return self.found
 
 
 def searching(search: Search, **options: object) -> StreamEnd:
@@ -142,15 +148,15 @@ def test_an_event_time_ends_each_partition_at_the_message_found() -> None:
     stream_end.search({}, ends, None)
     assert stream_end.limited(ends, {}) == search.until
     assert not stream_end.is_reached(search.until)
-    search.ends = {A: Position(1, 3, 4)}
+    search.found = {A: Position(1, 3, 4)}
     stream_end.search(search.until, ends, None)
     reached = {A: Position(1, 3, 4), B: Position(2, 5)}
     assert stream_end.limited({A: Position(1, 9), B: Position(2, 5)}, search.until) == reached
     assert not stream_end.is_reached(reached)
-    search.ends[B] = Position(2, 5)
+    search.found[B] = Position(2, 5)
     stream_end.search(reached, ends, None)
     assert stream_end.is_reached(reached)
-    assert search.looks == [{}, search.until, reached]
+    assert search.searches == [{}, search.until, reached]
 
 
 def test_event_times_name_every_topic_of_the_start_and_later_ones_are_not_read() -> None:
@@ -158,8 +164,8 @@ def test_event_times_name_every_topic_of_the_start_and_later_ones_are_not_read()
     with pytest.raises(
         OptionError, match=r"endingOffsetsByEventTime.*none for persistent://public/default/b"
     ):
-        searching(search, ending_offsets_by_event_time=positions(a="5")).settle({A: EARLIEST, B: EARLIEST})
-    stream_end = searching(search, ending_offsets_by_event_time=positions(a="5", b="6"))
+        searching(search, ending_offsets_by_event_time=times(a="5")).settle({A: EARLIEST, B: EARLIEST})
+    stream_end = searching(search, ending_offsets_by_event_time=times(a="5", b="6"))
     stream_end.settle({A: EARLIEST, B: EARLIEST})
     search.until = {A: Position(1, 2), B: Position(2, 5)}
     ends = {A: Position(1, 5), B: Position(2, 5), C: Position(3, 1)}

@@ -12,9 +12,10 @@ from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.codec.backlog import Counted
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
+from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
-from pyspark_pulsar.read.bounds.timestamps import TimeBound
 from pyspark_pulsar.read.microbatch.admission import MeasureRequest
 from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter, PublishedFrom
 from pyspark_pulsar.read.microbatch.limits import MicroBatches
@@ -42,15 +43,17 @@ class Unbatched(BacklogCounter):
         super().__init__(options, published_from)
         self.since = published_from
 
-    def measure(self, asks: Sequence[MeasureRequest]) -> list[Counted]:
+    def measure(self, requests: Sequence[MeasureRequest]) -> list[Counted]:
         found = []
-        for ask in asks:
-            first = max(0, ask.start.entry)
-            number = min(ask.share.records, ask.share.size // 10, ask.end.entry - first)
-            found.append(Counted(Position(7, first + number) if number else ask.start, number, 10 * number))
+        for request in requests:
+            first = max(0, request.start.entry)
+            number = min(request.share.records, request.share.size // 10, request.end.entry - first)
+            found.append(
+                Counted(Position(7, first + number) if number else request.start, number, 10 * number)
+            )
         return found
 
-    def look_ahead(self, asks: Sequence[MeasureRequest]) -> None:
+    def count_ahead(self, requests: Sequence[MeasureRequest]) -> None:
         """All is known."""
 
 
@@ -64,7 +67,7 @@ class Known:
         return self.ledgers if partition == A else None
 
     def first_in_time(self, asked: Iterable[RangeRequest]) -> dict[TopicPartition, Position]:
-        return {each.partition: Position(7, 4) for each in asked if each.window.from_ms == 77}
+        return {each.partition: Position(7, 4) for each in asked if each.window.published_from == 77}
 
 
 class Clock:
@@ -112,7 +115,7 @@ def test_partitions_take_turns_when_there_are_more_than_messages_allowed() -> No
 def test_the_first_micro_batch_carries_its_starts_on() -> None:
     batches, _ = micro_batches(options(maxRecordsPerTrigger=5))
     reached = StreamOffset({A: Position(7, 9)}, {A: Position(7, 2)})
-    found = batches.admitted(StreamOffset(start="earliest"), reached, waits=False)
+    found = batches.admitted(StreamOffset(start=FROM_EARLIEST), reached, waits=False)
     assert found == StreamOffset({A: Position(7, 7)}, {A: Position(7, 2)})
 
 
@@ -154,7 +157,7 @@ def test_a_time_reaches_whoever_counts() -> None:
 
     batches = MicroBatches(options(maxRecordsPerTrigger=5), Known(), Clock(), make)
     time = TimeBound(all=77)
-    former = StreamOffset(start="earliest", published_from=time)
+    former = StreamOffset(start=FROM_EARLIEST, published_from=time)
     reached = StreamOffset({A: Position(7, 20)}, {A: EARLIEST}, published_from=time)
     found = batches.admitted(former, reached, waits=True)
     # What lies in ledgers before the time was not even counted.

@@ -3,8 +3,9 @@
 import pytest
 
 from pyspark_pulsar.errors import ProtocolError
+from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
+from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.timestamps import TimeBound
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.topic import TopicPartition
 
@@ -23,8 +24,8 @@ def test_the_document_is_readable_and_stable() -> None:
 
 
 def test_the_symbol_of_a_query_that_has_not_started() -> None:
-    assert StreamOffset(start="latest").to_json() == {"version": 1, "start": "latest"}
-    assert StreamOffset.from_json({"version": 1, "start": "latest"}).start == "latest"
+    assert StreamOffset(start=FROM_LATEST).to_json() == {"version": 1, "start": "latest"}
+    assert StreamOffset.from_json({"version": 1, "start": "latest"}).start == FROM_LATEST
 
 
 def test_starts() -> None:
@@ -56,7 +57,7 @@ def test_a_foreign_offset_is_refused(document: dict[str, object]) -> None:
 
 def test_a_time_is_kept_by_every_offset_and_seen_by_older_versions() -> None:
     for time in (TimeBound(all=5), TimeBound(by_name=((A, 7),))):
-        first = StreamOffset(start="earliest", published_from=time)
+        first = StreamOffset(start=FROM_EARLIEST, published_from=time)
         later = StreamOffset({A: Position(3, 4)}, published_from=time)
         assert StreamOffset.from_json(first.to_json()) == first
         assert StreamOffset.from_json(later.to_json()) == later
@@ -70,4 +71,4 @@ def test_an_offset_that_reads_nothing_more_is_known() -> None:
     # Partitions that are read anew, or that appear, and the start of a query are news.
     assert not StreamOffset({A: Position(1, 2)}, {A: EARLIEST}).goes_no_further_than(former)
     assert not StreamOffset({A: Position(1, 2), B: EARLIEST}).goes_no_further_than(former)
-    assert not StreamOffset().goes_no_further_than(StreamOffset(start="latest"))
+    assert not StreamOffset().goes_no_further_than(StreamOffset(start=FROM_LATEST))

@@ -4,7 +4,7 @@ import logging
 import pytest
 
 from pyspark_pulsar.errors import ConnectionFailed, SchemaError
-from pyspark_pulsar.read.microbatch.schemas import LOOK_AGAIN_SECONDS, TOPICS_PER_LOOK, SchemaWatch
+from pyspark_pulsar.read.microbatch.schemas import CHECK_AGAIN_SECONDS, TOPICS_PER_CHECK, SchemaWatch
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.topic import TopicName
@@ -39,12 +39,12 @@ def test_a_new_version_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     registry = Registry(a=FIRST)
     watch = registry.watch()
     for _ in range(5):
-        watch.look([A])
+        watch.check([A])
     assert registry.asked == []
     registry.schemas[A] = version(3, id="long", new="string")
     for _ in range(3):
-        registry.now += LOOK_AGAIN_SECONDS
-        watch.look([A])
+        registry.now += CHECK_AGAIN_SECONDS
+        watch.check([A])
     assert registry.asked == [A] * 3
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
@@ -58,13 +58,13 @@ def test_a_new_version_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_topic_found_later(caplog: pytest.LogCaptureFixture) -> None:
     registry = Registry(a=FIRST, b=None)
     watch = registry.watch()
-    watch.look([A])
+    watch.check([A])
     for _ in range(2):
-        watch.look([A, B])
+        watch.check([A, B])
     assert registry.asked == [B, B], "asked again while it has none"
     registry.schemas[B] = FIRST
     for _ in range(2):
-        watch.look([A, B])
+        watch.check([A, B])
     assert registry.asked == [B, B, B]
     assert not caplog.records
 
@@ -73,22 +73,22 @@ def test_a_topic_found_later(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_topic_of_another_type_stops_the_query(other: SchemaInfo) -> None:
     registry = Registry(a=FIRST, b=other)
     watch = registry.watch()
-    watch.look([A])
+    watch.check([A])
     with pytest.raises(
         SchemaError, match=r"topic .*/b, which the query has just found: expected .*AVRO R\(id, old\)"
     ):
-        watch.look([A, B])
+        watch.check([A, B])
 
 
 def test_many_topics_are_looked_at_in_turn() -> None:
-    names = [f"t{n}" for n in range(2 * TOPICS_PER_LOOK + 10)]
+    names = [f"t{n}" for n in range(2 * TOPICS_PER_CHECK + 10)]
     registry = Registry(**dict.fromkeys(names, FIRST))
     watch = registry.watch()
     for _ in range(3):
         before = len(registry.asked)
-        registry.now += LOOK_AGAIN_SECONDS
-        watch.look(registry.schemas)
-        assert len(registry.asked) - before <= TOPICS_PER_LOOK
+        registry.now += CHECK_AGAIN_SECONDS
+        watch.check(registry.schemas)
+        assert len(registry.asked) - before <= TOPICS_PER_CHECK
     assert sorted(registry.asked) == sorted(registry.schemas)
 
 
@@ -98,18 +98,18 @@ def test_a_silent_registry_does_not_stop_the_query(caplog: pytest.LogCaptureFixt
 
     now = [0.0]
     watch = SchemaWatch(resolve_read_schema(FIRST, topic="t"), ask, lambda: now[0])
-    watch.look([A])
-    now[0] += LOOK_AGAIN_SECONDS
-    watch.look([A])
+    watch.check([A])
+    now[0] += CHECK_AGAIN_SECONDS
+    watch.check([A])
     assert "cannot be looked up: no answer" in caplog.text
 
 
 def test_bytes_have_no_schema_to_watch() -> None:
     registry = Registry(b=FIRST)
     watch = SchemaWatch(resolve_read_schema(None, topic="t"), registry.ask, lambda: registry.now)
-    watch.look([A])
-    registry.now += LOOK_AGAIN_SECONDS
-    watch.look([A, B])
+    watch.check([A])
+    registry.now += CHECK_AGAIN_SECONDS
+    watch.check([A, B])
     assert registry.asked == []
 
 
@@ -125,14 +125,14 @@ def test_topics_of_one_family(kind: SchemaType, caplog: pytest.LogCaptureFixture
     started, older = optional(0, kind, id="long", tag="string"), optional(1, kind, id="int")
     registry = Registry(a=started, b=older)
     watch = SchemaWatch(resolve_read_schema(started, topic="t"), registry.ask, lambda: registry.now)
-    watch.look([A, B])
-    registry.now += LOOK_AGAIN_SECONDS
-    watch.look([A, B])
+    watch.check([A, B])
+    registry.now += CHECK_AGAIN_SECONDS
+    watch.check([A, B])
     assert sorted(registry.asked) == [A, B]
     assert not caplog.records, "what the query reads already is no news"
     c, d = TopicName.parse("c"), TopicName.parse("d")
     registry.schemas |= {c: older, d: optional(2, kind, id="long", level="int")}
-    watch.look([A, B, c, d])
+    watch.check([A, B, c, d])
     (record,) = caplog.records
     assert "default/d has a new schema, version 2: new fields: level int." in record.getMessage()
 
@@ -144,18 +144,18 @@ def test_a_topic_that_does_not_resolve_stops_the_query(
     started, other = optional(0, kind, id="long", tag="string"), optional(1, kind, id="long", tag="int")
     registry = Registry(a=started, b=other)
     watch = SchemaWatch(resolve_read_schema(started, topic="t"), registry.ask, lambda: registry.now)
-    watch.look([A])
+    watch.check([A])
     why = (
         "field tag is string in the schema that the query started with, int in persistent://public/default/b"
     )
     with pytest.raises(SchemaError, match=why):
-        watch.look([A, B])
+        watch.check([A, B])
     # With another `mode` its messages are bad rows.
     lenient = SchemaWatch(
-        resolve_read_schema(started, topic="t"), registry.ask, lambda: registry.now, passes_over_bad_rows=True
+        resolve_read_schema(started, topic="t"), registry.ask, lambda: registry.now, skips_bad_rows=True
     )
-    lenient.look([A])
-    lenient.look([A, B])
+    lenient.check([A])
+    lenient.check([A, B])
     assert why in caplog.text
 
 
@@ -164,6 +164,6 @@ def test_a_topic_wider_than_what_the_query_started_with_stops_it() -> None:
     narrow = optional(0, id="int")
     registry = Registry(a=narrow, b=optional(1, id="long"))
     watch = SchemaWatch(resolve_read_schema(narrow, topic="t"), registry.ask, lambda: registry.now)
-    watch.look([A])
+    watch.check([A])
     with pytest.raises(SchemaError, match=r"topic .*/b, which .* field id: .*; start the query again"):
-        watch.look([A, B])
+        watch.check([A, B])

@@ -9,6 +9,7 @@ import pytest
 from pyspark_pulsar.client.broker.client import TopicListing
 from pyspark_pulsar.errors import OptionError, PermissionDenied, TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.topic_pattern import TopicPattern
 from pyspark_pulsar.read.microbatch.topics import TopicWatch
 from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
 
@@ -74,12 +75,12 @@ def test_a_trigger_at_which_nothing_has_changed_asks_only_for_changes() -> None:
     brokers = Brokers(
         {f"persistent://shop/{place}/t{index}": 0 for place in ("eu", "us") for index in range(40)}
     )
-    topics = watch(brokers, Admin(EU, US), topics_pattern="shop/.*/t.*")
-    first = topics.look()
+    topics = watch(brokers, Admin(EU, US), topics_pattern=TopicPattern.parse("shop/.*/t.*"))
+    first = topics.present()
     assert len(first.partitions) == 80
     assert (brokers.sent_lists, len(brokers.asked_counts)) == (2, 80)
     for _ in range(5):
-        assert topics.look() is first
+        assert topics.present() is first
     assert (brokers.sent_lists, len(brokers.asked_counts)) == (2, 80)
 
 
@@ -88,14 +89,14 @@ def test_new_topics_and_partitions_and_namespaces_are_found() -> None:
         {"persistent://shop/eu/t1": 0, "persistent://shop/eu/t2": 2, "persistent://shop/us/t9": 0}
     )
     admin = Admin(EU)
-    topics = watch(brokers, admin, topics_pattern="shop/.*/t.*")
-    assert names(topics.look().partitions) == ["eu/t1", "eu/t2-partition-0", "eu/t2-partition-1"]
+    topics = watch(brokers, admin, topics_pattern=TopicPattern.parse("shop/.*/t.*"))
+    assert names(topics.present().partitions) == ["eu/t1", "eu/t2-partition-0", "eu/t2-partition-1"]
     brokers.topics["persistent://shop/eu/t2"] = 3
     brokers.topics["persistent://shop/eu/t3"] = 0
     brokers.topics["persistent://shop/eu/other"] = 0
     admin.there = (EU, US)
     brokers.asked_counts.clear()
-    found = topics.look()
+    found = topics.present()
     assert names(found.partitions) == [
         "eu/t1", "eu/t2-partition-0", "eu/t2-partition-1", "eu/t2-partition-2", "eu/t3", "us/t9",
     ]  # fmt: skip
@@ -107,25 +108,25 @@ def test_new_topics_and_partitions_and_namespaces_are_found() -> None:
 
 def test_a_topic_that_is_gone_is_left_out_and_asked_for_once_more() -> None:
     brokers = Brokers({"persistent://shop/eu/t1": 0, "persistent://shop/eu/t2": 2})
-    topics = watch(brokers, topics_pattern="shop/eu/t.*")
-    before = set(topics.look().partitions)
+    topics = watch(brokers, topics_pattern=TopicPattern.parse("shop/eu/t.*"))
+    before = set(topics.present().partitions)
     del brokers.topics["persistent://shop/eu/t2"]
-    after = set(topics.look().partitions)
+    after = set(topics.present().partitions)
     assert names(after) == ["eu/t1"]
-    assert topics.departed(before - after) == before - after
+    assert topics.deleted(before - after) == before - after
     brokers.topics["persistent://shop/eu/t2"] = 1
-    assert names(topics.departed(before - after)) == ["eu/t2-partition-1"]
+    assert names(topics.deleted(before - after)) == ["eu/t2-partition-1"]
 
 
 def test_named_topics() -> None:
     brokers = Brokers({"persistent://shop/eu/t1": 2})
     with pytest.raises(TopicNotFoundError, match="shop/eu/t2"):
-        watch(brokers, topics=("shop/eu/t1", "shop/eu/t2")).look()
+        watch(brokers, topics=("shop/eu/t1", "shop/eu/t2")).present()
     brokers.topics["persistent://shop/eu/t2"] = 0
     topics = watch(brokers, topics=("shop/eu/t1", "shop/eu/t2"))
-    assert names(topics.look().partitions) == ["eu/t1-partition-0", "eu/t1-partition-1", "eu/t2"]
+    assert names(topics.present().partitions) == ["eu/t1-partition-0", "eu/t1-partition-1", "eu/t2"]
     del brokers.topics["persistent://shop/eu/t1"]
-    assert names(topics.look().partitions) == ["eu/t2"]
+    assert names(topics.present().partitions) == ["eu/t2"]
 
 
 def test_the_interval() -> None:
@@ -133,13 +134,13 @@ def test_the_interval() -> None:
     # The clock is read before a look that need not be the first, and behind each.
     topics = watch(brokers, clock=(0.0, 59.0, 60.0, 60.0), topic="shop/eu/t1", discovery_interval_ms=60_000)
     for asked in (1, 1, 2):
-        topics.look()
+        topics.present()
         assert len(brokers.asked_counts) == asked
 
 
 def test_several_namespaces_need_the_right_to_list_them() -> None:
     brokers = Brokers({})
     with pytest.raises(OptionError, match=r"admin\.url"):
-        watch(brokers, topics_pattern="shop/.*/t").look()
+        watch(brokers, topics_pattern=TopicPattern.parse("shop/.*/t")).present()
     with pytest.raises(PermissionDenied, match="name one namespace as plain text"):
-        watch(brokers, Admin(EU), topics_pattern="other/.*/t").look()
+        watch(brokers, Admin(EU), topics_pattern=TopicPattern.parse("other/.*/t")).present()

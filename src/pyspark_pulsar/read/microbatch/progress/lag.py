@@ -25,8 +25,8 @@ from pyspark_pulsar.topic import TopicPartition
 
 _MOST_SECONDS: Final = 0.25
 
-AskFirst = Callable[[TopicPartition, Position], FirstEntry | None]
-AskLedgers = Callable[[TopicPartition], tuple[Ledger, ...] | None]
+FirstEntryAt = Callable[[TopicPartition, Position], FirstEntry | None]
+PresentLedgers = Callable[[TopicPartition], tuple[Ledger, ...] | None]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -61,10 +61,10 @@ class LagReport:
 
     @property
     def total(self) -> Lag:
-        seconds = [each.seconds for each in self.lags.values() if each.seconds is not None]
+        seconds = [lag.seconds for lag in self.lags.values() if lag.seconds is not None]
         return Lag(
-            _sum(each.messages for each in self.lags.values()),
-            _sum(each.bytes for each in self.lags.values()),
+            _sum(lag.messages for lag in self.lags.values()),
+            _sum(lag.bytes for lag in self.lags.values()),
             max(seconds) if seconds else (None if self.lags else 0.0),
         )
 
@@ -72,7 +72,7 @@ class LagReport:
         return {
             "measuredAt": self.measured_ms,
             **self.total.to_json(),
-            "partitions": {each.name: lag.to_json() for each, lag in sorted(self.lags.items())},
+            "partitions": {partition.name: lag.to_json() for partition, lag in sorted(self.lags.items())},
         }
 
 
@@ -82,23 +82,23 @@ class LagWatch:
 
     def __init__(
         self,
-        ask_first: AskFirst,
-        ask_ledgers: AskLedgers,
+        first_entry: FirstEntryAt,
+        present_ledgers: PresentLedgers,
         interval_seconds: float,
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        """`ask_first`: the first entry at a position or behind it. `ask_ledgers`: all of a partition, None where they
-        are not known. What either raises makes a lag unknown, and is logged once."""
-        self._ask_first = ask_first
-        self._ask_ledgers = ask_ledgers
+        """`first_entry`: the first entry at a position or behind it. `present_ledgers`: all of a partition, None where
+        they are not known. What either raises makes a lag unknown, and is logged once."""
+        self._first_entry = first_entry
+        self._present_ledgers = present_ledgers
         self._interval = interval_seconds
         self._clock, self._wall_clock = clock, wall_clock
         self._measured: dict[TopicPartition, tuple[float, Lag]] = {}
         self._measured_ms = 0
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
 
-    def look(
+    def measure(
         self, committed: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position]
     ) -> LagReport:
         """The lag behind `ends` of a query that has committed the messages before `committed`.
@@ -106,17 +106,17 @@ class LagWatch:
         Which partitions are behind is always the present; how far is as old as the interval.
         """
         behind = [partition for partition, end in ends.items() if committed.get(partition, EARLIEST) < end]
-        self._measure(behind, committed, ends)
+        self._measure_due(behind, committed, ends)
         if not behind:
             self._measured_ms = self._now_ms()
         known = self._measured
-        lags = {each: known[each][1] if each in known else _UNKNOWN for each in behind}
+        lags = {partition: known[partition][1] if partition in known else _UNKNOWN for partition in behind}
         return LagReport(self._measured_ms, lags)
 
     def _now_ms(self) -> int:
         return int(self._wall_clock() * 1000)
 
-    def _measure(
+    def _measure_due(
         self,
         behind: list[TopicPartition],
         committed: Mapping[TopicPartition, Position],
@@ -124,8 +124,11 @@ class LagWatch:
     ) -> None:
         """Those whose turn it is and that there is time for, the longest not measured first."""
         now = self._clock()
-        due = {each: self._measured[each][0] if each in self._measured else -math.inf for each in behind}
-        for partition in sorted(due, key=lambda each: (due[each], each)):
+        due = {
+            partition: self._measured[partition][0] if partition in self._measured else -math.inf
+            for partition in behind
+        }
+        for partition in sorted(due, key=lambda partition: (due[partition], partition)):
             if due[partition] + self._interval > now or self._clock() > now + _MOST_SECONDS:
                 break
             lag = self._lag(partition, committed.get(partition, EARLIEST), ends[partition])
@@ -134,11 +137,11 @@ class LagWatch:
 
     def _lag(self, partition: TopicPartition, start: Position, end: Position) -> Lag:
         try:
-            first = self._ask_first(partition, start)
-            ledgers = self._ask_ledgers(partition)
+            first = self._first_entry(partition, start)
+            ledgers = self._present_ledgers(partition)
         except PulsarError as fault:
-            if type(fault).__name__ not in self._told:
-                self._told.add(type(fault).__name__)
+            if type(fault).__name__ not in self._warned:
+                self._warned.add(type(fault).__name__)
                 _log.warning("how far the query is behind is not known for all topic partitions: %s", fault)
             return _UNKNOWN
         return measured_lag(first, ledgers, start, end, self._now_ms())
@@ -154,19 +157,19 @@ def measured_lag(
             return NONE
         start = max(start, first.position)
     parts = ledger_ranges(ledgers, start, end)
-    is_known = all(each.ledger is not None or each.start.ledger == each.end.ledger for each in parts)
+    is_known = all(part.ledger is not None or part.start.ledger == part.end.ledger for part in parts)
     seconds = None
     if first is not None and first.published_ms is not None:
         seconds = max(0, now_ms - first.published_ms) / 1000
     if not is_known or first is None:
         return Lag(None, None, seconds)
-    entries = sum(each.entries for each in parts)
+    entries = sum(part.entries for part in parts)
     inside = start.batch_index if start.batch_index < first.messages else 0
     messages = max(1, entries * first.messages - inside)
-    size = sum(each.entries * (each.entry_bytes or first.bytes) for each in parts)
+    size = sum(part.entries * (part.entry_bytes or first.bytes) for part in parts)
     return Lag(messages, round(size), seconds)
 
 
 def _sum(numbers: Any) -> int | None:
-    found = list(numbers)
-    return None if None in found else sum(found)
+    known = list(numbers)
+    return None if None in known else sum(known)

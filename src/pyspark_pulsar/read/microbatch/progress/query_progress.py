@@ -53,10 +53,12 @@ class QueryProgress:
         Raises the errors of `SubscriptionCursors.follow`. What cannot be measured fails no query.
         """
         if self._cursors is not None:
-            self._cursors.follow({each: committed[each] for each in ends if each in committed})
-        report = self._lag.look(committed, ends)
+            self._cursors.follow(
+                {partition: committed[partition] for partition in ends if partition in committed}
+            )
+        report = self._lag.measure(committed, ends)
         if self._retention is not None:
-            self._retention.look(ends, report)
+            self._retention.warn(ends, report)
         self._log.tell(report)
         return report.to_json()
 
@@ -106,7 +108,7 @@ class ProgressLog:
             return
         self._next = self._clock() + LOG_SECONDS
         self._was_behind = True
-        worst = max(report.lags, key=lambda each: report.lags[each].seconds or 0.0)
+        worst = max(report.lags, key=lambda partition: report.lags[partition].seconds or 0.0)
         _log.info(
             "the query is behind in %d topic partitions: about %s messages, %s bytes; the oldest is %s s old, in %s",
             len(report.lags), _shown(report.total.messages), _shown(report.total.bytes), _shown(report.total.seconds),

@@ -68,27 +68,27 @@ class RetentionWatch:
         self._admin = admin
         self._is_held = is_held
         self._horizons: dict[Namespace, Horizon] = {}
-        self._told: set[TopicPartition] = set()
+        self._warned: set[TopicPartition] = set()
         self._may_ask = True
 
-    def look(self, partitions: Iterable[TopicPartition], report: LagReport) -> None:
+    def warn(self, partitions: Iterable[TopicPartition], report: LagReport) -> None:
         """Log what is at risk: at first sight of a namespace that keeps nothing, and of each topic partition that
         has fallen half of the way back to where messages may be deleted."""
         for partition in partitions:
             if partition.topic.namespace not in self._horizons:
-                self._meet(partition)
+                self._ask_for(partition)
         for partition, lag in report.lags.items():
             horizon = self._horizons[partition.topic.namespace]
             if not horizon.is_near(lag):
-                self._told.discard(partition)
-            elif partition not in self._told and not horizon.is_immediate:
-                self._told.add(partition)
+                self._warned.discard(partition)
+            elif partition not in self._warned and not horizon.is_immediate:
+                self._warned.add(partition)
                 _log.warning(
                     "%s: the query is %s behind, and what is more than %s behind may be deleted before it is read; "
                     "%s", partition, _text(lag), horizon, self._advice(),
                 )  # fmt: skip
 
-    def _meet(self, partition: TopicPartition) -> None:
+    def _ask_for(self, partition: TopicPartition) -> None:
         namespace = partition.topic.namespace
         self._horizons[namespace] = Horizon()
         if not self._may_ask:

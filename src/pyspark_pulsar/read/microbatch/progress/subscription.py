@@ -50,10 +50,10 @@ class SubscriptionCursors:
         """
         for partition in self._cursors.keys() - positions.keys():
             self._cursors.pop(partition).close()
-        missing = [each for each in positions if not self._is_held(each)]
-        new = [each for each in missing if each not in self._met]
+        missing = [partition for partition in positions if not self._is_held(partition)]
+        new = [partition for partition in missing if partition not in self._met]
         self._hold_new(new)
-        self._hold_again([each for each in missing if each in self._met])
+        self._hold_again([partition for partition in missing if partition in self._met])
         for partition in new:
             self._tell_if_ahead(partition, positions[partition])
         self._met.update(new)

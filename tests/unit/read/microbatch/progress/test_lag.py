@@ -102,29 +102,32 @@ ENDS = {A: Position(1, 9), B: Position(1, 8), C: Position(1, 4)}
 
 def test_only_partitions_that_are_behind_are_asked_and_not_at_each_trigger() -> None:
     topics = Topics()
-    assert {each: lag.messages for each, lag in topics.watch.look(BEHIND, ENDS).lags.items()} == {A: 5, B: 4}
+    assert {each: lag.messages for each, lag in topics.watch.measure(BEHIND, ENDS).lags.items()} == {
+        A: 5,
+        B: 4,
+    }
     topics.now += 5
-    assert topics.watch.look(BEHIND, ENDS).lags[B].messages == 4
+    assert topics.watch.measure(BEHIND, ENDS).lags[B].messages == 4
     assert topics.asked == [A, B]
     topics.now += 6
-    topics.watch.look(BEHIND, ENDS)
+    topics.watch.measure(BEHIND, ENDS)
     assert topics.asked == [A, B, A, B]
 
 
 def test_a_query_that_has_caught_up_is_not_behind_at_once() -> None:
     topics = Topics()
-    topics.watch.look(BEHIND, ENDS)
-    report = topics.watch.look(ENDS, ENDS)
+    topics.watch.measure(BEHIND, ENDS)
+    report = topics.watch.measure(ENDS, ENDS)
     assert (report.lags, report.total) == ({}, Lag())
 
 
 def test_a_trigger_spends_little_time_and_the_next_goes_on() -> None:
     topics = Topics(seconds=0.2)
     ends = ENDS | {C: Position(1, 6)}
-    report = topics.watch.look(BEHIND, ends)
+    report = topics.watch.measure(BEHIND, ends)
     assert topics.asked == [A, B]
     assert (report.lags[C], report.total.messages) == (Lag(None, None, None), None)
-    assert topics.watch.look(BEHIND, ends).total.messages == 5 + 4 + 2
+    assert topics.watch.measure(BEHIND, ends).total.messages == 5 + 4 + 2
     assert topics.asked == [A, B, C]
 
 
@@ -132,7 +135,7 @@ def test_what_cannot_be_measured_fails_nothing_and_is_told_once(caplog: pytest.L
     topics = Topics()
     topics.fault = ConnectionFailed("gone")
     with caplog.at_level(logging.WARNING):
-        report = topics.watch.look(BEHIND, ENDS)
+        report = topics.watch.measure(BEHIND, ENDS)
     assert report.total == Lag(None, None, None)
     assert [record.getMessage() for record in caplog.records] == [
         "how far the query is behind is not known for all topic partitions: gone"

@@ -1,4 +1,4 @@
-"""`topicsPattern`: which namespaces can hold topics of a pattern, and which of their topics match. No I/O."""
+"""What `topicsPattern` says: which namespaces can hold topics of a pattern, and which of their topics match. No I/O."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.errors import OptionError, TopicNameError
+from pyspark_pulsar.options.parsers import text as not_empty
 from pyspark_pulsar.topic import Namespace, TopicName, is_name
 
 _PLAIN: Final = re.compile(r"[-=:.\w]+", re.ASCII)
@@ -65,12 +66,19 @@ class TopicPattern:
             return [self.namespace]
         expression = self._of_namespace
         return sorted(
-            each for each in of_tenant(self.tenant) if expression is None or expression.fullmatch(each.name)
+            namespace
+            for namespace in of_tenant(self.tenant)
+            if expression is None or expression.fullmatch(namespace.name)
         )
 
     def matches(self, topic: TopicName) -> bool:
         """`topic` without partition suffix. Pulsar's own topics never match."""
         return bool(self._of_name.fullmatch(f"{topic.namespace}/{topic.local}")) and not topic.is_system
+
+
+def topic_pattern(value: str) -> TopicPattern:
+    """The parser of the option. Raises `OptionError`."""
+    return TopicPattern.parse(not_empty(value))
 
 
 def _split(text: str) -> list[str]:

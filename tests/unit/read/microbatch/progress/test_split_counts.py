@@ -8,7 +8,7 @@ import pytest
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.microbatch.progress.split_sources import SplitSources
+from pyspark_pulsar.read.microbatch.progress.split_counts import SplitCounts
 from pyspark_pulsar.read.split import FromBookies, FromBroker, Split, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
@@ -20,15 +20,15 @@ NEAR = SplitRange(MIDDLE, END, FromBroker())
 
 def test_the_change_over_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    readers = SplitSources()
-    assert readers.present == {}
-    readers.see([Split(A, BEGIN, MIDDLE, (FAR,)), Split(A, BEGIN, END, (FAR, NEAR))])
-    assert readers.present == {"bookie": 2, "broker": 1}
-    readers.see([])
-    assert readers.present == {"bookie": 2, "broker": 1}
+    counts = SplitCounts()
+    assert counts.by_place == {}
+    counts.count([Split(A, BEGIN, MIDDLE, (FAR,)), Split(A, BEGIN, END, (FAR, NEAR))])
+    assert counts.by_place == {"bookie": 2, "broker": 1}
+    counts.count([])
+    assert counts.by_place == {"bookie": 2, "broker": 1}
     for _ in range(2):
-        readers.see([Split(A, MIDDLE, END)])
-    assert readers.present == {"broker": 1}
+        counts.count([Split(A, MIDDLE, END)])
+    assert counts.by_place == {"broker": 1}
     assert [record.getMessage() for record in caplog.records] == [
         "micro-batches are now read from: bookie 2, broker 1 (splits)",
         "micro-batches are now read from: broker 1 (splits)",

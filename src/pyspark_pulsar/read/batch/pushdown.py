@@ -31,8 +31,8 @@ from pyspark.sql.datasource import (
 
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
-from pyspark_pulsar.read.bounds.timestamps import Window
 from pyspark_pulsar.spark.shipped import runs_in
+from pyspark_pulsar.time_window import TimeWindow
 
 _KEY: Final = ("__key",)
 _TOPIC: Final = ("__topic",)
@@ -95,43 +95,44 @@ class Pushed:
     """Unix microseconds."""
     keys: frozenset[bytes] | None = None
 
-    def narrow(self, asked: Sequence[RangeRequest]) -> list[RangeRequest]:
-        """What is left of `asked`; see `read.batch_plan`. A partition none of whose rows are wanted is left out."""
+    def narrow(self, requests: Sequence[RangeRequest]) -> list[RangeRequest]:
+        """What is left of `requests`; see `read.batch.plan`. A partition without a row that the query can use is left
+        out."""
         if self.keys is not None and not self.keys:
             return []
         start, end = self._positions()
         window = self._window()
         return [
             replace(
-                each,
-                start=each.start if start is None else max(each.start, start),
-                end=each.end if end is None else min(each.end, end),
-                window=_both(each.window, window),
+                request,
+                start=request.start if start is None else max(request.start, start),
+                end=request.end if end is None else min(request.end, end),
+                window=request.window.narrowed(window),
                 keys=self.keys,
-                skips_from_earliest=each.from_earliest,
+                skips_from_earliest=request.from_earliest,
             )
-            for each in asked
-            if all(_holds(one, _value_in(each, one)) for one in self.partition_filters)
+            for request in requests
+            if all(_holds(condition, _value_in(request, condition)) for condition in self.partition_filters)
         ]
 
     def _positions(self) -> tuple[Position | None, Position | None]:
-        """Positions that hold all wanted messages."""
+        """Between which all messages lie that the query can use."""
         low, high = self.ledgers.low, self.ledgers.high
         starts = [self.start] if self.start is not None else []
         ends = [self.end] if self.end is not None else []
-        one = low == high
+        is_one = low == high
         # No ledger has an id below 0; positions of theirs stand for earliest.
         if low > 0:
-            starts.append(Position(low, min(max(0, self.entries.low), _MOST - 1) if one else 0))
+            starts.append(Position(low, min(max(0, self.entries.low), _MOST - 1) if is_one else 0))
         if high < _MOST - 1:
-            last_is_known = one and self.entries.high < _MOST - 1
+            last_is_known = is_one and self.entries.high < _MOST - 1
             ends.append(Position(high, self.entries.high + 1) if last_is_known else Position(high + 1, 0))
         return max(starts, default=None), min(ends, default=None)
 
-    def _window(self) -> Window:
+    def _window(self) -> TimeWindow:
         """Exact, as publish times are whole milliseconds."""
         low, high = self.published_us.low, self.published_us.high
-        return Window(
+        return TimeWindow(
             None if low == _LEAST else -(-low // 1000),
             None if high == _MOST else high // 1000 + 1,
         )
@@ -141,15 +142,14 @@ def push_filters(filters: Iterable[Filter]) -> tuple[Pushed, list[Filter]]:
     """What the filters leave to be read, and those that Spark must evaluate on every row that comes."""
     pushed = Pushed()
     rest = []
-    for each in filters:
-        narrowed, exact = _push(pushed, each)
-        pushed = narrowed
+    for condition in filters:
+        pushed, exact = _push(pushed, condition)
         if not exact:
-            rest.append(each)
+            rest.append(condition)
     if pushed.keys is None:
         return pushed, rest
     # Rows without a key are not among those of any key.
-    return pushed, [each for each in rest if each != IsNotNull(_KEY)]
+    return pushed, [condition for condition in rest if condition != IsNotNull(_KEY)]
 
 
 def filters_may_come() -> bool:
@@ -161,71 +161,71 @@ def filters_may_come() -> bool:
     return runs_in(_PUSHING_WORKER)
 
 
-def _push(pushed: Pushed, one: Filter) -> tuple[Pushed, bool]:
+def _push(pushed: Pushed, condition: Filter) -> tuple[Pushed, bool]:
     """With one filter more; and whether no row that it refuses is left."""
-    attribute = _attribute(one)
-    if isinstance(one, IsNotNull):
+    attribute = _attribute(condition)
+    if isinstance(condition, IsNotNull):
         return pushed, attribute in _NEVER_NULL
     if attribute in (_TOPIC, _PARTITION, _ID_PARTITION):
-        if not _fits(one, str if attribute == _TOPIC else int):
+        if not _fits(condition, str if attribute == _TOPIC else int):
             return pushed, False
-        return replace(pushed, partition_filters=(*pushed.partition_filters, one)), True
+        return replace(pushed, partition_filters=(*pushed.partition_filters, condition)), True
     if attribute == _KEY:
-        return _push_keys(pushed, one)
+        return _push_keys(pushed, condition)
     if attribute == _MESSAGE_ID:
-        return _push_message_id(pushed, one), False
+        return _push_message_id(pushed, condition), False
     if attribute == _PUBLISH_TIME:
-        span, exact = _span(one, _microseconds)
+        span, exact = _span(condition, _microseconds)
         return replace(pushed, published_us=pushed.published_us.both(span)), exact
     if attribute == _LEDGER:
-        span, exact = _span(one, _whole)
+        span, exact = _span(condition, _whole)
         return replace(pushed, ledgers=pushed.ledgers.both(span)), exact
     if attribute == _ENTRY:
         # Positions can say it only within one ledger.
-        return replace(pushed, entries=pushed.entries.both(_span(one, _whole)[0])), False
+        return replace(pushed, entries=pushed.entries.both(_span(condition, _whole)[0])), False
     return pushed, False
 
 
-def _push_keys(pushed: Pushed, one: Filter) -> tuple[Pushed, bool]:
-    values = _alternatives(one)
+def _push_keys(pushed: Pushed, condition: Filter) -> tuple[Pushed, bool]:
+    values = _alternatives(condition)
     if values is None or not all(isinstance(value, bytes | bytearray) for value in values):
         return pushed, False
     keys = frozenset(bytes(value) for value in values)
     return replace(pushed, keys=keys if pushed.keys is None else pushed.keys & keys), True
 
 
-def _push_message_id(pushed: Pushed, one: Filter) -> Pushed:
+def _push_message_id(pushed: Pushed, condition: Filter) -> Pushed:
     """Structs are compared field by field: ledger, entry, batch index, partition."""
-    value = getattr(one, "value", None)
+    value = getattr(condition, "value", None)
     if not isinstance(value, Mapping):
         return pushed
     ledger, entry, index = (_whole(value.get(name)) for name in ("ledger", "entry", "batchIndex"))
     if ledger is None or entry is None or index is None:
         return pushed
-    if isinstance(one, EqualTo | EqualNullSafe | GreaterThan | GreaterThanOrEqual) and ledger >= 0:
+    if isinstance(condition, EqualTo | EqualNullSafe | GreaterThan | GreaterThanOrEqual) and ledger >= 0:
         # Outside a batch the index is -1 in the column, and 0 in a position.
         start = Position(ledger, entry, max(0, index)) if entry >= 0 else Position(ledger, 0)
         pushed = replace(pushed, start=start if pushed.start is None else max(pushed.start, start))
-    if isinstance(one, EqualTo | EqualNullSafe | LessThan | LessThanOrEqual):
+    if isinstance(condition, EqualTo | EqualNullSafe | LessThan | LessThanOrEqual):
         end = Position(ledger, min(entry + 1, _MOST - 1))
         pushed = replace(pushed, end=end if pushed.end is None else min(pushed.end, end))
     return pushed
 
 
-def _span(one: Filter, number: Callable[[Any], int | None]) -> tuple[_Span, bool]:
+def _span(condition: Filter, number: Callable[[Any], int | None]) -> tuple[_Span, bool]:
     """The numbers that the filter lets through, and whether it is exactly these."""
-    values = _alternatives(one)
+    values = _alternatives(condition)
     if values is not None:
-        found = [number(value) for value in values]
-        whole = [value for value in found if value is not None]
-        if len(whole) < len(found):
+        numbers = [number(value) for value in values]
+        whole = [value for value in numbers if value is not None]
+        if len(whole) < len(numbers):
             return _Span(), False
         span = _Span(min(whole, default=1), max(whole, default=0))
         return span, span.covers(whole)
-    bound = number(getattr(one, "value", None))
+    bound = number(getattr(condition, "value", None))
     if bound is None:
         return _Span(), False
-    match one:
+    match condition:
         case GreaterThan():
             return _Span(low=bound + 1), True
         case GreaterThanOrEqual():
@@ -237,54 +237,58 @@ def _span(one: Filter, number: Callable[[Any], int | None]) -> tuple[_Span, bool
     return _Span(), False
 
 
-def _alternatives(one: Filter) -> list[Any] | None:
+def _alternatives(condition: Filter) -> list[Any] | None:
     """The values of which it must have one, if it is such a filter; null is equal to nothing."""
-    match one:
+    match condition:
         case EqualTo() | EqualNullSafe():
-            return None if one.value is None else [one.value]
+            return None if condition.value is None else [condition.value]
         case In():
-            return [value for value in one.value if value is not None]
+            return [value for value in condition.value if value is not None]
     return None
 
 
-def _holds(one: Filter, value: str | int) -> bool | None:
+def _holds(condition: Filter, value: str | int) -> bool | None:
     """SQL's answer for a value that is not null; None is unknown."""
-    match one:
+    match condition:
         case Not():
-            holds = _holds(one.child, value)
+            holds = _holds(condition.child, value)
             return None if holds is None else not holds
         case IsNull():
             return False
         case In():
-            found = value in [each for each in one.value if each is not None]
-            return True if found else None if None in one.value else False
-    constant = getattr(one, "value", None)
+            is_among = value in [constant for constant in condition.value if constant is not None]
+            return True if is_among else None if None in condition.value else False
+    constant = getattr(condition, "value", None)
     if constant is None:
-        return False if isinstance(one, EqualNullSafe) else None
-    return _COMPARISONS[type(one)](value, constant)
+        return False if isinstance(condition, EqualNullSafe) else None
+    return _COMPARISONS[type(condition)](value, constant)
 
 
-def _value_in(asked: RangeRequest, one: Filter) -> str | int:
-    if _attribute(one) == _TOPIC:
-        return str(asked.partition.topic)
-    return asked.partition.index
+def _value_in(request: RangeRequest, condition: Filter) -> str | int:
+    if _attribute(condition) == _TOPIC:
+        return str(request.partition.topic)
+    return request.partition.index
 
 
-def _fits(one: Filter, kind: type) -> bool:
+def _fits(condition: Filter, kind: type) -> bool:
     """Whether `_holds` can evaluate it: constants of another type are compared in Spark's own ways."""
-    match one:
+    match condition:
         case Not():
-            return _fits(one.child, kind)
+            return _fits(condition.child, kind)
         case IsNull():
             return True
         case In():
-            return all(value is None or type(value) is kind for value in one.value)
-    value = getattr(one, "value", None)
-    return type(one) in _COMPARISONS and (value is None or type(value) is kind)
+            return all(value is None or type(value) is kind for value in condition.value)
+    value = getattr(condition, "value", None)
+    return type(condition) in _COMPARISONS and (value is None or type(value) is kind)
 
 
-def _attribute(one: Filter) -> tuple[str, ...]:
-    return _attribute(one.child) if isinstance(one, Not) else tuple(getattr(one, "attribute", ()))
+def _attribute(condition: Filter) -> tuple[str, ...]:
+    return (
+        _attribute(condition.child)
+        if isinstance(condition, Not)
+        else tuple(getattr(condition, "attribute", ()))
+    )
 
 
 def _whole(value: Any) -> int | None:
@@ -295,12 +299,3 @@ def _microseconds(value: Any) -> int | None:
     if not isinstance(value, dt.datetime) or value.tzinfo is None:
         return None
     return (value - _EPOCH) // _MICROSECOND
-
-
-def _both(one: Window, other: Window) -> Window:
-    """`one` is what the options ask for; filters on `__eventTime` are not pushed down."""
-    return Window(
-        max((each.from_ms for each in (one, other) if each.from_ms is not None), default=None),
-        min((each.before_ms for each in (one, other) if each.before_ms is not None), default=None),
-        one.event_before_ms,
-    )

@@ -22,9 +22,9 @@ from pyspark.sql.datasource import (
 )
 
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.pushdown import filters_may_come, push_filters
+from pyspark_pulsar.read.batch.pushdown import filters_may_come, push_filters
 from pyspark_pulsar.read.bounds.request import RangeRequest
-from pyspark_pulsar.read.bounds.timestamps import WHOLE, Window
+from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 PARTITIONS = [
@@ -40,7 +40,9 @@ def instant(text: str) -> dt.datetime:
     return dt.datetime.fromisoformat(text)
 
 
-def narrow(*filters: Filter, window: Window = WHOLE, start: Position = EARLIEST) -> list[RangeRequest]:
+def narrow(
+    *filters: Filter, window: TimeWindow = ALL_TIMES, start: Position = EARLIEST
+) -> list[RangeRequest]:
     return push_filters(filters)[0].narrow([RangeRequest(each, start, END, window) for each in PARTITIONS])
 
 
@@ -63,7 +65,7 @@ def kept(*filters: Filter) -> list[Filter]:
     ],
 )
 def test_times_are_rounded_exactly(one: Filter, window: tuple[int | None, int | None]) -> None:
-    assert {asked.window for asked in narrow(one)} == {Window(*window)}
+    assert {asked.window for asked in narrow(one)} == {TimeWindow(*window)}
     assert kept(one) == []
 
 
@@ -74,8 +76,8 @@ def test_a_time_between_milliseconds_is_no_messages() -> None:
 
 def test_the_windows_of_options_and_filters_are_both_kept() -> None:
     later = GreaterThanOrEqual(TIME, instant("1970-01-01T00:00:01+00:00"))
-    assert narrow(later, window=Window(500, 2000))[0].window == Window(1000, 2000)
-    assert narrow(later, window=Window(1500, None))[0].window == Window(1500, None)
+    assert narrow(later, window=TimeWindow(500, 2000))[0].window == TimeWindow(1000, 2000)
+    assert narrow(later, window=TimeWindow(1500, None))[0].window == TimeWindow(1500, None)
 
 
 def test_partitions_that_no_row_is_wanted_of_are_left_out() -> None:

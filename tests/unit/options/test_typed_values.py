@@ -1,0 +1,58 @@
+"""What options about topics, positions and times become: types that are parsed once and go to executors as they are."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, LogSide
+from pyspark_pulsar.options.values.time_bound import TimeBound
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.topic import TopicName, TopicPartition
+
+SERVICE = {"service.url": "pulsar://h:1"}
+A = TopicPartition.parse("a")
+
+
+def options(**given: str) -> ReadOptions:
+    return parse_options(ReadOptions, {**SERVICE, "topic": "a", **given})
+
+
+def test_offsets() -> None:
+    assert options(startingOffsets="earliest").starting_offsets == FROM_EARLIEST
+    bound = options(endingOffsets='{"a": "5:1", "*": "latest"}').ending_offsets
+    assert bound is not None
+    assert (bound.named, bound.others) == (((A, Position(5, 1)),), LogSide.LATEST)
+    with pytest.raises(OptionError, match="option 'endingOffsets': expected latest, or JSON"):
+        options(endingOffsets="earliest")
+    with pytest.raises(
+        OptionError, match="option 'startingOffsets': expected a text that is not empty, got ' '"
+    ):
+        options(startingOffsets=" ")
+
+
+def test_times_whichever_option_gives_them() -> None:
+    assert options().published_from is None
+    assert options(startingTimestamp="5").published_from == TimeBound(all=5)
+    assert options(endingOffsetsByTimestamp='{"a": 7}').published_before == TimeBound(by_name=((A, 7),))
+    assert options(endingEventTime="9").event_before == TimeBound(all=9)
+    with pytest.raises(OptionError, match="option 'endingOffsetsByEventTime': expected JSON"):
+        options(endingOffsetsByEventTime="noon")
+
+
+def test_a_pattern() -> None:
+    pattern = parse_options(ReadOptions, {**SERVICE, "topicsPattern": " [ab] "}).topics_pattern
+    assert pattern is not None
+    assert pattern.text == "[ab]"
+    assert pattern.matches(TopicName.parse("a"))
+    with pytest.raises(OptionError, match=r"^option 'topicsPattern': expected a regular expression, got"):
+        parse_options(ReadOptions, {**SERVICE, "topicsPattern": "["})
+
+
+def test_all_of_them_can_be_sent_to_executors() -> None:
+    given = {"startingOffsets": '{"a": "earliest"}', "endingOffsetsByTimestamp": '{"a": 7}'}
+    for parsed in (options(**given), parse_options(ReadOptions, {**SERVICE, "topicsPattern": "x.*"})):
+        assert pickle.loads(pickle.dumps(parsed)) == parsed
