@@ -21,7 +21,7 @@ from pyspark_pulsar.read.bounds.timestamps import Window, resolve_windows, span_
 from pyspark_pulsar.read.bounds.topics import discover_partitions, discover_topics
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_ledgers, fetch_striping
 from pyspark_pulsar.read.planning.planner import PartitionPlan
-from pyspark_pulsar.read.split import FromBroker, FromCompactedLedger, FromTieredStorage, SplitRange
+from pyspark_pulsar.read.split import SplitRange
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 OPEN, CLOSED, COMPACTED = "open", "closed", "compacted"
@@ -116,7 +116,7 @@ def segments_of(
     store: TieredStore | None = None,
 ) -> list[Segment]:
     """The ledgers of one topic partition. `plan` None: nothing is known of how it would be read."""
-    ranges = [] if plan is None else [split_range for split in plan.splits for split_range in split.parts()]
+    ranges = [] if plan is None else [split_range for split in plan.splits for split_range in split.ranges]
     found: list[Segment] = []
     for ledger in known.ledgers:
         reader = reader_of(ledger, ranges)
@@ -126,7 +126,7 @@ def segments_of(
         copy = _copy(partition, ledger, ranges, store)
         found.append(Segment(partition, ledger, OPEN if ledger.is_open else CLOSED, copy, reader, skipped))
     if known.compacted is not None:
-        used = any(isinstance(split_range.location, FromCompactedLedger) for split_range in ranges)
+        used = any(split_range.location.ledger_id == known.compacted.id for split_range in ranges)
         skipped = None if used or plan is None else _why_no_compacted(options)
         reader = COMPACTED if used else None
         found.append(Segment(partition, known.compacted, COMPACTED, reader=reader, skipped=skipped))
@@ -134,14 +134,9 @@ def segments_of(
 
 
 def reader_of(ledger: Ledger, ranges: Iterable[SplitRange]) -> str | None:
-    """The reader of the first piece that has entries of the ledger."""
-    first, behind = Position(ledger.id, 0), Position(ledger.id, ledger.entries)
+    """The reader of the first range that has entries of the ledger."""
     for split_range in ranges:
-        if isinstance(split_range.location, (FromBroker, FromCompactedLedger)):
-            touches = split_range.start < behind and split_range.end > first
-        else:
-            touches = split_range.location.ledger.id == ledger.id
-        if touches:
+        if split_range.location.gives(ledger, split_range.start, split_range.end):
             return split_range.location.name
     return None
 
@@ -208,11 +203,9 @@ def _copy(
 ) -> str | None:
     """What the plan has found, else what the policy says now."""
     for split_range in ranges:
-        if (
-            isinstance(split_range.location, FromTieredStorage)
-            and split_range.location.ledger.id == ledger.id
-        ):
-            store = split_range.location.store
+        planned = split_range.location.copy_url(partition)
+        if planned is not None and split_range.location.ledger_id == ledger.id:
+            return planned
     if store is None or ledger.offload_id is None:
         return None
     return f"{store.url}/{store.name_of(partition, ledger)}"

@@ -17,10 +17,9 @@ from pyspark_pulsar.client.offload.policy import AdminRequests, TieredStore, tie
 from pyspark_pulsar.errors import LedgerUnavailable, PrerequisiteMissing, TieredStorageUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.sources.offloaded import open_copy
-from pyspark_pulsar.read.split import FromTieredStorage
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
-_LOG = logging.getLogger(__name__)
+_log: Final = logging.getLogger(__name__)
 _AT_ONCE: Final = 16
 # A query that can do without tiered storage does not wait for it as long as one that cannot.
 _AUTO_SECONDS: Final = 5.0
@@ -30,7 +29,8 @@ _AUTO_SECONDS: Final = 5.0
 class TieredLedger:
     """A ledger that can be read from tiered storage."""
 
-    location: FromTieredStorage
+    ledger: Ledger
+    store: TieredStore
     first_entries: tuple[int, ...]
     """In order, beginning with 0: entries at which a reader can begin without fetching what lies before."""
 
@@ -63,7 +63,7 @@ def tiered_ledgers(
         if faults and must:
             raise faults[0]
         if faults:
-            _LOG.warning(
+            _log.warning(
                 "%s: %d of %d offloaded ledgers are not read from tiered storage: %s",
                 topic, len(faults), len(asked), faults[0],
             )  # fmt: skip
@@ -106,4 +106,4 @@ def _open(
     except (LedgerUnavailable, PrerequisiteMissing) as fault:
         return fault
     firsts = sorted({max(entry, 0) for entry, _ in copy.index.blocks})
-    return TieredLedger(FromTieredStorage(ledger, store), tuple(firsts))
+    return TieredLedger(ledger, store, tuple(firsts))

@@ -24,11 +24,15 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
 )
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.location import Location
 from pyspark_pulsar.read.planning.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_striping
 from pyspark_pulsar.read.planning.offloaded import TieredLedger, tiered_ledgers
 from pyspark_pulsar.read.planning.on_bookies import kept_by_bookies
-from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, Location
+from pyspark_pulsar.read.sources.bookkeeper import FromBookies
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
+from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
@@ -59,25 +63,25 @@ class Placement:
     """Why bookies are not asked although they might be; for `auto` only."""
 
     def locate(
-        self, partition: TopicPartition, parts: Iterable[LedgerRange], known: TopicLedgers | None
+        self, partition: TopicPartition, ranges: Iterable[LedgerRange], known: TopicLedgers | None
     ) -> list[LedgerRange]:
-        """The stretches with their locations, and their ledgers as `known` has them; one from tiered storage comes
+        """The ranges with their locations, and their ledgers as `known` has them; one from tiered storage comes
         in parts that a reader can fetch without what lies before. Raises what `of` raises."""
         by_id = known.by_id() if known is not None else {}
-        found: list[LedgerRange] = []
-        for each in parts:
-            if each.is_compacted and each.ledger is not None:
-                found.append(replace(each, location=self._of_view(partition, each.ledger)))
+        located: list[LedgerRange] = []
+        for ledger_range in ranges:
+            if ledger_range.ledger is not None and ledger_range.is_compacted:
+                location = self._of_view(partition, ledger_range.ledger)
+                located.append(replace(ledger_range, location=location))
                 continue
-            ledger = by_id.get(each.ledger.id) if each.ledger is not None else None
+            ledger = by_id.get(ledger_range.ledger.id) if ledger_range.ledger is not None else None
             if ledger is None:
-                found.append(each)
+                located.append(ledger_range)
                 continue
-            located = replace(each, ledger=ledger, location=self.of(partition, ledger))
             copy = self.tiered.get((partition, ledger.id))
-            is_tiered = copy is not None and located.location is copy.location
-            found.extend(located.cut_at(copy.first_entries) if copy is not None and is_tiered else [located])
-        return found
+            whole = replace(ledger_range, ledger=ledger, location=self.of(partition, ledger))
+            located += [whole] if copy is None else whole.cut_at(copy.first_entries)
+        return located
 
     def of(self, partition: TopicPartition, ledger: Ledger) -> Location:
         """Raises `LedgerUnavailable` for a closed ledger that does not lie where `readFrom` says."""
@@ -85,7 +89,7 @@ class Placement:
             return FromBroker()
         copy = self.tiered.get((partition, ledger.id))
         if copy is not None:
-            return copy.location
+            return FromTieredStorage(copy.ledger, copy.store)
         if self.read_from == TIERED:
             raise LedgerUnavailable(
                 f"{partition}, ledger {ledger.id}: expected it in tiered storage, as readFrom=tiered says, but it "

@@ -1,22 +1,36 @@
 """Entries of a split through the broker that owns the topic partition. Executor only.
 
-The broker pushes; what arrives twice after a reconnect or lies outside the range is dropped by position in
-the decoder, so a reconnect neither loses nor repeats a row: it subscribes again behind the last entry taken.
+The broker pushes. After a reconnect the consumer subscribes again behind the last entry taken, so nothing is lost; what
+arrives twice or lies outside the range is dropped by position in `task.fallback`, so nothing is repeated.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.consumer import EntryConsumer, subscribe
 from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ConnectionFailed, DataLossError, DeadlineExceeded
 from pyspark_pulsar.position import EARLIEST, Position, after_entry
+from pyspark_pulsar.read.location import (
+    LedgerPart,
+    Location,
+    Missing,
+    PartitionAccess,
+    RangeProgress,
+    ledger_parts,
+    touches,
+)
+from pyspark_pulsar.read.loss_report import report_loss
+from pyspark_pulsar.read.sources.peek import first_entry
 from pyspark_pulsar.read.sources.prefetch import EntrySize, PrefetchingConsumers
-from pyspark_pulsar.read.sources.skipped import cut_where_passed_over, first_entry
+from pyspark_pulsar.read.sources.skipped import cut_where_passed_over
 from pyspark_pulsar.topic import TopicPartition
 
 _LOOK_AGAIN_SECONDS = 1.0
@@ -24,6 +38,72 @@ _LOOK_AGAIN_SECONDS = 1.0
 # each time, so that a broker that is slow is not asked to begin anew for ever.
 _STARVED_SECONDS = 4.0
 _HIDDEN = " (the broker shows no message of the topic at all; if that lasts, unload the topic)"
+
+
+@dataclass(frozen=True, slots=True)
+class FromBroker(Location):
+    """The broker that owns the topic partition. It knows where everything lies now, and sends only what consumers may
+    see: neither markers nor what aborted transactions wrote."""
+
+    name: ClassVar[str] = "broker"
+    title: ClassVar[str] = "the broker"
+    falls_back: ClassVar[bool] = False
+
+    entries: int | None = None
+    """How many entries lie in the range, also those that consumers do not see; None where that is not known."""
+
+    def open(
+        self, access: PartitionAccess, start: Position, end: Position
+    ) -> Generator[EntryBatch, None, None]:
+        """The first entry may begin before the range, and the last end behind it. Raises the errors of `BrokerEntries`;
+        with `failOnDataLoss=false` it ends where something is gone."""
+        options = access.options
+        entries = BrokerEntries(
+            access.client,
+            access.partition,
+            start,
+            end,
+            permits=options.receiver_queue_size,
+            poll_seconds=options.poll_timeout_ms / 1000,
+            read_compacted=options.read_compacted,
+            consumers=options.consumers_per_split,
+        )
+        try:
+            yield from entries
+        except DataLossError as loss:
+            report_loss(str(loss), fail=options.fail_on_data_loss)
+
+    def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
+        """What consumers do not see lacks too; but retention removes from the front, so that nothing is lost of a range
+        while the ledger is there in which it begins: it had entries of it when it was planned."""
+        if start.is_earliest or (self.entries is not None and progress.entries >= self.entries):
+            return None
+        if progress.first is None or progress.first[0] > start.ledger:
+            return Missing(start.ledger, f"messages from {start} on in ledger {start.ledger}")
+        if self.entries is None:
+            return None
+        text = f"{self.entries} entries from {start} up to {end}, got {progress.entries}"
+        return Missing(start.ledger, text, is_common=True)
+
+    def ledger_parts(
+        self, ledgers: Sequence[Ledger] | None, start: Position, end: Position
+    ) -> tuple[LedgerPart, ...] | None:
+        return None if ledgers is None else ledger_parts(ledgers, start, end)
+
+    def gives(self, ledger: Ledger, start: Position, end: Position) -> bool:
+        return touches(ledger, start, end)
+
+    def with_entries(self, entries: int | None) -> FromBroker:
+        return FromBroker(entries)
+
+    def joined(self, following: Location, *, adjacent: bool) -> Location | None:
+        """The broker reads over the ends of ledgers."""
+        del adjacent
+        if not isinstance(following, FromBroker):
+            return None
+        if self.entries is None or following.entries is None:
+            return FromBroker()
+        return FromBroker(self.entries + following.entries)
 
 
 class BrokerEntries:
@@ -125,9 +205,12 @@ class BrokerEntries:
         def mark_delete() -> Position:
             return consumer.look(deadline - time.monotonic(), self._ahead.drop).mark_delete
 
-        def first_behind(start: Position) -> tuple[int, int] | None:
+        def first_behind(start: Position) -> Position | None:
             with self._client.another() as client, client.until(deadline):
-                return first_entry(self._subscribe(client, start), start, deadline)
+                entry = first_entry(
+                    client, self._partition, start, read_compacted=self._read_compacted, deadline=deadline
+                )
+            return None if entry is None else entry.position
 
         if entries.first is None:
             return False
@@ -138,9 +221,6 @@ class BrokerEntries:
         is_cut = cut_where_passed_over(entries, following, mark_delete, first_behind)
         self._unproven = None
         return is_cut
-
-    def _subscribe(self, client: BrokerClient, start: Position) -> EntryConsumer:
-        return subscribe(client, self._partition.name, start, read_compacted=self._read_compacted)
 
     def _mean_entry(self) -> EntrySize:
         return EntrySize(self._messages / self._entries, self._nbytes / self._entries)
@@ -156,13 +236,14 @@ class BrokerEntries:
         if self._consumer is None:
             patience = max(0.1, deadline - time.monotonic())
             with self._client.until(deadline):
-                self._consumer = self._client.retrying(
-                    lambda: self._subscribe(self._client, self._next), patience
-                )
+                self._consumer = self._client.retrying(self._subscribe, patience)
             self._granted = 0
             self._idle_since = time.monotonic()
             self._grant(self._consumer)
         return self._consumer
+
+    def _subscribe(self) -> EntryConsumer:
+        return subscribe(self._client, self._partition.name, self._next, read_compacted=self._read_compacted)
 
     def _grant(self, consumer: EntryConsumer) -> None:
         """Let the broker send as much as it may, but hardly more than the range still holds."""

@@ -11,20 +11,16 @@ consumer is asked for what is missing.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Final
 
-from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.transport import EntryBatch
-from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.position import EARLIEST, Position
 
 _MOST_LOOKS: Final = 8
 """More gaps are cheaper to read again."""
-_LOOK_SECONDS: Final = 1.0
 
-FirstBehind = Callable[[Position], tuple[int, int] | None]
+FirstBehind = Callable[[Position], Position | None]
 
 
 def cut_where_passed_over(
@@ -46,25 +42,8 @@ def cut_where_passed_over(
         start = Position(*begin)
         if stands <= start:
             return False
-        found = None if number == _MOST_LOOKS else first_behind(start)
-        if number == _MOST_LOOKS or (found is not None and found < end):
+        first = None if number == _MOST_LOOKS else first_behind(start)
+        if number == _MOST_LOOKS or (first is not None and first < Position(*end)):
             entries.trim(EARLIEST.as_tuple(), start.as_tuple())
             return True
     return False
-
-
-def first_entry(consumer: EntryConsumer, start: Position, deadline: float) -> tuple[int, int] | None:
-    """What a new consumer that begins at `start` gets first; None when there is nothing there or behind. Closes it.
-
-    Raises `ConnectionFailed`, and `DeadlineExceeded` at `deadline` (of `time.monotonic`).
-    """
-    try:
-        consumer.allow(1)
-        while (entries := consumer.take(_LOOK_SECONDS)) is None:
-            if consumer.end(deadline - time.monotonic()) <= start:
-                return None
-            if time.monotonic() > deadline:
-                raise DeadlineExceeded(f"expected the first entry at {start} or behind it, got none in time")
-        return entries.first
-    finally:
-        consumer.close()

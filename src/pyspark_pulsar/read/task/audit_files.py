@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class AuditPart:
-    """What one reader has given of one piece of a split."""
+    """What one reader has given of one range of a split."""
 
     reader: str
     ledger: int

@@ -15,7 +15,7 @@ from pyspark_pulsar.read.planning import on_bookies
 from pyspark_pulsar.read.planning.ledger_range import LedgerRange, compacted_ranges
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.placement import Placement, find_places
-from pyspark_pulsar.read.split import FromBookies
+from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("a")

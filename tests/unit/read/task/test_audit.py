@@ -16,14 +16,11 @@ from pyspark_pulsar.errors import LedgerUnavailable, OptionError
 from pyspark_pulsar.inspect.audit import attempts_table, ledgers_table
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.split import (
-    FromBookies,
-    FromBroker,
-    FromCompactedLedger,
-    FromTieredStorage,
-    Split,
-    SplitRange,
-)
+from pyspark_pulsar.read.sources.bookkeeper import FromBookies
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
+from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
+from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.audit import Run, SplitAudit, audited
 from pyspark_pulsar.read.task.audit_files import audit_files
 from pyspark_pulsar.spark.task_context import Attempt

@@ -23,7 +23,7 @@ class SplitSources:
     def see(self, splits: Iterable[Split]) -> None:
         """A micro-batch was planned. Logs when it is not read from where the one before was; one without a split says
         nothing of that."""
-        found = Counter(name for split in splits for name in {part.location.name for part in split.parts()})
+        found = Counter(name for split in splits for name in {part.location.name for part in split.ranges})
         if found and found.keys() != self.present.keys():
             _log.info("micro-batches are now read from: %s (splits)", _text(found))
         if found:

@@ -33,9 +33,10 @@ class Broker:
         self.asked.append(EARLIEST)
         return self._stands
 
-    def _first_behind(self, start: Position) -> Id | None:
+    def _first_behind(self, start: Position) -> Position | None:
         self.asked.append(start)
-        return min((each for each in self._there if Position(*each) >= start), default=None)
+        there = (Position(*each) for each in self._there)
+        return min((position for position in there if position >= start), default=None)
 
 
 def test_nobody_is_asked_where_nothing_is_missing() -> None:
