@@ -56,21 +56,21 @@ class Run:
     is_lost: bool = False
     """Nobody has it any more, and the query goes on without it."""
 
-    def receive(self, entries: EntryBatch) -> None:
-        """Entries as they came, before those outside the range are dropped."""
+    def take(self, entries: EntryBatch) -> bool:
+        """The next entries that came: drops those outside the range and those that came before, and counts the others.
+        Returns whether there are any. What is left at the ends may hold messages outside the range."""
         self.first_received = self.first_received or entries.first
         self.received += len(entries)
-
-    def take(self, entries: EntryBatch) -> None:
-        """Entries of the range, in order."""
-        if entries.first is None:
-            return
+        entries.trim(self.reached.as_tuple(), self.split_range.end.as_tuple())
+        if entries.last is None:
+            return False
         self.first = self.first or entries.first
         self.last = entries.last
         self.entries += len(entries)
         if self.counts_messages:
             self.messages += entries.num_messages
             self.size += entries.nbytes
+        return True
 
     def end(self) -> None:
         """The reader says that this was all. Raises `LedgerUnavailable` when entries are missing."""

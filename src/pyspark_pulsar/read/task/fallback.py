@@ -26,8 +26,8 @@ prove. "Raised, or LOST": `DataLossError`, and with `failOnDataLoss=false` a war
 is lost.
 
 Nothing comes twice and nothing is left out between two states: each begins behind the last entry that the one before
-gave (`Run.reached`), and what comes from before that is dropped here (`EntryBatch.trim`). This is the one place that
-drops entries; the decoder drops messages, of the batched entries in which the split begins and ends.
+gave (`Run.reached`). `Run.take` is the one place that drops entries, those outside the range and those that came
+before; the decoder drops messages, of the batched entries in which the split begins and ends.
 
 "Transactions not known": entries past the broker hold what aborted transactions wrote. Where nobody tells which those
 are the decoder gives up in the middle of what it was given, so BROKER begins with the entry that it names.
@@ -105,17 +105,21 @@ class RangeReader:
         self, planned: SplitRange, decode: Callable[[EntryBatch], Iterator[pa.RecordBatch]]
     ) -> Generator[pa.RecordBatch, None, None]:
         """The record batches that the range completes. Raises the errors of `entries` and of `decode`."""
-        try:
-            yield from _decoded(self.entries(planned), decode)
-        except TransactionsUnknown as unknown:
-            if self._options.read_from != _AUTO:
-                raise
-            _log.warning("%s; the broker is read from there up to %s", unknown, planned.end)
-            rest = replace(planned, start=Position(unknown.ledger, unknown.entry))
-            self._audit.give_way(rest.start, _reason(unknown))
-        else:
-            return
-        yield from _decoded(self.broker_entries(rest), decode)
+        source = self.entries(planned)
+        while True:
+            try:
+                with closing(source):
+                    for entries in source:
+                        yield from decode(entries)
+            except TransactionsUnknown as unknown:
+                if self._options.read_from != _AUTO:
+                    raise
+                _log.warning("%s; the broker is read from there up to %s", unknown, planned.end)
+                rest = replace(planned, start=Position(unknown.ledger, unknown.entry))
+                self._audit.give_way(rest.start, _reason(unknown))
+                source = self.broker_entries(rest)
+            else:
+                return
 
     def entries(self, planned: SplitRange) -> Generator[EntryBatch, None, None]:
         """Whole entries in order, each once, none outside the range. The entries at its ends may hold messages outside
@@ -186,15 +190,10 @@ class RangeReader:
         return None
 
     def _take(self, run: Run) -> Generator[EntryBatch, None, None]:
-        """What lies in the range of all that its location gives."""
         split_range = run.split_range
-        location, end = split_range.location, split_range.end.as_tuple()
-        with closing(location.open(self._access, split_range.start, split_range.end)) as source:
+        with closing(split_range.location.open(self._access, split_range.start, split_range.end)) as source:
             for entries in source:
-                run.receive(entries)
-                entries.trim(run.reached.as_tuple(), end)
-                if entries.last is not None:
-                    run.take(entries)
+                if run.take(entries):
                     yield entries
 
     def _tell(self, rest: SplitRange, source: str, failed: str, fault: PulsarError) -> None:
@@ -300,14 +299,6 @@ def _span(entries: EntryBatch) -> list[tuple[int, int, bool]]:
     if first is None or last is None:
         return []
     return [(first[1], last[1], last[1] - first[1] + 1 == len(entries))]
-
-
-def _decoded(
-    entries: Generator[EntryBatch, None, None], decode: Callable[[EntryBatch], Iterator[pa.RecordBatch]]
-) -> Generator[pa.RecordBatch, None, None]:
-    with closing(entries) as source:
-        for batch in source:
-            yield from decode(batch)
 
 
 def _reason(fault: PulsarError) -> str:
