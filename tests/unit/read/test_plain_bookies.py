@@ -21,7 +21,7 @@ from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.location import Location, PartitionAccess
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.on_bookies import kept_by_bookies
-from pyspark_pulsar.read.planning.placement import find_places
+from pyspark_pulsar.read.planning.placement import find_placement
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
 from pyspark_pulsar.topic import TopicPartition
@@ -91,8 +91,8 @@ def test_a_planner_asks_for_tls_alone(bookie: socket.socket) -> None:
     assert kept_by_bookies(OPTIONS, [(A, offloaded)], [name]) == frozenset()
     wanted = {A: (TopicLedgers((offloaded, ledger)), {6, 7})}
     with AdminClient(OPTIONS) as admin:
-        places, _ = find_places(OPTIONS, admin, wanted, views=True)
-    assert {places.of(A, each).name for each in (offloaded, ledger)} == {"broker"}
+        placement, _ = find_placement(OPTIONS, admin, wanted, views=True)
+    assert {placement.of(A, each).name for each in (offloaded, ledger)} == {"broker"}
     assert set(asked_for(bookie)) == {START_TLS}
 
 

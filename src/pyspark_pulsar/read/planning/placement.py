@@ -126,7 +126,7 @@ class Placement:
         )
 
 
-def find_places(
+def find_placement(
     options: ReadOptions,
     admin: AdminClient,
     wanted: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],

@@ -58,7 +58,7 @@ from pyspark_pulsar.read.planning.known_ledgers import KnownLedgers
 from pyspark_pulsar.read.planning.ledger_range import LedgerRange, compacted_ranges, ledger_ranges
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.packing import Limits, PartitionRange, cut
-from pyspark_pulsar.read.planning.placement import AUTO, BROKER, find_places
+from pyspark_pulsar.read.planning.placement import AUTO, BROKER, find_placement
 from pyspark_pulsar.read.planning.sampling import entry_records
 from pyspark_pulsar.read.sources.peek import first_entries
 from pyspark_pulsar.read.split import Split
@@ -224,7 +224,7 @@ class SplitPlanner:
             return known, ranges
         views = any(ledger_range.is_compacted for parts in ranges.values() for ledger_range in parts)
         touched = {partition: (known[partition], ids) for partition, ids in closed.items()}
-        placement, known = find_places(self._options, self._admin, touched, views=views)
+        placement, known = find_placement(self._options, self._admin, touched, views=views)
         self._known.update(known)
         for note in placement.notes:
             self._tell(note)

@@ -1,7 +1,25 @@
-"""Entries of a split through the broker that owns the topic partition. Executor only.
+"""Entries of a range through the broker that owns the topic partition. Executor only, but for what a driver counts.
 
-The broker pushes. After a reconnect the consumer subscribes again behind the last entry taken, so nothing is lost; what
-arrives twice or lies outside the range is dropped by position in `task.fallback`, so nothing is repeated.
+The broker pushes, as far as it has permits (FLOW), and tells a consumer nothing of what it leaves out. `BrokerEntries`
+keeps the position of the next entry (`_next`) and goes through these states until that is the end of the range:
+
+    state        holds                     what happens                           goes on in
+    NONE         no consumer               it subscribes at `_next`               RECEIVING
+    RECEIVING    a consumer with permits   entries come; `_next` is behind them   RECEIVING
+                                           ids are missing, and are there         NONE, at the first of them (`skipped`)
+                                           `_next` is at the border of a part     RECEIVING, the next one (`prefetch`)
+                                           nothing comes for a second             ASKING
+    ASKING       the same                  the topic ends behind `_next`          RECEIVING; NONE after some seconds of
+                                                                                  nothing, each time twice as many
+                                           it shows no message at all, but the    the same
+                                           cursor stands inside the topic
+                                           else, and the view is compacted        over: compaction has removed the rest
+                                           else                                   `DataLossError`
+    any          -                         the connection fails                   NONE; the owner is looked up again
+    any          -                         no entry for `poll_seconds`            `DeadlineExceeded`
+
+Nothing is lost between two consumers, since each begins at `_next`. Entries may come twice then, or lie outside the
+range; whoever reads drops them by position (`task.audit.Run.take`).
 """
 
 from __future__ import annotations
@@ -30,7 +48,7 @@ from pyspark_pulsar.read.location import (
 from pyspark_pulsar.read.loss_report import report_loss
 from pyspark_pulsar.read.sources.peek import first_entry
 from pyspark_pulsar.read.sources.prefetch import EntrySize, PrefetchingConsumers
-from pyspark_pulsar.read.sources.skipped import cut_where_passed_over
+from pyspark_pulsar.read.sources.skipped import cut_where_skipped
 from pyspark_pulsar.topic import TopicPartition
 
 _LOOK_AGAIN_SECONDS = 1.0
@@ -144,7 +162,7 @@ class BrokerEntries:
         self._is_hidden = False
         """The topic knows our position and shows no message: its transaction buffer is not there yet. Brokers (seen on
         4.0.8) may never have it again when they unload a topic twice within a moment."""
-        self._ahead = PrefetchingConsumers(
+        self._prefetch = PrefetchingConsumers(
             client, partition.name, end, permits=permits, most=0 if read_compacted else consumers - 1
         )
 
@@ -175,7 +193,7 @@ class BrokerEntries:
         try:
             consumer = self._subscribed(deadline)
             entries = consumer.take(_LOOK_AGAIN_SECONDS)
-            if entries is not None and self._passed_over(consumer, entries, deadline):
+            if entries is not None and self._skipped(consumer, entries, deadline):
                 self._drop_consumer()
         except ConnectionFailed as fault:
             # What fails because the time is over says nothing of the cause.
@@ -195,15 +213,17 @@ class BrokerEntries:
         self._entries += len(entries)
         self._nbytes += entries.nbytes
         if self._consumer is not None:
-            self._ahead.look(consumer.connection, self._next, self._mean_entry())
+            self._prefetch.refill(consumer.connection, self._next, self._mean_entry())
             # What was received counts all the same; the next call finds the consumer gone and comes again.
             with contextlib.suppress(ConnectionFailed):
                 self._grant(consumer)
         return entries
 
-    def _passed_over(self, consumer: EntryConsumer, entries: EntryBatch, deadline: float) -> bool:
+    def _skipped(self, consumer: EntryConsumer, entries: EntryBatch, deadline: float) -> bool:
+        """Whether the broker has skipped something; then `entries` are those before it."""
+
         def mark_delete() -> Position:
-            return consumer.look(deadline - time.monotonic(), self._ahead.drop).mark_delete
+            return consumer.look(deadline - time.monotonic(), self._prefetch.drop).mark_delete
 
         def first_behind(start: Position) -> Position | None:
             with self._client.another() as client, client.until(deadline):
@@ -218,7 +238,7 @@ class BrokerEntries:
         # A consumer that began there got the same: connections that break at each question must not stop us.
         following = Position(*entries.first) if attempt == self._unproven else self._next
         self._unproven = attempt
-        is_cut = cut_where_passed_over(entries, following, mark_delete, first_behind)
+        is_cut = cut_where_skipped(entries, following, mark_delete, first_behind)
         self._unproven = None
         return is_cut
 
@@ -226,10 +246,10 @@ class BrokerEntries:
         return EntrySize(self._messages / self._entries, self._nbytes / self._entries)
 
     def _subscribed(self, deadline: float) -> EntryConsumer:
-        if self._consumer is not None and self._ahead.border <= self._next:
+        if self._consumer is not None and self._prefetch.border <= self._next:
             self._consumer.close()
             with self._client.until(deadline):
-                self._consumer, self._granted = self._ahead.take_over(self._next) or (None, 0)
+                self._consumer, self._granted = self._prefetch.take_over(self._next) or (None, 0)
             if self._consumer is not None:
                 self._idle_since = time.monotonic()
                 self._grant(self._consumer)
@@ -248,13 +268,13 @@ class BrokerEntries:
     def _grant(self, consumer: EntryConsumer) -> None:
         """Let the broker send as much as it may, but hardly more than the range still holds."""
         wanted = max(1, min(self._permits, self._expected()))
-        if self._granted <= wanted // 2 and self._next < self._ahead.border:
+        if self._granted <= wanted // 2 and self._next < self._prefetch.border:
             consumer.allow(wanted - self._granted)
             self._granted = wanted
 
     def _expected(self) -> int:
         """Messages that may still come, by those that came; no bound where the part ends in another ledger."""
-        border = self._ahead.border
+        border = self._prefetch.border
         if self._next.ledger != border.ledger:
             return self._permits
         entries = border.entry - self._next.entry + 1
@@ -270,7 +290,7 @@ class BrokerEntries:
             return True
         try:
             # What waits for those ahead may fill the buffer.
-            self._ahead.drop()
+            self._prefetch.drop()
             self._grant(self._consumer)
             tail = self._consumer.look(deadline - time.monotonic())
         except ConnectionFailed as fault:
@@ -295,7 +315,7 @@ class BrokerEntries:
             self._drop_consumer()
 
     def _drop_consumer(self) -> None:
-        self._ahead.drop()
+        self._prefetch.drop()
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             consumer.close()

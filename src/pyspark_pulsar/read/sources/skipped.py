@@ -1,11 +1,11 @@
-"""Entries that a broker has passed over although they are there. Executor only.
+"""Entries that a broker has skipped although they are there. Executor only.
 
 A broker moves the cursors of all subscriptions of a topic, whatever its retention keeps: every five minutes to the
 first message that has not expired, where a namespace has a message TTL, and when somebody expires messages or clears
 the backlog. It then goes on behind, without a word to the consumer.
 
 Ids are also missing for good: what consumers do not see (markers, aborted transactions, what compaction removed), and
-ledgers that are gone. So a cursor that stands where it began proves that nothing was passed over, and else a second
+ledgers that are gone. So a cursor that stands where it began proves that nothing was skipped, and else a second
 consumer is asked for what is missing.
 """
 
@@ -23,10 +23,10 @@ _MOST_LOOKS: Final = 8
 FirstBehind = Callable[[Position], Position | None]
 
 
-def cut_where_passed_over(
+def cut_where_skipped(
     entries: EntryBatch, following: Position, mark_delete: Callable[[], Position], first_behind: FirstBehind
 ) -> bool:
-    """Whether the broker has passed over something: then `entries` are only those before it, and the consumer has to
+    """Whether the broker has skipped something: then `entries` are only those before it, and the consumer has to
     begin anew there.
 
     `entries` are the next that the consumer took, and `following` is what should come. `mark_delete`: asks where its

@@ -248,7 +248,9 @@ class RangeReader:
         """Raises `DamagedCopy` for an entry that neither the broker nor the copy gives, and what else the copy does not
         let one read."""
         parts = rest.location.ledger_parts(None, rest.start, rest.end) or ()
-        gaps = [(part.ledger, *gap) for part in parts for gap in passed_over((part.first, part.last), spans)]
+        gaps = [
+            (part.ledger, *gap) for part in parts for gap in skipped_entries((part.first, part.last), spans)
+        ]
         for ledger, first, last in gaps:
             begin, behind = Position(ledger, first), Position(ledger, last + 1)
             try:
@@ -280,7 +282,7 @@ class RangeReader:
         )
 
 
-def passed_over(
+def skipped_entries(
     entries: tuple[int, int], spans: Iterable[tuple[int, int, bool]]
 ) -> Iterator[tuple[int, int]]:
     """First and last entry of what `spans` (first, last, whether all between them came) leave open of `entries`."""
@@ -294,7 +296,7 @@ def passed_over(
 
 
 def _span(entries: EntryBatch) -> list[tuple[int, int, bool]]:
-    """Of entries of one ledger; see `passed_over`. Empty if there are none."""
+    """Of entries of one ledger; see `skipped_entries`. Empty if there are none."""
     first, last = entries.first, entries.last
     if first is None or last is None:
         return []

@@ -6,7 +6,7 @@ import pytest
 
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.sources.skipped import cut_where_passed_over
+from pyspark_pulsar.read.sources.skipped import cut_where_skipped
 
 Id = tuple[int, int]
 
@@ -27,7 +27,7 @@ class Broker:
         self.asked: list[Position] = []
 
     def cut(self, entries: EntryBatch, following: Position) -> bool:
-        return cut_where_passed_over(entries, following, self._cleared, self._first_behind)
+        return cut_where_skipped(entries, following, self._cleared, self._first_behind)
 
     def _cleared(self) -> Position:
         self.asked.append(EARLIEST)

@@ -39,7 +39,7 @@ from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
 from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
 from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.audit import SplitAudit
-from pyspark_pulsar.read.task.fallback import RangeReader, passed_over
+from pyspark_pulsar.read.task.fallback import RangeReader, skipped_entries
 from pyspark_pulsar.topic import TopicPartition
 
 PARTITION = TopicPartition.parse("persistent://public/default/t")
@@ -343,6 +343,6 @@ def test_what_is_passed_over(came: set[int], data: st.DataObject) -> None:
         whole = run[-1] - run[0] + 1 == len(run)
         runs.append((run[0], run[-1], whole))
         loose |= set() if whole else set(run)
-    parts = list(passed_over((0, 12), runs))
+    parts = list(skipped_entries((0, 12), runs))
     found = [entry for first, last in parts for entry in range(first, last + 1)]
     assert found == sorted(set(range(13)) - came | loose)
