@@ -84,7 +84,7 @@ def ledger_ranges(ledgers: tuple[Ledger, ...] | None, start: Position, end: Posi
         return []
     if not ledgers:
         return [LedgerRange(start, end, None)]
-    found: list[LedgerRange] = []
+    ranges: list[LedgerRange] = []
     for index, ledger in enumerate(ledgers):
         first = start if start.ledger == ledger.id else Position(ledger.id, 0)
         is_last = index == len(ledgers) - 1
@@ -92,14 +92,14 @@ def ledger_ranges(ledgers: tuple[Ledger, ...] | None, start: Position, end: Posi
             continue
         if is_last and end.ledger > ledger.id:
             # The topic has gone on since its ledgers were listed.
-            found.append(LedgerRange(first, end, None))
+            ranges.append(LedgerRange(first, end, None))
         else:
             last = _last(ledger, end, is_last=is_last)
             if first < last:
-                found.append(LedgerRange(first, last, ledger))
-    if not found and start.ledger > ledgers[-1].id:
+                ranges.append(LedgerRange(first, last, ledger))
+    if not ranges and start.ledger > ledgers[-1].id:
         return [LedgerRange(start, end, None)]
-    return found
+    return ranges
 
 
 def compacted_ranges(known: TopicLedgers | None, start: Position, end: Position) -> list[LedgerRange]:

@@ -129,29 +129,29 @@ class Placement:
 def find_placement(
     options: ReadOptions,
     admin: AdminClient,
-    wanted: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
+    touched: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
     *,
     views: bool = False,
 ) -> tuple[Placement, dict[TopicPartition, TopicLedgers]]:
-    """Where the `wanted` ledgers, given by id, can be read from; and all ledgers, now with what is known of their
+    """Where the `touched` ledgers, given by id, can be read from; and all ledgers, now with what is known of their
     striping. `views`: compacted views are wanted as well.
 
     What only a superuser may ask for is done without where that is possible, and with `auto` what is not answered.
     Raises the errors of `AdminClient` and `tiered_ledgers`, and `OptionError` with `readFrom=bookie` for a bookie whose
     address is not known.
     """
-    known = {partition: ledgers for partition, (ledgers, _) in wanted.items()}
+    known = {partition: ledgers for partition, (ledgers, _) in touched.items()}
     if options.read_from == BROKER:
         return Placement(BROKER), known
     chosen = {
-        partition: [each for each in ledgers.ledgers if each.id in ids and not each.is_open]
-        for partition, (ledgers, ids) in wanted.items()
+        partition: [ledger for ledger in ledgers.ledgers if ledger.id in ids and not ledger.is_open]
+        for partition, (ledgers, ids) in touched.items()
     }
     tiered = _find_tiered(options, admin, chosen)
     on_bookies = {
         partition: (
             known[partition],
-            {each.id for each in ledgers if each.offload_id is None or options.read_from == BOOKIE},
+            {ledger.id for ledger in ledgers if ledger.offload_id is None or options.read_from == BOOKIE},
         )
         for partition, ledgers in chosen.items()
     }
@@ -168,10 +168,10 @@ def _without_copy(
     tiered: Mapping[tuple[TopicPartition, int], TieredLedger],
 ) -> list[tuple[TopicPartition, Ledger]]:
     return [
-        (partition, each)
+        (partition, ledger)
         for partition, ledgers in chosen.items()
-        for each in ledgers
-        if each.offload_id is not None and each.entries and (partition, each.id) not in tiered
+        for ledger in ledgers
+        if ledger.offload_id is not None and ledger.entries and (partition, ledger.id) not in tiered
     ]
 
 
@@ -194,7 +194,7 @@ def _find_tiered(
 def _find_bookies(
     options: ReadOptions,
     admin: AdminClient,
-    wanted: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
+    touched: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
     known: dict[TopicPartition, TopicLedgers],
 ) -> tuple[tuple[str, ...], dict[TopicPartition, TopicLedgers]]:
     """The ids of all bookies, and the ledgers with their striping, as far as this role may see them."""
@@ -207,7 +207,7 @@ def _find_bookies(
     except bearable as fault:
         refused = fault
     try:
-        known = fetch_striping(admin, wanted, at_any_cost=not listed)
+        known = fetch_striping(admin, touched, at_any_cost=not listed)
     except bearable as fault:
         refused = refused or fault
     if refused is not None and not isinstance(refused, PermissionDenied):

@@ -267,10 +267,10 @@ class BrokerEntries:
 
     def _grant(self, consumer: EntryConsumer) -> None:
         """Let the broker send as much as it may, but hardly more than the range still holds."""
-        wanted = max(1, min(self._permits, self._expected()))
-        if self._granted <= wanted // 2 and self._next < self._prefetch.border:
-            consumer.allow(wanted - self._granted)
-            self._granted = wanted
+        permits = max(1, min(self._permits, self._expected()))
+        if self._granted <= permits // 2 and self._next < self._prefetch.border:
+            consumer.allow(permits - self._granted)
+            self._granted = permits
 
     def _expected(self) -> int:
         """Messages that may still come, by those that came; no bound where the part ends in another ledger."""
