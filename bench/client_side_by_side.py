@@ -31,7 +31,8 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
@@ -76,7 +77,8 @@ def arrow_read(service_url: str, topic: str, _rows: int) -> int:
     with BrokerClient(options) as client:
         end = LogEnds(client).ends([partition])[partition]
     schema = resolve_source_schema(options)
-    return sum(batch.num_rows for batch in read_split(options, schema, Split(partition, EARLIEST, end)))
+    split = Split(partition, EARLIEST, end, (SplitRange(EARLIEST, end, FromBroker()),))
+    return sum(batch.num_rows for batch in read_split(options, schema, split))
 
 
 def spark_read(spark: SparkSession, service_url: str, topic: str, rows: int) -> int:

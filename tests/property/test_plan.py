@@ -1,4 +1,4 @@
-"""Whatever ledgers, bounds and limits: the pieces of the splits are the range, once and in order."""
+"""Whatever ledgers, bounds and limits: the ranges of the splits are what was asked for, once and in order."""
 
 import json
 import math
@@ -14,7 +14,9 @@ from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.planning.ledger_range import LedgerRange, ledger_ranges
 from pyspark_pulsar.read.planning.packing import Limits, PartitionRange, cut
 from pyspark_pulsar.read.planning.placement import Placement
-from pyspark_pulsar.read.split import FromBroker, Split
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.sources.closed_ledger import ClosedLedger
+from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
@@ -68,12 +70,12 @@ def ranges(draw: st.DrawFn) -> tuple[tuple[Ledger, ...], PartitionRange]:
 
 @unhurried
 @given(made=ranges(), limits=limits)
-def test_pieces_are_the_range_once_in_order(
+def test_ranges_are_the_partition_range_once_in_order(
     made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
 ) -> None:
     ledgers, asked = made
     splits = cut([asked], limits)
-    ranges = [split_range for split in splits for split_range in split.parts()]
+    ranges = [split_range for split in splits for split_range in split.ranges]
     for message in messages(ledgers):
         holders = [split_range for split_range in ranges if split_range.start <= message < split_range.end]
         assert len(holders) == (asked.start <= message < asked.end), (message, ranges)
@@ -89,12 +91,12 @@ def test_pieces_are_the_range_once_in_order(
 
 @unhurried
 @given(made=ranges(), limits=limits)
-def test_a_direct_piece_lies_in_its_ledger(
+def test_a_range_past_the_broker_lies_in_its_ledger(
     made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
 ) -> None:
     for split in cut([made[1]], limits):
         for split_range in split.ranges:
-            if not isinstance(split_range.location, FromBroker):
+            if isinstance(split_range.location, ClosedLedger):
                 ledger = split_range.location.ledger
                 assert split_range.start.ledger == split_range.end.ledger == ledger.id
                 assert not ledger.is_open
@@ -103,7 +105,7 @@ def test_a_direct_piece_lies_in_its_ledger(
 
 @unhurried
 @given(made=ranges(), limits=limits)
-def test_a_piece_from_the_broker_knows_its_entries(
+def test_a_range_from_the_broker_knows_its_entries(
     made: tuple[tuple[Ledger, ...], PartitionRange], limits: Limits
 ) -> None:
     ledgers, asked = made
@@ -111,7 +113,7 @@ def test_a_piece_from_the_broker_knows_its_entries(
         for split_range in split.ranges:
             if not isinstance(split_range.location, FromBroker):
                 continue
-            part = Split(A, split_range.start, split_range.end)
+            part = Split(A, split_range.start, split_range.end, (split_range,))
             if within(ledgers, asked):
                 assert split_range.location.entries == held(ledgers, part)[0]
             elif split_range.end.ledger > ledgers[-1].id:

@@ -95,11 +95,11 @@ def ledgers_table(files: Sequence[AuditFile]) -> pa.Table:
 
 def _rows(files: Sequence[AuditFile]) -> list[_Row]:
     chosen: dict[tuple[str, ...], AuditFile] = {}
-    for each in files:
-        split = _split(each)
+    for file in files:
+        split = _split(file)
         if split not in chosen or chosen[split].state == "failed":
-            chosen[split] = each
-    return [_Row(each, part, each is chosen[_split(each)]) for each in files for part in each.parts]
+            chosen[split] = file
+    return [_Row(file, part, file is chosen[_split(file)]) for file in files for part in file.parts]
 
 
 def _split(file: AuditFile) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ def _stands_for_all(file: AuditFile) -> bool:
 
 
 def _begun(files: Iterable[AuditFile], run: str) -> int:
-    return min(each.finished_ms for each in files if each.run == run)
+    return min(file.finished_ms for file in files if file.run == run)
 
 
 def _place(row: _Row) -> tuple[str, str, int, int, int]:

@@ -21,7 +21,7 @@ from pyspark_pulsar.read.bounds.timestamps import resolve_windows, span_of_windo
 from pyspark_pulsar.read.bounds.topics import discover_partitions, discover_topics
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_ledgers, fetch_striping
 from pyspark_pulsar.read.planning.planner import PartitionPlan
-from pyspark_pulsar.read.split import FromBroker, FromCompactedLedger, FromTieredStorage, SplitRange
+from pyspark_pulsar.read.split import SplitRange
 from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
@@ -55,8 +55,10 @@ class Segment:
     def bookies(self) -> tuple[str, ...]:
         """The ids of all bookies that have been in its ensembles; empty where nobody says it."""
         striping = self.ledger.metadata
-        found = (bookie for ensemble in striping.ensembles for bookie in ensemble.bookies) if striping else ()
-        return tuple(dict.fromkeys(found))
+        bookies = (
+            (bookie for ensemble in striping.ensembles for bookie in ensemble.bookies) if striping else ()
+        )
+        return tuple(dict.fromkeys(bookies))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +85,9 @@ def survey(options: ReadOptions) -> Survey:
     plan, fault = BatchPlan(()), None
     try:
         plan = plan_batch(options)
-    except (LedgerUnavailable, DataLossError) as found:
-        fault = str(found)
-    plans = {each.partition: each for each in plan.partitions}
+    except (LedgerUnavailable, DataLossError) as unreadable:
+        fault = str(unreadable)
+    plans = {partition_plan.partition: partition_plan for partition_plan in plan.partitions}
     with AdminClient(options) as admin:
         partitions = list(plans) or _partitions(options)
         known = _ledgers(admin, partitions, plans)
@@ -117,32 +119,27 @@ def segments_of(
     store: TieredStore | None = None,
 ) -> list[Segment]:
     """The ledgers of one topic partition. `plan` None: nothing is known of how it would be read."""
-    ranges = [] if plan is None else [split_range for split in plan.splits for split_range in split.parts()]
-    found: list[Segment] = []
+    ranges = [] if plan is None else [split_range for split in plan.splits for split_range in split.ranges]
+    segments: list[Segment] = []
     for ledger in known.ledgers:
         reader = reader_of(ledger, ranges)
         skipped = None
         if plan is not None and reader is None:
             skipped = why_skipped(ledger, known, plan, window, options.clock_slack_ms)
         copy = _copy(partition, ledger, ranges, store)
-        found.append(Segment(partition, ledger, OPEN if ledger.is_open else CLOSED, copy, reader, skipped))
+        segments.append(Segment(partition, ledger, OPEN if ledger.is_open else CLOSED, copy, reader, skipped))
     if known.compacted is not None:
-        used = any(isinstance(split_range.location, FromCompactedLedger) for split_range in ranges)
+        used = any(split_range.location.ledger_id == known.compacted.id for split_range in ranges)
         skipped = None if used or plan is None else _why_no_compacted(options)
         reader = COMPACTED if used else None
-        found.append(Segment(partition, known.compacted, COMPACTED, reader=reader, skipped=skipped))
-    return found
+        segments.append(Segment(partition, known.compacted, COMPACTED, reader=reader, skipped=skipped))
+    return segments
 
 
 def reader_of(ledger: Ledger, ranges: Iterable[SplitRange]) -> str | None:
-    """The reader of the first piece that has entries of the ledger."""
-    first, behind = Position(ledger.id, 0), Position(ledger.id, ledger.entries)
+    """The reader of the first range that has entries of the ledger."""
     for split_range in ranges:
-        if isinstance(split_range.location, (FromBroker, FromCompactedLedger)):
-            touches = split_range.start < behind and split_range.end > first
-        else:
-            touches = split_range.location.ledger.id == ledger.id
-        if touches:
+        if split_range.location.gives(ledger, split_range.start, split_range.end):
             return split_range.location.name
     return None
 
@@ -178,13 +175,13 @@ def _ledgers(
     admin: AdminClient, partitions: Iterable[TopicPartition], plans: Mapping[TopicPartition, PartitionPlan]
 ) -> dict[TopicPartition, TopicLedgers]:
     """With their striping, as far as this role may see it."""
-    planned = {each: plans[each].ledgers for each in partitions if each in plans}
+    planned = {partition: plans[partition].ledgers for partition in partitions if partition in plans}
     known = {partition: ledgers for partition, ledgers in planned.items() if ledgers is not None}
-    known |= fetch_ledgers(admin, [each for each in partitions if each not in known])
+    known |= fetch_ledgers(admin, [partition for partition in partitions if partition not in known])
     bare = {
-        partition: (ledgers, {each.id for each in ledgers.ledgers})
+        partition: (ledgers, {ledger.id for ledger in ledgers.ledgers})
         for partition, ledgers in known.items()
-        if any(each.metadata is None and each.offload_id is None for each in ledgers.ledgers)
+        if any(ledger.metadata is None and ledger.offload_id is None for ledger in ledgers.ledgers)
     }
     with contextlib.suppress(PermissionDenied):
         known |= fetch_striping(admin, bare)
@@ -198,10 +195,10 @@ def _stores(
     offloaded = {
         partition.topic
         for partition, ledgers in known.items()
-        if any(each.offload_id for each in ledgers.ledgers)
+        if any(ledger.offload_id for ledger in ledgers.ledgers)
     }
-    found = {topic: tiered_store(options, admin, topic) for topic in sorted(offloaded)}
-    return {topic: store for topic, store in found.items() if store is not None}
+    stores = {topic: tiered_store(options, admin, topic) for topic in sorted(offloaded)}
+    return {topic: store for topic, store in stores.items() if store is not None}
 
 
 def _copy(
@@ -209,11 +206,9 @@ def _copy(
 ) -> str | None:
     """What the plan has found, else what the policy says now."""
     for split_range in ranges:
-        if (
-            isinstance(split_range.location, FromTieredStorage)
-            and split_range.location.ledger.id == ledger.id
-        ):
-            store = split_range.location.store
+        planned = split_range.location.copy_url(partition)
+        if planned is not None and split_range.location.ledger_id == ledger.id:
+            return planned
     if store is None or ledger.offload_id is None:
         return None
     return f"{store.url}/{store.name_of(partition, ledger)}"

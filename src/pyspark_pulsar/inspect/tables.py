@@ -103,8 +103,8 @@ def audit(spark: SparkSession, path: str, *, attempts: bool = False) -> DataFram
     from pyspark_pulsar.inspect.audit import attempts_table, ledgers_table
     from pyspark_pulsar.read.task.audit_files import audit_files
 
-    found = audit_files(path)
-    return _frame(spark, attempts_table(found) if attempts else ledgers_table(found))
+    files = audit_files(path)
+    return _frame(spark, attempts_table(files) if attempts else ledgers_table(files))
 
 
 def read_options(given: dict[str, Any]) -> ReadOptions:
@@ -121,16 +121,16 @@ def option_texts(given: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def segments_table(found: Survey) -> pa.Table:
+def segments_table(survey: Survey) -> pa.Table:
     """Of schema `SEGMENTS`."""
-    return pa.Table.from_pylist([_segment(each, found.fault) for each in found.segments], SEGMENTS)
+    return pa.Table.from_pylist([_segment(segment, survey.fault) for segment in survey.segments], SEGMENTS)
 
 
 def plan_table(plan: BatchPlan) -> pa.Table:
     """Of schema `PLAN`. Positions are texts as `startingOffsets` takes them."""
     from pyspark_pulsar.inspect.plan import planned_splits
 
-    return pa.Table.from_pylist([_split(each) for each in planned_splits(plan)], PLAN)
+    return pa.Table.from_pylist([_split(planned) for planned in planned_splits(plan)], PLAN)
 
 
 def moment(milliseconds: int | None) -> datetime | None:
@@ -147,54 +147,54 @@ def _frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     return spark.createDataFrame(table)
 
 
-def _segment(each: Segment, fault: str | None) -> dict[str, Any]:
-    ledger = each.ledger
-    of_topic = each.state != "compacted"
+def _segment(segment: Segment, fault: str | None) -> dict[str, Any]:
+    ledger = segment.ledger
+    of_topic = segment.state != "compacted"
     return {
-        "topic": str(each.partition.topic),
-        "partition": each.partition.index,
+        "topic": str(segment.partition.topic),
+        "partition": segment.partition.index,
         "ledger": ledger.id,
-        "state": each.state,
+        "state": segment.state,
         "entries": ledger.entries,
         "bytes": ledger.size,
         "opened": moment(ledger.opened_ms) if of_topic else None,
         "closed": moment(ledger.closed_ms or None) if of_topic else None,
-        "location": each.lies_in,
-        "bookies": list(each.bookies),
-        "copy": each.copy,
-        "reader": each.reader,
-        "skipped": each.skipped,
+        "location": segment.lies_in,
+        "bookies": list(segment.bookies),
+        "copy": segment.copy,
+        "reader": segment.reader,
+        "skipped": segment.skipped,
         "fault": fault,
     }
 
 
-def _split(each: PlannedSplit) -> dict[str, Any]:
-    split = each.split
-    ledgers = [part.ledger for split_range in each.ranges for part in split_range.parts or ()]
+def _split(planned: PlannedSplit) -> dict[str, Any]:
+    split = planned.split
+    ledgers = [part.ledger for split_range in planned.ranges for part in split_range.parts or ()]
     return {
-        "split": each.number,
+        "split": planned.number,
         "topic": str(split.partition.topic),
         "partition": split.partition.index,
         "start": str(split.start),
         "end": str(split.end),
-        "readers": list(each.readers),
+        "readers": list(planned.readers),
         "ledgers": list(dict.fromkeys(ledgers)),
-        "entries": each.entries,
-        "bytes": each.size,
+        "entries": planned.entries,
+        "bytes": planned.size,
         "published_from": moment(split.window.published_from),
         "published_before": moment(split.window.published_before),
         "event_before": moment(split.window.event_before),
-        "pieces": [_range_row(split_range) for split_range in each.ranges],
+        "pieces": [_range_row(split_range) for split_range in planned.ranges],
     }
 
 
-def _range_row(each: PlannedRange) -> dict[str, Any]:
+def _range_row(planned: PlannedRange) -> dict[str, Any]:
     return {
-        "reader": each.split_range.location.name,
-        "start": str(each.split_range.start),
-        "end": str(each.split_range.end),
-        "ledgers": [part.ledger for part in each.parts or ()],
-        "entries": each.entries,
-        "bytes": each.size,
-        "copy": each.copy,
+        "reader": planned.split_range.location.name,
+        "start": str(planned.split_range.start),
+        "end": str(planned.split_range.end),
+        "ledgers": [part.ledger for part in planned.parts or ()],
+        "entries": planned.entries,
+        "bytes": planned.size,
+        "copy": planned.copy,
     }

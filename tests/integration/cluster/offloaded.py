@@ -19,6 +19,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning.ledgers import fetch_ledgers
 from pyspark_pulsar.read.planning.offloaded import TieredLedger, tiered_ledgers
+from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
 from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
@@ -67,9 +68,9 @@ class Offloaded:
 
     def rows(self, copy: TieredLedger, start: int, end: int, read_from: str = "tiered") -> list[Row]:
         """Of the entries `start` to `end` - 1."""
-        ledger = copy.location.ledger.id
+        ledger, location = copy.ledger.id, FromTieredStorage(copy.ledger, copy.store)
         first, behind = Position(ledger, start), Position(ledger, end)
-        split = Split(self.partition, first, behind, (SplitRange(first, behind, copy.location),))
+        split = Split(self.partition, first, behind, (SplitRange(first, behind, location),))
         return rows_of_split(replace(self.options, read_from=read_from), split)
 
     def broker_rows(self, ledger: int, start: int, end: int) -> list[Row]:

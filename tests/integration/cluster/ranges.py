@@ -17,7 +17,8 @@ from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.batch.plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.topic import TopicPartition
 
@@ -82,7 +83,8 @@ def rows_while(
 def rows_of_range(options: ReadOptions, start: Position, end: Position | None) -> list[Row]:
     """Of one topic partition, in one split through the broker; `end` None: the present end."""
     partition = TopicPartition.parse(options.topic or "")
-    return rows_of_split(options, Split(partition, start, end or present_end(options)))
+    end = end or present_end(options)
+    return rows_of_split(options, Split(partition, start, end, (SplitRange(start, end, FromBroker()),)))
 
 
 def rows_of_split(options: ReadOptions, split: Split) -> list[Row]:

@@ -57,7 +57,7 @@ class Damaged:
 
 
 def places(splits: list[Split]) -> list[str]:
-    return [split_range.location.name for split in splits for split_range in split.parts()]
+    return [split_range.location.name for split in splits for split_range in split.ranges]
 
 
 @pytest.mark.parametrize("kind", DAMAGES)

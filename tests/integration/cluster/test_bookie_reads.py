@@ -36,7 +36,10 @@ from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.batch.plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.planning.ledgers import fetch_ledgers
-from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, Split, SplitRange
+from pyspark_pulsar.read.sources.bookkeeper import FromBookies
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
+from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.reader import read_split
 
 COLUMNS = (
@@ -143,7 +146,7 @@ def make(
 
 
 def locations(splits: list[Split]) -> set[str]:
-    return {split_range.location.name for split in splits for split_range in split.parts()}
+    return {split_range.location.name for split in splits for split_range in split.ranges}
 
 
 @pytest.mark.parametrize("batch", [1, 20])
@@ -303,7 +306,7 @@ def test_the_broker_goes_on_in_the_middle(
         wires[slow].on_answer = late
     with caplog.at_level(logging.WARNING, "pyspark_pulsar"):
         assert reading.rows(splits) == expected
-    told = [each.getMessage() for each in caplog.records if "the rest of a piece" in each.getMessage()]
+    told = [each.getMessage() for each in caplog.records if "the rest of a range" in each.getMessage()]
     assert len(told) == 2
     assert all("comes from the broker, since reading it from bookie failed" in each for each in told)
     assert ":0:0 up to" not in told[0], "some entries of the first ledger had come"

@@ -21,7 +21,7 @@ CASES = 60
 
 
 def locations(splits: list[Split]) -> Counter[str]:
-    return Counter(split_range.location.name for split in splits for split_range in split.parts())
+    return Counter(split_range.location.name for split in splits for split_range in split.ranges)
 
 
 @pytest.mark.parametrize("topic", [PLAIN, PARTED], ids=["plain", "partitioned"])

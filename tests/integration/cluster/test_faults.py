@@ -47,7 +47,7 @@ def content(number: int, size: int) -> bytes:
 
 
 def locations(splits: list[Split]) -> set[str]:
-    return {split_range.location.name for split in splits for split_range in split.parts()}
+    return {split_range.location.name for split in splits for split_range in split.ranges}
 
 
 class Prepared:

@@ -62,9 +62,9 @@ def test_every_range_of_a_copy_has_the_rows_that_the_broker_gives(
         cluster_admin.roll(topic)
     stored = Offloaded(cluster, cluster_admin, topic)
     copies = stored.found()
-    assert [copy.location.ledger.id for copy in copies] == [each.id for each in stored.ledgers]
+    assert [copy.ledger.id for copy in copies] == [each.id for each in stored.ledgers]
     for copy in copies:
-        ledger = copy.location.ledger
+        ledger = copy.ledger
         cuts = sorted({0, ledger.entries, *(rng.randrange(ledger.entries) for _ in range(3))})
         parts = [stored.rows(copy, start, end) for start, end in itertools.pairwise(cuts)]
         rows = [row for part in parts for row in part]
@@ -87,7 +87,7 @@ def test_a_reader_may_begin_at_each_block(
     (copy,) = stored.found()
     assert copy.first_entries == (0, 3, 6)
     rows = [row for start in copy.first_entries for row in stored.rows(copy, start, start + 3)]
-    assert rows == stored.broker_rows(copy.location.ledger.id, 0, 9)
+    assert rows == stored.broker_rows(copy.ledger.id, 0, 9)
 
 
 @pytest.mark.parametrize("kind", DAMAGES)
@@ -95,7 +95,7 @@ def test_a_copy_that_is_not_whole_is_an_error_or_read_elsewhere(
     kind: str, small: Offloaded, caplog: pytest.LogCaptureFixture
 ) -> None:
     (copy,) = small.found()
-    ledger = copy.location.ledger
+    ledger = copy.ledger
     damage, said = DAMAGES[kind]
     damage(small, small.objects[ledger.id])
     with pytest.raises((LedgerUnavailable, CorruptEntryError)) as failed:

@@ -17,7 +17,7 @@ from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST
 from pyspark_pulsar.read.batch.plan import plan_batch
-from pyspark_pulsar.read.split import FromBookies
+from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.topic import TopicPartition
 
 Step = dict[str, Any]
@@ -55,7 +55,7 @@ def values(given: ReadOptions) -> list[bytes]:
     splits = plan_batch(given).splits
     if given.read_from == "bookie":
         assert any(
-            isinstance(split_range.location, FromBookies) for split in splits for split_range in split.parts()
+            isinstance(split_range.location, FromBookies) for split in splits for split_range in split.ranges
         )
     return [cells["value"] for split in splits for _, cells in rows_of_split(given, split)]
 
@@ -151,7 +151,7 @@ def test_without_an_answer_the_broker_gives_the_rest(
     cluster_admin.roll(topic)
     planned = plan_batch(options(cluster, topic, "auto")).splits
     assert any(
-        isinstance(split_range.location, FromBookies) for split in planned for split_range in split.parts()
+        isinstance(split_range.location, FromBookies) for split in planned for split_range in split.ranges
     )
     mute = ReadOptions(service_url=cluster.service_url, topic=topic)
     with caplog.at_level(logging.WARNING):

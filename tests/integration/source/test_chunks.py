@@ -23,7 +23,8 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
@@ -56,7 +57,8 @@ def read_rows(
     if end is None:
         end = present_end(server, topic)
     rows: list[Row] = []
-    for batch in read_split(parsed, resolve_source_schema(parsed), Split(partition, start, end)):
+    split = Split(partition, start, end, (SplitRange(start, end, FromBroker()),))
+    for batch in read_split(parsed, resolve_source_schema(parsed), split):
         for row in batch.to_pylist(maps_as_pydicts="strict"):
             place = row["__messageId"]
             rows.append(

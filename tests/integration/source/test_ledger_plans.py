@@ -94,7 +94,7 @@ def at(ids: list[Id], cut: int) -> str:
 
 
 def places(plan: BatchPlan) -> set[str]:
-    return {split_range.location.name for split in plan.splits for split_range in split.parts()}
+    return {split_range.location.name for split in plan.splits for split_range in split.ranges}
 
 
 @pytest.mark.parametrize("read_from", ["broker", "bookie", "auto"])

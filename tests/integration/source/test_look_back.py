@@ -19,7 +19,8 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
@@ -71,7 +72,8 @@ def read(
     schema = resolve_source_schema(direct)
     with Forwarder(server.service_url, watch) as forwarder:
         parsed = ReadOptions(service_url=forwarder.service_url, topic=topic, **options)
-        batches = read_split(parsed, schema, Split(TopicPartition.parse(topic), start, end))
+        ranges = (SplitRange(start, end, FromBroker()),)
+        batches = read_split(parsed, schema, Split(TopicPartition.parse(topic), start, end, ranges))
         return [value for batch in batches for value in batch.column("value").to_pylist()]
 
 

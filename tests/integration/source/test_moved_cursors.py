@@ -94,7 +94,7 @@ def test_nothing_is_passed_over(
 def test_control_a_reader_that_does_not_ask_passes_over_them(
     pulsar: LocalPulsar, admin: Admin, retained: str, move: Move, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(broker_module, "cut_where_passed_over", lambda *_: False)
+    monkeypatch.setattr(broker_module, "cut_where_skipped", lambda *_: False)
     send_entries(pulsar.service_url, retained, range(ENTRIES))
     found = read(pulsar, retained, EARLIEST, lambda: move(admin, retained), consumers=1)
     assert 0 < len(found) < ENTRIES

@@ -23,8 +23,9 @@ from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.sources import prefetch as ahead_module
+from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.sources.prefetch import PrefetchingConsumers
-from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
@@ -71,7 +72,8 @@ def read(
             end = LogEnds(client).ends([partition])[partition]
     rows: list[tuple[Place, bytes]] = []
     schema = resolve_source_schema(chosen)
-    for number, batch in enumerate(read_split(chosen, schema, Split(partition, start, end))):
+    split = Split(partition, start, end, (SplitRange(start, end, FromBroker()),))
+    for number, batch in enumerate(read_split(chosen, schema, split)):
         between(number)
         for value, place in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             ledger, entry, index, *_ = place.values()

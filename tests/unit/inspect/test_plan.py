@@ -11,15 +11,19 @@ from property.ledger_strategies import positions, topic_ledgers
 from pyspark_pulsar.cli.plan import json_lines, print_plan, pruned, skipped_segments, totals, unknown
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore
-from pyspark_pulsar.inspect.plan import ledger_parts, planned_splits
+from pyspark_pulsar.inspect.plan import planned_splits
 from pyspark_pulsar.inspect.segments import segments_of
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.batch.plan import BatchPlan
+from pyspark_pulsar.read.location import ledger_parts
 from pyspark_pulsar.read.planning.ledger_range import ledger_ranges
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.planner import PartitionPlan
-from pyspark_pulsar.read.split import FromBookies, FromBroker, FromTieredStorage, Split, SplitRange
+from pyspark_pulsar.read.sources.bookkeeper import FromBookies
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
+from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 

@@ -6,6 +6,7 @@ import contextlib
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -17,11 +18,12 @@ from pyspark_pulsar.client.security.tls import Tls
 from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.location import Location, PartitionAccess
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.on_bookies import kept_by_bookies
-from pyspark_pulsar.read.planning.placement import find_places
-from pyspark_pulsar.read.sources.bookkeeper import bookie_entries, compacted_entries
-from pyspark_pulsar.read.split import FromBookies, FromCompactedLedger, SplitRange
+from pyspark_pulsar.read.planning.placement import find_placement
+from pyspark_pulsar.read.sources.bookkeeper import FromBookies
+from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("a")
@@ -61,6 +63,12 @@ def asked_for(bookie: socket.socket) -> list[bytes]:
     return found
 
 
+def read(options: ReadOptions, location: Location) -> None:
+    client: Any = None
+    for _ in location.open(PartitionAccess(options, A, client), Position(7, 0), Position(7, 10)):
+        pass
+
+
 START_TLS = BookieChannel(BookieSecurity(Tls()), BookieAddress("h", 1)).begin()
 
 
@@ -69,14 +77,10 @@ def test_a_task_asks_for_tls_alone(bookie: socket.socket, striped: bool) -> None
     ledger = ledger_on(bookie)
     [name] = ledger.metadata.ensembles[0].bookies if ledger.metadata else ()
     given = ledger if striped else replace(ledger, metadata=None)
-    split_range = SplitRange(Position(7, 0), Position(7, 10), FromBookies(given, (name,)))
     view = FromCompactedLedger(replace(ledger, metadata=None), (name,))
-    for entries in (
-        bookie_entries(OPTIONS, A, split_range, FromBookies(given, (name,))),
-        compacted_entries(OPTIONS, A, view),
-    ):
+    for location in (FromBookies(given, (name,)), view):
         with pytest.raises(LedgerUnavailable, match="did not answer while TLS was agreed upon within"):
-            list(entries)
+            read(OPTIONS, location)
     assert set(asked_for(bookie)) == {START_TLS}
 
 
@@ -87,16 +91,15 @@ def test_a_planner_asks_for_tls_alone(bookie: socket.socket) -> None:
     assert kept_by_bookies(OPTIONS, [(A, offloaded)], [name]) == frozenset()
     wanted = {A: (TopicLedgers((offloaded, ledger)), {6, 7})}
     with AdminClient(OPTIONS) as admin:
-        places, _ = find_places(OPTIONS, admin, wanted, views=True)
-    assert {places.of(A, each).name for each in (offloaded, ledger)} == {"broker"}
+        placement, _ = find_placement(OPTIONS, admin, wanted, views=True)
+    assert {placement.of(A, each).name for each in (offloaded, ledger)} == {"broker"}
     assert set(asked_for(bookie)) == {START_TLS}
 
 
 def test_an_option_allows_it(bookie: socket.socket) -> None:
     ledger = ledger_on(bookie)
-    split_range = SplitRange(Position(7, 0), Position(7, 10), FromBookies(ledger))
     with pytest.raises(LedgerUnavailable, match="did not answer within"):
-        list(bookie_entries(replace(OPTIONS, bookie_tls=False), A, split_range, FromBookies(ledger)))
+        read(replace(OPTIONS, bookie_tls=False), FromBookies(ledger))
     assert START_TLS not in asked_for(bookie)
 
 

@@ -7,19 +7,19 @@ the last entry of a ledger that is gone has lost nothing if the next one is ther
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import Final
 
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.log_end import RemovedEntries
+from pyspark_pulsar.read.loss_report import report_loss
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.topic import TopicPartition
 
-_log: Final = logging.getLogger(__name__)
-
+_KEEP_LONGER: Final = (
+    "Set retention longer than queries stand still. To go on with what is left, set failOnDataLoss=false"
+)
 _NOTHING: Final[Mapping[int, Ledger]] = {}
 
 
@@ -50,12 +50,7 @@ def check_loss(
         f"was between {start} and {min(end, Position(first, 0))}{count} was removed by retention or truncation, or "
         f"the topic was made again"
     )
-    if fail:
-        raise DataLossError(
-            f"{text}. Set retention longer than queries stand still. To go on with what is left, set "
-            f"failOnDataLoss=false"
-        )
-    _log.warning("%s. failOnDataLoss=false: the query goes on with what is left.", text)
+    report_loss(text, _KEEP_LONGER, fail=fail)
 
 
 def remember(former: Mapping[int, Ledger], present: TopicLedgers) -> dict[int, Ledger]:
@@ -100,12 +95,13 @@ def advanced(
                 f"{partition}: the query has read up to {position}, but the topic's last message is before {end}; was "
                 f"the topic deleted and made again?"
             )
-            if fail:
-                raise DataLossError(
-                    f"{text} Start with a new checkpoint to read it from a position that you choose, or set "
-                    f"failOnDataLoss=false to read it from its first message on"
-                )
-            _log.warning("%s failOnDataLoss=false: it is read from its first message on.", text)
+            report_loss(
+                text,
+                "Start with a new checkpoint to read it from a position that you choose, or set "
+                "failOnDataLoss=false to read it from its first message on",
+                fail=fail,
+                consequence="it is read from its first message on",
+            )
             starts[partition] = EARLIEST
     return positions, starts
 
@@ -115,15 +111,9 @@ def check_removed(
 ) -> set[TopicPartition]:
     """What a broker says was removed behind the starts of ranges: raises `DataLossError`; with `fail` false it is
     logged, and topics that are gone altogether are returned."""
-    for partition, each in sorted(removed.items()):
-        text = _removed_text(partition, starts[partition], each)
-        if fail:
-            raise DataLossError(
-                f"{text}. Set retention longer than queries stand still. To go on with what is left, set "
-                f"failOnDataLoss=false"
-            )
-        _log.warning("%s. failOnDataLoss=false: the query goes on with what is left.", text)
-    return {partition for partition, each in removed.items() if each.first_left is None}
+    for partition, entries in sorted(removed.items()):
+        report_loss(_removed_text(partition, starts[partition], entries), _KEEP_LONGER, fail=fail)
+    return {partition for partition, entries in removed.items() if entries.first_left is None}
 
 
 def _removed_text(partition: TopicPartition, start: Position, removed: RemovedEntries) -> str:

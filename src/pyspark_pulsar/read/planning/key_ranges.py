@@ -23,8 +23,11 @@ SLOTS: Final = 65_536
 
 def split_by_key(ranges: Sequence[PartitionRange], min_splits: int) -> list[Split]:
     """At least so many splits, if there is anything: more for a topic partition that has more entries to read."""
-    filled = [each for each in ranges if each.ledger_ranges]
-    weights = [float(sum(ledger_range.entries for ledger_range in each.ledger_ranges)) for each in filled]
+    filled = [partition_range for partition_range in ranges if partition_range.ledger_ranges]
+    weights = [
+        float(sum(ledger_range.entries for ledger_range in partition_range.ledger_ranges))
+        for partition_range in filled
+    ]
     numbers = shares(max(min_splits, len(filled)), weights)
     return [
         replace(split, slots=slots)

@@ -8,8 +8,9 @@ from typing import Final
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.location import Location
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
-from pyspark_pulsar.read.split import FromBroker, Location
+from pyspark_pulsar.read.sources.broker import FromBroker
 
 _BROKER: Final = FromBroker()
 
@@ -25,15 +26,21 @@ class LedgerRange:
     end: Position
     ledger: Ledger | None
     location: Location = _BROKER
+    """The broker's, until `planning.placement` says another."""
     is_compacted: bool = False
     """`ledger` is a compacted view: positions say nothing of its entries, so it is not cut."""
 
     @property
     def entries(self) -> int:
-        """How many entries hold it, wholly or in part; 1 for a stretch that cannot be cut."""
+        """How many entries hold it, wholly or in part; 1 for a range that cannot be cut."""
         if self.is_compacted or self.start.ledger != self.end.ledger:
             return 1
         return self.end.entry - self.start.entry + (1 if self.end.batch_index > 0 else 0)
+
+    @property
+    def known_entries(self) -> int | None:
+        """`entries`, where its ledger tells them."""
+        return None if self.ledger is None or self.is_compacted else self.entries
 
     @property
     def entry_bytes(self) -> float:
@@ -53,7 +60,7 @@ class LedgerRange:
         return self._parts(borders)
 
     def cut(self, parts: int) -> list[LedgerRange]:
-        """At most `parts` stretches of about as many entries, which together are this one."""
+        """At most `parts` ranges of about as many entries, which together are this one."""
         parts = max(1, min(parts, self.entries))
         borders = [
             Position(self.start.ledger, self.start.entry + self.entries * index // parts)
@@ -77,7 +84,7 @@ def ledger_ranges(ledgers: tuple[Ledger, ...] | None, start: Position, end: Posi
         return []
     if not ledgers:
         return [LedgerRange(start, end, None)]
-    found: list[LedgerRange] = []
+    ranges: list[LedgerRange] = []
     for index, ledger in enumerate(ledgers):
         first = start if start.ledger == ledger.id else Position(ledger.id, 0)
         is_last = index == len(ledgers) - 1
@@ -85,14 +92,14 @@ def ledger_ranges(ledgers: tuple[Ledger, ...] | None, start: Position, end: Posi
             continue
         if is_last and end.ledger > ledger.id:
             # The topic has gone on since its ledgers were listed.
-            found.append(LedgerRange(first, end, None))
+            ranges.append(LedgerRange(first, end, None))
         else:
             last = _last(ledger, end, is_last=is_last)
             if first < last:
-                found.append(LedgerRange(first, last, ledger))
-    if not found and start.ledger > ledgers[-1].id:
+                ranges.append(LedgerRange(first, last, ledger))
+    if not ranges and start.ledger > ledgers[-1].id:
         return [LedgerRange(start, end, None)]
-    return found
+    return ranges
 
 
 def compacted_ranges(known: TopicLedgers | None, start: Position, end: Position) -> list[LedgerRange]:

@@ -47,16 +47,18 @@ def fetch_ledgers(
     admin: AdminClient, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, TopicLedgers]:
     """All partitions, some at a time. Raises the errors of `AdminClient`."""
-    wanted = list(partitions)
+    listed = list(partitions)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
         questions = [
-            partial(ask, each) for each in wanted for ask in (admin.internal_info, admin.internal_stats)
+            partial(ask, partition)
+            for partition in listed
+            for ask in (admin.internal_info, admin.internal_stats)
         ]
         # `map` and not `submit`: what waits is not asked any more when one has failed.
         answers = list(pool.map(lambda ask: ask(), questions))
     return {
         partition: parse_ledgers(info, stats, f"reading the ledgers of {partition}")
-        for partition, info, stats in zip(wanted, answers[::2], answers[1::2], strict=True)
+        for partition, info, stats in zip(listed, answers[::2], answers[1::2], strict=True)
     }
 
 
@@ -77,9 +79,9 @@ def fetch_striping(
     ]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
         answers = pool.map(lambda partition: admin.internal_stats(partition, metadata=True), worth)
-        found = dict(zip(worth, answers, strict=True))
+        answered = dict(zip(worth, answers, strict=True))
     return {
-        partition: with_striping(known, found[partition]) if partition in found else known
+        partition: with_striping(known, answered[partition]) if partition in answered else known
         for partition, (known, _) in chosen.items()
     }
 
@@ -101,21 +103,21 @@ def parse_ledgers(info: Mapping[str, Any], stats: Mapping[str, Any], where: str)
     Raises `ProtocolError`; `where` begins its text.
     """
     try:
-        facts = {int(each["ledgerId"]): each for each in info["ledgers"]}
+        facts = {int(ledger["ledgerId"]): ledger for ledger in info["ledgers"]}
         # Instead of a time that is not written down, as that of the open ledger, brokers give the present.
-        asked_at = {each.get("timestamp") for each in facts.values() if each.get("entries") is None}
+        asked_at = {ledger.get("timestamp") for ledger in facts.values() if ledger.get("entries") is None}
         facts |= {
-            number: {**each, "timestamp": 0}
-            for number, each in facts.items()
-            if each.get("timestamp") in asked_at
+            number: {**ledger, "timestamp": 0}
+            for number, ledger in facts.items()
+            if ledger.get("timestamp") in asked_at
         }
-        present = sorted(stats["ledgers"], key=lambda each: int(each["ledgerId"]))
+        present = sorted(stats["ledgers"], key=lambda ledger: int(ledger["ledgerId"]))
         ledgers: list[Ledger] = []
-        for index, each in enumerate(present):
+        for index, ledger in enumerate(present):
             is_last = index == len(present) - 1
             opened = ledgers[-1].closed_ms or None if ledgers else None
             ledgers.append(
-                _ledger(each, facts.get(int(each["ledgerId"]), {}), opened, stats, is_last=is_last)
+                _ledger(ledger, facts.get(int(ledger["ledgerId"]), {}), opened, stats, is_last=is_last)
             )
         compaction = _compacted(stats)
     except (KeyError, TypeError, ValueError, AttributeError) as fault:
@@ -159,13 +161,13 @@ def _is_offloaded(stats: Mapping[str, Any], info: Mapping[str, Any], is_closed: 
 
 def _compacted(stats: Mapping[str, Any]) -> tuple[Ledger | None, Position | None, bool]:
     """The compacted view, its end, and whether the two belong together."""
-    found = stats.get("compactedLedger") or {}
+    compacted = stats.get("compactedLedger") or {}
     cursor = (stats.get("cursors") or {}).get("__compaction") or {}
-    number = int(found.get("ledgerId", -1))
+    number = int(compacted.get("ledgerId", -1))
     if number < 0 and "CompactedTopicLedger" not in (cursor.get("properties") or {}):
         return None, None, True
     if number < 0 or (cursor.get("properties") or {}).get("CompactedTopicLedger") != number:
         return None, None, False
     ledger, entry = (int(part) for part in str(cursor["markDeletePosition"]).split(":"))
-    view = Ledger(number, int(found["entries"]), int(found["size"]), opened_ms=None, closed_ms=0)
+    view = Ledger(number, int(compacted["entries"]), int(compacted["size"]), opened_ms=None, closed_ms=0)
     return view, after_entry(ledger, entry), True

@@ -17,10 +17,9 @@ from pyspark_pulsar.client.offload.policy import AdminRequests, TieredStore, tie
 from pyspark_pulsar.errors import LedgerUnavailable, PrerequisiteMissing, TieredStorageUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.sources.offloaded import open_copy
-from pyspark_pulsar.read.split import FromTieredStorage
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
-_LOG = logging.getLogger(__name__)
+_log: Final = logging.getLogger(__name__)
 _AT_ONCE: Final = 16
 # A query that can do without tiered storage does not wait for it as long as one that cannot.
 _AUTO_SECONDS: Final = 5.0
@@ -30,25 +29,26 @@ _AUTO_SECONDS: Final = 5.0
 class TieredLedger:
     """A ledger that can be read from tiered storage."""
 
-    location: FromTieredStorage
+    ledger: Ledger
+    store: TieredStore
     first_entries: tuple[int, ...]
     """In order, beginning with 0: entries at which a reader can begin without fetching what lies before."""
 
 
 def tiered_ledgers(
-    options: ReadOptions, admin: AdminRequests | None, wanted: Mapping[TopicPartition, Iterable[Ledger]]
+    options: ReadOptions, admin: AdminRequests | None, ledgers: Mapping[TopicPartition, Iterable[Ledger]]
 ) -> dict[tuple[TopicPartition, int], TieredLedger]:
-    """Those of the `wanted` ledgers that are offloaded and can be read there; the key holds the ledger's id.
+    """Those of the `ledgers` that are offloaded and can be read there; the key holds the ledger's id.
 
     With `readFrom=tiered`, an offloaded ledger that cannot is an error: `LedgerUnavailable`, `PrerequisiteMissing`.
     With `auto`, it is left out, and a warning says how many and why. Raises `OptionError` and the errors of `admin`.
     """
     must = options.read_from == "tiered"
-    found: dict[tuple[TopicPartition, int], TieredLedger] = {}
-    topics = _by_topic(wanted)
+    readable: dict[tuple[TopicPartition, int], TieredLedger] = {}
+    topics = _by_topic(ledgers)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-tiered") as pool:
         stores = list(pool.map(lambda topic: tiered_store(options, admin, topic), topics))
-    for (topic, asked), store in zip(topics.items(), stores, strict=True):
+    for (topic, offloaded), store in zip(topics.items(), stores, strict=True):
         if store is None:
             if must:
                 raise LedgerUnavailable(
@@ -58,28 +58,28 @@ def tiered_ledgers(
                 )
             continue
         patience = store.patience_seconds if must else min(store.patience_seconds, _AUTO_SECONDS)
-        answers = _open_all(store, patience, asked)
+        answers = _open_all(store, patience, offloaded)
         faults = [answer for answer in answers if isinstance(answer, Exception)]
         if faults and must:
             raise faults[0]
         if faults:
-            _LOG.warning(
+            _log.warning(
                 "%s: %d of %d offloaded ledgers are not read from tiered storage: %s",
-                topic, len(faults), len(asked), faults[0],
+                topic, len(faults), len(offloaded), faults[0],
             )  # fmt: skip
-        found |= {
+        readable |= {
             (partition, ledger.id): answer
-            for (partition, ledger), answer in zip(asked, answers, strict=True)
+            for (partition, ledger), answer in zip(offloaded, answers, strict=True)
             if isinstance(answer, TieredLedger)
         }
-    return found
+    return readable
 
 
 def _by_topic(
-    wanted: Mapping[TopicPartition, Iterable[Ledger]],
+    partitions: Mapping[TopicPartition, Iterable[Ledger]],
 ) -> dict[TopicName, list[tuple[TopicPartition, Ledger]]]:
     topics: dict[TopicName, list[tuple[TopicPartition, Ledger]]] = {}
-    for partition, ledgers in wanted.items():
+    for partition, ledgers in partitions.items():
         offloaded = [(partition, ledger) for ledger in ledgers if ledger.offload_id and not ledger.is_open]
         if offloaded:
             topics.setdefault(partition.topic, []).extend(offloaded)
@@ -87,14 +87,14 @@ def _by_topic(
 
 
 def _open_all(
-    store: TieredStore, patience: float, asked: list[tuple[TopicPartition, Ledger]]
+    store: TieredStore, patience: float, offloaded: list[tuple[TopicPartition, Ledger]]
 ) -> list[TieredLedger | LedgerUnavailable | PrerequisiteMissing]:
-    first = _open(store, patience, *asked[0])
+    first = _open(store, patience, *offloaded[0])
     # What is about the store itself is not asked again for each ledger.
     if isinstance(first, (TieredStorageUnavailable, PrerequisiteMissing)):
-        return [first] * len(asked)
+        return [first] * len(offloaded)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-tiered") as pool:
-        return [first, *pool.map(lambda each: _open(store, patience, *each), asked[1:])]
+        return [first, *pool.map(lambda pair: _open(store, patience, *pair), offloaded[1:])]
 
 
 def _open(
@@ -106,4 +106,4 @@ def _open(
     except (LedgerUnavailable, PrerequisiteMissing) as fault:
         return fault
     firsts = sorted({max(entry, 0) for entry, _ in copy.index.blocks})
-    return TieredLedger(FromTieredStorage(ledger, store), tuple(firsts))
+    return TieredLedger(ledger, store, tuple(firsts))

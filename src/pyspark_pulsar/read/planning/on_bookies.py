@@ -14,9 +14,7 @@ from typing import Final
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.sources.bookkeeper import bookie_entries
-from pyspark_pulsar.read.split import FromBookies, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
 _AT_ONCE: Final = 16
@@ -32,28 +30,27 @@ def kept_by_bookies(
     The newest are asked for first; after many of which none is kept the older ones count as deleted, since ledgers are
     offloaded in their order.
     """
-    asked = tuple(sorted(bookies))
-    if not asked:
+    known = tuple(sorted(bookies))
+    if not known:
         return frozenset()
-    newest = sorted(ledgers, key=lambda each: each[1].id, reverse=True)
-    found: set[int] = set()
+    newest = sorted(ledgers, key=lambda pair: pair[1].id, reverse=True)
+    kept: set[int] = set()
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-bookies") as pool:
         for start in range(0, len(newest), _IN_A_ROW):
-            some = newest[start : start + _IN_A_ROW]
-            answers = pool.map(lambda each: _is_kept(options, each[0], each[1], asked), some)
-            kept = {ledger.id for (_, ledger), is_kept in zip(some, answers, strict=True) if is_kept}
-            if not kept:
+            row = newest[start : start + _IN_A_ROW]
+            answers = pool.map(lambda pair: _is_kept(options, pair[0], pair[1], known), row)
+            kept_of_row = {ledger.id for (_, ledger), is_kept in zip(row, answers, strict=True) if is_kept}
+            if not kept_of_row:
                 break
-            found |= kept
-    return frozenset(found)
+            kept |= kept_of_row
+    return frozenset(kept)
 
 
 def _is_kept(
     options: ReadOptions, partition: TopicPartition, ledger: Ledger, bookies: tuple[str, ...]
 ) -> bool:
-    location = FromBookies(replace(ledger, metadata=None), bookies)
-    first = SplitRange(Position(ledger.id, 0), Position(ledger.id, 1), location)
+    bare = replace(ledger, metadata=None)
     try:
-        return any(len(entries) > 0 for entries in bookie_entries(options, partition, first, location))
+        return any(len(entries) > 0 for entries in bookie_entries(options, partition, bare, bookies, 0, 0))
     except PulsarError:
         return False

@@ -1,4 +1,4 @@
-"""From stretches to splits: small neighbours together, large ones apart. Driver only; no I/O."""
+"""From ledger ranges to splits: small neighbours together, large ones apart. Driver only; no I/O."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning.ledger_range import LedgerRange
-from pyspark_pulsar.read.split import FromBroker, Location, Split, SplitRange
+from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
@@ -29,7 +29,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """What is to be read of one topic partition: its stretches in order, not empty."""
+    """What is to be read of one topic partition: its ledger ranges in order, none of them empty."""
 
     partition: TopicPartition
     start: Position
@@ -46,28 +46,33 @@ class PartitionRange:
 
 def cut(ranges: Sequence[PartitionRange], limits: Limits) -> list[Split]:
     """Splits that cover each range once, in order; a large ledger is cut into even parts, small ones go together."""
-    least = min(
-        limits.min_splits, sum(ledger_range.entries for each in ranges for ledger_range in each.ledger_ranges)
+    entries = sum(
+        ledger_range.entries for partition_range in ranges for ledger_range in partition_range.ledger_ranges
     )
+    least = min(limits.min_splits, entries)
     capacity = 1.0
     if _number(ranges, limits, capacity) < least:
         capacity = _capacity_for(ranges, limits, least)
-    return [split for each in ranges for split in _splits(each, _groups(each, limits, capacity))]
+    return [
+        split
+        for partition_range in ranges
+        for split in _splits(partition_range, _groups(partition_range, limits, capacity))
+    ]
 
 
 def uncut(ranges: Sequence[PartitionRange]) -> list[Split]:
-    """A split for each range that has stretches."""
+    """A split for each partition range that is not empty."""
     return [
         split
-        for each in ranges
-        if each.ledger_ranges
-        for split in _splits(each, [_Group([*each.ledger_ranges], 1)])
+        for partition_range in ranges
+        if partition_range.ledger_ranges
+        for split in _splits(partition_range, [_Group([*partition_range.ledger_ranges], 1)])
     ]
 
 
 @dataclass(slots=True)
 class _Group:
-    """Stretches of one split; or one stretch of `parts` splits."""
+    """Ledger ranges of one split; or one ledger range of `parts` splits."""
 
     ledger_ranges: list[LedgerRange]
     parts: int
@@ -76,9 +81,9 @@ class _Group:
 def _capacity_for(ranges: Sequence[PartitionRange], limits: Limits, least: int) -> float:
     """The largest found that gives at least so many splits: with none, each entry is one."""
     total = sum(
-        ledger_range.entries * _entry_weight(ledger_range, each.entry_records, limits)
-        for each in ranges
-        for ledger_range in each.ledger_ranges
+        ledger_range.entries * _entry_weight(ledger_range, partition_range.entry_records, limits)
+        for partition_range in ranges
+        for ledger_range in partition_range.ledger_ranges
     )
     enough, too_much = 0.0, min(1.0, total)
     for _ in range(_ROUNDS):
@@ -94,15 +99,17 @@ def _capacity_for(ranges: Sequence[PartitionRange], limits: Limits, least: int) 
 
 
 def _number(ranges: Sequence[PartitionRange], limits: Limits, capacity: float) -> int:
-    return sum(group.parts for each in ranges for group in _groups(each, limits, capacity))
+    return sum(
+        group.parts for partition_range in ranges for group in _groups(partition_range, limits, capacity)
+    )
 
 
-def _groups(each: PartitionRange, limits: Limits, capacity: float) -> list[_Group]:
+def _groups(partition_range: PartitionRange, limits: Limits, capacity: float) -> list[_Group]:
     """Neighbours whose weights together are at most `capacity`; what is heavier is cut."""
     groups: list[_Group] = []
     room = 0.0
-    for ledger_range in each.ledger_ranges:
-        one = _entry_weight(ledger_range, each.entry_records, limits)
+    for ledger_range in partition_range.ledger_ranges:
+        one = _entry_weight(ledger_range, partition_range.entry_records, limits)
         weight = one * ledger_range.entries
         if groups and weight <= room:
             groups[-1].ledger_ranges.append(ledger_range)
@@ -128,7 +135,7 @@ def _entry_weight(ledger_range: LedgerRange, entry_records: float, limits: Limit
     return max(by_bytes, by_records, _LEAST_WEIGHT)
 
 
-def _splits(each: PartitionRange, groups: Sequence[_Group]) -> list[Split]:
+def _splits(partition_range: PartitionRange, groups: Sequence[_Group]) -> list[Split]:
     """The first begins where the range does, and the last ends there, whatever ledgers hold."""
     wholes = [
         whole
@@ -139,13 +146,13 @@ def _splits(each: PartitionRange, groups: Sequence[_Group]) -> list[Split]:
     ]
     return [
         Split(
-            each.partition,
-            each.start if index == 0 else whole[0].start,
-            each.end if index == len(wholes) - 1 else whole[-1].end,
+            partition_range.partition,
+            partition_range.start if index == 0 else whole[0].start,
+            partition_range.end if index == len(wholes) - 1 else whole[-1].end,
             _split_ranges(whole),
-            window=each.window,
-            from_earliest=each.from_earliest,
-            keys=each.keys,
+            window=partition_range.window,
+            from_earliest=partition_range.from_earliest,
+            keys=partition_range.keys,
         )
         for index, whole in enumerate(wholes)
     ]
@@ -155,39 +162,20 @@ def _parts(ledger_range: LedgerRange, parts: int) -> list[list[LedgerRange]]:
     return [[part] for part in ledger_range.cut(parts)]
 
 
-def _split_ranges(whole: Sequence[LedgerRange]) -> tuple[SplitRange, ...]:
+def _split_ranges(ledger_ranges: Sequence[LedgerRange]) -> tuple[SplitRange, ...]:
     """What comes from one place one after the other comes in one go."""
     ranges: list[SplitRange] = []
-    for ledger_range in whole:
-        split_range = SplitRange(ledger_range.start, ledger_range.end, _location(ledger_range))
-        if ranges and _goes_on(ranges[-1], ledger_range):
-            split_range = SplitRange(
-                ranges[-1].start, ledger_range.end, _together(ranges.pop().location, split_range.location)
-            )
-        ranges.append(split_range)
+    for ledger_range in ledger_ranges:
+        location = ledger_range.location.with_entries(ledger_range.known_entries)
+        split_range = SplitRange(ledger_range.start, ledger_range.end, location)
+        joined = _joined(ranges[-1], split_range) if ranges else None
+        if joined is not None:
+            ranges[-1] = joined
+        else:
+            ranges.append(split_range)
     return tuple(ranges)
 
 
-def _location(ledger_range: LedgerRange) -> Location:
-    if (
-        isinstance(ledger_range.location, FromBroker)
-        and ledger_range.ledger is not None
-        and not ledger_range.is_compacted
-    ):
-        return FromBroker(ledger_range.entries)
-    return ledger_range.location
-
-
-def _together(one: Location, other: Location) -> Location:
-    """Of two pieces that come in one go."""
-    if not isinstance(one, FromBroker) or not isinstance(other, FromBroker):
-        return one
-    known = one.entries is not None and other.entries is not None
-    return FromBroker((one.entries or 0) + (other.entries or 0) if known else None)
-
-
-def _goes_on(split_range: SplitRange, ledger_range: LedgerRange) -> bool:
-    """The broker reads over the ends of ledgers, others in one ledger."""
-    if isinstance(split_range.location, FromBroker):
-        return isinstance(ledger_range.location, FromBroker)
-    return split_range.location is ledger_range.location and split_range.end == ledger_range.start
+def _joined(split_range: SplitRange, following: SplitRange) -> SplitRange | None:
+    location = split_range.location.joined(following.location, adjacent=split_range.end == following.start)
+    return None if location is None else SplitRange(split_range.start, following.end, location)

@@ -24,11 +24,15 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
 )
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.location import Location
 from pyspark_pulsar.read.planning.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_striping
 from pyspark_pulsar.read.planning.offloaded import TieredLedger, tiered_ledgers
 from pyspark_pulsar.read.planning.on_bookies import kept_by_bookies
-from pyspark_pulsar.read.split import FromBookies, FromBroker, FromCompactedLedger, Location
+from pyspark_pulsar.read.sources.bookkeeper import FromBookies
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
+from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
@@ -59,25 +63,25 @@ class Placement:
     """Why bookies are not asked although they might be; for `auto` only."""
 
     def locate(
-        self, partition: TopicPartition, parts: Iterable[LedgerRange], known: TopicLedgers | None
+        self, partition: TopicPartition, ranges: Iterable[LedgerRange], known: TopicLedgers | None
     ) -> list[LedgerRange]:
-        """The stretches with their locations, and their ledgers as `known` has them; one from tiered storage comes
+        """The ranges with their locations, and their ledgers as `known` has them; one from tiered storage comes
         in parts that a reader can fetch without what lies before. Raises what `of` raises."""
         by_id = known.by_id() if known is not None else {}
-        found: list[LedgerRange] = []
-        for each in parts:
-            if each.is_compacted and each.ledger is not None:
-                found.append(replace(each, location=self._of_view(partition, each.ledger)))
+        located: list[LedgerRange] = []
+        for ledger_range in ranges:
+            if ledger_range.ledger is not None and ledger_range.is_compacted:
+                location = self._of_view(partition, ledger_range.ledger)
+                located.append(replace(ledger_range, location=location))
                 continue
-            ledger = by_id.get(each.ledger.id) if each.ledger is not None else None
+            ledger = by_id.get(ledger_range.ledger.id) if ledger_range.ledger is not None else None
             if ledger is None:
-                found.append(each)
+                located.append(ledger_range)
                 continue
-            located = replace(each, ledger=ledger, location=self.of(partition, ledger))
             copy = self.tiered.get((partition, ledger.id))
-            is_tiered = copy is not None and located.location is copy.location
-            found.extend(located.cut_at(copy.first_entries) if copy is not None and is_tiered else [located])
-        return found
+            whole = replace(ledger_range, ledger=ledger, location=self.of(partition, ledger))
+            located += [whole] if copy is None else whole.cut_at(copy.first_entries)
+        return located
 
     def of(self, partition: TopicPartition, ledger: Ledger) -> Location:
         """Raises `LedgerUnavailable` for a closed ledger that does not lie where `readFrom` says."""
@@ -85,7 +89,7 @@ class Placement:
             return FromBroker()
         copy = self.tiered.get((partition, ledger.id))
         if copy is not None:
-            return copy.location
+            return FromTieredStorage(copy.ledger, copy.store)
         if self.read_from == TIERED:
             raise LedgerUnavailable(
                 f"{partition}, ledger {ledger.id}: expected it in tiered storage, as readFrom=tiered says, but it "
@@ -122,32 +126,32 @@ class Placement:
         )
 
 
-def find_places(
+def find_placement(
     options: ReadOptions,
     admin: AdminClient,
-    wanted: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
+    touched: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
     *,
     views: bool = False,
 ) -> tuple[Placement, dict[TopicPartition, TopicLedgers]]:
-    """Where the `wanted` ledgers, given by id, can be read from; and all ledgers, now with what is known of their
+    """Where the `touched` ledgers, given by id, can be read from; and all ledgers, now with what is known of their
     striping. `views`: compacted views are wanted as well.
 
     What only a superuser may ask for is done without where that is possible, and with `auto` what is not answered.
     Raises the errors of `AdminClient` and `tiered_ledgers`, and `OptionError` with `readFrom=bookie` for a bookie whose
     address is not known.
     """
-    known = {partition: ledgers for partition, (ledgers, _) in wanted.items()}
+    known = {partition: ledgers for partition, (ledgers, _) in touched.items()}
     if options.read_from == BROKER:
         return Placement(BROKER), known
     chosen = {
-        partition: [each for each in ledgers.ledgers if each.id in ids and not each.is_open]
-        for partition, (ledgers, ids) in wanted.items()
+        partition: [ledger for ledger in ledgers.ledgers if ledger.id in ids and not ledger.is_open]
+        for partition, (ledgers, ids) in touched.items()
     }
     tiered = _find_tiered(options, admin, chosen)
     on_bookies = {
         partition: (
             known[partition],
-            {each.id for each in ledgers if each.offload_id is None or options.read_from == BOOKIE},
+            {ledger.id for ledger in ledgers if ledger.offload_id is None or options.read_from == BOOKIE},
         )
         for partition, ledgers in chosen.items()
     }
@@ -164,10 +168,10 @@ def _without_copy(
     tiered: Mapping[tuple[TopicPartition, int], TieredLedger],
 ) -> list[tuple[TopicPartition, Ledger]]:
     return [
-        (partition, each)
+        (partition, ledger)
         for partition, ledgers in chosen.items()
-        for each in ledgers
-        if each.offload_id is not None and each.entries and (partition, each.id) not in tiered
+        for ledger in ledgers
+        if ledger.offload_id is not None and ledger.entries and (partition, ledger.id) not in tiered
     ]
 
 
@@ -190,7 +194,7 @@ def _find_tiered(
 def _find_bookies(
     options: ReadOptions,
     admin: AdminClient,
-    wanted: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
+    touched: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
     known: dict[TopicPartition, TopicLedgers],
 ) -> tuple[tuple[str, ...], dict[TopicPartition, TopicLedgers]]:
     """The ids of all bookies, and the ledgers with their striping, as far as this role may see them."""
@@ -203,7 +207,7 @@ def _find_bookies(
     except bearable as fault:
         refused = fault
     try:
-        known = fetch_striping(admin, wanted, at_any_cost=not listed)
+        known = fetch_striping(admin, touched, at_any_cost=not listed)
     except bearable as fault:
         refused = refused or fault
     if refused is not None and not isinstance(refused, PermissionDenied):

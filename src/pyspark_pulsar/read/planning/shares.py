@@ -20,6 +20,6 @@ def shares(total: int, weights: Sequence[float]) -> list[int]:
     most = max(weights)
     parts = [max(1, int(_WHOLE * (weight / most))) if most > 0 else 1 for weight in weights]
     rest = total - number
-    given = [rest * part // sum(parts) for part in parts]
-    lacking = rest - sum(given)
-    return [1 + part + (1 if index < lacking else 0) for index, part in enumerate(given)]
+    rounded = [rest * part // sum(parts) for part in parts]
+    lacking = rest - sum(rounded)
+    return [1 + part + (1 if index < lacking else 0) for index, part in enumerate(rounded)]

@@ -1,1 +1,1 @@
-"""Where a split's entries come from. Every location yields the same entries for the same piece of a split."""
+"""Where a split's entries come from: a file for each kind of `read.location.Location`, and what they share."""

@@ -1,4 +1,4 @@
-"""Entries of a piece straight from the bookies that store its ledger, past the broker. Executor only.
+"""Entries of a closed ledger straight from the bookies that store it, past the broker.
 
 The right to read the topic was proven at the broker when the read was planned; bookies ask nobody.
 """
@@ -6,8 +6,9 @@ The right to read the topic was proven at the broker when the read was planned; 
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import dataclass
+from typing import ClassVar
 
-from pyspark_pulsar.client.bookkeeper.compacted import unwrapped
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress, bookie_address
 from pyspark_pulsar.client.bookkeeper.connection.connections import BookieConnections
 from pyspark_pulsar.client.bookkeeper.connection.security import bookie_security
@@ -19,31 +20,61 @@ from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import LedgerUnavailable, OptionError
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.sources.contiguous import entry_range
-from pyspark_pulsar.read.split import FromBookies, FromCompactedLedger, SplitRange
+from pyspark_pulsar.read.location import PartitionAccess
+from pyspark_pulsar.read.sources.closed_ledger import ClosedLedger
 from pyspark_pulsar.topic import TopicPartition
 
 
+@dataclass(frozen=True, slots=True)
+class FromBookies(ClosedLedger):
+    """The bookies that store the closed ledger."""
+
+    name: ClassVar[str] = "bookie"
+    title: ClassVar[str] = "bookies"
+
+    bookies: tuple[str, ...] = ()
+    """The ids of all bookies that are known, for a ledger whose striping is not."""
+
+    def stored_entries(
+        self, access: PartitionAccess, first: int, last: int
+    ) -> Generator[EntryBatch, None, None]:
+        return bookie_entries(access.options, access.partition, self.ledger, self.bookies, first, last)
+
+
 def bookie_entries(
-    options: ReadOptions, partition: TopicPartition, split_range: SplitRange, location: FromBookies
+    options: ReadOptions,
+    partition: TopicPartition,
+    ledger: Ledger,
+    bookies: tuple[str, ...],
+    first: int,
+    last: int,
 ) -> Generator[EntryBatch, None, None]:
-    """Exactly the entries of the piece, in order. Raises `LedgerUnavailable`, and `OptionError` for a bookie whose
-    address nobody knows."""
-    first, last = entry_range(split_range, location.ledger)
-    yield from _entries(options, _run(partition, location.ledger, first, last), location)
+    """The entries `first` to `last` (inclusive) of the ledger, in order. `bookies`: those to ask if its striping is not
+    known. Driver and executors.
+
+    Raises `LedgerUnavailable`, and `OptionError` for a bookie whose address nobody knows.
+    """
+    striping = ledger.metadata
+    if striping is not None:
+        bookies = tuple(
+            dict.fromkeys(bookie for ensemble in striping.ensembles for bookie in ensemble.bookies)
+        )
+    addresses = _addresses(options, bookies, guessed=striping is None)
+    if not addresses:
+        raise LedgerUnavailable(f"{partition}, ledger {ledger.id}: expected bookies to ask for it, got none")
+    entry_range = ledger_entry_range(partition, ledger, first, last)
+    timeout_seconds = options.bookie_timeout_ms / 1000
+    with BookieConnections(addresses, timeout_seconds, bookie_security(options)) as connections:
+        write_sets = (
+            GuessedWriteSets(entry_range, tuple(addresses), connections)
+            if striping is None
+            else KnownWriteSets(striping)
+        )
+        yield from LedgerReader(entry_range, write_sets, connections)
 
 
-def compacted_entries(
-    options: ReadOptions, partition: TopicPartition, location: FromCompactedLedger
-) -> Generator[EntryBatch, None, None]:
-    """The entries of the compacted view, with the ids that they had in the topic; also those outside the piece.
-
-    Raises as `bookie_entries`."""
-    run = _run(partition, location.ledger, 0, location.ledger.entries - 1)
-    yield from unwrapped(run, _entries(options, run, location))
-
-
-def _run(partition: TopicPartition, ledger: Ledger, first: int, last: int) -> EntryRange:
+def ledger_entry_range(partition: TopicPartition, ledger: Ledger, first: int, last: int) -> EntryRange:
+    """The entries `first` to `last` (inclusive), as bookies are asked for them."""
     return EntryRange(
         where=str(partition),
         ledger=ledger.id,
@@ -54,33 +85,15 @@ def _run(partition: TopicPartition, ledger: Ledger, first: int, last: int) -> En
     )
 
 
-def _entries(
-    options: ReadOptions, run: EntryRange, location: FromBookies | FromCompactedLedger
-) -> Generator[EntryBatch, None, None]:
-    striping = location.ledger.metadata
-    if striping is None:
-        bookies = location.bookies
-    else:
-        bookies = tuple(dict.fromkeys(each for ensemble in striping.ensembles for each in ensemble.bookies))
-    addresses = _addresses(options, bookies, guessed=striping is None)
-    if not addresses:
-        raise LedgerUnavailable(f"{run.where}, ledger {run.ledger}: expected bookies to ask for it, got none")
-    with BookieConnections(addresses, options.bookie_timeout_ms / 1000, bookie_security(options)) as links:
-        layouts = (
-            GuessedWriteSets(run, tuple(addresses), links) if striping is None else KnownWriteSets(striping)
-        )
-        yield from LedgerReader(run, layouts, links)
-
-
 def _addresses(options: ReadOptions, bookies: tuple[str, ...], *, guessed: bool) -> dict[str, BookieAddress]:
     """`guessed`: all bookies that there are, most of which have nothing to do with the ledger; those among them whose
     addresses nobody knows are not asked, unless there are no others."""
     mapping = dict(options.bookie_addresses)
-    found: dict[str, BookieAddress] = {}
+    addresses: dict[str, BookieAddress] = {}
     for bookie in bookies:
         try:
-            found[bookie] = bookie_address(bookie, mapping)
+            addresses[bookie] = bookie_address(bookie, mapping)
         except OptionError:
-            if not guessed or (bookie == bookies[-1] and not found):
+            if not guessed or (bookie == bookies[-1] and not addresses):
                 raise
-    return found
+    return addresses

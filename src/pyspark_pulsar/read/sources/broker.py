@@ -1,22 +1,54 @@
-"""Entries of a split through the broker that owns the topic partition. Executor only.
+"""Entries of a range through the broker that owns the topic partition. Executor only, but for what a driver counts.
 
-The broker pushes; what arrives twice after a reconnect or lies outside the range is dropped by position in
-the decoder, so a reconnect neither loses nor repeats a row: it subscribes again behind the last entry taken.
+The broker pushes, as far as it has permits (FLOW), and tells a consumer nothing of what it leaves out. `BrokerEntries`
+keeps the position of the next entry (`_next`) and goes through these states until that is the end of the range:
+
+    state        holds                     what happens                           goes on in
+    NONE         no consumer               it subscribes at `_next`               RECEIVING
+    RECEIVING    a consumer with permits   entries come; `_next` is behind them   RECEIVING
+                                           ids are missing, and are there         NONE, at the first of them (`skipped`)
+                                           `_next` is at the border of a part     RECEIVING, the next one (`prefetch`)
+                                           nothing comes for a second             ASKING
+    ASKING       the same                  the topic ends behind `_next`          RECEIVING; NONE after some seconds of
+                                                                                  nothing, each time twice as many
+                                           it shows no message at all, but the    the same
+                                           cursor stands inside the topic
+                                           else, and the view is compacted        over: compaction has removed the rest
+                                           else                                   `DataLossError`
+    any          -                         the connection fails                   NONE; the owner is looked up again
+    any          -                         no entry for `poll_seconds`            `DeadlineExceeded`
+
+Nothing is lost between two consumers, since each begins at `_next`. Entries may come twice then, or lie outside the
+range; whoever reads drops them by position (`task.audit.Run.take`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.consumer import EntryConsumer, subscribe
 from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ConnectionFailed, DataLossError, DeadlineExceeded
 from pyspark_pulsar.position import EARLIEST, Position, after_entry
+from pyspark_pulsar.read.location import (
+    LedgerPart,
+    Location,
+    Missing,
+    PartitionAccess,
+    RangeProgress,
+    ledger_parts,
+    touches,
+)
+from pyspark_pulsar.read.loss_report import report_loss
+from pyspark_pulsar.read.sources.peek import first_entry
 from pyspark_pulsar.read.sources.prefetch import EntrySize, PrefetchingConsumers
-from pyspark_pulsar.read.sources.skipped import cut_where_passed_over, first_entry
+from pyspark_pulsar.read.sources.skipped import cut_where_skipped
 from pyspark_pulsar.topic import TopicPartition
 
 _LOOK_AGAIN_SECONDS = 1.0
@@ -24,6 +56,72 @@ _LOOK_AGAIN_SECONDS = 1.0
 # each time, so that a broker that is slow is not asked to begin anew for ever.
 _STARVED_SECONDS = 4.0
 _HIDDEN = " (the broker shows no message of the topic at all; if that lasts, unload the topic)"
+
+
+@dataclass(frozen=True, slots=True)
+class FromBroker(Location):
+    """The broker that owns the topic partition. It knows where everything lies now, and sends only what consumers may
+    see: neither markers nor what aborted transactions wrote."""
+
+    name: ClassVar[str] = "broker"
+    title: ClassVar[str] = "the broker"
+    falls_back: ClassVar[bool] = False
+
+    entries: int | None = None
+    """How many entries lie in the range, also those that consumers do not see; None where that is not known."""
+
+    def open(
+        self, access: PartitionAccess, start: Position, end: Position
+    ) -> Generator[EntryBatch, None, None]:
+        """The first entry may begin before the range, and the last end behind it. Raises the errors of `BrokerEntries`;
+        with `failOnDataLoss=false` it ends where something is gone."""
+        options = access.options
+        entries = BrokerEntries(
+            access.client,
+            access.partition,
+            start,
+            end,
+            permits=options.receiver_queue_size,
+            poll_seconds=options.poll_timeout_ms / 1000,
+            read_compacted=options.read_compacted,
+            consumers=options.consumers_per_split,
+        )
+        try:
+            yield from entries
+        except DataLossError as loss:
+            report_loss(str(loss), fail=options.fail_on_data_loss)
+
+    def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
+        """What consumers do not see lacks too; but retention removes from the front, so that nothing is lost of a range
+        while the ledger is there in which it begins: it had entries of it when it was planned."""
+        if start.is_earliest or (self.entries is not None and progress.entries >= self.entries):
+            return None
+        if progress.first is None or progress.first[0] > start.ledger:
+            return Missing(start.ledger, f"messages from {start} on in ledger {start.ledger}")
+        if self.entries is None:
+            return None
+        text = f"{self.entries} entries from {start} up to {end}, got {progress.entries}"
+        return Missing(start.ledger, text, is_common=True)
+
+    def ledger_parts(
+        self, ledgers: Sequence[Ledger] | None, start: Position, end: Position
+    ) -> tuple[LedgerPart, ...] | None:
+        return None if ledgers is None else ledger_parts(ledgers, start, end)
+
+    def gives(self, ledger: Ledger, start: Position, end: Position) -> bool:
+        return touches(ledger, start, end)
+
+    def with_entries(self, entries: int | None) -> FromBroker:
+        return FromBroker(entries)
+
+    def joined(self, following: Location, *, adjacent: bool) -> Location | None:
+        """The broker reads over the ends of ledgers."""
+        del adjacent
+        if not isinstance(following, FromBroker):
+            return None
+        if self.entries is None or following.entries is None:
+            return FromBroker()
+        return FromBroker(self.entries + following.entries)
 
 
 class BrokerEntries:
@@ -64,7 +162,7 @@ class BrokerEntries:
         self._is_hidden = False
         """The topic knows our position and shows no message: its transaction buffer is not there yet. Brokers (seen on
         4.0.8) may never have it again when they unload a topic twice within a moment."""
-        self._ahead = PrefetchingConsumers(
+        self._prefetch = PrefetchingConsumers(
             client, partition.name, end, permits=permits, most=0 if read_compacted else consumers - 1
         )
 
@@ -95,7 +193,7 @@ class BrokerEntries:
         try:
             consumer = self._subscribed(deadline)
             entries = consumer.take(_LOOK_AGAIN_SECONDS)
-            if entries is not None and self._passed_over(consumer, entries, deadline):
+            if entries is not None and self._skipped(consumer, entries, deadline):
                 self._drop_consumer()
         except ConnectionFailed as fault:
             # What fails because the time is over says nothing of the cause.
@@ -115,19 +213,24 @@ class BrokerEntries:
         self._entries += len(entries)
         self._nbytes += entries.nbytes
         if self._consumer is not None:
-            self._ahead.look(consumer.connection, self._next, self._mean_entry())
+            self._prefetch.refill(consumer.connection, self._next, self._mean_entry())
             # What was received counts all the same; the next call finds the consumer gone and comes again.
             with contextlib.suppress(ConnectionFailed):
                 self._grant(consumer)
         return entries
 
-    def _passed_over(self, consumer: EntryConsumer, entries: EntryBatch, deadline: float) -> bool:
-        def mark_delete() -> Position:
-            return consumer.look(deadline - time.monotonic(), self._ahead.drop).mark_delete
+    def _skipped(self, consumer: EntryConsumer, entries: EntryBatch, deadline: float) -> bool:
+        """Whether the broker has skipped something; then `entries` are those before it."""
 
-        def first_behind(start: Position) -> tuple[int, int] | None:
+        def mark_delete() -> Position:
+            return consumer.look(deadline - time.monotonic(), self._prefetch.drop).mark_delete
+
+        def first_behind(start: Position) -> Position | None:
             with self._client.another() as client, client.until(deadline):
-                return first_entry(self._subscribe(client, start), start, deadline)
+                entry = first_entry(
+                    client, self._partition, start, read_compacted=self._read_compacted, deadline=deadline
+                )
+            return None if entry is None else entry.position
 
         if entries.first is None:
             return False
@@ -135,45 +238,43 @@ class BrokerEntries:
         # A consumer that began there got the same: connections that break at each question must not stop us.
         following = Position(*entries.first) if attempt == self._unproven else self._next
         self._unproven = attempt
-        is_cut = cut_where_passed_over(entries, following, mark_delete, first_behind)
+        is_cut = cut_where_skipped(entries, following, mark_delete, first_behind)
         self._unproven = None
         return is_cut
-
-    def _subscribe(self, client: BrokerClient, start: Position) -> EntryConsumer:
-        return subscribe(client, self._partition.name, start, read_compacted=self._read_compacted)
 
     def _mean_entry(self) -> EntrySize:
         return EntrySize(self._messages / self._entries, self._nbytes / self._entries)
 
     def _subscribed(self, deadline: float) -> EntryConsumer:
-        if self._consumer is not None and self._ahead.border <= self._next:
+        if self._consumer is not None and self._prefetch.border <= self._next:
             self._consumer.close()
             with self._client.until(deadline):
-                self._consumer, self._granted = self._ahead.take_over(self._next) or (None, 0)
+                self._consumer, self._granted = self._prefetch.take_over(self._next) or (None, 0)
             if self._consumer is not None:
                 self._idle_since = time.monotonic()
                 self._grant(self._consumer)
         if self._consumer is None:
             patience = max(0.1, deadline - time.monotonic())
             with self._client.until(deadline):
-                self._consumer = self._client.retrying(
-                    lambda: self._subscribe(self._client, self._next), patience
-                )
+                self._consumer = self._client.retrying(self._subscribe, patience)
             self._granted = 0
             self._idle_since = time.monotonic()
             self._grant(self._consumer)
         return self._consumer
 
+    def _subscribe(self) -> EntryConsumer:
+        return subscribe(self._client, self._partition.name, self._next, read_compacted=self._read_compacted)
+
     def _grant(self, consumer: EntryConsumer) -> None:
         """Let the broker send as much as it may, but hardly more than the range still holds."""
-        wanted = max(1, min(self._permits, self._expected()))
-        if self._granted <= wanted // 2 and self._next < self._ahead.border:
-            consumer.allow(wanted - self._granted)
-            self._granted = wanted
+        permits = max(1, min(self._permits, self._expected()))
+        if self._granted <= permits // 2 and self._next < self._prefetch.border:
+            consumer.allow(permits - self._granted)
+            self._granted = permits
 
     def _expected(self) -> int:
         """Messages that may still come, by those that came; no bound where the part ends in another ledger."""
-        border = self._ahead.border
+        border = self._prefetch.border
         if self._next.ledger != border.ledger:
             return self._permits
         entries = border.entry - self._next.entry + 1
@@ -189,7 +290,7 @@ class BrokerEntries:
             return True
         try:
             # What waits for those ahead may fill the buffer.
-            self._ahead.drop()
+            self._prefetch.drop()
             self._grant(self._consumer)
             tail = self._consumer.look(deadline - time.monotonic())
         except ConnectionFailed as fault:
@@ -214,7 +315,7 @@ class BrokerEntries:
             self._drop_consumer()
 
     def _drop_consumer(self) -> None:
-        self._ahead.drop()
+        self._prefetch.drop()
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             consumer.close()

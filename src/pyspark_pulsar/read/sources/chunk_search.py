@@ -60,9 +60,9 @@ def starts_before(
     beginning = None
     step = 1
     while step < ledger:
-        found = first_at(Position(ledger - step, 0))
-        if found < reached:
-            reached = found
+        first = first_at(Position(ledger - step, 0))
+        if first < reached:
+            reached = first
             yield reached
         # Not asked sooner: the first ledger may be kept where reading is slow.
         beginning = beginning or first_at(EARLIEST)

@@ -1,15 +1,21 @@
 """Entries of a closed ledger from its copy in tiered storage, in ranges of a few MiB.
 
 A copy that is gone, damaged or lacks entries is `LedgerUnavailable`, which names topic, ledger, and bucket and key or
-folder; never a silent end.
+folder; never a silent end. Then bookies may be asked, which may hold the ledger for hours after it was offloaded;
+nobody tells whether they still do.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Final
 
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.admin.ledger_metadata import parse_striping
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.object_store import StoredBytes, in_steps, stored_bytes
@@ -23,10 +29,42 @@ from pyspark_pulsar.codec.stored_ledger import (
     object_index,
     range_of,
 )
-from pyspark_pulsar.errors import LedgerUnavailable
-from pyspark_pulsar.read.sources.contiguous import entry_range
-from pyspark_pulsar.read.split import FromTieredStorage, SplitRange
+from pyspark_pulsar.errors import LedgerUnavailable, PulsarError
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.location import Location, PartitionAccess
+from pyspark_pulsar.read.sources.bookkeeper import FromBookies
+from pyspark_pulsar.read.sources.closed_ledger import ClosedLedger
 from pyspark_pulsar.topic import TopicPartition
+
+_log: Final = logging.getLogger(__name__)
+
+_REPLICA_PATIENCE_MS: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class FromTieredStorage(ClosedLedger):
+    """The offloaded copy of the closed ledger (`ledger.offload_id` is set)."""
+
+    name: ClassVar[str] = "tiered"
+    title: ClassVar[str] = "tiered storage"
+
+    store: TieredStore
+
+    def stored_entries(
+        self, access: PartitionAccess, first: int, last: int
+    ) -> Generator[EntryBatch, None, None]:
+        """Raises what `open_copy` and `TieredCopy.entries` raise."""
+        if first <= last:
+            yield from open_copy(self.store, access.partition, self.ledger).entries(first, last)
+
+    def replica(self, access: PartitionAccess) -> Location | None:
+        """Bookies, asked for it before the broker: where brokers read tiered storage first, they read the copy that has
+        failed. None where nobody tells which bookies there are."""
+        bookies = _bookies(access.options, access.partition)
+        return FromBookies(self.ledger, bookies) if bookies else None
+
+    def copy_url(self, partition: TopicPartition) -> str:
+        return f"{self.store.url}/{self.store.name_of(partition, self.ledger)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +99,13 @@ class TieredCopy:
     def entries(self, first: int, last: int) -> Generator[EntryBatch, None, None]:
         """Exactly the entries `first` to `last`, both inclusive, in order. Raises `LedgerUnavailable`, after the
         entries before the one that is missing or damaged."""
-        wanted = range_of(self.index, first, last, self.where)
-        end = self.size if wanted.end is None else wanted.end
-        pieces = in_steps(
-            lambda start, stop: self.source.read(self.data_name, start, stop, self.where), wanted.start, end
+        stored = range_of(self.index, first, last, self.where)
+        end = self.size if stored.end is None else stored.end
+        chunks = in_steps(
+            lambda start, stop: self.source.read(self.data_name, start, stop, self.where), stored.start, end
         )
-        with closing(pieces):
-            yield from entries_in(wanted, pieces, self.where)
+        with closing(chunks):
+            yield from entries_in(stored, chunks, self.where)
 
 
 def open_copy(store: TieredStore, partition: TopicPartition, ledger: Ledger) -> TieredCopy:
@@ -81,22 +119,45 @@ def open_copy(store: TieredStore, partition: TopicPartition, ledger: Ledger) -> 
         index = source.whole(index_name, where)
         head = source.read(data_name, 0, min(size, HEAD_BYTES), where)
         return TieredCopy(where, source, data_name, map_file(ledger.id, head, index, place), size)
-    found = object_index(ledger.id, source.whole(f"{name}-index", where), place)
-    if found.last_entry != ledger.entries - 1:
+    whole_index = object_index(ledger.id, source.whole(f"{name}-index", where), place)
+    if whole_index.last_entry != ledger.entries - 1:
         raise LedgerUnavailable(
             f"{place}: expected entries 0 to {ledger.entries - 1} as the broker says, got a copy of entries 0 to "
-            f"{found.last_entry}; read the ledger from elsewhere (readFrom=auto, bookie or broker)"
+            f"{whole_index.last_entry}; read the ledger from elsewhere (readFrom=auto, bookie or broker)"
         )
-    return TieredCopy(where, source, name, found, found.data_length)
+    return TieredCopy(where, source, name, whole_index, whole_index.data_length)
 
 
-def tiered_entries(
-    partition: TopicPartition, split_range: SplitRange, location: FromTieredStorage
-) -> Generator[EntryBatch, None, None]:
-    """Exactly the entries that the split_range, which lies in `location`, touches, in order. Executor only.
+def _bookies(options: ReadOptions, partition: TopicPartition) -> tuple[str, ...]:
+    """The ids of all bookies, or where only a superuser may ask for them those of the topic partition's ledgers."""
+    if options.admin_url is None:
+        return ()
+    patience_ms = min(options.operation_timeout_ms, _REPLICA_PATIENCE_MS)
+    with AdminClient(options, patience_ms=patience_ms) as admin:
+        for ask in (admin.bookies, partial(_bookies_of_topic, admin, partition)):
+            try:
+                bookies = ask()
+            except PulsarError as fault:
+                _log.info("%s: which bookies there are is not known: %s", partition, fault)
+                continue
+            if bookies:
+                return bookies
+    return ()
 
-    Raises what `open_copy` and `TieredCopy.entries` raise.
-    """
-    first, last = entry_range(split_range, location.ledger)
-    if first <= last:
-        yield from open_copy(location.store, partition, location.ledger).entries(first, last)
+
+def _bookies_of_topic(admin: AdminClient, partition: TopicPartition) -> tuple[str, ...]:
+    """Those that the other ledgers of the topic partition lie on. Whoever may consume the topic may ask for them."""
+    stats = admin.internal_stats(partition, metadata=True)
+    texts = (ledger.get("metadata") for ledger in stats.get("ledgers", ()) if isinstance(ledger, dict))
+    stripings = (parse_striping(text) for text in texts if isinstance(text, str))
+    return tuple(
+        sorted(
+            {
+                bookie
+                for striping in stripings
+                if striping
+                for ensemble in striping.ensembles
+                for bookie in ensemble.bookies
+            }
+        )
+    )

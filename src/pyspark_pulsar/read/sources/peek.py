@@ -1,4 +1,8 @@
-"""The first entry at a position: how old it is, and how much it holds. Driver only."""
+"""The first entry at a position: where it is, how old it is, and how much it holds. Driver and executors.
+
+Everybody who wants to see one entry asks here. A consumer is opened at the position, is sent one message, which brings
+its whole entry, and is closed.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.connection import Connection
 from pyspark_pulsar.client.broker.consumer import EntryConsumer, begin_subscribe, subscribe
 from pyspark_pulsar.client.broker.transport import EntryBatch
-from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.errors import DeadlineExceeded, PulsarError
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.topic import TopicPartition
 
@@ -36,12 +40,30 @@ class FirstEntry:
     """Of all its messages: Unix milliseconds by the producer's clock. None where damage hides it."""
 
 
-def first_entry(client: BrokerClient, partition: TopicPartition, position: Position) -> FirstEntry | None:
-    """One attempt; None when none comes within a second. Raises `ConnectionFailed`, `PermissionDenied`."""
-    consumer = subscribe(client, partition.name, position)
+def first_entry(
+    client: BrokerClient,
+    partition: TopicPartition,
+    position: Position,
+    *,
+    read_compacted: bool = False,
+    deadline: float | None = None,
+) -> FirstEntry | None:
+    """One attempt; None when none comes within a second. With `deadline` (of `time.monotonic`) None only when the topic
+    has none there, and `DeadlineExceeded` when neither was certain by then.
+
+    Raises `ConnectionFailed`, `PermissionDenied`.
+    """
+    consumer = subscribe(client, partition.name, position, read_compacted=read_compacted)
     try:
         consumer.allow(1)
-        return _seen(consumer.take(_TAKE_SECONDS))
+        while (entries := consumer.take(_TAKE_SECONDS)) is None and deadline is not None:
+            if consumer.end(deadline - time.monotonic()) <= position:
+                return None
+            if time.monotonic() > deadline:
+                raise DeadlineExceeded(
+                    f"expected the first entry at {position} or behind it, got none in time"
+                )
+        return _seen(entries)
     finally:
         consumer.close()
 
@@ -51,14 +73,14 @@ def first_entries(client: BrokerClient, places: Sequence[Place]) -> dict[Place, 
 
     Raises `ConnectionFailed`, `PermissionDenied`, `TopicNotFoundError`.
     """
-    found: dict[Place, FirstEntry | None] = {}
+    entries: dict[Place, FirstEntry | None] = {}
     for begin in range(0, len(places), _AT_ONCE):
-        client.retrying(partial(_ask_rest, client, places[begin : begin + _AT_ONCE], found))
-    return found
+        client.retrying(partial(_ask_rest, client, places[begin : begin + _AT_ONCE], entries))
+    return entries
 
 
-def _ask_rest(client: BrokerClient, places: Sequence[Place], found: dict[Place, FirstEntry | None]) -> None:
-    rest = [place for place in places if place not in found]
+def _ask_rest(client: BrokerClient, places: Sequence[Place], entries: dict[Place, FirstEntry | None]) -> None:
+    rest = [place for place in places if place not in entries]
     connections = client.owner_connections({partition.name for partition, _ in rest})
     begun = [
         begin_subscribe(client, _connected(connections[partition.name]), partition.name, position)
@@ -71,7 +93,7 @@ def _ask_rest(client: BrokerClient, places: Sequence[Place], found: dict[Place, 
             consumers[-1].allow(1)
         deadline = time.monotonic() + _TAKE_ALL_SECONDS
         for place, consumer in zip(rest, consumers, strict=True):
-            found[place] = _seen(consumer.take(max(0.0, deadline - time.monotonic())))
+            entries[place] = _seen(consumer.take(max(0.0, deadline - time.monotonic())))
     finally:
         for consumer in consumers:
             consumer.close()

@@ -4,8 +4,35 @@ A broker reads at most a hundred entries for a consumer (`dispatcherMaxReadBatch
 the bookies for the next ones. With small entries these turns take longer than the messages, whoever receives them; so
 several consumers, each one a part ahead of the one before it, get more (docs/decisions/0027).
 
-Nobody waits for them. What fails, is refused, or fills the connection's buffer is let go, and the consumer that is read
-goes on alone.
+The range is cut into parts while it is read, since only what came tells how large entries are (`EntrySize.part`):
+
+    reached            border                                                        end
+       |------ read -----|----- ahead 1 -----|----- ahead 2 -----|-- not begun yet ----|
+
+Whoever reads the range (`broker.BrokerEntries`) reads its own consumer up to the border, and then takes over the next
+one. Each consumer ahead goes through these states:
+
+    state         what the broker may send          goes on when
+    SUBSCRIBING   nothing                           it has answered, which `refill` sees: SENDING. A refusal: all are
+                                                    dropped, and no more begin for this range
+    SENDING       one part's messages, once;        the border is reached: `take_over` gives it to the reader, who
+                  nobody takes them yet             gives it more permits from then on
+    dropped       -                                 what fails, fills the connection's buffer, or waits when the reader
+                                                    begins anew. Those ahead of it go with it
+
+Nobody waits for them, except `take_over` for the answer to a subscription. Where they are dropped the reader goes on
+alone, its border is the end of the range again, and what they had been sent is sent once more to it. So that this does
+not go on for ever, none begin before the reader has come to where the last of them was to begin (`_not_before`).
+
+Why no entry is lost: the consumer ahead subscribes at the border, and the one before is read until it has reached it.
+Why no row comes twice: what one consumer gave from beyond the border is dropped by position when the next one gives it
+(`task.audit.Run.take`). It is seldom much, since the reader grants hardly more permits than reach the border.
+
+Where a part begins is a guess: entry ids of the present ledger are counted on, and if the ledger ends sooner the broker
+begins with the next ledger. The consumer before gets there too, so those entries are sent twice, up to a part of them
+at each end of a ledger. That is little for long ledgers. In a topic of short ones (`_short_ledgers`, learnt from where
+entries really came) consumers begin ahead only in the last ledger of the range, whose end is known. And where a
+consumer begins behind one whose real beginning is not known yet, nothing is begun until its first entry is here.
 """
 
 from __future__ import annotations
@@ -51,7 +78,9 @@ class EntrySize:
 
 
 @dataclass(slots=True)
-class _Begun:
+class _Ahead:
+    """One consumer, SUBSCRIBING or SENDING."""
+
     start: Position
     entries: int
     """Of a part."""
@@ -84,22 +113,22 @@ class PrefetchingConsumers:
         self._end = end
         self._permits = permits
         self._most = most
-        self._begun: deque[_Begun] = deque()
+        self._consumers: deque[_Ahead] = deque()
         self._not_before = EARLIEST
         self._short_ledgers = False
 
     @property
     def border(self) -> Position:
         """Where the part of the consumer that is read ends: where the next one begins, or at the end of the range."""
-        return self._begun[0].start if self._begun else self._end
+        return self._consumers[0].start if self._consumers else self._end
 
-    def look(self, connection: Connection, reached: Position, size: EntrySize) -> None:
+    def refill(self, connection: Connection, reached: Position, size: EntrySize) -> None:
         """Let those send whose subscription is answered, and begin another one if there should be more. Call after each
         delivery, with what is the next to be read; never waits, and never raises for what happens ahead."""
         try:
-            for each in self._begun:
-                if each.subscribing.is_answered:
-                    each.settle()
+            for ahead in self._consumers:
+                if ahead.subscribing.is_answered:
+                    ahead.settle()
             entries = size.part(self._permits)
             while (start := self._next_start(reached, entries)) is not None:
                 self._begin(connection, start, entries, size)
@@ -113,9 +142,9 @@ class PrefetchingConsumers:
 
     def _next_start(self, reached: Position, entries: int) -> Position | None:
         """Where one more consumer should begin; None where none should, or not yet. `entries`: of a part."""
-        if len(self._begun) >= self._most or entries < LEAST_ENTRIES or reached < self._not_before:
+        if len(self._consumers) >= self._most or entries < LEAST_ENTRIES or reached < self._not_before:
             return None
-        last = self._last_beginning() if self._begun else reached
+        last = self._last_beginning() if self._consumers else reached
         if last is None or (self._short_ledgers and last.ledger != self._end.ledger):
             return None
         # Where the ledger ends sooner, the broker begins with the next one, and the consumer before gets there too.
@@ -125,28 +154,28 @@ class PrefetchingConsumers:
     def _last_beginning(self) -> Position | None:
         """Where the last consumer really began; None before that is known: which ledger follows on another, only
         entries tell."""
-        last = self._begun[-1]
+        last = self._consumers[-1]
         if last.start.ledger == self._end.ledger:
             return last.start
-        found = None if last.consumer is None else last.consumer.first_waiting()
-        if found is not None:
-            self._learn(last, found)
-        return found
+        first = None if last.consumer is None else last.consumer.first_waiting()
+        if first is not None:
+            self._learn(last, first)
+        return first
 
-    def _learn(self, begun: _Begun, found: Position) -> None:
-        """`found`: what came first at its start."""
-        if found.ledger > begun.start.ledger and begun.start.entry < LEAST_PARTS * begun.entries:
+    def _learn(self, ahead: _Ahead, first: Position) -> None:
+        """`first`: what came first at its start."""
+        if first.ledger > ahead.start.ledger and ahead.start.entry < LEAST_PARTS * ahead.entries:
             self._short_ledgers = True
 
     def _begin(self, connection: Connection, start: Position, entries: int, size: EntrySize) -> None:
         messages = max(1, min(self._permits, round(entries * size.messages)))
         subscribing = begin_subscribe(self._client, connection, self._topic, start)
-        self._begun.append(_Begun(start, entries, messages, subscribing))
+        self._consumers.append(_Ahead(start, entries, messages, subscribing))
 
     def take_over(self, reached: Position) -> tuple[EntryConsumer, int] | None:
         """The consumer of the next part, and how many messages it may be sent in all; None where its subscription
         failed. Waits for that. Call when `reached` is at the border and not at the end."""
-        following = self._begun.popleft()
+        following = self._consumers.popleft()
         self._learn(following, reached)
         try:
             return following.settle(), following.messages
@@ -157,7 +186,7 @@ class PrefetchingConsumers:
 
     def drop(self) -> None:
         """Close all; the border is the end again. None begin before what they had reached has been read."""
-        if self._begun:
-            self._not_before = self._begun[-1].start
-        while self._begun:
-            self._begun.popleft().close()
+        if self._consumers:
+            self._not_before = self._consumers[-1].start
+        while self._consumers:
+            self._consumers.popleft().close()

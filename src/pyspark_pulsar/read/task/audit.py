@@ -1,7 +1,9 @@
 """What a task has read against what its split promised: checked always, written down where `auditPath` asks for it.
 
-Executor only. A direct read must give each entry id of its piece once. The broker sends neither markers nor messages of
-aborted transactions, so of what comes from it only the positions can be checked: that it was read up to the end.
+Executor only. A split is read by runs, one after the other: each is what one reader has given of one range. Where a
+location promises a number of entries (`Location.expected_entries`) so many must have come. The broker sends neither
+markers nor messages of aborted transactions, so of what comes from it only the positions can be checked: that it was
+read up to the end.
 """
 
 from __future__ import annotations
@@ -16,16 +18,9 @@ from typing import Final
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import LedgerUnavailable, PulsarError
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.sources.contiguous import entry_range
-from pyspark_pulsar.read.split import (
-    FromBookies,
-    FromBroker,
-    FromCompactedLedger,
-    FromTieredStorage,
-    Split,
-    SplitRange,
-)
+from pyspark_pulsar.position import Position, after_entry
+from pyspark_pulsar.read.location import RangeProgress
+from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.audit_files import AuditFile, AuditPart, write_audit
 from pyspark_pulsar.spark.task_context import Attempt
 
@@ -34,18 +29,21 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Run:
-    """What one reader has given of one piece."""
+    """What one reader has given of one range."""
 
     where: str
     """The topic partition."""
     split_range: SplitRange
     counts_messages: bool
     first: tuple[int, int] | None = None
+    """Ledger and entry of the first and the last entry of the range that came."""
     last: tuple[int, int] | None = None
     entries: int = 0
-    """Entries of the piece."""
+    """Entries of the range."""
+    first_received: tuple[int, int] | None = None
+    """Ledger and entry of the first that came, inside the range or not."""
     received: int = 0
-    """Entries that came, also those of a compacted view outside the piece."""
+    """Entries that came, also those outside the range."""
     messages: int = 0
     size: int = 0
     fallback: str | None = None
@@ -58,25 +56,26 @@ class Run:
     is_lost: bool = False
     """Nobody has it any more, and the query goes on without it."""
 
-    def receive(self, entries: EntryBatch) -> None:
-        """Entries as they came, before those outside the piece are dropped."""
+    def take(self, entries: EntryBatch) -> bool:
+        """The next entries that came: drops those outside the range and those that came before, and counts the others.
+        Returns whether there are any. What is left at the ends may hold messages outside the range."""
+        self.first_received = self.first_received or entries.first
         self.received += len(entries)
-
-    def take(self, entries: EntryBatch) -> None:
-        """Entries of the piece, in order."""
-        if entries.first is None:
-            return
+        entries.trim(self.reached.as_tuple(), self.split_range.end.as_tuple())
+        if entries.last is None:
+            return False
         self.first = self.first or entries.first
         self.last = entries.last
         self.entries += len(entries)
         if self.counts_messages:
             self.messages += entries.num_messages
             self.size += entries.nbytes
+        return True
 
     def end(self) -> None:
         """The reader says that this was all. Raises `LedgerUnavailable` when entries are missing."""
         self.stop()
-        got = self.received if self.is_compacted else self.entries
+        got = self.counted
         if self.expected is not None and got != self.expected:
             raise LedgerUnavailable(
                 f"{self.where}: {self.split_range.location.name}, from {self.split_range.start} up to "
@@ -93,29 +92,35 @@ class Run:
         self.seconds = time.monotonic() - self.began
 
     @property
-    def is_compacted(self) -> bool:
-        return isinstance(self.split_range.location, FromCompactedLedger)
+    def reached(self) -> Position:
+        """Behind the last entry of the range that came."""
+        return self.split_range.start if self.last is None else after_entry(*self.last)
+
+    @property
+    def progress(self) -> RangeProgress:
+        return RangeProgress(self.reached, self.first_received, self.entries)
+
+    @property
+    def is_whole_ledger(self) -> bool:
+        return self.split_range.location.gives_whole_ledger
+
+    @property
+    def counted(self) -> int:
+        """The entries that `expected` counts."""
+        return self.received if self.is_whole_ledger else self.entries
 
     @property
     def is_short(self) -> bool:
-        """Whether something of the piece did not come, as far as can be told."""
+        """Whether something of the range did not come, as far as can be told."""
         if self.is_whole:
             return False
-        return not self.gave_way or (not self.is_compacted and self.entries != self.expected)
+        return not self.gave_way or (not self.is_whole_ledger and self.entries != self.expected)
 
     @property
     def expected(self) -> int | None:
-        """Entries that the piece has; of a compacted view, all that it holds. None from the broker."""
-        location = self.split_range.location
-        match location:
-            case FromBookies() | FromTieredStorage():
-                if self.split_range.start >= self.split_range.end:
-                    return 0
-                first, last = entry_range(self.split_range, location.ledger)
-                return max(0, last - first + 1)
-            case FromCompactedLedger():
-                return location.ledger.entries
-        return None
+        """See `Location.expected_entries`."""
+        split_range = self.split_range
+        return split_range.location.expected_entries(split_range.start, split_range.end)
 
 
 class SplitAudit:
@@ -133,7 +138,7 @@ class SplitAudit:
         self._fallback: str | None = None
 
     def begin(self, split_range: SplitRange) -> Run:
-        """A reader begins with a piece, or with the rest of one."""
+        """A reader begins with a range, or with the rest of one."""
         run = Run(str(self._split.partition), split_range, self._counts_messages, fallback=self._fallback)
         self._fallback = None
         self.runs.append(run)
@@ -145,23 +150,23 @@ class SplitAudit:
         run, self._fallback = self.runs[-1], why
         run.stop()
         run.gave_way = True
-        if run.first is not None and not run.is_compacted:
+        if run.first is not None and not run.is_whole_ledger:
             run.entries = min(run.entries, max(0, at.entry - run.first[1]))
             run.last = (at.ledger, at.entry - 1) if run.entries else None
         run.split_range = replace(run.split_range, end=min(at, run.split_range.end))
 
     def lose(self, rest: SplitRange) -> None:
-        """Behind what the readers gave of a piece, the rest is gone; the query goes on without it, and its audit shows
+        """Behind what the readers gave of a range, the rest is gone; the query goes on without it, and its audit shows
         what is missing."""
         run = self.begin(rest)
         run.stop()
         run.lose()
 
     def check(self) -> None:
-        """Raises `LedgerUnavailable` unless the runs are the pieces of the split, in order, each read to its end or
+        """Raises `LedgerUnavailable` unless the runs are the ranges of the split, in order, each read to its end or
         known to be lost."""
         runs = iter([run for run in self.runs if run.split_range.start < run.split_range.end])
-        for split_range in self._split.parts():
+        for split_range in self._split.ranges:
             reached = split_range.start
             while reached < split_range.end:
                 run = next(runs, None)
@@ -233,8 +238,8 @@ def _reason(fault: Exception) -> str:
 
 def _part(run: Run) -> AuditPart:
     location = run.split_range.location
-    if not isinstance(location, FromBroker):
-        ledger = last = location.ledger.id
+    if location.ledger_id is not None:
+        ledger = last = location.ledger_id
     elif run.first is not None and run.last is not None:
         ledger, last = run.first[0], run.last[0]
     else:
@@ -248,7 +253,7 @@ def _part(run: Run) -> AuditPart:
         first=_text(run.first),
         last=_text(run.last),
         expected=run.expected,
-        entries=run.received if run.is_compacted else run.entries,
+        entries=run.counted,
         messages=run.messages,
         size=run.size,
         short=run.is_short,

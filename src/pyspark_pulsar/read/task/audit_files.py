@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class AuditPart:
-    """What one reader has given of one piece of a split."""
+    """What one reader has given of one range of a split."""
 
     reader: str
     ledger: int
@@ -102,14 +102,14 @@ def audit_files(path: str) -> list[AuditFile]:
         store, folder = _open(path)
         listed = store.get_file_info(fs.FileSelector(folder, recursive=True))
         names = [
-            each.path
-            for each in listed
-            if each.is_file and each.extension == _SUFFIX[1:] and not each.base_name.startswith(".")
+            info.path
+            for info in listed
+            if info.is_file and info.extension == _SUFFIX[1:] and not info.base_name.startswith(".")
         ]
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-audit") as pool:
             return list(pool.map(lambda name: _parse(store, name), names))
 
-    return sorted(_told(path, "of audits", read), key=lambda each: (each.finished_ms, each.task))
+    return sorted(_told(path, "of audits", read), key=lambda file: (file.finished_ms, file.task))
 
 
 def _told(path: str, purpose: str, action: Callable[[], T]) -> T:
@@ -137,16 +137,16 @@ def _parse(store: fs.FileSystem, name: str) -> AuditFile:
     with store.open_input_stream(name) as source:
         data = source.read()
     try:
-        found: dict[str, Any] = json.loads(data)
-        version = found.pop("version")
+        document: dict[str, Any] = json.loads(data)
+        version = document.pop("version")
         if version != _VERSION:
             raise OptionError(
                 f"{name}: expected an audit of version {_VERSION}, got version {version}; use the version of "
                 f"pyspark-pulsar that wrote it"
             )
-        parts = tuple(AuditPart(**part) for part in found.pop("parts"))
-        slots = found.pop("slots", None)
-        return AuditFile(**found, parts=parts, slots=tuple(slots) if slots else None)
+        parts = tuple(AuditPart(**part) for part in document.pop("parts"))
+        slots = document.pop("slots", None)
+        return AuditFile(**document, parts=parts, slots=tuple(slots) if slots else None)
     except (ValueError, KeyError, TypeError, AttributeError) as fault:
         if isinstance(fault, OptionError):
             raise

@@ -1,192 +1,307 @@
-"""The entries of one piece of a split, from where it was planned to be read. Executor only.
+"""Where the entries of a range come from when they do not come from where they were planned to. Executor only.
 
-A direct read (bookies, tiered storage) can fail for reasons that are none of the query's: a bookie dies, an object is
-gone, a ledger is offloaded or deleted meanwhile. With `readFrom=auto` the broker, which knows where everything lies
-now, gives the rest of the piece; if a copy in tiered storage fails, bookies are asked before it.
+A read past the broker (bookies, tiered storage) can fail for reasons that are none of the query's: a bookie dies, an
+object is gone, a ledger is offloaded or deleted meanwhile. With `readFrom=auto` another place gives the rest of the
+range. The last is the broker, which knows where everything lies now.
+
+    state     reads the rest from                   fails with                   goes on in             told
+    PLANNED   the location of the range             a fault of the place         REPLICA, if there is   warning
+                                                                                 one; else BROKER
+                                                    the same, and readFrom       GIVEN UP               -
+                                                    names a place
+                                                    transactions not known       BROKER                 warning
+    REPLICA   `Location.replica` (bookies, of       a fault of the place         BROKER                 warning
+              an offloaded ledger)                  transactions not known       BROKER                 warning
+    BROKER    the broker, to the end of the range   anything                     raised                 -
+                                                    nothing more comes           PROOF                  -
+    PROOF     nothing; asks which ledgers there     something is missing         raised, or LOST        error or
+              are, and the damaged copy                                                                 warning
+    GIVEN UP  nothing; asks which ledgers there     the ledger is there          the fault is raised    -
+              are                                   the ledger is gone           raised, or LOST        error or
+                                                                                                        warning
+
+A range of the broker's own begins in BROKER. A read that ends without a fault in PLANNED or REPLICA is over: such a
+location raises for each entry that it does not give (`closed_ledger.contiguous`, the audit), so there is nothing to
+prove. "Raised, or LOST": `DataLossError`, and with `failOnDataLoss=false` a warning, and the query goes on without what
+is lost.
+
+Nothing comes twice and nothing is left out between two states: each begins behind the last entry that the one before
+gave (`Run.reached`). `Run.take` is the one place that drops entries, those outside the range and those that came
+before; the decoder drops messages, of the batched entries in which the split begins and ends.
+
+"Transactions not known": entries past the broker hold what aborted transactions wrote. Where nobody tells which those
+are the decoder gives up in the middle of what it was given, so BROKER begins with the entry that it names.
+
+PROOF is needed since the broker passes over a ledger that is gone as it passes over entries that consumers do not see
+(markers, what aborted transactions wrote). Two things are asked:
+
+  * Is the ledger still there? Only if something did not come that may be lost (`Location.missing`). The admin REST API
+    lists the topic's ledgers; without it, or for a compacted view, nothing can be asked. Retention removes from the
+    front, so a range that the broker was to give has lost nothing while the ledger is there in which it begins.
+  * Does the damaged copy hold what the broker passed over? Only after a `DamagedCopy`. A broker that reads the same
+    copy passes in silence over an entry whose metadata is damaged. So the gaps in what it gave are read from the copy,
+    which checks every byte: what is whole there was rightly left out.
+
+The audit (`task.audit`) knows nothing of these rules. It is told of each run and checks that together they are the
+split.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from typing import Final
 
-from pyspark_pulsar.client.broker.client import BrokerClient
+import pyarrow as pa
+
+from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.codec.intake import TransactionsUnknown
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     CorruptEntryError,
     DamagedCopy,
-    DataLossError,
     DeadlineExceeded,
     LedgerUnavailable,
     OptionError,
+    PermissionDenied,
     PrerequisiteMissing,
+    ProtocolError,
     PulsarError,
 )
-from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import after_entry
-from pyspark_pulsar.read.sources.bookkeeper import bookie_entries, compacted_entries
-from pyspark_pulsar.read.sources.broker import BrokerEntries
-from pyspark_pulsar.read.sources.contiguous import contiguous
-from pyspark_pulsar.read.sources.offloaded import tiered_entries
-from pyspark_pulsar.read.split import (
-    FromBookies,
-    FromBroker,
-    FromCompactedLedger,
-    FromTieredStorage,
-    SplitRange,
-)
-from pyspark_pulsar.read.task.audit import SplitAudit
-from pyspark_pulsar.read.task.ledger_deleted import check_lost, check_still_there
-from pyspark_pulsar.read.task.replicas import Given, on_bookies
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.location import Missing, PartitionAccess, RangeProgress
+from pyspark_pulsar.read.loss_report import report_loss
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.split import SplitRange
+from pyspark_pulsar.read.task.audit import Run, SplitAudit
 
 # The last is about this executor, which may lack what the driver has.
-_DIRECT_FAULTS = (LedgerUnavailable, ConnectionFailed, CorruptEntryError, OptionError, PrerequisiteMissing)
+_FAULTS_OF_PLACE: Final = (
+    LedgerUnavailable,
+    ConnectionFailed,
+    CorruptEntryError,
+    OptionError,
+    PrerequisiteMissing,
+)
+_AUTO: Final = "auto"
+_PATIENCE_MS: Final = 5_000
 
-_log = logging.getLogger(__name__)
-
-_ELSEWHERE = "%s: the rest of a piece, from %s up to %s, comes from %s, since reading it from %s failed: %s"
+_log: Final = logging.getLogger(__name__)
 
 
-def range_entries(
-    client: BrokerClient,
-    options: ReadOptions,
-    partition: TopicPartition,
-    split_range: SplitRange,
-    audit: SplitAudit,
-    *,
-    by_broker: bool = False,
-) -> Generator[EntryBatch, None, None]:
-    """Whole entries in order, each once, none outside the piece. The entries at its ends may hold messages outside it;
-    pieces of one split meet between entries. `by_broker`: wherever it was planned to be read.
+class RangeReader:
+    """Reads the ranges of one split, one after the other. Used by one task."""
 
-    Raises the errors of `BrokerEntries`, `DataLossError` for a ledger that was deleted meanwhile; with another
-    `readFrom` than `auto` also the errors of the direct read. Close it when not all of it is wanted.
-    """
-    rest, fault = split_range, None
-    if not by_broker and not isinstance(split_range.location, FromBroker):
-        rest, fault = yield from _directly(options, partition, split_range, audit)
-        if fault is None:
-            return
-        if options.read_from != "auto":
-            check_lost(options, partition, rest, fault)
-            audit.lose(rest)
-            return
-        bookies = on_bookies(options, partition, rest)
-        if bookies is not None:
-            _log.warning(
-                _ELSEWHERE, partition, rest.start, rest.end, "bookies", split_range.location.name, fault
-            )
-            found = replace(rest, location=bookies)
-            found, second = yield from _directly(options, partition, found, audit)
-            if second is None:
+    def __init__(self, access: PartitionAccess, audit: SplitAudit) -> None:
+        self._access = access
+        self._options = access.options
+        self._partition = access.partition
+        self._audit = audit
+
+    def batches(
+        self, planned: SplitRange, decode: Callable[[EntryBatch], Iterator[pa.RecordBatch]]
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """The record batches that the range completes. Raises the errors of `entries` and of `decode`."""
+        source = self.entries(planned)
+        while True:
+            try:
+                with closing(source):
+                    for entries in source:
+                        yield from decode(entries)
+            except TransactionsUnknown as unknown:
+                if self._options.read_from != _AUTO:
+                    raise
+                _log.warning("%s; the broker is read from there up to %s", unknown, planned.end)
+                rest = replace(planned, start=Position(unknown.ledger, unknown.entry))
+                self._audit.give_way(rest.start, _reason(unknown))
+                source = self.broker_entries(rest)
+            else:
                 return
-            rest = replace(found, location=split_range.location)
-            _log.warning(_ELSEWHERE, partition, rest.start, rest.end, "the broker", "bookies", second)
+
+    def entries(self, planned: SplitRange) -> Generator[EntryBatch, None, None]:
+        """Whole entries in order, each once, none outside the range. The entries at its ends may hold messages outside
+        it; ranges of one split meet between entries. Close it when not all of it is wanted.
+
+        Raises the errors of `Location.open` as far as the table says, `DeadlineExceeded`, `DataLossError` and those of
+        `AdminClient`.
+        """
+        if not planned.location.falls_back:
+            yield from self.broker_entries(planned)
+            return
+        failure = yield from self._past_broker(planned)
+        if failure is None:
+            return
+        rest, fault = failure
+        if self._options.read_from != _AUTO:
+            self._give_up(rest, fault)
+            return
+        replica = rest.location.replica(self._access)
+        if replica is None:
+            self._tell(rest, FromBroker.title, rest.location.name, fault)
         else:
-            _log.warning(
-                _ELSEWHERE, partition, rest.start, rest.end, "the broker", split_range.location.name, fault
-            )
-    yield from _by_broker(client, options, partition, rest, audit, fault)
+            self._tell(rest, replica.title, rest.location.name, fault)
+            failure = yield from self._past_broker(replace(rest, location=replica))
+            if failure is None:
+                return
+            rest = replace(rest, start=failure[0].start)
+            self._tell(rest, FromBroker.title, replica.title, failure[1])
+        yield from self.broker_entries(rest, fault)
 
-
-def _directly(
-    options: ReadOptions, partition: TopicPartition, split_range: SplitRange, audit: SplitAudit
-) -> Generator[EntryBatch, None, tuple[SplitRange, PulsarError | None]]:
-    """From where the piece says. Returns what is left of it, and why."""
-    rest = split_range
-    run = audit.begin(split_range)
-    try:
-        with closing(_direct(options, partition, split_range)) as source:
-            for entries in source:
-                # Compaction reads through the broker, which has left out what aborted transactions wrote.
-                entries.unfiltered = not isinstance(split_range.location, FromCompactedLedger)
-                run.receive(entries)
-                entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
-                if entries.last is not None:
-                    run.take(entries)
-                    rest = replace(rest, start=after_entry(*entries.last))
+    def broker_entries(
+        self, rest: SplitRange, fault: PulsarError | None = None
+    ) -> Generator[EntryBatch, None, None]:
+        """All that the broker has of what is left of a range; its location says where it was planned to be read, and
+        `fault` why it is not read there. As `entries`, but nothing else is tried."""
+        run = self._audit.begin(replace(rest, location=FromBroker()))
+        spans: list[tuple[int, int, bool]] = []
+        try:
+            with closing(self._take(run)) as source:
+                for entries in source:
+                    if isinstance(fault, DamagedCopy):
+                        spans += _span(entries)
                     yield entries
+        except DeadlineExceeded as late:
+            if fault is None:
+                raise
+            raise DeadlineExceeded(
+                f"{late}. The broker was asked since reading it from {rest.location.name} failed: {fault}"
+            ) from None
         run.end()
-    except _DIRECT_FAULTS as fault:
-        audit.give_way(rest.start, f"{type(fault).__name__}: {fault}")
-        return rest, fault
-    return rest, None
+        if self._is_lost(rest, run):
+            run.lose()
+        if isinstance(fault, DamagedCopy):
+            self._check_copy(rest, spans)
 
+    def _past_broker(
+        self, planned: SplitRange
+    ) -> Generator[EntryBatch, None, tuple[SplitRange, PulsarError] | None]:
+        """From where the range says. Returns what is left of it, and why; None where all of it came."""
+        run = self._audit.begin(planned)
+        try:
+            yield from self._take(run)
+            run.end()
+        except _FAULTS_OF_PLACE as fault:
+            rest = replace(planned, start=run.reached)
+            self._audit.give_way(rest.start, _reason(fault))
+            return rest, fault
+        return None
 
-def _by_broker(
-    client: BrokerClient,
-    options: ReadOptions,
-    partition: TopicPartition,
-    split_range: SplitRange,
-    audit: SplitAudit,
-    fault: PulsarError | None,
-) -> Generator[EntryBatch, None, None]:
-    """All that the broker has of the piece, whose location says where it was planned to be read; `fault`: why it is not
-    read there."""
-    rest, first, given = split_range, None, Given(split_range)
-    run = audit.begin(replace(split_range, location=FromBroker()))
-    try:
-        with closing(_broker_entries(client, options, partition, split_range)) as source:
+    def _take(self, run: Run) -> Generator[EntryBatch, None, None]:
+        split_range = run.split_range
+        with closing(split_range.location.open(self._access, split_range.start, split_range.end)) as source:
             for entries in source:
-                first = first or entries.first
-                run.receive(entries)
-                entries.trim(rest.start.as_tuple(), rest.end.as_tuple())
-                if entries.last is not None:
-                    run.take(entries)
-                    given.take(entries)
-                    rest = replace(rest, start=after_entry(*entries.last))
+                if run.take(entries):
                     yield entries
-    except DeadlineExceeded as late:
-        if fault is None:
+
+    def _tell(self, rest: SplitRange, source: str, failed: str, fault: PulsarError) -> None:
+        _log.warning(
+            "%s: the rest of a range, from %s up to %s, comes from %s, since reading it from %s failed: %s",
+            self._partition, rest.start, rest.end, source, failed, fault,
+        )  # fmt: skip
+
+    # Proof
+
+    def _is_lost(self, rest: SplitRange, run: Run) -> bool:
+        """Whether something of `rest` is lost after the broker's `run`. Raises `DataLossError` where that is an error,
+        and the errors of `AdminClient`."""
+        missing = rest.location.missing(rest.start, rest.end, run.progress)
+        if missing is None or self._options.admin_url is None or self._options.read_compacted:
+            return False
+        try:
+            if missing.ledger in self._present_ledgers():
+                return False
+        except PermissionDenied:
+            if not rest.location.falls_back:
+                # So nothing was known of ledgers when the read was planned either.
+                return False
             raise
-        raise DeadlineExceeded(
-            f"{late}. The broker was asked since reading it from {split_range.location.name} failed: {fault}"
-        ) from None
-    run.end()
-    if check_still_there(options, partition, split_range, rest, first, run.entries):
-        run.lose()
-    if isinstance(fault, DamagedCopy):
-        given.check(partition)
+        except ConnectionFailed as fault:
+            if not missing.is_common:
+                raise
+            _log.warning(
+                "%s: expected %s; whether its ledgers are still there is not known: %s",
+                self._partition, missing.text, fault,
+            )  # fmt: skip
+            return False
+        self._report(missing)
+        return True
+
+    def _give_up(self, rest: SplitRange, fault: PulsarError) -> None:
+        """Nobody stands in for the place that `readFrom` names. Raises `DataLossError` if the ledger is gone and that
+        is an error, and else `fault`: also where the admin REST API does not tell."""
+        missing = rest.location.missing(rest.start, rest.end, RangeProgress(rest.start, None, 0))
+        if missing is None or self._options.admin_url is None:
+            raise fault
+        try:
+            present = self._present_ledgers()
+        except (PermissionDenied, ConnectionFailed, ProtocolError):
+            raise fault from None
+        if missing.ledger in present:
+            raise fault
+        self._report(missing)
+        self._audit.lose(rest)
+
+    def _check_copy(self, rest: SplitRange, spans: Iterable[tuple[int, int, bool]]) -> None:
+        """Raises `DamagedCopy` for an entry that neither the broker nor the copy gives, and what else the copy does not
+        let one read."""
+        parts = rest.location.ledger_parts(None, rest.start, rest.end) or ()
+        gaps = [
+            (part.ledger, *gap) for part in parts for gap in skipped_entries((part.first, part.last), spans)
+        ]
+        for ledger, first, last in gaps:
+            begin, behind = Position(ledger, first), Position(ledger, last + 1)
+            try:
+                with closing(rest.location.open(self._access, begin, behind)) as source:
+                    for _ in source:
+                        pass
+            except DamagedCopy as fault:
+                raise DamagedCopy(
+                    f"{fault}. The broker was asked instead, and has passed over it as well"
+                ) from None
+
+    def _present_ledgers(self) -> set[int]:
+        patience_ms = min(self._options.operation_timeout_ms, _PATIENCE_MS)
+        with AdminClient(self._options, patience_ms=patience_ms) as admin:
+            info = admin.internal_info(self._partition)
+        try:
+            return {int(ledger["ledgerId"]) for ledger in info["ledgers"]}
+        except (KeyError, TypeError, ValueError):
+            raise ProtocolError(
+                f"reading the ledgers of {self._partition}: expected a JSON object with ledgers, got another"
+            ) from None
+
+    def _report(self, missing: Missing) -> None:
+        report_loss(
+            f"{self._partition}: expected {missing.text}, but retention or truncation has removed the ledger since the "
+            f"read was planned",
+            "Set retention longer than queries run. To go on with what is left, set failOnDataLoss=false",
+            fail=self._options.fail_on_data_loss,
+        )
 
 
-def _direct(
-    options: ReadOptions, partition: TopicPartition, split_range: SplitRange
-) -> Generator[EntryBatch, None, None]:
-    location = split_range.location
-    match location:
-        case FromBookies():
-            source = bookie_entries(options, partition, split_range, location)
-            return contiguous(source, partition, split_range, location.ledger)
-        case FromTieredStorage():
-            source = tiered_entries(partition, split_range, location)
-            return contiguous(source, partition, split_range, location.ledger)
-        case FromCompactedLedger():
-            return compacted_entries(options, partition, location)
-    raise LedgerUnavailable(
-        f"{partition}: expected a location that this version reads from, got {location.name}"
-    )
+def skipped_entries(
+    entries: tuple[int, int], spans: Iterable[tuple[int, int, bool]]
+) -> Iterator[tuple[int, int]]:
+    """First and last entry of what `spans` (first, last, whether all between them came) leave open of `entries`."""
+    expected, end = entries
+    for first, last, is_whole in spans:
+        if first > expected or not is_whole:
+            yield min(first, expected), (first - 1 if is_whole else last)
+        expected = last + 1
+    if expected <= end:
+        yield expected, end
 
 
-def _broker_entries(
-    client: BrokerClient, options: ReadOptions, partition: TopicPartition, split_range: SplitRange
-) -> Generator[EntryBatch, None, None]:
-    entries = BrokerEntries(
-        client,
-        partition,
-        split_range.start,
-        split_range.end,
-        permits=options.receiver_queue_size,
-        poll_seconds=options.poll_timeout_ms / 1000,
-        read_compacted=options.read_compacted,
-        consumers=options.consumers_per_split,
-    )
-    try:
-        yield from entries
-    except DataLossError as loss:
-        if options.fail_on_data_loss:
-            raise
-        _log.warning("%s. failOnDataLoss=false: the query goes on with what is left.", loss)
+def _span(entries: EntryBatch) -> list[tuple[int, int, bool]]:
+    """Of entries of one ledger; see `skipped_entries`. Empty if there are none."""
+    first, last = entries.first, entries.last
+    if first is None or last is None:
+        return []
+    return [(first[1], last[1], last[1] - first[1] + 1 == len(entries))]
+
+
+def _reason(fault: PulsarError) -> str:
+    return f"{type(fault).__name__}: {fault}"

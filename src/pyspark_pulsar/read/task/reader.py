@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
-from typing import Final
 
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.codec.data_keys import DataKeys
 from pyspark_pulsar.codec.decode import NO_VERSION, EntryDecoder
-from pyspark_pulsar.codec.intake import Intake, TransactionsUnknown
+from pyspark_pulsar.codec.intake import Intake
 from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.location import PartitionAccess
 from pyspark_pulsar.read.sources.chunk_search import earlier_runs
-from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.read.task.audit import SplitAudit, audited
-from pyspark_pulsar.read.task.fallback import range_entries
+from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.task.audit import audited
+from pyspark_pulsar.read.task.fallback import RangeReader
 from pyspark_pulsar.read.task.schema_cache import SCHEMA_VERSIONS
 from pyspark_pulsar.read.task.transactions import TopicTransactions
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.logging import show_warnings
 from pyspark_pulsar.spark.task_context import Attempt
-from pyspark_pulsar.topic import TopicName, TopicPartition
-
-_log: Final = logging.getLogger(__name__)
+from pyspark_pulsar.topic import TopicName
 
 
 def read_split(
@@ -68,38 +63,10 @@ def read_split(
             service_url=options.service_url,
             row_filter=RowFilter(split.window, keys=split.keys, slots=split.slots),
         )
-        for split_range in split.parts():
-            yield from _range_batches(client, options, split.partition, split_range, decoder, audit)
+        reader = RangeReader(PartitionAccess(options, split.partition, client), audit)
+        for split_range in split.ranges:
+            yield from reader.batches(split_range, decoder.decode)
         yield from decoder.finish()
-
-
-def _range_batches(
-    client: BrokerClient,
-    options: ReadOptions,
-    partition: TopicPartition,
-    split_range: SplitRange,
-    decoder: EntryDecoder,
-    audit: SplitAudit,
-    *,
-    by_broker: bool = False,
-) -> Generator[pa.RecordBatch, None, None]:
-    """The full batches that the piece completes; with `readFrom=auto` from the broker alone, from where nobody else
-    knows which transactions were aborted."""
-    try:
-        with closing(
-            range_entries(client, options, partition, split_range, audit, by_broker=by_broker)
-        ) as source:
-            for entries in source:
-                yield from decoder.decode(entries)
-    except TransactionsUnknown as unknown:
-        if options.read_from != "auto":
-            raise
-        _log.warning("%s; the broker is read from there up to %s", unknown, split_range.end)
-        rest = replace(split_range, start=Position(unknown.ledger, unknown.entry))
-        audit.give_way(rest.start, f"{type(unknown).__name__}: {unknown}")
-    else:
-        return
-    yield from _range_batches(client, options, partition, rest, decoder, audit, by_broker=True)
 
 
 def split_intake(options: ReadOptions, split: Split, transactions: TopicTransactions) -> Intake:

@@ -18,7 +18,7 @@ from pyspark_pulsar.topic import TopicName
 _MOST: Final = 10_000
 _MOST_BYTES: Final = 32 * 1024 * 1024
 
-VersionedSchema = Callable[[TopicName, bytes], SchemaInfo | None]
+FetchSchema = Callable[[TopicName, bytes], SchemaInfo | None]
 
 
 class SchemaVersions:
@@ -33,7 +33,7 @@ class SchemaVersions:
         self._bytes = 0
 
     def fetch(
-        self, service_url: str, topic: TopicName, planned: Hashable, version: bytes, ask: VersionedSchema
+        self, service_url: str, topic: TopicName, planned: Hashable, version: bytes, ask: FetchSchema
     ) -> SchemaInfo | None:
         """The registry's schema of `topic` under `version`; None when it has none, which is not remembered.
 
@@ -42,17 +42,17 @@ class SchemaVersions:
         """
         key = (service_url, topic, planned, version)
         with self._lock:
-            found = self._known.get(key)
-            if found is None:
-                found = ask(topic, version)
-                if found is None:
+            info = self._known.get(key)
+            if info is None:
+                info = ask(topic, version)
+                if info is None:
                     return None
-                self._known[key] = found
-                self._bytes += len(found.document)
+                self._known[key] = info
+                self._bytes += len(info.document)
             self._known.move_to_end(key)
             while len(self._known) > self._most or (self._bytes > self._most_bytes and len(self._known) > 1):
                 self._bytes -= len(self._known.popitem(last=False)[1].document)
-            return found
+            return info
 
 
 SCHEMA_VERSIONS: Final = SchemaVersions()

@@ -15,7 +15,7 @@ from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.topic import TopicPartition
 from pyspark_pulsar.transaction_id import TransactionId
 
-# The broker can give the rest of a piece instead, so nobody waits long for an answer.
+# The broker can give the rest of a range instead, so nobody waits long for an answer.
 _PATIENCE_MS: Final = 5_000
 
 

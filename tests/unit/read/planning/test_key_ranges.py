@@ -11,7 +11,9 @@ from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning.key_ranges import SLOTS, split_by_key
 from pyspark_pulsar.read.planning.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.packing import PartitionRange
-from pyspark_pulsar.read.split import FromBookies, FromBroker, Split, SplitRange
+from pyspark_pulsar.read.sources.bookkeeper import FromBookies
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
 

@@ -14,8 +14,8 @@ from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.planning import on_bookies
 from pyspark_pulsar.read.planning.ledger_range import LedgerRange, compacted_ranges
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
-from pyspark_pulsar.read.planning.placement import Placement, find_places
-from pyspark_pulsar.read.split import FromBookies
+from pyspark_pulsar.read.planning.placement import Placement, find_placement
+from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("a")
@@ -104,9 +104,9 @@ def test_unknown_striping_and_digests_with_a_password() -> None:
 
 
 def test_all_bookies_travel_only_where_the_striping_is_unknown() -> None:
-    places = Placement("bookie", BOOKIES)
-    assert places.of(A, CLOSED).bookies == ()
-    assert places.of(A, Ledger(7, 10, 100, None, 1000)).bookies == BOOKIES
+    placement = Placement("bookie", BOOKIES)
+    assert placement.of(A, CLOSED).bookies == ()
+    assert placement.of(A, Ledger(7, 10, 100, None, 1000)).bookies == BOOKIES
 
 
 VIEW = Ledger(60, 3, 30, None, 0)
@@ -172,9 +172,9 @@ def test_auto_does_without_what_the_admin_api_does_not_tell(
         service_url="pulsar://h:1", admin_url="http://127.0.0.1:1", topic="a", operation_timeout_ms=1
     )
     with AdminClient(options) as admin:
-        places, known = find_places(options, admin, wanted)
+        placement, known = find_placement(options, admin, wanted)
     assert known == {A: wanted[A][0]}
-    assert places.of(A, ledger).name == "broker"
+    assert placement.of(A, ledger).name == "broker"
     assert "cannot be reached" in caplog.text
 
 
@@ -189,4 +189,4 @@ def test_a_place_that_is_named_needs_to_be_told(read_from: str, ledger: Ledger) 
         read_from=read_from,
     )
     with AdminClient(options) as admin, pytest.raises(ConnectionFailed):
-        find_places(options, admin, wanted)
+        find_placement(options, admin, wanted)

@@ -15,7 +15,7 @@ from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
-from pyspark_pulsar.read.planning import planner as module
+from pyspark_pulsar.read.planning import known_ledgers
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.topic import TopicPartition
 
@@ -84,7 +84,7 @@ def planner(topic: Topic) -> Iterator[SplitPlanner]:
 def test_a_stream_that_waits_sees_its_ledger_closed_before_retention_removes_it(
     topic: Topic, planner: SplitPlanner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_LOOK_AGAIN_SECONDS", -1.0)
+    monkeypatch.setattr(known_ledgers, "_LOOK_AGAIN_SECONDS", -1.0)
     for topic.ledgers in ([(5, 10)], [(5, 10), (8, 0)], [(8, 0)]):
         planner.keep_up([A])
     topic.ledgers = [(8, 3)]

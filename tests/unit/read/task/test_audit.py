@@ -16,15 +16,12 @@ from pyspark_pulsar.errors import LedgerUnavailable, OptionError
 from pyspark_pulsar.inspect.audit import attempts_table, ledgers_table
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.split import (
-    FromBookies,
-    FromBroker,
-    FromCompactedLedger,
-    FromTieredStorage,
-    Split,
-    SplitRange,
-)
-from pyspark_pulsar.read.task.audit import Run, SplitAudit, audited
+from pyspark_pulsar.read.sources.bookkeeper import FromBookies
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
+from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
+from pyspark_pulsar.read.split import Split, SplitRange
+from pyspark_pulsar.read.task.audit import SplitAudit, audited
 from pyspark_pulsar.read.task.audit_files import audit_files
 from pyspark_pulsar.spark.task_context import Attempt
 from pyspark_pulsar.topic import TopicPartition
@@ -45,11 +42,6 @@ def entries(ledger: int, first: int, last: int) -> EntryBatch:
     return batch
 
 
-def give(run: Run, batch: EntryBatch) -> None:
-    run.receive(batch)
-    run.take(batch)
-
-
 def read_all(audit: SplitAudit) -> None:
     for split_range, batch in (
         (FIRST, entries(7, 2, 9)),
@@ -57,7 +49,7 @@ def read_all(audit: SplitAudit) -> None:
         (LAST, entries(10, 0, 2)),
     ):
         run = audit.begin(split_range)
-        give(run, batch)
+        run.take(batch)
         run.end()
 
 
@@ -74,7 +66,7 @@ def test_a_split_that_was_read_is_whole() -> None:
 
 def test_a_reader_that_ends_early_is_refused() -> None:
     run = SplitAudit(SPLIT).begin(FIRST)
-    give(run, entries(7, 2, 8))
+    run.take(entries(7, 2, 8))
     with pytest.raises(LedgerUnavailable, match="expected 8 entries, got 7"):
         run.end()
     assert run.is_short
@@ -89,11 +81,11 @@ def test_the_broker_may_leave_entries_out() -> None:
 def test_a_compacted_view_is_counted_whole() -> None:
     view = SplitRange(EARLIEST, Position(7, 5), FromCompactedLedger(Ledger(20, 3, 90, None, 0)))
     run = SplitAudit(Split(PARTITION, view.start, view.end, (view,))).begin(view)
-    run.receive(entries(7, 1, 1))
-    run.receive(entries(7, 6, 7))
+    run.take(entries(7, 1, 1))
+    run.take(entries(7, 6, 7))
     run.end()
     again = SplitAudit(SPLIT).begin(view)
-    again.receive(entries(7, 1, 1))
+    again.take(entries(7, 1, 1))
     with pytest.raises(LedgerUnavailable, match="expected 3 entries, got 1"):
         again.end()
 
@@ -130,7 +122,7 @@ def test_the_broker_goes_on(given: tuple[int, int] | None, at: Position, counted
     audit = SplitAudit(Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)))
     run = audit.begin(FIRST)
     if given is not None:
-        give(run, entries(7, *given))
+        run.take(entries(7, *given))
     audit.give_way(at, "the bookie died")
     rest = audit.begin(SplitRange(at, FIRST.end, FromBroker()))
     rest.end()
@@ -142,7 +134,7 @@ def test_the_broker_goes_on(given: tuple[int, int] | None, at: Position, counted
 def test_a_gap_between_reader_and_broker_is_found() -> None:
     audit = SplitAudit(Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)))
     run = audit.begin(FIRST)
-    give(run, entries(7, 2, 5))
+    run.take(entries(7, 2, 5))
     audit.give_way(Position(7, 6), "the bookie died")
     audit.begin(SplitRange(Position(7, 7), FIRST.end, FromBroker())).end()
     with pytest.raises(
@@ -155,7 +147,7 @@ def test_an_end_inside_a_batched_entry() -> None:
     split_range = SplitRange(Position(7, 3, 2), Position(7, 5, 4), FromBookies(SEVEN))
     audit = SplitAudit(Split(PARTITION, split_range.start, split_range.end, (split_range,)))
     run = audit.begin(split_range)
-    give(run, entries(7, 3, 5))
+    run.take(entries(7, 3, 5))
     audit.give_way(Position(7, 6), "the bookie died")
     audit.begin(SplitRange(Position(7, 6), split_range.end, FromBroker())).end()
     audit.check()
@@ -190,7 +182,7 @@ def test_nothing_is_written_unless_asked_for(tmp_path: Path) -> None:
 
 def test_a_task_that_fails_says_why_and_what_is_short(tmp_path: Path) -> None:
     with suppress(LedgerUnavailable), audited(options(tmp_path), SPLIT, Attempt("r")) as audit:
-        give(audit.begin(FIRST), entries(7, 2, 4))
+        audit.begin(FIRST).take(entries(7, 2, 4))
         raise LedgerUnavailable("no bookie answers")
     (written,) = audit_files(str(tmp_path))
     assert (written.state, written.error) == ("failed", "LedgerUnavailable: no bookie answers")
@@ -230,7 +222,7 @@ def test_a_folder_of_other_files(tmp_path: Path) -> None:
 def test_attempts_of_a_task_count_once(tmp_path: Path) -> None:
     def failing() -> None:
         with audited(options(tmp_path), SPLIT, Attempt("r", 0, 1)) as audit:
-            give(audit.begin(FIRST), entries(7, 2, 4))
+            audit.begin(FIRST).take(entries(7, 2, 4))
             raise LedgerUnavailable("no")
 
     with pytest.raises(LedgerUnavailable):
@@ -276,7 +268,7 @@ def test_a_ledger_of_which_a_split_never_came_is_short(tmp_path: Path) -> None:
         options(tmp_path), Split(PARTITION, half.start, half.end, (half,)), Attempt("r", 0, 1)
     ) as audit:
         run = audit.begin(half)
-        give(run, entries(7, 2, 5))
+        run.take(entries(7, 2, 5))
         run.end()
     with (
         suppress(LedgerUnavailable),
@@ -293,7 +285,7 @@ def test_a_ledger_of_which_a_split_never_came_is_short(tmp_path: Path) -> None:
 def test_what_is_lost_and_allowed_is_shown_and_no_fault(tmp_path: Path) -> None:
     with audited(options(tmp_path), Split(PARTITION, FIRST.start, FIRST.end, (FIRST,)), None) as audit:
         run = audit.begin(FIRST)
-        give(run, entries(7, 2, 4))
+        run.take(entries(7, 2, 4))
         audit.give_way(Position(7, 5), "LedgerUnavailable: x")
         audit.lose(replace(FIRST, start=Position(7, 5)))
     (row,) = ledgers_table(audit_files(str(tmp_path))).to_pylist()

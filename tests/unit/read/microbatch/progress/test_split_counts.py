@@ -9,7 +9,9 @@ import pytest
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.microbatch.progress.split_counts import SplitCounts
-from pyspark_pulsar.read.split import FromBookies, FromBroker, Split, SplitRange
+from pyspark_pulsar.read.sources.bookkeeper import FromBookies
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("persistent://public/default/a")
@@ -27,7 +29,7 @@ def test_the_change_over_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     counts.count([])
     assert counts.by_place == {"bookie": 2, "broker": 1}
     for _ in range(2):
-        counts.count([Split(A, MIDDLE, END)])
+        counts.count([Split(A, MIDDLE, END, (NEAR,))])
     assert counts.by_place == {"broker": 1}
     assert [record.getMessage() for record in caplog.records] == [
         "micro-batches are now read from: bookie 2, broker 1 (splits)",

@@ -1,4 +1,4 @@
-"""A direct read gives every entry of its piece, or fails."""
+"""A direct read gives every entry of its range, or fails."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import LedgerUnavailable
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.sources.contiguous import contiguous, entry_range
-from pyspark_pulsar.read.split import FromBookies, SplitRange
+from pyspark_pulsar.read.location import entry_range
+from pyspark_pulsar.read.sources.closed_ledger import contiguous
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 LEDGER = Ledger(id=7, entries=10, size=1000, opened_ms=None, closed_ms=1)
 PARTITION = TopicPartition(TopicName.parse("persistent://public/default/t"), -1)
-
-
-def split_range(start: Position, end: Position) -> SplitRange:
-    return SplitRange(start, end, FromBookies(LEDGER))
 
 
 @pytest.mark.parametrize(
@@ -33,8 +29,8 @@ def split_range(start: Position, end: Position) -> SplitRange:
         (Position(6, 90), Position(7, 1000), (0, 9)),
     ],
 )
-def test_entries_of_a_piece(start: Position, end: Position, expected: tuple[int, int]) -> None:
-    assert entry_range(split_range(start, end), LEDGER) == expected
+def test_entries_of_a_range(start: Position, end: Position, expected: tuple[int, int]) -> None:
+    assert entry_range(LEDGER, start, end) == expected
 
 
 def given(*runs: list[tuple[int, int]]) -> Generator[EntryBatch, None, None]:
@@ -46,8 +42,7 @@ def given(*runs: list[tuple[int, int]]) -> Generator[EntryBatch, None, None]:
 
 
 def read(*runs: list[tuple[int, int]]) -> list[int]:
-    whole = split_range(Position(7, 2), Position(7, 7))
-    return [len(each) for each in contiguous(given(*runs), PARTITION, whole, LEDGER)]
+    return [len(batch) for batch in contiguous(given(*runs), PARTITION, LEDGER, (2, 6), "bookie")]
 
 
 def test_whole() -> None:

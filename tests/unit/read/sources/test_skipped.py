@@ -6,7 +6,7 @@ import pytest
 
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.sources.skipped import cut_where_passed_over
+from pyspark_pulsar.read.sources.skipped import cut_where_skipped
 
 Id = tuple[int, int]
 
@@ -27,15 +27,16 @@ class Broker:
         self.asked: list[Position] = []
 
     def cut(self, entries: EntryBatch, following: Position) -> bool:
-        return cut_where_passed_over(entries, following, self._cleared, self._first_behind)
+        return cut_where_skipped(entries, following, self._cleared, self._first_behind)
 
     def _cleared(self) -> Position:
         self.asked.append(EARLIEST)
         return self._stands
 
-    def _first_behind(self, start: Position) -> Id | None:
+    def _first_behind(self, start: Position) -> Position | None:
         self.asked.append(start)
-        return min((each for each in self._there if Position(*each) >= start), default=None)
+        there = (Position(*each) for each in self._there)
+        return min((position for position in there if position >= start), default=None)
 
 
 def test_nobody_is_asked_where_nothing_is_missing() -> None:

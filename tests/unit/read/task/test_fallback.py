@@ -1,4 +1,4 @@
-"""A piece whose direct read ends early goes on at the broker, and what is gone by then is a loss, never silence.
+"""A range whose direct read ends early goes on at the broker, and what is gone by then is a loss, never silence.
 
 Entries are real ones; they come from lists instead of sockets. What Pulsar does is shown in tests/integration/cluster.
 """
@@ -31,17 +31,15 @@ from pyspark_pulsar.errors import (
 )
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.split import (
-    FromBookies,
-    FromBroker,
-    FromCompactedLedger,
-    FromTieredStorage,
-    Location,
-    Split,
-    SplitRange,
-)
-from pyspark_pulsar.read.task import fallback as module, replicas
+from pyspark_pulsar.read.location import Location, PartitionAccess
+from pyspark_pulsar.read.sources import broker as broker_module
+from pyspark_pulsar.read.sources.bookkeeper import FromBookies
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
+from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
+from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.audit import SplitAudit
+from pyspark_pulsar.read.task.fallback import RangeReader, skipped_entries
 from pyspark_pulsar.topic import TopicPartition
 
 PARTITION = TopicPartition.parse("persistent://public/default/t")
@@ -103,25 +101,35 @@ class Reads:
         *,
         by_broker: bool = False,
         bookies: list[Run | Exception] | None = None,
+        again: Callable[[int, int], Generator[EntryBatch, None, None]] | None = None,
         **options: Any,
     ) -> list[tuple[int, int]]:
-        """`bookies`: what they give where `location` is another place."""
+        """`bookies`: what they give where `location` is another place. `again`: what `location` gives when it is read
+        once more."""
 
-        def directly(
-            _: ReadOptions, __: TopicPartition, split_range: SplitRange
+        gave_up: list[Location] = []
+
+        def stored(
+            place: Location, _: PartitionAccess, first: int, last: int
         ) -> Generator[EntryBatch, None, None]:
-            return given(direct if bookies is None or split_range.location is location else bookies)
+            if place is not location and bookies is not None:
+                return given(bookies)
+            if place in gave_up and again is not None:
+                return again(first, last)
+            gave_up.append(place)
+            return given(direct)
 
-        self._patch.setattr(module, "_direct", directly)
-        self._patch.setattr(module, "BrokerEntries", lambda *_, **__: given(broker))
+        for kind in (FromBookies, FromTieredStorage):
+            self._patch.setattr(kind, "stored_entries", stored)
+        self._patch.setattr(FromCompactedLedger, "open", lambda *_: given(direct))
+        self._patch.setattr(broker_module, "BrokerEntries", lambda *_, **__: given(broker))
         split_range = SplitRange(Position(7, 0), Position(7, 10), location)
         audit = SplitAudit(Split(PARTITION, split_range.start, split_range.end, (split_range,)))
         given_options = ReadOptions(service_url="pulsar://x:6650", topic="t", admin_url=self.url, **options)
         found: list[tuple[int, int]] = []
         client: Any = None
-        for batch in module.range_entries(
-            client, given_options, PARTITION, split_range, audit, by_broker=by_broker
-        ):
+        reader = RangeReader(PartitionAccess(given_options, PARTITION, client), audit)
+        for batch in reader.broker_entries(split_range) if by_broker else reader.entries(split_range):
             assert batch.first is not None
             found += [(batch.first[0], batch.first[1] + index) for index in range(len(batch))]
         if not by_broker:
@@ -298,36 +306,30 @@ def test_a_broker_that_is_late_does_not_hide_what_came_before(make: Make) -> Non
         make([7]).read(FromBroker(), [], [late])
 
 
-def test_what_the_broker_passes_over_must_be_whole_in_the_copy(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[tuple[str, str]] = []
+def test_what_the_broker_passes_over_must_be_whole_in_the_copy(make: Make) -> None:
+    asked: list[tuple[int, int]] = []
 
-    def copy(bad: int | None) -> None:
-        def entries(
-            _: TopicPartition, part: SplitRange, __: FromTieredStorage
-        ) -> Generator[EntryBatch, None, None]:
-            asked.append((str(part.start), str(part.end)))
-            yield from given([(7, part.start.entry, part.end.entry - 1)])
-            if bad is not None and part.start.entry <= bad < part.end.entry:
-                raise DAMAGED
+    def copy(first: int, last: int) -> Generator[EntryBatch, None, None]:
+        asked.append((first, last))
+        yield from given([(7, first, last)])
 
-        monkeypatch.setattr(replicas, "tiered_entries", entries)
+    def damaged_copy(first: int, last: int) -> Generator[EntryBatch, None, None]:
+        yield from copy(first, last)
+        if first <= 4 <= last:
+            raise DAMAGED
 
-    copy(bad=4)
     with pytest.raises(DamagedCopy, match=r"bytes are damaged\. The broker .* has passed over it"):
-        make([7]).read(TIERED, [(7, 0, 3), DAMAGED], [(7, 5, 9)], bookies=[GONE])
-    assert asked == [("7:4:0", "7:5:0")]
+        make([7]).read(TIERED, [(7, 0, 3), DAMAGED], [(7, 5, 9)], bookies=[GONE], again=damaged_copy)
+    assert asked == [(4, 4)]
     # It has the damaged one from elsewhere; what it passes over are markers.
     asked.clear()
-    given_by_broker = [(7, 4, 4), (7, 6, 7)]
-    assert make([7]).read(TIERED, [(7, 0, 3), DAMAGED], given_by_broker, bookies=[GONE]) == [
-        *ALL[:5], *ALL[6:8],
-    ]  # fmt: skip
-    assert asked == [("7:5:0", "7:6:0"), ("7:8:0", "7:10:0")]
+    given_by_broker: list[Run | Exception] = [(7, 4, 4), (7, 6, 7)]
+    found = make([7]).read(TIERED, [(7, 0, 3), DAMAGED], given_by_broker, bookies=[GONE], again=damaged_copy)
+    assert found == [*ALL[:5], *ALL[6:8]]
+    assert asked == [(5, 5), (8, 9)]
     # A copy that is not there says nothing of its bytes.
     asked.clear()
-    assert make([7]).read(TIERED, [GONE], [(7, 5, 9)], bookies=[GONE]) == ALL[5:]
+    assert make([7]).read(TIERED, [GONE], [(7, 5, 9)], bookies=[GONE], again=copy) == ALL[5:]
     assert asked == []
 
 
@@ -341,6 +343,6 @@ def test_what_is_passed_over(came: set[int], data: st.DataObject) -> None:
         whole = run[-1] - run[0] + 1 == len(run)
         runs.append((run[0], run[-1], whole))
         loose |= set() if whole else set(run)
-    parts = list(replicas.passed_over((0, 12), runs))
+    parts = list(skipped_entries((0, 12), runs))
     found = [entry for first, last in parts for entry in range(first, last + 1)]
     assert found == sorted(set(range(13)) - came | loose)

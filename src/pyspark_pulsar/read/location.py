@@ -1,0 +1,189 @@
+"""What a place is that entries of a topic partition can be read from: the contract of every `Location`.
+
+A location is plain data. The driver's planner makes it (`planning.placement`), it is pickled to executors, and a task
+opens it. Its class says all that differs from place to place: how a range is read there, what such a read promises,
+where else the same entries may be, and how people call the place. Nobody else asks which class it is.
+
+    class                 file                     falls back   is exact   gives a whole ledger
+    FromBroker            sources/broker.py        no           no         no
+    FromBookies           sources/bookkeeper.py    yes          yes        no
+    FromTieredStorage     sources/offloaded.py     yes          yes        no
+    FromCompactedLedger   sources/compacted.py     yes          no         yes
+
+A new kind of place is a class in a file of its own in `read.sources`, and a line in `planning.placement`.
+
+All ranges here are positions from `start` (inclusive) to `end` (exclusive).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.topic import TopicPartition
+
+if TYPE_CHECKING:
+    from pyspark_pulsar.client.broker.client import BrokerClient
+    from pyspark_pulsar.client.broker.transport import EntryBatch
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionAccess:
+    """How a task reaches one topic partition. It stays on the executor that made it."""
+
+    options: ReadOptions
+    partition: TopicPartition
+    client: BrokerClient
+    """Whoever made it closes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPart:
+    """Entries `first` to `last` (inclusive) of one ledger."""
+
+    ledger: int
+    first: int
+    last: int
+    size: int
+    """Bytes, by the mean size of the ledger's entries."""
+
+    @property
+    def entries(self) -> int:
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, slots=True)
+class RangeProgress:
+    """How far a range was read when its last reader had no more."""
+
+    reached: Position
+    """Behind the last entry of the range that came; its start if none came."""
+    first: tuple[int, int] | None
+    """Ledger and entry of the first that came from that reader, maybe from behind the range."""
+    entries: int
+    """Entries of the range that came from that reader."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What did not come of a range. It is lost if `ledger` is gone, and else nothing that consumers may see."""
+
+    ledger: int
+    text: str
+    is_common: bool = False
+    """Whether it is mostly no loss: topics with transactions have entries that consumers do not see."""
+
+
+class Location(ABC):
+    """A place that entries can be read from. Subclasses are frozen dataclasses, and say `name` and `title`."""
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+    """In plans, audits, metrics and errors; where option `readFrom` can name the place, its word."""
+    title: ClassVar[str]
+    """In sentences: "the rest comes from <title>"."""
+    falls_back: ClassVar[bool] = True
+    """Whether the broker goes on where a read from here has failed. Only the broker itself has nobody behind it."""
+    is_exact: ClassVar[bool] = False
+    """Whether each entry id of a range must come once, so that one that does not come is a fault."""
+    gives_whole_ledger: ClassVar[bool] = False
+    """Whether all entries of the ledger come, whatever the range; the reader of the range drops those outside it."""
+
+    @property
+    def ledger_id(self) -> int | None:
+        """The one ledger that is read; None where a range may go over several."""
+        return None
+
+    @abstractmethod
+    def open(
+        self, access: PartitionAccess, start: Position, end: Position
+    ) -> Generator[EntryBatch, None, None]:
+        """Entries of the range, in order. Executor only; opens nothing before the first is asked for. Close it when
+        not all of it is wanted.
+
+        Entries outside the range may come as well, and some again; the reader of the range drops them. Raises
+        `LedgerUnavailable`, `ConnectionFailed`, `CorruptEntryError`, `OptionError` or `PrerequisiteMissing` where the
+        place does not give what it should.
+        """
+
+    def replica(self, access: PartitionAccess) -> Location | None:
+        """Where else past the broker the same entries may be, asked when a read from here has failed; None: nowhere
+        that anybody knows of. Executor only."""
+        del access
+        return None
+
+    # What a read promises
+
+    def expected_entries(self, start: Position, end: Position) -> int | None:
+        """How many entries must come of a range, or of the ledger if `gives_whole_ledger`; None where nobody knows."""
+        del start, end
+        return None
+
+    def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
+        """What may be lost of a range that was planned to be read from here and that nobody gives to its end."""
+        del start, end, progress
+        return None
+
+    # What a plan says of it
+
+    @abstractmethod
+    def ledger_parts(
+        self, ledgers: Sequence[Ledger] | None, start: Position, end: Position
+    ) -> tuple[LedgerPart, ...] | None:
+        """The entries that a read of the range touches; None where they are not known. `ledgers`: those of the topic
+        partition, None likewise."""
+
+    @abstractmethod
+    def gives(self, ledger: Ledger, start: Position, end: Position) -> bool:
+        """Whether a read of the range gives entries of this ledger of the topic partition."""
+
+    def copy_url(self, partition: TopicPartition) -> str | None:
+        """Where a copy of the ledger lies that is read; None where the ledger itself is."""
+        del partition
+        return None
+
+    # How ranges go together in a split
+
+    def with_entries(self, entries: int | None) -> Location:
+        """The same place for a range that holds so many entries; None: it is not known."""
+        del entries
+        return self
+
+    def joined(self, following: Location, *, adjacent: bool) -> Location | None:
+        """The place of two ranges that are read in one go; None where they are not. `adjacent`: the second begins
+        exactly where the first ends."""
+        return self if adjacent and following == self else None
+
+
+def entry_range(ledger: Ledger, start: Position, end: Position) -> tuple[int, int]:
+    """The first and the last entry (inclusive) of the ledger that have messages of the range, which touches it. The
+    last is before the first if there is none."""
+    first = start.entry if start.ledger == ledger.id else 0
+    if end.ledger != ledger.id:
+        return first, ledger.entries - 1
+    # An end in the middle of a batched entry lies behind messages of that entry.
+    last = end.entry - (end.batch_index == 0)
+    # The open ledger may have grown since its entries were counted.
+    return first, last if ledger.is_open else min(last, ledger.entries - 1)
+
+
+def ledger_parts(ledgers: Sequence[Ledger], start: Position, end: Position) -> tuple[LedgerPart, ...]:
+    """The entries of these ledgers that hold messages of the range."""
+    parts: list[LedgerPart] = []
+    for ledger in ledgers:
+        first, last = entry_range(ledger, start, end)
+        if start.ledger <= ledger.id <= end.ledger and first <= last:
+            size = round(ledger.size / ledger.entries * (last - first + 1)) if ledger.entries else 0
+            parts.append(LedgerPart(ledger.id, first, last, size))
+    return tuple(parts)
+
+
+def touches(ledger: Ledger, start: Position, end: Position) -> bool:
+    """Whether the range goes over entries of the ledger."""
+    return start < Position(ledger.id, ledger.entries) and end > Position(ledger.id, 0)

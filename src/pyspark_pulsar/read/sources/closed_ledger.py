@@ -1,0 +1,112 @@
+"""What a closed ledger gives that is read past the broker: each entry of the range, once, in order.
+
+An object in tiered storage can lack entries without a sign of it, and a ledger ends where it was closed. So gaps in
+such a read are faults, which they are not for consumers. And nobody has left anything out yet: markers and what aborted
+transactions wrote are among the entries (`EntryBatch.unfiltered`); the decoder drops them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.errors import LedgerUnavailable
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.location import (
+    LedgerPart,
+    Location,
+    Missing,
+    PartitionAccess,
+    RangeProgress,
+    entry_range,
+    ledger_parts,
+)
+from pyspark_pulsar.topic import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedLedger(Location):
+    """A place that holds one closed ledger with the ids that its entries have in the topic."""
+
+    is_exact: ClassVar[bool] = True
+
+    ledger: Ledger
+
+    @property
+    def ledger_id(self) -> int:
+        return self.ledger.id
+
+    @abstractmethod
+    def stored_entries(
+        self, access: PartitionAccess, first: int, last: int
+    ) -> Generator[EntryBatch, None, None]:
+        """The entries `first` to `last`, both inclusive, as the place has them. Raises as `open`."""
+
+    def open(
+        self, access: PartitionAccess, start: Position, end: Position
+    ) -> Generator[EntryBatch, None, None]:
+        """Exactly the entries of the range. Raises `LedgerUnavailable` behind the last before a gap."""
+        first, last = entry_range(self.ledger, start, end)
+        source = self.stored_entries(access, first, last)
+        return contiguous(source, access.partition, self.ledger, (first, last), self.name)
+
+    def expected_entries(self, start: Position, end: Position) -> int:
+        if start >= end:
+            return 0
+        first, last = entry_range(self.ledger, start, end)
+        return max(0, last - first + 1)
+
+    def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
+        """All that did not come: nobody has left out anything of it yet."""
+        first, last = entry_range(self.ledger, max(start, progress.reached), end)
+        if first > last:
+            return None
+        number = self.ledger.id
+        return Missing(number, f"entries {first} to {last} of ledger {number} ({last - first + 1} entries)")
+
+    def ledger_parts(
+        self, ledgers: Sequence[Ledger] | None, start: Position, end: Position
+    ) -> tuple[LedgerPart, ...]:
+        del ledgers
+        return ledger_parts((self.ledger,), start, end)
+
+    def gives(self, ledger: Ledger, start: Position, end: Position) -> bool:
+        del start, end
+        return ledger.id == self.ledger.id
+
+
+def contiguous(
+    source: Generator[EntryBatch, None, None],
+    partition: TopicPartition,
+    ledger: Ledger,
+    entries: tuple[int, int],
+    place: str,
+) -> Generator[EntryBatch, None, None]:
+    """What the source gives, as long as it is the `entries` (first and last, inclusive) of the ledger, each once and in
+    order. `place`: the name of the location, for errors. Raises `LedgerUnavailable`."""
+    expected, last = entries
+
+    def gap(got: str) -> LedgerUnavailable:
+        return LedgerUnavailable(
+            f"{partition}, ledger {ledger.id} of {ledger.entries} entries, read from {place}: expected entry "
+            f"{expected}, got {got}; read it from another place (option readFrom)"
+        )
+
+    with closing(source):
+        for batch in source:
+            begin, end = batch.first, batch.last
+            if begin is None or end is None:
+                continue
+            is_whole = end[1] - begin[1] + 1 == len(batch) and end[1] <= last
+            if begin != (ledger.id, expected) or not is_whole:
+                raise gap(f"{len(batch)} entries from {begin} to {end}")
+            expected = end[1] + 1
+            batch.unfiltered = True
+            yield batch
+    if expected <= last:
+        raise gap(f"nothing behind entry {expected - 1}")
