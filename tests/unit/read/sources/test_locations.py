@@ -17,7 +17,7 @@ from pyspark_pulsar.inspect.segments import reader_of
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.batch.plan import BatchPlan
-from pyspark_pulsar.read.bounds.timestamps import WHOLE
+from pyspark_pulsar.time_window import ALL_TIMES
 from pyspark_pulsar.read.location import Location, PartitionAccess
 from pyspark_pulsar.read.planning.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.packing import Limits, PartitionRange, cut
@@ -87,7 +87,7 @@ class FromShelf(ClosedLedger):
 
 def test_a_new_kind_of_place_is_one_class() -> None:
     located = LedgerRange(Position(7, 0), Position(7, 10), LEDGER, FromShelf(LEDGER))
-    asked = PartitionRange(PARTITION, EARLIEST, Position(7, 10), (located,), 1.0, WHOLE)
+    asked = PartitionRange(PARTITION, EARLIEST, Position(7, 10), (located,), 1.0, ALL_TIMES)
     splits = cut([asked], Limits(max_bytes=500))
     plan = BatchPlan((PartitionPlan(PARTITION, EARLIEST, Position(7, 10), None, tuple(splits)),))
     assert [(split.readers, split.entries) for split in planned_splits(plan)] == [(("shelf",), 5)] * 2
