@@ -1,5 +1,11 @@
 """Fixtures are plugins, so that each file says what it provides."""
 
+from hypothesis import settings
+
+# A test says what is right, not how long it may take: a busy machine is no fault.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
+
 pytest_plugins = [
     "fixtures.fix_pulsar",
     "fixtures.fix_security",
