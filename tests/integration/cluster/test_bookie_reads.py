@@ -29,7 +29,7 @@ from integration.cluster.wire import (
 )
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.bookkeeper.health import MEMORY, BookieHealth
+from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH, BookieHealth
 from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
@@ -48,7 +48,7 @@ TIMEOUT_MS = 700
 
 @pytest.fixture(autouse=True)
 def _fresh_memory() -> None:
-    MEMORY.__dict__.update(BookieHealth().__dict__)
+    BOOKIE_HEALTH.__dict__.update(BookieHealth().__dict__)
 
 
 @pytest.fixture
@@ -232,7 +232,7 @@ def test_one_bookie_less(
         else:
             wire.on_answer = lambda frame, wire=wire: frame if wire.answered_bytes < 50_000 else None
         _fresh = BookieHealth()
-        MEMORY.__dict__.update(_fresh.__dict__)
+        BOOKIE_HEALTH.__dict__.update(_fresh.__dict__)
         assert reading.rows(splits, read_from="bookie") == expected
         if broken == "refuses":
             return

@@ -20,7 +20,7 @@ _ENSEMBLE: Final = re.compile(r"(\d+)=\[([^\[\]]*)\]")
 _DIGESTS: Final = {"CRC32C": "CRC32C", "CRC32": "CRC32", "MAC": "HMAC", "DUMMY": "DUMMY"}
 
 
-def parse_striping(text: str) -> LedgerMetadata | None:
+def parse_ledger_metadata(text: str) -> LedgerMetadata | None:
     """None for a text that does not say all of it: a reader then asks the bookies."""
     quorum, digest, ensembles = _WRITE_QUORUM.search(text), _DIGEST.search(text), _ENSEMBLES.search(text)
     if quorum is None or digest is None or ensembles is None or digest[1] not in _DIGESTS:

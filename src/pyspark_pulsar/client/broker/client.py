@@ -34,7 +34,7 @@ from pyspark_pulsar.client.broker.requests import (
     schema_command,
     schema_of,
 )
-from pyspark_pulsar.client.broker.server_error import refusal
+from pyspark_pulsar.client.broker.server_error import server_error
 from pyspark_pulsar.client.security.context import security_of
 from pyspark_pulsar.client.security.url import BrokerAddress, parse_broker_url, parse_service_url
 from pyspark_pulsar.client.topic_list import usable_topics
@@ -238,7 +238,7 @@ class BrokerClient:
         where = looking_up(topic)
         for _ in range(_MAX_REDIRECTS):
             if answer.response == _FAILED:
-                raise refusal(answer.error, answer.message, where)
+                raise server_error(answer.error, answer.message, where)
             target = self._target(answer, where)
             if answer.proxy_through_service_url:
                 host = connection.address
@@ -310,7 +310,7 @@ class BrokerClient:
             metadata = await_answer(answer, reading_partitions(topic), self.request_seconds)
             # Pulsar's proxy refuses with the answer to a lookup.
             if isinstance(metadata, wire.CommandLookupTopicResponse) or metadata.response == _METADATA_FAILED:
-                raise refusal(metadata.error, metadata.message, reading_partitions(topic))
+                raise server_error(metadata.error, metadata.message, reading_partitions(topic))
         except TopicNotFoundError:
             return None
         return int(metadata.partitions)

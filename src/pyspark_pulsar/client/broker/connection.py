@@ -29,7 +29,7 @@ from pyspark_pulsar.client.broker.commands import (
     frame,
 )
 from pyspark_pulsar.client.broker.handshake import auth_response, shake_hands
-from pyspark_pulsar.client.broker.server_error import refusal
+from pyspark_pulsar.client.broker.server_error import server_error
 from pyspark_pulsar.client.broker.transport import (
     EntryBatch as EntryBatch,  # noqa: PLC0414 -- what `take_entries` gives, named beside it
     Transport,
@@ -226,7 +226,7 @@ class Connection:
             error = command.error
             self._resolve(
                 error.request_id,
-                lambda future, where: future.set_exception(refusal(error.error, error.message, where)),
+                lambda future, where: future.set_exception(server_error(error.error, error.message, where)),
             )
         elif command.type == PING:
             self.send_bytes(frame(wire.BaseCommand(type=PONG, pong=wire.CommandPong())))

@@ -19,7 +19,7 @@ from typing import Any, Final
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.commands import CLOSE_PRODUCER, PRODUCER, SEND_ERROR, SEND_RECEIPT
 from pyspark_pulsar.client.broker.connection import Connection
-from pyspark_pulsar.client.broker.server_error import UNKNOWN_ERROR, NotReady, ProducerBusy, refusal
+from pyspark_pulsar.client.broker.server_error import UNKNOWN_ERROR, NotReady, ProducerBusy, server_error
 from pyspark_pulsar.client.broker.transport import SendFrames
 from pyspark_pulsar.client.broker.unconfirmed import NotStored, Unconfirmed
 from pyspark_pulsar.client.wire import commands_pb2 as wire
@@ -157,7 +157,7 @@ class Producer:
             self._confirm(receipt.sequence_id, stored=receipt.message_id.ledgerId != _NOWHERE)
         elif command.type == SEND_ERROR:
             error = command.send_error
-            failure = refusal(error.error, error.message, f"sending to {self.topic}")
+            failure = server_error(error.error, error.message, f"sending to {self.topic}")
             if isinstance(failure, NotReady):
                 self.on_closed(failure)
             elif error.error == UNKNOWN_ERROR:

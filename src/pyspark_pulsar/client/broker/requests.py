@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark_pulsar.client.broker.commands import GET_SCHEMA, GET_TOPICS_OF_NAMESPACE, PARTITIONED_METADATA
-from pyspark_pulsar.client.broker.server_error import refusal
+from pyspark_pulsar.client.broker.server_error import server_error
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import TopicNotFoundError
 from pyspark_pulsar.schema.info import SchemaInfo
@@ -26,7 +26,7 @@ def reading_schema(topic: TopicName) -> str:
 def schema_of(answer: Any, where: str) -> SchemaInfo | None:
     """None for a topic without one. Raises what the broker refused with."""
     if answer.HasField("error_code"):
-        fault = refusal(answer.error_code, answer.error_message, where)
+        fault = server_error(answer.error_code, answer.error_message, where)
         if isinstance(fault, TopicNotFoundError):
             return None
         raise fault

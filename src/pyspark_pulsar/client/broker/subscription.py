@@ -14,7 +14,7 @@ from typing import Any
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.commands import ACK, CLOSE_CONSUMER, GET_LAST_MESSAGE_ID, SUBSCRIBE
 from pyspark_pulsar.client.broker.connection import Connection, await_answer
-from pyspark_pulsar.client.broker.server_error import refusal
+from pyspark_pulsar.client.broker.server_error import server_error
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, ProtocolError, PulsarError
 from pyspark_pulsar.position import EARLIEST, Position
@@ -102,7 +102,7 @@ class Cursor:
         """Wait until the broker has taken an acknowledgement. Raises what it refused with, `ConnectionFailed`."""
         found = await_answer(answer, f"acknowledging in {self._where}", self._request_seconds)
         if found.HasField("error"):
-            raise refusal(found.error, found.message, f"acknowledging in {self._where}")
+            raise server_error(found.error, found.message, f"acknowledging in {self._where}")
 
     def close(self) -> None:
         """Let others use the subscription, without waiting for it. Never raises."""

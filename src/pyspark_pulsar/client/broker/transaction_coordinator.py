@@ -20,7 +20,7 @@ from typing import Any, Final
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.commands import ADD_PARTITION_TO_TXN, END_TXN, NEW_TXN, TC_CLIENT_CONNECT
 from pyspark_pulsar.client.broker.connection import Connection, await_answer
-from pyspark_pulsar.client.broker.server_error import refusal
+from pyspark_pulsar.client.broker.server_error import server_error
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import (
     ConnectionFailed,
@@ -155,7 +155,7 @@ class Coordinators:
 
     def _checked(self, number: int, answer: Any, where: str) -> Any:
         if answer.HasField("error"):
-            fault = refusal(answer.error, answer.message, where)
+            fault = server_error(answer.error, answer.message, where)
             if isinstance(fault, ConnectionFailed):
                 self._forget(number)
             raise fault
@@ -178,7 +178,7 @@ class Coordinators:
         command = wire.BaseCommand(type=TC_CLIENT_CONNECT, tcClientConnectRequest=request)
         answer = _or_off(lambda: self._submitted(connection, command, where))
         if answer.HasField("error"):
-            fault = refusal(answer.error, answer.message, where)
+            fault = server_error(answer.error, answer.message, where)
             raise OptionError(_OFF) if isinstance(fault, OptionError) else fault
         self._connected[number] = connection
         return connection

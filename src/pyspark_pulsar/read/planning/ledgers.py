@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.admin.ledger_metadata import parse_striping
+from pyspark_pulsar.client.admin.ledger_metadata import parse_ledger_metadata
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ProtocolError
 from pyspark_pulsar.position import Position, after_entry
@@ -90,7 +90,7 @@ def with_striping(known: TopicLedgers, stats: Mapping[str, Any]) -> TopicLedgers
 
     def filled(ledger: Ledger) -> Ledger:
         text = texts.get(ledger.id)
-        return replace(ledger, metadata=parse_striping(text)) if isinstance(text, str) else ledger
+        return replace(ledger, metadata=parse_ledger_metadata(text)) if isinstance(text, str) else ledger
 
     return replace(known, ledgers=tuple(filled(ledger) for ledger in known.ledgers))
 

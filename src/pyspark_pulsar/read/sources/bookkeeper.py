@@ -30,7 +30,7 @@ def bookie_entries(
     """Exactly the entries of the piece, in order. Raises `LedgerUnavailable`, and `OptionError` for a bookie whose
     address nobody knows."""
     first, last = entry_range(split_range, location.ledger)
-    yield from _entries(options, _run(partition, location.ledger, first, last), location)
+    yield from _entries(options, _entry_range(partition, location.ledger, first, last), location)
 
 
 def compacted_entries(
@@ -39,11 +39,11 @@ def compacted_entries(
     """The entries of the compacted view, with the ids that they had in the topic; also those outside the piece.
 
     Raises as `bookie_entries`."""
-    run = _run(partition, location.ledger, 0, location.ledger.entries - 1)
-    yield from unwrapped(run, _entries(options, run, location))
+    entry_range = _entry_range(partition, location.ledger, 0, location.ledger.entries - 1)
+    yield from unwrapped(entry_range, _entries(options, entry_range, location))
 
 
-def _run(partition: TopicPartition, ledger: Ledger, first: int, last: int) -> EntryRange:
+def _entry_range(partition: TopicPartition, ledger: Ledger, first: int, last: int) -> EntryRange:
     return EntryRange(
         where=str(partition),
         ledger=ledger.id,
@@ -55,21 +55,27 @@ def _run(partition: TopicPartition, ledger: Ledger, first: int, last: int) -> En
 
 
 def _entries(
-    options: ReadOptions, run: EntryRange, location: FromBookies | FromCompactedLedger
+    options: ReadOptions, entry_range: EntryRange, location: FromBookies | FromCompactedLedger
 ) -> Generator[EntryBatch, None, None]:
-    striping = location.ledger.metadata
-    if striping is None:
+    metadata = location.ledger.metadata
+    if metadata is None:
         bookies = location.bookies
     else:
-        bookies = tuple(dict.fromkeys(each for ensemble in striping.ensembles for each in ensemble.bookies))
-    addresses = _addresses(options, bookies, guessed=striping is None)
+        bookies = tuple(dict.fromkeys(each for ensemble in metadata.ensembles for each in ensemble.bookies))
+    addresses = _addresses(options, bookies, guessed=metadata is None)
     if not addresses:
-        raise LedgerUnavailable(f"{run.where}, ledger {run.ledger}: expected bookies to ask for it, got none")
-    with BookieConnections(addresses, options.bookie_timeout_ms / 1000, bookie_security(options)) as links:
-        layouts = (
-            GuessedWriteSets(run, tuple(addresses), links) if striping is None else KnownWriteSets(striping)
+        raise LedgerUnavailable(
+            f"{entry_range.where}, ledger {entry_range.ledger}: expected bookies to ask for it, got none"
         )
-        yield from LedgerReader(run, layouts, links)
+    with BookieConnections(
+        addresses, options.bookie_timeout_ms / 1000, bookie_security(options)
+    ) as connections:
+        write_sets = (
+            GuessedWriteSets(entry_range, tuple(addresses), connections)
+            if metadata is None
+            else KnownWriteSets(metadata)
+        )
+        yield from LedgerReader(entry_range, write_sets, connections)
 
 
 def _addresses(options: ReadOptions, bookies: tuple[str, ...], *, guessed: bool) -> dict[str, BookieAddress]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.admin.ledger_metadata import parse_striping
+from pyspark_pulsar.client.admin.ledger_metadata import parse_ledger_metadata
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import DamagedCopy, PulsarError
 from pyspark_pulsar.options import ReadOptions
@@ -50,7 +50,7 @@ def _bookies_of_topic(admin: AdminClient, partition: TopicPartition) -> tuple[st
     """Those that the other ledgers of the topic partition lie on: what who is no superuser may ask for."""
     stats = admin.internal_stats(partition, metadata=True)
     texts = (each.get("metadata") for each in stats.get("ledgers", ()) if isinstance(each, dict))
-    found = (parse_striping(text) for text in texts if isinstance(text, str))
+    found = (parse_ledger_metadata(text) for text in texts if isinstance(text, str))
     return tuple(
         sorted(
             {

@@ -30,10 +30,10 @@ class DigestMd5:
 
     def respond(self, challenge: bytes) -> bytes:
         """Our proof."""
-        said = _directives(challenge)
-        if "nonce" not in said or "auth" not in said.get("qop", "auth").split(","):
+        directives = _directives(challenge)
+        if "nonce" not in directives or "auth" not in directives.get("qop", "auth").split(","):
             raise ProtocolError("expected a challenge of DIGEST-MD5 with qop=auth, got another one")
-        realm, theirs = said.get("realm", ""), said["nonce"]
+        realm, theirs = directives.get("realm", ""), directives["nonce"]
         known = hashlib.md5(
             b":".join(_encoded(text) for text in (self._user, realm, self._password)), usedforsecurity=False
         ).digest()
