@@ -315,12 +315,6 @@ class BrokerClient:
             return None
         return int(metadata.partitions)
 
-    def topics_of_namespace(self, namespace: Namespace) -> list[TopicName]:
-        """Persistent topics without system topics, partitions folded into their topic, sorted."""
-        listing = self.listings({namespace: None})[namespace]
-        names = {name.without_partition() for name in (listing.names if listing else ())}
-        return sorted(name for name in names if not name.is_system)
-
     def listings(self, known: Mapping[Namespace, TopicListing | None]) -> dict[Namespace, TopicListing]:
         """The topics of all these namespaces now, system topics among them; those that have not changed since `known`
         are not sent again. The requests are pipelined."""

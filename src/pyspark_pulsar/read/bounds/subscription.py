@@ -79,7 +79,7 @@ def _from_admin(
 
     def ask(partition: TopicPartition) -> Position | None:
         where = f"reading the position of subscription {name!r} of {partition}"
-        cursor = parse_cursor(admin.internal_stats(partition), name, where)
+        cursor = parse_cursor(admin.topics.internal_stats(partition), name, where)
         if cursor is None:
             return None
         start, ranges = cursor

@@ -50,7 +50,9 @@ def fetch_ledgers(
     wanted = list(partitions)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
         questions = [
-            partial(ask, each) for each in wanted for ask in (admin.internal_info, admin.internal_stats)
+            partial(ask, each)
+            for each in wanted
+            for ask in (admin.topics.internal_info, admin.topics.internal_stats)
         ]
         # `map` and not `submit`: what waits is not asked any more when one has failed.
         answers = list(pool.map(lambda ask: ask(), questions))
@@ -76,7 +78,7 @@ def fetch_striping(
         if ids and (at_any_cost or len(known.ledgers) <= max(_FEW, _LARGE_PART * len(ids)))
     ]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
-        answers = pool.map(lambda partition: admin.internal_stats(partition, metadata=True), worth)
+        answers = pool.map(lambda partition: admin.topics.internal_stats(partition, metadata=True), worth)
         found = dict(zip(worth, answers, strict=True))
     return {
         partition: with_striping(known, found[partition]) if partition in found else known

@@ -199,7 +199,7 @@ def _find_bookies(
     # What is not told is found out by asking bookies; `auto` can do without all of it.
     bearable = _UNTOLD if options.read_from == AUTO else (PermissionDenied,)
     try:
-        listed = admin.bookies()
+        listed = admin.bookies.ids()
     except bearable as fault:
         refused = fault
     try:

@@ -140,7 +140,7 @@ def _of_broker(split_range: SplitRange, first: tuple[int, int] | None, entries: 
 
 def _ledgers(options: ReadOptions, partition: TopicPartition) -> set[int]:
     with AdminClient(options, patience_ms=min(options.operation_timeout_ms, _PATIENCE_MS)) as admin:
-        info = admin.internal_info(partition)
+        info = admin.topics.internal_info(partition)
     try:
         return {int(each["ledgerId"]) for each in info["ledgers"]}
     except (KeyError, TypeError, ValueError):

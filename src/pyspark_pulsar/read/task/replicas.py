@@ -35,7 +35,7 @@ def on_bookies(
         return None
     patience = min(options.operation_timeout_ms, _PATIENCE_MS)
     with AdminClient(options, patience_ms=patience) as admin:
-        for find in (admin.bookies, lambda: _bookies_of_topic(admin, partition)):
+        for find in (admin.bookies.ids, lambda: _bookies_of_topic(admin, partition)):
             try:
                 bookies = find()
             except PulsarError as fault:
@@ -48,7 +48,7 @@ def on_bookies(
 
 def _bookies_of_topic(admin: AdminClient, partition: TopicPartition) -> tuple[str, ...]:
     """Those that the other ledgers of the topic partition lie on: what who is no superuser may ask for."""
-    stats = admin.internal_stats(partition, metadata=True)
+    stats = admin.topics.internal_stats(partition, metadata=True)
     texts = (each.get("metadata") for each in stats.get("ledgers", ()) if isinstance(each, dict))
     found = (parse_ledger_metadata(text) for text in texts if isinstance(text, str))
     return tuple(
