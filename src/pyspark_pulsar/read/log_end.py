@@ -18,13 +18,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
-from pyspark_pulsar.client.broker.consumer import (
-    EntryConsumer,
-    LogEnd,
-    Subscribing,
-    begin_subscribe,
-    request_log_ends,
-)
+from pyspark_pulsar.client.broker.consumer import EntryConsumer, LogEnd, request_log_ends
+from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError, TopicNotFoundError
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.topic import TopicPartition
@@ -199,7 +194,7 @@ class LogEnds:
         deadline = time.monotonic() + self._client.request_seconds
         for partition, answer in zip(partitions, answers, strict=True):
             try:
-                look.log_ends[partition] = self._consumers[partition].log_end(answer, deadline)
+                look.log_ends[partition] = self._consumers[partition].await_log_end(answer, deadline)
             except ConnectionFailed as fault:
                 self._note(partition, fault, look)
 

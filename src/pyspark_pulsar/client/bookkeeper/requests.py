@@ -52,10 +52,10 @@ class ReadRequests:
         window = max(_LEAST_AHEAD, min(self._most_ahead, _AHEAD_BYTES // state.entry_bytes))
         step = max(1, window // 4)
         while state.ahead < state.end:
-            known = self._write_set_at(state.ahead)
-            if known is None:
+            at_entry = self._write_set_at(state.ahead)
+            if at_entry is None:
                 return
-            write_set, stop = known[0], min(known[1], state.end)
+            write_set, stop = at_entry[0], min(at_entry[1], state.end)
             bookie = self._batch_bookie(write_set)
             if bookie is not None:
                 self._send_batch_read(bookie, range(state.ahead, stop))
@@ -80,10 +80,10 @@ class ReadRequests:
                 self._fall_back(single, missing, single.tried | {single.bookie: answer})
 
     def _fall_back(self, read: InFlightRead, missing: int, tried: dict[str, str]) -> None:
-        known = self._write_set_at(missing)
-        if known is None:
+        at_entry = self._write_set_at(missing)
+        if at_entry is None:
             return
-        untried = tuple(bookie for bookie in known[0].of(missing) if bookie not in tried)
+        untried = tuple(bookie for bookie in at_entry[0].of(missing) if bookie not in tried)
         if not untried:
             self._state.end_before(missing, self._state.entry_range.unavailable(missing, tried))
             return

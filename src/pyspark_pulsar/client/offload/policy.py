@@ -134,11 +134,11 @@ def _place(policy: Mapping[str, Any], topic: TopicName) -> tuple[str | None, dic
         return None, {}
     older = {"s3": "s3ManagedLedgerOffload", "gs": "gcsManagedLedgerOffload"}.get(scheme, "")
 
-    def said(name: str) -> str:
+    def setting(name: str) -> str:
         return str(policy.get(f"managedLedgerOffload{name}") or policy.get(f"{older}{name}") or "")
 
-    bucket = said("Bucket")
-    settings = {"region": said("Region"), "endpoint": said("ServiceEndpoint")} if scheme == "s3" else {}
+    bucket = setting("Bucket")
+    settings = {"region": setting("Region"), "endpoint": setting("ServiceEndpoint")} if scheme == "s3" else {}
     return f"{scheme}://{bucket}" if bucket else None, {
         key: value for key, value in settings.items() if value
     }

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
-from pyspark_pulsar.client.broker.consumer import EntryConsumer, begin_subscribe
+from pyspark_pulsar.client.broker.consumer import EntryConsumer
+from pyspark_pulsar.client.broker.subscribe import begin_subscribe
 from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError, PulsarError, SubscriptionBusy
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.topic import TopicPartition
@@ -111,7 +112,7 @@ def _ask_brokers(
     for partition, consumer in _join(client, name, [each for each in rest if durable[each]]).items():
         try:
             deadline = time.monotonic() + client.request_seconds
-            found[partition] = consumer.log_end(consumer.ask_tail(), deadline).mark_delete
+            found[partition] = consumer.await_log_end(consumer.request_log_end(), deadline).mark_delete
         finally:
             consumer.close(_CLOSE_SECONDS)
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.consumer import subscribe
+from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning.ledger_range import LedgerRange
 from pyspark_pulsar.topic import TopicPartition
@@ -52,7 +52,7 @@ def _messages_at(client: BrokerClient, asked: TopicPartition, position: Position
 def _one_entry(client: BrokerClient, asked: TopicPartition, position: Position) -> int | None:
     consumer = subscribe(client, asked.name, Position(position.ledger, position.entry))
     try:
-        consumer.allow(1)
+        consumer.add_permits(1)
         entries = consumer.take(_TAKE_SECONDS)
     finally:
         consumer.close()

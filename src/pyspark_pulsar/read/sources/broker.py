@@ -11,7 +11,8 @@ import time
 from collections.abc import Generator
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.consumer import EntryConsumer, subscribe
+from pyspark_pulsar.client.broker.consumer import EntryConsumer
+from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import ConnectionFailed, DataLossError, DeadlineExceeded
 from pyspark_pulsar.position import EARLIEST, Position, after_entry
@@ -123,7 +124,7 @@ class BrokerEntries:
 
     def _passed_over(self, consumer: EntryConsumer, entries: EntryBatch, deadline: float) -> bool:
         def mark_delete() -> Position:
-            return consumer.look(deadline - time.monotonic(), self._ahead.drop).mark_delete
+            return consumer.log_end(deadline - time.monotonic(), self._ahead.drop).mark_delete
 
         def first_behind(start: Position) -> tuple[int, int] | None:
             with self._client.another() as client, client.until(deadline):
@@ -168,7 +169,7 @@ class BrokerEntries:
         """Let the broker send as much as it may, but hardly more than the range still holds."""
         wanted = max(1, min(self._permits, self._expected()))
         if self._granted <= wanted // 2 and self._next < self._ahead.border:
-            consumer.allow(wanted - self._granted)
+            consumer.add_permits(wanted - self._granted)
             self._granted = wanted
 
     def _expected(self) -> int:
@@ -191,7 +192,7 @@ class BrokerEntries:
             # What waits for those ahead may fill the buffer.
             self._ahead.drop()
             self._grant(self._consumer)
-            tail = self._consumer.look(deadline - time.monotonic())
+            tail = self._consumer.log_end(deadline - time.monotonic())
         except ConnectionFailed as fault:
             self._fault = fault
             self._drop_consumer()

@@ -10,7 +10,8 @@ from typing import Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.connection import Connection
-from pyspark_pulsar.client.broker.consumer import EntryConsumer, begin_subscribe, subscribe
+from pyspark_pulsar.client.broker.consumer import EntryConsumer
+from pyspark_pulsar.client.broker.subscribe import begin_subscribe, subscribe
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.position import Position
@@ -40,7 +41,7 @@ def first_entry(client: BrokerClient, partition: TopicPartition, position: Posit
     """One attempt; None when none comes within a second. Raises `ConnectionFailed`, `PermissionDenied`."""
     consumer = subscribe(client, partition.name, position)
     try:
-        consumer.allow(1)
+        consumer.add_permits(1)
         return _seen(consumer.take(_TAKE_SECONDS))
     finally:
         consumer.close()
@@ -68,7 +69,7 @@ def _ask_rest(client: BrokerClient, places: Sequence[Place], found: dict[Place, 
     try:
         for subscribing in begun:
             consumers.append(subscribing.consumer())
-            consumers[-1].allow(1)
+            consumers[-1].add_permits(1)
         deadline = time.monotonic() + _TAKE_ALL_SECONDS
         for place, consumer in zip(rest, consumers, strict=True):
             found[place] = _seen(consumer.take(max(0.0, deadline - time.monotonic())))

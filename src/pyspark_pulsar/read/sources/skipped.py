@@ -59,7 +59,7 @@ def first_entry(consumer: EntryConsumer, start: Position, deadline: float) -> tu
     Raises `ConnectionFailed`, and `DeadlineExceeded` at `deadline` (of `time.monotonic`).
     """
     try:
-        consumer.allow(1)
+        consumer.add_permits(1)
         while (entries := consumer.take(_LOOK_SECONDS)) is None:
             if consumer.end(deadline - time.monotonic()) <= start:
                 return None
