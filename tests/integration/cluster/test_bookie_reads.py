@@ -248,7 +248,7 @@ def test_a_silent_bookie_is_waited_for_once(
     avoided = []
     remember = BookieHealth.quarantine
     monkeypatch.setattr(
-        BookieHealth, "avoid", lambda self, address: (avoided.append(address), remember(self, address))
+        BookieHealth, "quarantine", lambda self, address: (avoided.append(address), remember(self, address))
     )
     assert reading.rows(splits, read_from="bookie").num_rows == 4 * 150 + 1
     assert [str(address) for address in avoided] == [wires[0].address]
