@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pyspark_pulsar.client.bookkeeper import reader
+from pyspark_pulsar.client.bookkeeper import read_state, requests
 from pyspark_pulsar.client.bookkeeper.connection import status
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
 from pyspark_pulsar.client.bookkeeper.connection.connections import Arrival, ConnectionLost
@@ -111,7 +111,7 @@ class Bookie:
         return struct.pack(">qqqq", LEDGER, entry + 1 if damaged else entry, 0, 0) + data
 
 
-class Links:
+class Connections:
     """As `BookieConnections`, to bookies in memory; a bookie that is silent is lost as soon as nothing else comes."""
 
     timeout_seconds = 5.0
@@ -124,7 +124,7 @@ class Links:
         self._connections = 0
         self._idle = 0
 
-    def ask(self, name: str, requests: bytes) -> None:
+    def send(self, name: str, requests: bytes) -> None:
         bookie = self.bookies[name]
         if bookie.connection == 0:
             self._connections += 1
@@ -161,7 +161,7 @@ class Links:
 
 @dataclass
 class Cluster:
-    striping: LedgerMetadata
+    metadata: LedgerMetadata
     bookies: dict[str, Bookie]
     entries: list[bytes]
     is_served: bool
@@ -170,13 +170,13 @@ class Cluster:
 
 def small(patch: pytest.MonkeyPatch, size: int) -> None:
     """Pauses are short, and memory is for so many bytes only."""
-    for name, value in (
-        ("_FIRST_PAUSE_SECONDS", 1e-4),
-        ("_LONGEST_PAUSE_SECONDS", 1e-3),
-        ("_AHEAD_BYTES", size),
-        ("_HOLD_BYTES", size * 3 // 2),
+    for module, name, value in (
+        (requests, "_FIRST_PAUSE_SECONDS", 1e-4),
+        (requests, "_LONGEST_PAUSE_SECONDS", 1e-3),
+        (requests, "_AHEAD_BYTES", size),
+        (read_state, "_HOLD_BYTES", size * 3 // 2),
     ):
-        patch.setattr(reader, name, value)
+        patch.setattr(module, name, value)
 
 
 @st.composite
@@ -191,7 +191,7 @@ def clusters(draw: st.DrawFn) -> tuple[Cluster, random.Random]:
     ensembles = tuple(
         Ensemble(first, tuple(chance.sample(names, size))) for first in (0, *changes) if first < count
     )
-    striping = LedgerMetadata(quorum, "DUMMY", ensembles)
+    metadata = LedgerMetadata(quorum, "DUMMY", ensembles)
     long = draw(st.booleans())
     entries = [b"%d:" % number + b"x" * (chance.randrange(5_000) if long else 3) for number in range(count)]
     faulty = set(draw(st.lists(st.sampled_from(names), max_size=len(names), unique=True)))
@@ -201,13 +201,13 @@ def clusters(draw: st.DrawFn) -> tuple[Cluster, random.Random]:
         name: Bookie({}, knows, faults if name in faulty else 0.0, random.Random(chance.random()), busy)
         for name in names
     }
-    known = KnownWriteSets(striping)
+    known = KnownWriteSets(metadata)
     holders = [known.at(number)[0].of(number) for number in range(count)]
     for number, names_of_it in enumerate(holders):
         for name in names_of_it:
             bookies[name].entries[number] = entries[number]
     is_served = all(set(each) - faulty for each in holders)
-    return Cluster(striping, bookies, entries, is_served), chance
+    return Cluster(metadata, bookies, entries, is_served), chance
 
 
 @given(clusters(), st.booleans(), st.sampled_from((1, 1_000, 50_000, 16 << 20)))
@@ -220,17 +220,19 @@ def test_each_entry_once_in_order_or_an_error(
     last = (
         chance.randint(first, len(cluster.entries) - 1) if chance.random() < 0.5 else len(cluster.entries) - 1
     )
-    links = Links(cluster.bookies, chance)
+    connections = Connections(cluster.bookies, chance)
     sizes = sum(map(len, cluster.entries)) // len(cluster.entries)
-    run = EntryRange("t", LEDGER, first, last, "DUMMY", entry_bytes=sizes)
-    layouts = (
-        KnownWriteSets(cluster.striping) if told else GuessedWriteSets(run, tuple(cluster.bookies), links)
+    entry_range = EntryRange("t", LEDGER, first, last, "DUMMY", entry_bytes=sizes)
+    write_sets = (
+        KnownWriteSets(cluster.metadata)
+        if told
+        else GuessedWriteSets(entry_range, tuple(cluster.bookies), connections)
     )  # type: ignore[arg-type]
     expected, sizes_found = first, 0
     with pytest.MonkeyPatch.context() as patch:
         small(patch, memory)
         try:
-            for batch in LedgerReader(run, layouts, links):  # type: ignore[arg-type]
+            for batch in LedgerReader(entry_range, write_sets, connections):  # type: ignore[arg-type]
                 assert batch.first == (LEDGER, expected)
                 assert batch.last == (LEDGER, expected + len(batch) - 1)
                 expected += len(batch)
@@ -264,12 +266,12 @@ def test_what_the_caller_does_between_entries_is_no_pause_of_a_bookie(
 ) -> None:
     """The only bookie of a ledger is asked again, however long the rows before took."""
     chance = random.Random(1)
-    links = Links({"b": BusyBookie(dict.fromkeys(range(4), b"x"), False, 0.0, chance)}, chance)
-    links.timeout_seconds = 0.05
+    connections = Connections({"b": BusyBookie(dict.fromkeys(range(4), b"x"), False, 0.0, chance)}, chance)
+    connections.timeout_seconds = 0.05
     small(monkeypatch, 16 << 20)
-    striping = LedgerMetadata(1, "DUMMY", (Ensemble(0, ("b",)),))
+    metadata = LedgerMetadata(1, "DUMMY", (Ensemble(0, ("b",)),))
     found = []
-    for batch in LedgerReader(EntryRange("t", LEDGER, 0, 3, "DUMMY"), KnownWriteSets(striping), links):  # type: ignore[arg-type]
+    for batch in LedgerReader(EntryRange("t", LEDGER, 0, 3, "DUMMY"), KnownWriteSets(metadata), connections):  # type: ignore[arg-type]
         found += [batch.first] * len(batch)
         time.sleep(0.1)
     assert found == [(LEDGER, 0), (LEDGER, 0), (LEDGER, 2), (LEDGER, 2)]
@@ -283,11 +285,13 @@ def test_an_entry_on_its_way_when_an_old_bookie_closes_the_connection(
     chance = random.Random(1)
     entries = dict.fromkeys(range(6), b"x")
     lacking = Bookie({number: data for number, data in entries.items() if number != 2}, True, 0.0, chance)
-    links = Links({"lacking": lacking, "old": Bookie(entries, False, 0.0, chance, unsent=1.0)}, chance)
+    connections = Connections(
+        {"lacking": lacking, "old": Bookie(entries, False, 0.0, chance, unsent=1.0)}, chance
+    )
     small(monkeypatch, 16 << 20)
     # The first one to be asked is that at the number of the ledger, which is odd.
-    striping = LedgerMetadata(2, "DUMMY", (Ensemble(0, ("old", "lacking")),))
-    run = EntryRange("t", LEDGER, 0, 5, "DUMMY")
-    batches = list(LedgerReader(run, KnownWriteSets(striping), links))  # type: ignore[arg-type]
+    metadata = LedgerMetadata(2, "DUMMY", (Ensemble(0, ("old", "lacking")),))
+    entry_range = EntryRange("t", LEDGER, 0, 5, "DUMMY")
+    batches = list(LedgerReader(entry_range, KnownWriteSets(metadata), connections))  # type: ignore[arg-type]
     assert sum(map(len, batches)) == len(entries)
     assert batches[-1].last == (LEDGER, 5)

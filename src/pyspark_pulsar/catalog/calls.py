@@ -27,7 +27,7 @@ def _load_namespace(cluster: Cluster, namespace: Sequence[str]) -> dict[str, str
     if not cluster.has_admin:
         return {}
     try:
-        return namespaces.load_namespace(cluster.administration, where)
+        return namespaces.load_namespace(cluster.admin, where)
     except PermissionDenied:
         return {}
 
@@ -35,21 +35,21 @@ def _load_namespace(cluster: Cluster, namespace: Sequence[str]) -> dict[str, str
 def _create_namespace(cluster: Cluster, namespace: Sequence[str], properties: Mapping[str, str]) -> None:
     from pyspark_pulsar.catalog.statements import namespaces
 
-    namespaces.create_namespace(cluster.administration, parse_namespace(namespace), properties)
+    namespaces.create_namespace(cluster.admin, parse_namespace(namespace), properties)
 
 
 def _alter_namespace(cluster: Cluster, namespace: Sequence[str], **changes: Any) -> None:
     from pyspark_pulsar.catalog.statements import namespaces
 
     where = parse_namespace(namespace)
-    namespaces.alter_namespace(cluster.administration, where, changes["set"], changes["remove"])
+    namespaces.alter_namespace(cluster.admin, where, changes["set"], changes["remove"])
 
 
 def _drop_namespace(cluster: Cluster, namespace: Sequence[str], cascade: Any) -> bool:
     from pyspark_pulsar.catalog.statements import namespaces
 
     where = parse_namespace(namespace)
-    return namespaces.drop_namespace(cluster.administration, where, cascade=bool(cascade))
+    return namespaces.drop_namespace(cluster.admin, where, cascade=bool(cascade))
 
 
 def _create_table(
@@ -64,7 +64,7 @@ def _create_table(
 
     topic = _topic(parse_table(namespace, table), "created")
     options = cluster.settings.write
-    create_table.create_table(cluster.administration, topic, schema, properties, partitioning, options)
+    create_table.create_table(cluster.admin, topic, schema, properties, partitioning, options)
 
 
 def _alter_table(
@@ -73,7 +73,7 @@ def _alter_table(
     from pyspark_pulsar.catalog.statements import alter_table
 
     topic = _topic(parse_table(namespace, table), "changed")
-    alter_table.alter_table(cluster.administration, topic, changes)
+    alter_table.alter_table(cluster.admin, topic, changes)
 
 
 def _drop_table(cluster: Cluster, namespace: Sequence[str], table: str) -> bool:
@@ -83,7 +83,7 @@ def _drop_table(cluster: Cluster, namespace: Sequence[str], table: str) -> bool:
         named = parse_table(namespace, table)
     except TopicNameError:
         return False
-    return drop_table.drop_table(cluster.administration, _topic(named, "dropped"))
+    return drop_table.drop_table(cluster.admin, _topic(named, "dropped"))
 
 
 def _topic(named: Table, done: str) -> TopicName:

@@ -10,7 +10,6 @@ from typing import Final, Self
 
 from pyspark_pulsar.catalog.settings import CatalogSettings
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import OptionError
 
@@ -40,9 +39,9 @@ class Cluster:
             self.threads.shutdown(wait=False, cancel_futures=True)
         if "client" in opened:
             self.client.close()
-        for name in ("administration", "brief_administration"):
+        for name in ("admin", "brief_admin"):
             if name in opened:
-                opened[name].admin.close()
+                opened[name].close()
 
     @cached_property
     def client(self) -> BrokerClient:
@@ -54,13 +53,13 @@ class Cluster:
         return self.settings.connection.admin_url is not None
 
     @cached_property
-    def administration(self) -> ResourceClient:
+    def admin(self) -> AdminClient:
         """Raises `OptionError` without `admin.url`."""
         self._require_admin()
-        return ResourceClient(AdminClient(self.settings.connection, threads=_AT_ONCE))
+        return AdminClient(self.settings.connection, threads=_AT_ONCE)
 
     @cached_property
-    def brief_administration(self) -> ResourceClient:
+    def brief_admin(self) -> AdminClient:
         """The same for what a query waits for: it gives up within seconds. Raises `OptionError`."""
         self._require_admin()
         given = self.settings.connection
@@ -69,7 +68,7 @@ class Cluster:
             connection_timeout_ms=min(_BRIEF_CONNECT_MS, given.connection_timeout_ms),
             operation_timeout_ms=min(_BRIEF_MS, given.operation_timeout_ms),
         )
-        return ResourceClient(AdminClient(options, patience_ms=_BRIEF_CONNECT_MS, threads=_AT_ONCE))
+        return AdminClient(options, patience_ms=_BRIEF_CONNECT_MS, threads=_AT_ONCE)
 
     @cached_property
     def threads(self) -> ThreadPoolExecutor:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.consumer import LogEnd, subscribe
+from pyspark_pulsar.client.broker.consumer import LogEnd
+from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.sources.peek import first_entry
 from pyspark_pulsar.topic import TopicPartition
@@ -41,7 +42,7 @@ def _tail(client: BrokerClient, partition: TopicPartition) -> LogEnd:
     """Of a consumer at the very beginning, whose cursor brokers move past what they have removed."""
     consumer = subscribe(client, partition.name, EARLIEST)
     try:
-        return consumer.log_end(consumer.ask_tail(), time.monotonic() + client.request_seconds)
+        return consumer.await_log_end(consumer.request_log_end(), time.monotonic() + client.request_seconds)
     finally:
         # Waited for, or the next look at the topic's subscriptions would show it.
         consumer.close(client.request_seconds)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark_pulsar.catalog.cluster import Cluster
 from pyspark_pulsar.catalog.names import parse_table
 from pyspark_pulsar.catalog.partition_ends import ends_of
-from pyspark_pulsar.client.admin.resources import RegisteredSchema
+from pyspark_pulsar.client.admin.schemas import RegisteredSchema
 from pyspark_pulsar.errors import CatalogUnsupported, PermissionDenied, SchemaError
 from pyspark_pulsar.inspect.tables import SEGMENTS, moment, segments_table
 from pyspark_pulsar.position import after_entry
@@ -134,8 +134,8 @@ def _kept(cluster: Cluster, partitions: Sequence[TopicPartition]) -> dict[TopicP
 
 def _subscriptions(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:
     partitions = partitions_of(topic, count)
-    administration = cluster.administration
-    asked = cluster.threads.map(lambda each: administration.stats(each.as_topic, 0), partitions)
+    admin = cluster.admin
+    asked = cluster.threads.map(lambda each: admin.topics.stats(each.as_topic, 0), partitions)
     cursors = _internal_stats(cluster, partitions)
     for partition, stats in zip(partitions, asked, strict=True):
         known = cursors[partition].get("cursors") or {}
@@ -175,14 +175,14 @@ def _behind(mark_delete: Any) -> str | None:
 def _internal_stats(
     cluster: Cluster, partitions: Sequence[TopicPartition]
 ) -> dict[TopicPartition, Mapping[str, Any]]:
-    administration = cluster.administration
-    answers = cluster.threads.map(administration.admin.internal_stats, partitions)
+    admin = cluster.admin
+    answers = cluster.threads.map(admin.topics.internal_stats, partitions)
     return dict(zip(partitions, answers, strict=True))
 
 
 def _schemas(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:  # noqa: ARG001
     whole = topic.without_partition()
-    return [_schema(each, whole) for each in cluster.administration.schema_versions(whole)]
+    return [_schema(each, whole) for each in cluster.admin.schemas.versions(whole)]
 
 
 def _schema(registered: RegisteredSchema, topic: TopicName) -> Row:

@@ -19,7 +19,7 @@ from pyspark_pulsar.catalog.comments import commented
 from pyspark_pulsar.catalog.names import Table, parse_namespace, parse_table, tenant_of
 from pyspark_pulsar.catalog.properties.table import key_column
 from pyspark_pulsar.catalog.system_tables import SCHEMAS
-from pyspark_pulsar.client.admin.resources import ResourceClient
+from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import NamespaceNotFoundError, PermissionDenied, TopicNotFoundError
 from pyspark_pulsar.read.bounds.schema import schema_of_topics
 from pyspark_pulsar.schema import metadata_columns
@@ -108,7 +108,7 @@ def require_topic(cluster: Cluster, topic: TopicName) -> int:
 def require_tenant(cluster: Cluster, tenant: str) -> None:
     """Raises `NamespaceNotFoundError` for a tenant that is not there, as far as this role may know it."""
     try:
-        is_there = not cluster.has_admin or cluster.administration.tenant_exists(tenant)
+        is_there = not cluster.has_admin or cluster.admin.tenants.exists(tenant)
     except PermissionDenied:
         return
     if not is_there:
@@ -124,7 +124,7 @@ def _shown_tenants(cluster: Cluster) -> tuple[str, ...]:
         return settings.tenants
     if cluster.has_admin:
         try:
-            found = cluster.administration.tenants()
+            found = cluster.admin.tenants.names()
             return tuple(each for each in found if settings.system_topics or each != _SYSTEM_TENANT)
         except PermissionDenied as fault:
             _log.info("the tenants are not listed: %s", fault)
@@ -142,7 +142,7 @@ def _of_tenants(cluster: Cluster, tenants: Sequence[str]) -> list[Namespace]:
             return []
 
     if cluster.has_admin:
-        _ = cluster.administration  # Made by one thread.
+        _ = cluster.admin  # Made by one thread.
     lists = cluster.threads.map(of_tenant, tenants)
     return _shown(cluster, [namespace for each in lists for namespace in each])
 
@@ -152,7 +152,7 @@ def _of_tenant(cluster: Cluster, tenant: str) -> list[Namespace]:
     if not cluster.has_admin:
         return [default] if tenant == default.tenant else []
     try:
-        return list(cluster.administration.admin.namespaces(tenant))
+        return list(cluster.admin.namespaces.of_tenant(tenant))
     except PermissionDenied:
         if tenant != default.tenant:
             raise
@@ -176,7 +176,7 @@ def _no_tenant(tenant: str) -> NamespaceNotFoundError:
 def _topics(cluster: Cluster, namespace: Namespace) -> frozenset[TopicName]:
     if not cluster.has_admin:
         return _topics_by_broker(cluster, namespace)
-    return cluster.administration.topics(namespace, system=cluster.settings.system_topics)
+    return cluster.admin.topics.of_namespace(namespace, system=cluster.settings.system_topics)
 
 
 def _topics_by_broker(cluster: Cluster, namespace: Namespace) -> frozenset[TopicName]:
@@ -194,16 +194,16 @@ def _topics_by_broker(cluster: Cluster, namespace: Namespace) -> frozenset[Topic
 # Tables
 
 
-def own_properties(administration: ResourceClient, topic: TopicName) -> Properties:
+def own_properties(admin: AdminClient, topic: TopicName) -> Properties:
     """Those that Pulsar keeps for the topic; of a partition those of the whole. Raises `TopicNotFoundError`."""
     whole = topic.without_partition()
     try:
-        return administration.topic_properties(whole)
+        return admin.topics.properties(whole)
     except TopicNotFoundError:
         if whole == topic:
             raise
         # Only called like a partition: producers can make such topics.
-        return administration.topic_properties(topic)
+        return admin.topics.properties(topic)
 
 
 def _asked_properties(cluster: Cluster, topic: TopicName) -> Future[Properties] | None:
@@ -211,7 +211,7 @@ def _asked_properties(cluster: Cluster, topic: TopicName) -> Future[Properties] 
     which has none."""
     if not cluster.has_admin or not topic.is_persistent:
         return None
-    return cluster.threads.submit(own_properties, cluster.brief_administration, topic)
+    return cluster.threads.submit(own_properties, cluster.brief_admin, topic)
 
 
 def _seen(asked: Future[Properties]) -> Properties:

@@ -1,1 +1,4 @@
-"""The only folder with sockets: brokers over Pulsar's binary protocol."""
+"""Clients of a cluster: brokers, the admin REST API, bookies, tiered storage. Nothing else speaks to a cluster.
+
+`standalone`, which starts a server for development, is apart from it.
+"""

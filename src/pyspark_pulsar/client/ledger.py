@@ -1,6 +1,6 @@
 """Ledgers of a topic partition as plain data: how long, from when, and where they lie.
 
-Source: the admin REST resources `internal-info` and `internalStats`; see `client.admin`.
+Source: the admin REST resources `internal-info` and `internalStats`; see `client.admin.topics`.
 """
 
 from __future__ import annotations

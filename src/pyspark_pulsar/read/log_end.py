@@ -55,13 +55,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
-from pyspark_pulsar.client.broker.consumer import (
-    EntryConsumer,
-    LogEnd,
-    Subscribing,
-    begin_subscribe,
-    request_log_ends,
-)
+from pyspark_pulsar.client.broker.consumer import EntryConsumer, LogEnd, request_log_ends
+from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError, TopicNotFoundError
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.topic import TopicPartition
@@ -313,7 +308,7 @@ class LogEnds:
         deadline = time.monotonic() + self._client.request_seconds
         for (partition, consumer), response in zip(consumers.items(), responses, strict=True):
             try:
-                answers.log_ends[partition] = consumer.log_end(response, deadline)
+                answers.log_ends[partition] = consumer.await_log_end(response, deadline)
             except ConnectionFailed as fault:
                 self._note(partition, fault, answers)
 

@@ -10,7 +10,13 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.producer import PROBE_ID, Producer
 from pyspark_pulsar.codec.public_keys import check_encryption
-from pyspark_pulsar.errors import OptionError, SchemaError, TopicNotFoundError
+from pyspark_pulsar.errors import (
+    NamespaceNotFoundError,
+    OptionError,
+    SchemaError,
+    TopicExistsError,
+    TopicNotFoundError,
+)
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.metadata_columns import ROUTING
 from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
@@ -133,7 +139,12 @@ def _partitions(client: BrokerClient, options: WriteOptions, topic: TopicName, *
                 f"set option 'partitions' to let it be created"
             ) from None
     with AdminClient(options) as admin:
-        admin.create_topic(topic, options.partitions)
+        try:
+            admin.topics.create(topic, options.partitions)
+        except TopicExistsError:
+            pass  # Another writer was faster.
+        except NamespaceNotFoundError as fault:
+            raise TopicNotFoundError(str(fault)) from None
     return client.partition_count(topic)
 
 

@@ -20,7 +20,6 @@ from pyspark_pulsar.catalog.statements.namespaces import (
     load_namespace,
 )
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.errors import (
     CatalogUnsupported,
     NamespaceExistsError,
@@ -45,17 +44,17 @@ def options(pulsar: LocalPulsar) -> WriteOptions:
 
 
 @pytest.fixture(scope="module")
-def administration(options: WriteOptions) -> Iterator[ResourceClient]:
+def admin_client(options: WriteOptions) -> Iterator[AdminClient]:
     with AdminClient(options) as admin:
-        yield ResourceClient(admin)
+        yield admin
 
 
 @pytest.fixture
-def namespace(administration: ResourceClient) -> Iterator[Namespace]:
+def namespace(admin_client: AdminClient) -> Iterator[Namespace]:
     made = Namespace("public", f"made-{uuid.uuid4().hex[:10]}")
-    administration.create_namespace(made)
+    admin_client.namespaces.create(made)
     yield made
-    drop_namespace(administration, made, cascade=True)
+    drop_namespace(admin_client, made, cascade=True)
 
 
 def columns(*fields: tuple[str, Any] | tuple[str, Any, bool]) -> dict[str, Any]:
@@ -71,15 +70,15 @@ def columns(*fields: tuple[str, Any] | tuple[str, Any, bool]) -> dict[str, Any]:
 ORDER = columns(("id", "long", False), ("item", "string"))
 
 
-def fields(administration: ResourceClient, topic: TopicName) -> list[dict[str, Any]]:
-    info = administration.schema(topic)
+def fields(admin_client: AdminClient, topic: TopicName) -> list[dict[str, Any]]:
+    info = admin_client.schemas.latest(topic)
     assert info is not None
     found: list[dict[str, Any]] = json.loads(info.text)["fields"]
     return found
 
 
 def test_a_table_has_what_it_was_given(
-    administration: ResourceClient, options: WriteOptions, namespace: Namespace
+    admin_client: AdminClient, options: WriteOptions, namespace: Namespace
 ) -> None:
     topic = TopicName("persistent", namespace, "Orders.x%2Fy")
     given = {
@@ -94,18 +93,18 @@ def test_a_table_has_what_it_was_given(
         "owner": "me",
         "pulsar.topic": "ignored",
     }
-    create_table(administration, topic, ORDER, given, (), options)
-    assert administration.partitions(topic) == 2
-    assert administration.topics(namespace) == {topic}
-    stored = stored_properties(administration, topic, 2)
+    create_table(admin_client, topic, ORDER, given, (), options)
+    assert admin_client.topics.partitions(topic) == 2
+    assert admin_client.topics.of_namespace(namespace) == {topic}
+    stored = stored_properties(admin_client, topic, 2)
     kept = {key: value for key, value in given.items() if key not in ("provider", "owner", "pulsar.topic")}
     assert stored == kept | {"retention_size": "infinite"}
-    assert fields(administration, topic)[0] == {"name": "id", "type": "long"}
+    assert fields(admin_client, topic)[0] == {"name": "id", "type": "long"}
     with pytest.raises(TopicExistsError):
-        create_table(administration, topic, ORDER, {}, (), options)
-    assert drop_table(administration, topic) is True
-    assert drop_table(administration, topic) is False
-    assert administration.schema_versions(topic) == ()
+        create_table(admin_client, topic, ORDER, {}, (), options)
+    assert drop_table(admin_client, topic) is True
+    assert drop_table(admin_client, topic) is False
+    assert admin_client.schemas.versions(topic) == ()
 
 
 @pytest.mark.parametrize(
@@ -130,7 +129,7 @@ def test_a_table_has_what_it_was_given(
     ],
 )  # fmt: skip
 def test_schemas_of_every_format(
-    administration: ResourceClient,
+    admin_client: AdminClient,
     options: WriteOptions,
     namespace: Namespace,
     schema: dict[str, Any],
@@ -138,8 +137,8 @@ def test_schemas_of_every_format(
     kind: SchemaType | None,
 ) -> None:
     topic = TopicName("persistent", namespace, "formats")
-    create_table(administration, topic, schema, properties, (), options)
-    info = administration.schema(topic)
+    create_table(admin_client, topic, schema, properties, (), options)
+    info = admin_client.schemas.latest(topic)
     assert (None if info is None else info.type) is kind
     made = format_properties(info)
     assert made.items() >= properties.items()
@@ -147,80 +146,78 @@ def test_schemas_of_every_format(
         pair = split(info, topic="x")
         assert pair.value.name.endswith("_value")
         assert pair.value.document
-    assert stored_properties(administration, topic, 0)["retention_time"] == "infinite"
+    assert stored_properties(admin_client, topic, 0)["retention_time"] == "infinite"
 
 
 def test_a_table_that_cannot_be_set_up_leaves_no_topic(
-    administration: ResourceClient, options: WriteOptions, namespace: Namespace
+    admin_client: AdminClient, options: WriteOptions, namespace: Namespace
 ) -> None:
     topic = TopicName("persistent", namespace, "half")
-    administration.register_schema(topic, SchemaInfo("half", SchemaType.STRING))
+    admin_client.schemas.register(topic, SchemaInfo("half", SchemaType.STRING))
     with pytest.raises(SchemaError, match="exists schema type STRING, new schema type AVRO"):
-        create_table(administration, topic, ORDER, {}, (), options)
-    assert administration.partitions(topic) is None
+        create_table(admin_client, topic, ORDER, {}, (), options)
+    assert admin_client.topics.partitions(topic) is None
 
 
 def test_columns_change_and_the_newest_version_has_them(
-    administration: ResourceClient, options: WriteOptions, namespace: Namespace
+    admin_client: AdminClient, options: WriteOptions, namespace: Namespace
 ) -> None:
     topic = TopicName("persistent", namespace, "evolves")
-    create_table(administration, topic, ORDER, {"key_column": "id"}, (), options)
+    create_table(admin_client, topic, ORDER, {"key_column": "id"}, (), options)
     add = {"change": "add", "column": ["note"], "type": "string", "nullable": True, "comment": "free text"}
     alter_table(
-        administration,
+        admin_client,
         topic,
         [
             {**add, "position": {"after": "id"}},
             {"change": "comment", "column": ["id"], "comment": "its number"},
         ],
     )
-    assert [each["name"] for each in fields(administration, topic)] == ["id", "note", "item"]
-    assert len(administration.schema_versions(topic)) == 2
+    assert [each["name"] for each in fields(admin_client, topic)] == ["id", "note", "item"]
+    assert len(admin_client.schemas.versions(topic)) == 2
     # Equal to the first version, and so nothing new to the registry.
-    alter_table(administration, topic, [{"change": "drop", "column": ["note"], "if_exists": False}])
-    assert [each["name"] for each in fields(administration, topic)] == ["id", "item"]
-    alter_table(administration, topic, [{"change": "comment", "column": ["item"], "comment": "what"}])
-    assert fields(administration, topic)[1]["doc"] == "what"
-    alter_table(administration, topic, [{"change": "comment", "column": ["item"], "comment": "which"}])
-    assert fields(administration, topic)[1]["doc"] == "which"
-    assert fields(administration, topic)[0]["doc"] == "its number"
+    alter_table(admin_client, topic, [{"change": "drop", "column": ["note"], "if_exists": False}])
+    assert [each["name"] for each in fields(admin_client, topic)] == ["id", "item"]
+    alter_table(admin_client, topic, [{"change": "comment", "column": ["item"], "comment": "what"}])
+    assert fields(admin_client, topic)[1]["doc"] == "what"
+    alter_table(admin_client, topic, [{"change": "comment", "column": ["item"], "comment": "which"}])
+    assert fields(admin_client, topic)[1]["doc"] == "which"
+    assert fields(admin_client, topic)[0]["doc"] == "its number"
     with pytest.raises(CatalogUnsupported, match="unset the property key_column"):
-        alter_table(administration, topic, [{"change": "drop", "column": ["id"]}])
+        alter_table(admin_client, topic, [{"change": "drop", "column": ["id"]}])
 
 
 def test_the_broker_has_the_last_word_on_types(
-    administration: ResourceClient, options: WriteOptions, namespace: Namespace
+    admin_client: AdminClient, options: WriteOptions, namespace: Namespace
 ) -> None:
     topic = TopicName("persistent", namespace, "typed")
-    create_table(administration, topic, columns(("n", "integer")), {}, (), options)
+    create_table(admin_client, topic, columns(("n", "integer")), {}, (), options)
     wider = [
         {"change": "type", "column": ["n"], "type": "long"},
         {"change": "set", "property": "a", "value": "b"},
     ]
     with pytest.raises(SchemaError, match=r"strategy FULL.*compatibility strategy for the namespace"):
-        alter_table(administration, topic, wider)
-    assert "a" not in administration.topic_properties(topic)
-    administration.admin.change(
+        alter_table(admin_client, topic, wider)
+    assert "a" not in admin_client.topics.properties(topic)
+    admin_client.change(
         "PUT", f"namespaces/{namespace}/schemaCompatibilityStrategy", "setting it", "BACKWARD"
     )
-    alter_table(administration, topic, wider)
-    assert fields(administration, topic)[0]["type"] == ["null", "long"]
-    assert administration.topic_properties(topic)["a"] == "b"
+    alter_table(admin_client, topic, wider)
+    assert fields(admin_client, topic)[0]["type"] == ["null", "long"]
+    assert admin_client.topics.properties(topic)["a"] == "b"
 
 
-def test_properties_change(
-    administration: ResourceClient, options: WriteOptions, namespace: Namespace
-) -> None:
+def test_properties_change(admin_client: AdminClient, options: WriteOptions, namespace: Namespace) -> None:
     topic = TopicName("persistent", namespace, "kept")
-    create_table(administration, topic, ORDER, {"partitions": "1", "x": "1"}, (), options)
+    create_table(admin_client, topic, ORDER, {"partitions": "1", "x": "1"}, (), options)
 
     def change(given: dict[str, str], *removed: str) -> dict[str, str]:
         sets = [{"change": "set", "property": key, "value": value} for key, value in given.items()]
         removes = [{"change": "remove", "property": key} for key in removed]
-        alter_table(administration, topic, [*sets, *removes])
-        count = administration.partitions(topic)
+        alter_table(admin_client, topic, [*sets, *removes])
+        count = admin_client.topics.partitions(topic)
         assert count is not None
-        return stored_properties(administration, topic, count)
+        return stored_properties(admin_client, topic, count)
 
     found = change({"partitions": "3", "retention_size": "20GB", "message_ttl": "30s", "comment": "c"}, "x")
     assert found == {
@@ -238,50 +235,48 @@ def test_properties_change(
     with pytest.raises(CatalogUnsupported):
         change({"partitions": "2"})
     with pytest.raises(TopicNotFoundError):
-        alter_table(administration, TopicName("persistent", namespace, "none"), [])
+        alter_table(admin_client, TopicName("persistent", namespace, "none"), [])
 
 
-def test_namespaces(administration: ResourceClient, options: WriteOptions) -> None:
+def test_namespaces(admin_client: AdminClient, options: WriteOptions) -> None:
     namespace = Namespace("public", f"own-{uuid.uuid4().hex[:10]}")
-    create_namespace(administration, namespace, {"retention_time": "1h", "a/b": "c d", "owner": "me"})
+    create_namespace(admin_client, namespace, {"retention_time": "1h", "a/b": "c d", "owner": "me"})
     with pytest.raises(NamespaceExistsError):
-        create_namespace(administration, namespace, {})
+        create_namespace(admin_client, namespace, {})
     with pytest.raises(NamespaceNotFoundError, match="nobody"):
-        create_namespace(administration, Namespace("nobody", "x"), {})
-    assert load_namespace(administration, namespace) == {
+        create_namespace(admin_client, Namespace("nobody", "x"), {})
+    assert load_namespace(admin_client, namespace) == {
         "retention_time": "1h", "retention_size": "infinite", "a/b": "c d",
     }  # fmt: skip
-    alter_namespace(
-        administration, namespace, {"message_ttl": "1d", "comment": "ö"}, ["a/b", "retention_time"]
-    )
-    assert load_namespace(administration, namespace) == {"message_ttl": "1d", "comment": "ö"}
+    alter_namespace(admin_client, namespace, {"message_ttl": "1d", "comment": "ö"}, ["a/b", "retention_time"])
+    assert load_namespace(admin_client, namespace) == {"message_ttl": "1d", "comment": "ö"}
     for name, partitions in (("a", "0"), ("b", "2")):
         given = {"partitions": partitions, "retention_time": "1d"}
-        create_table(administration, TopicName("persistent", namespace, name), ORDER, given, (), options)
+        create_table(admin_client, TopicName("persistent", namespace, name), ORDER, given, (), options)
     with pytest.raises(NamespaceNotEmptyError, match="2 topics"):
-        drop_namespace(administration, namespace, cascade=False)
-    assert drop_namespace(administration, namespace, cascade=True) is True
-    assert drop_namespace(administration, namespace, cascade=False) is False
+        drop_namespace(admin_client, namespace, cascade=False)
+    assert drop_namespace(admin_client, namespace, cascade=True) is True
+    assert drop_namespace(admin_client, namespace, cascade=False) is False
     with pytest.raises(NamespaceNotFoundError):
-        administration.topics(namespace)
+        admin_client.topics.of_namespace(namespace)
     with pytest.raises(NamespaceNotFoundError):
-        create_table(administration, TopicName("persistent", namespace, "a"), ORDER, {}, (), options)
-    assert not administration.namespace_exists(namespace)
-    assert administration.tenant_exists("public")
-    assert not administration.tenant_exists("nobody")
-    assert "public" in administration.tenants()
+        create_table(admin_client, TopicName("persistent", namespace, "a"), ORDER, {}, (), options)
+    assert not admin_client.namespaces.exists(namespace)
+    assert admin_client.tenants.exists("public")
+    assert not admin_client.tenants.exists("nobody")
+    assert "public" in admin_client.tenants.names()
 
 
-def test_what_is_not_there_is_said_at_once(administration: ResourceClient, namespace: Namespace) -> None:
+def test_what_is_not_there_is_said_at_once(admin_client: AdminClient, namespace: Namespace) -> None:
     topic = TopicName("persistent", namespace, "none")
     for ask in (
-        lambda: administration.set_topic_properties(topic, {"a": "b"}),
-        lambda: administration.remove_topic_property(topic, "a"),
-        lambda: administration.set_retention(topic, -1, -1),
-        lambda: administration.stats(topic, 0),
+        lambda: admin_client.topics.set_properties(topic, {"a": "b"}),
+        lambda: admin_client.topics.remove_property(topic, "a"),
+        lambda: admin_client.policies.set_retention(topic, -1, -1),
+        lambda: admin_client.topics.stats(topic, 0),
     ):
         with pytest.raises(PulsarError):
             ask()
-    assert administration.partitions(topic) is None
-    assert administration.schema(topic) is None
-    assert administration.delete_topic(topic, partitioned=False) is False
+    assert admin_client.topics.partitions(topic) is None
+    assert admin_client.schemas.latest(topic) is None
+    assert admin_client.topics.delete(topic, partitioned=False) is False

@@ -29,7 +29,7 @@ from integration.cluster.wire import (
 )
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.bookkeeper.health import MEMORY, BookieHealth
+from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH, BookieHealth
 from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
@@ -51,7 +51,7 @@ TIMEOUT_MS = 700
 
 @pytest.fixture(autouse=True)
 def _fresh_memory() -> None:
-    MEMORY.__dict__.update(BookieHealth().__dict__)
+    BOOKIE_HEALTH.__dict__.update(BookieHealth().__dict__)
 
 
 @pytest.fixture
@@ -235,7 +235,7 @@ def test_one_bookie_less(
         else:
             wire.on_answer = lambda frame, wire=wire: frame if wire.answered_bytes < 50_000 else None
         _fresh = BookieHealth()
-        MEMORY.__dict__.update(_fresh.__dict__)
+        BOOKIE_HEALTH.__dict__.update(_fresh.__dict__)
         assert reading.rows(splits, read_from="bookie") == expected
         if broken == "refuses":
             return
@@ -251,7 +251,7 @@ def test_a_silent_bookie_is_waited_for_once(
     avoided = []
     remember = BookieHealth.quarantine
     monkeypatch.setattr(
-        BookieHealth, "avoid", lambda self, address: (avoided.append(address), remember(self, address))
+        BookieHealth, "quarantine", lambda self, address: (avoided.append(address), remember(self, address))
     )
     assert reading.rows(splits, read_from="bookie").num_rows == 4 * 150 + 1
     assert [str(address) for address in avoided] == [wires[0].address]

@@ -23,7 +23,7 @@ from pyspark_pulsar.client.bookkeeper.connection.address import bookie_address
 from pyspark_pulsar.client.bookkeeper.connection.channel import BookieSecurity
 from pyspark_pulsar.client.bookkeeper.connection.connections import ConnectionLost
 from pyspark_pulsar.client.bookkeeper.connection.probe import ask_bookies
-from pyspark_pulsar.client.bookkeeper.health import MEMORY, BookieHealth
+from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH, BookieHealth
 from pyspark_pulsar.client.security.tls import Tls
 from pyspark_pulsar.errors import LedgerUnavailable, OptionError, PermissionDenied, PulsarError, TlsFailed
 from pyspark_pulsar.read.batch.plan import plan_batch
@@ -71,7 +71,7 @@ class Tap:
 
 @pytest.fixture(autouse=True)
 def _fresh_memory() -> None:
-    MEMORY.__dict__.update(BookieHealth().__dict__)
+    BOOKIE_HEALTH.__dict__.update(BookieHealth().__dict__)
 
 
 @pytest.fixture
@@ -213,8 +213,8 @@ def strict(cluster: PulsarCluster) -> Iterator[dict[str, Server]]:
 def await_refusal(bookie: Server) -> None:
     """Return once it refuses a stranger: its port takes connections some seconds before it answers any."""
     give_up = time.monotonic() + _START_SECONDS
-    while (loss := asked(bookie, BookieSecurity())) is None or loss.fault is None:
-        assert time.monotonic() < give_up, f"{bookie.name} does not answer: {loss}"
+    while (lost := asked(bookie, BookieSecurity())) is None or lost.fault is None:
+        assert time.monotonic() < give_up, f"{bookie.name} does not answer: {lost}"
         time.sleep(0.1)
 
 
@@ -224,10 +224,10 @@ def asked(bookie: Server, security: BookieSecurity) -> ConnectionLost | None:
 
 
 def refused(bookie: Server, security: BookieSecurity, kind: type[PulsarError], words: str) -> None:
-    loss = asked(bookie, security)
-    assert loss is not None
-    assert isinstance(loss.fault, kind), loss
-    assert words in str(loss.fault)
+    lost = asked(bookie, security)
+    assert lost is not None
+    assert isinstance(lost.fault, kind), lost
+    assert words in str(lost.fault)
 
 
 def tls_of(

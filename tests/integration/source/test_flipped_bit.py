@@ -6,7 +6,7 @@ import pytest
 
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.consumer import subscribe
+from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import CorruptEntryError
 from pyspark_pulsar.options import ReadOptions, parse_options
@@ -52,7 +52,7 @@ def stored_entry(options: ReadOptions, topic: str) -> tuple[bytes, tuple[int, in
         transport.commands = listen  # type: ignore[method-assign]
         consumer = subscribe(client, topic, EARLIEST)
         received.clear()
-        consumer.allow(1)
+        consumer.add_permits(1)
         entries = consumer.take(10)
         consumer.close()
     assert entries is not None

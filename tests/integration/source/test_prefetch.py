@@ -16,7 +16,7 @@ from integration.official import SPECIAL_MESSAGES, Admin, JavaClient, as_base64,
 from pyspark_pulsar.client.broker import connection as connection_module, transport as transport_module
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.connection import Connection
-from pyspark_pulsar.client.broker.consumer import subscribe
+from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from pyspark_pulsar.client.broker import connection as connection_module, transport as transport_module
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.connection import Connection
-from pyspark_pulsar.client.broker.consumer import subscribe
+from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.client.security.url import BrokerAddress
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import DeadlineExceeded
@@ -189,7 +189,7 @@ def test_a_consumer_that_only_waits_keeps_its_connection(server: LocalPulsar, to
     Admin(server.admin_url).create(topic)
     with BrokerClient(ReadOptions(service_url=server.service_url, topic=topic)) as client:
         consumer = subscribe(client, topic, EARLIEST)
-        consumer.allow(10)
+        consumer.add_permits(10)
         assert consumer.take(4 * KEEP_ALIVE_SECONDS) is None
         assert consumer.end() == EARLIEST
         assert consumer.connection.is_open

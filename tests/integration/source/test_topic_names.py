@@ -17,7 +17,6 @@ from pyspark.sql import SparkSession
 
 from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.producer import PROBE_ID, Producer
 from pyspark_pulsar.errors import OptionError, TopicNameError
@@ -149,24 +148,23 @@ def test_no_name_reaches_another_resource(options: dict[str, str], admin: Admin)
     namespace = Namespace("public", f"names-{uuid.uuid4().hex[:12]}")
     admin.make_namespace(str(namespace))
     with AdminClient(parse_options(ReadOptions, {**options, "topic": "any"})) as client:
-        administration = ResourceClient(client)
         hostile = ("%2e%2e", "a/../../b", "?x=y", "#", ";a=b", "%", "a b")
         for key in hostile:
-            administration.set_namespace_property(namespace, key, "1")
+            client.namespaces.set_property(namespace, key, "1")
         for key in ("..", "."):
             with pytest.raises(OptionError, match="expected a name"):
-                administration.remove_namespace_property(namespace, key)
-        assert administration.namespace_properties(namespace) == dict.fromkeys(hostile, "1")
+                client.namespaces.remove_property(namespace, key)
+        assert client.namespaces.properties(namespace) == dict.fromkeys(hostile, "1")
         for key in hostile:
-            administration.remove_namespace_property(namespace, key)
-        assert administration.namespace_properties(namespace) == {}
+            client.namespaces.remove_property(namespace, key)
+        assert client.namespaces.properties(namespace) == {}
         for tenant in ("..", "."):
-            for ask in (administration.tenant_exists, client.namespaces):
+            for ask in (client.tenants.exists, client.namespaces.of_tenant):
                 with pytest.raises(OptionError, match="expected a name"):
                     ask(tenant)
         # Built past the parser, as no caller does.
         with pytest.raises(OptionError, match="expected a name"):
-            client.create_topic(TopicName("persistent", namespace, ".."), 0)
+            client.topics.create(TopicName("persistent", namespace, ".."), 0)
 
 
 def test_names_are_those_of_pulsars_own_class(pulsar: LocalPulsar, rng: random.Random) -> None:

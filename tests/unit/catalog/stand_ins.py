@@ -19,8 +19,8 @@ URLS = {"service.url": "pulsar://localhost:1", "admin.url": "http://localhost:1"
 
 
 @dataclass(kw_only=True)
-class RangeRequest:
-    """`refuses`: what each question is answered with instead."""
+class Requests:
+    """`refuses`: what each request is answered with instead."""
 
     counts: Counter[str] = field(default_factory=Counter)
     refuses: dict[str, PulsarError] = field(default_factory=dict)
@@ -32,16 +32,27 @@ class RangeRequest:
 
 
 @dataclass(kw_only=True)
-class ResourceClient(RangeRequest):
-    """Of `client.administration` what listing and loading ask."""
+class Admin(Requests):
+    """Of `AdminClient` what listing and loading ask."""
 
     topics_there: Mapping[str, Iterable[str]] = field(default_factory=dict)
     """By their namespaces."""
     properties: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
-    def admin(self) -> Any:
-        return SimpleNamespace(namespaces=self._namespaces, close=lambda: None)
+    def tenants(self) -> Any:
+        return SimpleNamespace(names=self._tenants, exists=self._tenant_exists)
+
+    @property
+    def namespaces(self) -> Any:
+        return SimpleNamespace(of_tenant=self._namespaces)
+
+    @property
+    def topics(self) -> Any:
+        return SimpleNamespace(of_namespace=self._topics, properties=self._topic_properties)
+
+    def close(self) -> None:
+        pass
 
     def _namespaces(self, tenant: str) -> tuple[Namespace, ...]:
         self.note("namespaces")
@@ -51,22 +62,22 @@ class ResourceClient(RangeRequest):
         self.note(f"namespaces of {tenant}")
         return tuple(Namespace(*each) for each in found if each[0] == tenant)
 
-    def tenants(self) -> tuple[str, ...]:
+    def _tenants(self) -> tuple[str, ...]:
         self.note("tenants")
         return tuple(dict.fromkeys(name.split("/")[0] for name in self.topics_there))
 
-    def tenant_exists(self, tenant: str) -> bool:
+    def _tenant_exists(self, tenant: str) -> bool:
         self.note("tenant_exists")
         return any(name.startswith(f"{tenant}/") for name in self.topics_there)
 
-    def topics(self, namespace: Namespace, *, system: bool = False) -> frozenset[TopicName]:
+    def _topics(self, namespace: Namespace, *, system: bool = False) -> frozenset[TopicName]:
         self.note("topics")
         if str(namespace) not in self.topics_there:
             raise NamespaceNotFoundError(str(namespace))
         names = (TopicName.parse(each) for each in self.topics_there[str(namespace)])
         return frozenset(each for each in names if system or not each.is_system)
 
-    def topic_properties(self, topic: TopicName) -> dict[str, str]:
+    def _topic_properties(self, topic: TopicName) -> dict[str, str]:
         self.note("topic_properties")
         if str(topic) not in self.properties:
             raise TopicNotFoundError(str(topic))
@@ -74,7 +85,7 @@ class ResourceClient(RangeRequest):
 
 
 @dataclass(kw_only=True)
-class Broker(RangeRequest):
+class Broker(Requests):
     """Topics by their full names: how many partitions, and the schema."""
 
     there: Mapping[str, tuple[int, SchemaInfo | None]] = field(default_factory=dict)
@@ -112,14 +123,12 @@ class Broker(RangeRequest):
         }
 
 
-def cluster_of(
-    broker: Broker | None = None, administration: ResourceClient | None = None, **settings: str
-) -> Cluster:
-    """Without `administration` there is no `admin.url`."""
-    given = {key: url for key, url in URLS.items() if administration is not None or key != "admin.url"}
+def cluster_of(broker: Broker | None = None, admin: Admin | None = None, **settings: str) -> Cluster:
+    """Without `admin` there is no `admin.url`."""
+    given = {key: url for key, url in URLS.items() if admin is not None or key != "admin.url"}
     cluster = Cluster(parse_settings("pulsar", given | settings))
     made: dict[str, Any] = cluster.__dict__
     made["client"] = broker or Broker()
-    if administration is not None:
-        made["administration"] = made["brief_administration"] = administration
+    if admin is not None:
+        made["admin"] = made["brief_admin"] = admin
     return cluster

@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from unit.catalog.stand_ins import Broker, ResourceClient, cluster_of
+from unit.catalog.stand_ins import Admin, Broker, cluster_of
 
 from pyspark_pulsar.catalog import system_tables as system_rows
 from pyspark_pulsar.catalog.names import SYSTEM_TABLES
 from pyspark_pulsar.catalog.partition_ends import Ends
 from pyspark_pulsar.catalog.system_tables import SCHEMAS, rows
-from pyspark_pulsar.client.admin.resources import RegisteredSchema
+from pyspark_pulsar.client.admin.schemas import RegisteredSchema
 from pyspark_pulsar.errors import CatalogUnsupported, OptionError, PermissionDenied, TopicNotFoundError
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
@@ -36,26 +36,27 @@ STATS = {
 }
 
 
-class Stats(ResourceClient):
+class Stats(Admin):
     """Statistics of each topic partition, and versions of a schema."""
 
     versions: tuple[RegisteredSchema, ...] = ()
     cursors: dict[str, Any] = {"a": CURSOR}  # noqa: RUF012
 
     @property
-    def admin(self) -> Any:
-        return SimpleNamespace(internal_stats=self._internal_stats, close=lambda: None)
+    def topics(self) -> Any:
+        return SimpleNamespace(stats=self._stats, internal_stats=self._internal_stats)
+
+    @property
+    def schemas(self) -> Any:
+        return SimpleNamespace(versions=lambda _: self.versions)
 
     def _internal_stats(self, partition: TopicPartition) -> dict[str, Any]:
         self.note("internal_stats")
         return {"numberOfEntries": 3, "totalSize": 90, "cursors": self.cursors}
 
-    def stats(self, topic: TopicName, partitions: int) -> dict[str, Any]:
+    def _stats(self, topic: TopicName, partitions: int) -> dict[str, Any]:
         assert partitions == 0
         return {"subscriptions": {"b": {"type": "", "isDurable": False}, "a": STATS}}
-
-    def schema_versions(self, topic: TopicName) -> tuple[RegisteredSchema, ...]:
-        return self.versions
 
 
 @pytest.fixture
@@ -86,10 +87,10 @@ def test_offsets(ends: dict[str, Ends]) -> None:
     ]
 
 
-@pytest.mark.parametrize("administration", [None, Stats(refuses={"internal_stats": PermissionDenied("no")})])
-def test_offsets_for_those_who_may_only_consume(ends: dict[str, Ends], administration: Stats | None) -> None:
+@pytest.mark.parametrize("admin", [None, Stats(refuses={"internal_stats": PermissionDenied("no")})])
+def test_offsets_for_those_who_may_only_consume(ends: dict[str, Ends], admin: Stats | None) -> None:
     ends[ORDERS] = Ends(Position(7, 0), Position(9, 4), None)
-    found = rows(cluster_of(broker(), administration), HERE, "orders$offsets")
+    found = rows(cluster_of(broker(), admin), HERE, "orders$offsets")
     assert found == [[-1, "7:0:0", "9:4:0", None, None, None]]
 
 
@@ -107,9 +108,9 @@ def test_subscriptions() -> None:
     [("7:-1", "7:0:0"), ("-1:-1", "earliest"), ("7:2", "7:3:0"), (None, None), ("odd", None)],
 )
 def test_positions_of_subscriptions(mark_delete: str | None, position: str | None) -> None:
-    administration = Stats()
-    administration.cursors = {"a": {"markDeletePosition": mark_delete}}
-    assert rows(cluster_of(broker(), administration), HERE, "orders$subscriptions")[0][5] == position
+    admin = Stats()
+    admin.cursors = {"a": {"markDeletePosition": mark_delete}}
+    assert rows(cluster_of(broker(), admin), HERE, "orders$subscriptions")[0][5] == position
 
 
 def test_schemas() -> None:
@@ -118,11 +119,11 @@ def test_schemas() -> None:
     avro = SchemaInfo("s", SchemaType.AVRO, document, (("k", "v"),), version=(3).to_bytes(8, "big"))
     pair = join(KeyValueSchemas(SchemaInfo("", SchemaType.STRING), avro, separated=True))
     broken = SchemaInfo("s", SchemaType.AVRO, b"\xff", version=b"odd")
-    administration = Stats()
-    administration.versions = tuple(
+    admin = Stats()
+    admin.versions = tuple(
         RegisteredSchema(each, registered) for each, registered in ((avro, 1), (pair, 0), (broken, 0))
     )
-    first, second, third = rows(cluster_of(broker(), administration), HERE, "orders$schemas")
+    first, second, third = rows(cluster_of(broker(), admin), HERE, "orders$schemas")
     assert first == [3, "AVRO", "1970-01-01T00:00:00.001000Z", "ab bigint", document.decode(), '{"k": "v"}']
     assert second[1:4] == ["KEY_VALUE", None, "key string, value struct<ab: bigint>"]
     assert json.loads(second[4]) == {"key": "", "value": document.decode()}

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from unit.catalog.stand_ins import URLS, Broker, ResourceClient, cluster_of
+from unit.catalog.stand_ins import URLS, Admin, Broker, cluster_of
 
 from pyspark_pulsar.catalog.tables import list_namespaces, list_tables, load_table
 from pyspark_pulsar.errors import (
@@ -27,18 +27,18 @@ NAMESPACES = {"a/x": [], "a/y": [], "public/default": [], "public/functions": []
 
 
 def test_the_namespaces_of_all_tenants() -> None:
-    administration = ResourceClient(topics_there=NAMESPACES)
-    assert list_namespaces(cluster_of(administration=administration), []) == [
+    admin = Admin(topics_there=NAMESPACES)
+    assert list_namespaces(cluster_of(admin=admin), []) == [
         ["a", "x"],
         ["a", "y"],
         ["public", "default"],
     ]
-    assert administration.counts["tenants"] == 1
-    assert administration.counts["namespaces"] == 2
+    assert admin.counts["tenants"] == 1
+    assert admin.counts["namespaces"] == 2
 
 
 def test_the_namespaces_of_one_tenant() -> None:
-    cluster = cluster_of(administration=ResourceClient(topics_there=NAMESPACES))
+    cluster = cluster_of(admin=Admin(topics_there=NAMESPACES))
     assert list_namespaces(cluster, ["a"]) == [["a", "x"], ["a", "y"]]
     assert list_namespaces(cluster, ["a", "x"]) == []
     with pytest.raises(NamespaceNotFoundError, match="tenant 'b'"):
@@ -46,25 +46,23 @@ def test_the_namespaces_of_one_tenant() -> None:
 
 
 def test_what_pulsar_keeps_for_itself() -> None:
-    cluster = cluster_of(administration=ResourceClient(topics_there=NAMESPACES), systemTopics="true")
+    cluster = cluster_of(admin=Admin(topics_there=NAMESPACES), systemTopics="true")
     assert ["pulsar", "system"] in list_namespaces(cluster, [])
     assert ["public", "functions"] in list_namespaces(cluster, ["public"])
 
 
 def test_a_role_that_may_list_no_tenants() -> None:
-    administration = ResourceClient(topics_there=NAMESPACES, refuses={"tenants": DENIED})
-    assert list_namespaces(cluster_of(administration=administration), []) == [["public", "default"]]
-    cluster = cluster_of(administration=administration, defaultNamespace="a/x")
+    admin = Admin(topics_there=NAMESPACES, refuses={"tenants": DENIED})
+    assert list_namespaces(cluster_of(admin=admin), []) == [["public", "default"]]
+    cluster = cluster_of(admin=admin, defaultNamespace="a/x")
     assert list_namespaces(cluster, []) == [["a", "x"], ["a", "y"]]
-    cluster = cluster_of(administration=administration, tenants="a,public,gone")
+    cluster = cluster_of(admin=admin, tenants="a,public,gone")
     assert list_namespaces(cluster, []) == [["a", "x"], ["a", "y"], ["public", "default"]]
 
 
 def test_a_role_that_may_list_nothing() -> None:
-    administration = ResourceClient(
-        topics_there=NAMESPACES, refuses={"tenants": DENIED, "namespaces": DENIED}
-    )
-    cluster = cluster_of(administration=administration, defaultNamespace="a/x")
+    admin = Admin(topics_there=NAMESPACES, refuses={"tenants": DENIED, "namespaces": DENIED})
+    cluster = cluster_of(admin=admin, defaultNamespace="a/x")
     assert list_namespaces(cluster, []) == [["a", "x"]]
     assert list_namespaces(cluster, ["a"]) == [["a", "x"]]
     with pytest.raises(PermissionDenied):
@@ -72,8 +70,8 @@ def test_a_role_that_may_list_nothing() -> None:
 
 
 def test_one_tenant_that_is_refused_hides_no_other() -> None:
-    administration = ResourceClient(topics_there=NAMESPACES, refuses={"namespaces of a": DENIED})
-    assert list_namespaces(cluster_of(administration=administration), []) == [["public", "default"]]
+    admin = Admin(topics_there=NAMESPACES, refuses={"namespaces of a": DENIED})
+    assert list_namespaces(cluster_of(admin=admin), []) == [["public", "default"]]
 
 
 def test_namespaces_without_admin_url() -> None:
@@ -85,25 +83,25 @@ def test_namespaces_without_admin_url() -> None:
 
 def test_three_thousand_topics_are_one_question() -> None:
     names = [f"persistent://public/default/t{number:04}" for number in range(3_000)]
-    administration = ResourceClient(topics_there={"public/default": [*names, "__change_events"]})
+    admin = Admin(topics_there={"public/default": [*names, "__change_events"]})
     broker = Broker()
-    found = list_tables(cluster_of(broker, administration), HERE)
+    found = list_tables(cluster_of(broker, admin), HERE)
     assert found == [f"t{number:04}" for number in range(3_000)]
-    assert administration.counts == {"topics": 1}
+    assert admin.counts == {"topics": 1}
     assert not broker.counts
 
 
 def test_names_as_tables() -> None:
     names = ["B.2", "a$segments", "non-persistent://public/default/n", "__change_events"]
-    administration = ResourceClient(topics_there={"public/default": names})
+    admin = Admin(topics_there={"public/default": names})
     shown = ["B.2", "a$$segments", "non-persistent://n"]
-    assert list_tables(cluster_of(administration=administration), ["public", "default"]) == shown
-    cluster = cluster_of(administration=administration, systemTopics="true")
+    assert list_tables(cluster_of(admin=admin), ["public", "default"]) == shown
+    cluster = cluster_of(admin=admin, systemTopics="true")
     assert list_tables(cluster, HERE) == sorted([*shown, "__change_events"])
 
 
-@pytest.mark.parametrize("administration", [None, ResourceClient(refuses={"topics": DENIED})])
-def test_lists_by_the_broker(administration: ResourceClient | None) -> None:
+@pytest.mark.parametrize("admin", [None, Admin(refuses={"topics": DENIED})])
+def test_lists_by_the_broker(admin: Admin | None) -> None:
     there = dict.fromkeys(
         [
             ORDERS,
@@ -120,12 +118,12 @@ def test_lists_by_the_broker(administration: ResourceClient | None) -> None:
         there={name: found for name, found in broker.there.items() if not name.endswith("/parts")}
     )
     broker.listings = listed.listings  # type: ignore[method-assign]
-    assert list_tables(cluster_of(broker, administration), HERE) == ["lone-partition-3", "orders", "parts"]
+    assert list_tables(cluster_of(broker, admin), HERE) == ["lone-partition-3", "orders", "parts"]
     assert broker.counts == {"partitions": 1}
 
 
 def test_a_namespace_or_tenant_that_is_not_there() -> None:
-    cluster = cluster_of(administration=ResourceClient(topics_there=NAMESPACES))
+    cluster = cluster_of(admin=Admin(topics_there=NAMESPACES))
     assert list_tables(cluster, ["a"]) == []
     with pytest.raises(NamespaceNotFoundError):
         list_tables(cluster, ["b"])
@@ -139,11 +137,11 @@ def test_a_namespace_or_tenant_that_is_not_there() -> None:
 
 
 def test_a_table() -> None:
-    administration = ResourceClient(
+    admin = Admin(
         properties={ORDERS: {"pyspark-pulsar.key_column": "id", "comment": "All orders", "other": "x"}}
     )
     broker = Broker(there={ORDERS: (4, AVRO)})
-    found = load_table(cluster_of(broker, administration, startingOffsets="latest"), HERE, "orders")
+    found = load_table(cluster_of(broker, admin, startingOffsets="latest"), HERE, "orders")
     assert found["topic"] == ORDERS
     assert found["comment"] == "All orders"
     assert found["read_options"] == URLS | {"startingOffsets": "latest", "topic": ORDERS}
@@ -154,15 +152,13 @@ def test_a_table() -> None:
     assert "__deliverAt" in written
     assert "__topic" not in written
     assert json.loads(json.dumps(found)) == found
-    assert administration.counts == {"topic_properties": 1}
+    assert admin.counts == {"topic_properties": 1}
     assert broker.counts == {"partitions": 1, "schemas": 1}
 
 
-@pytest.mark.parametrize(
-    "administration", [None, ResourceClient(), ResourceClient(refuses={"topic_properties": DENIED})]
-)
-def test_a_role_that_may_only_consume(administration: ResourceClient | None) -> None:
-    found = load_table(cluster_of(Broker(there={ORDERS: (0, None)}), administration), HERE, "orders")
+@pytest.mark.parametrize("admin", [None, Admin(), Admin(refuses={"topic_properties": DENIED})])
+def test_a_role_that_may_only_consume(admin: Admin | None) -> None:
+    found = load_table(cluster_of(Broker(there={ORDERS: (0, None)}), admin), HERE, "orders")
     assert [each["name"] for each in found["schema"]["fields"]] == ["value"]
     assert "keyColumn" not in found["write_options"]
     assert found["comment"] is None
@@ -170,9 +166,9 @@ def test_a_role_that_may_only_consume(administration: ResourceClient | None) -> 
 
 def test_an_admin_api_that_is_away_is_told() -> None:
     """Rows would be written without keys."""
-    administration = ResourceClient(refuses={"topic_properties": ConnectionFailed("away")})
+    admin = Admin(refuses={"topic_properties": ConnectionFailed("away")})
     with pytest.raises(ConnectionFailed):
-        load_table(cluster_of(Broker(there={ORDERS: (0, None)}), administration), HERE, "orders")
+        load_table(cluster_of(Broker(there={ORDERS: (0, None)}), admin), HERE, "orders")
 
 
 @pytest.mark.parametrize(
@@ -181,9 +177,9 @@ def test_an_admin_api_that_is_away_is_told() -> None:
 def test_the_key_column_of_a_partition(whole: str) -> None:
     """Also of a topic that is only called like one."""
     name = "persistent://public/default/x-partition-3"
-    administration = ResourceClient(properties={whole: {"pyspark-pulsar.key_column": "id"}})
+    admin = Admin(properties={whole: {"pyspark-pulsar.key_column": "id"}})
     there = {name: (0, None), "persistent://public/default/x": (0, AVRO)}
-    found = load_table(cluster_of(Broker(there=there), administration), HERE, "x-partition-3")
+    found = load_table(cluster_of(Broker(there=there), admin), HERE, "x-partition-3")
     assert found["topic"] == name
     assert found["write_options"]["keyColumn"] == "id"
 

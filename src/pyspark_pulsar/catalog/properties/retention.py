@@ -12,7 +12,7 @@ from pyspark_pulsar.catalog.properties.units import (
     retention_megabytes,
     retention_minutes,
 )
-from pyspark_pulsar.client.admin.resources import ResourceClient
+from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.topic import Namespace, TopicName
 
@@ -75,18 +75,16 @@ def _shown(minutes: int | None, megabytes: int | None) -> str:
     return f"{texts[TIME]} and {texts[SIZE]}"
 
 
-def apply_retention(
-    administration: ResourceClient, where: Namespace | TopicName, wanted: Retention | None
-) -> None:
+def apply_retention(admin: AdminClient, where: Namespace | TopicName, wanted: Retention | None) -> None:
     if wanted is None:
-        administration.remove_retention(where)
+        admin.policies.remove_retention(where)
     else:
-        administration.set_retention(where, wanted.minutes, wanted.megabytes)
+        admin.policies.set_retention(where, wanted.minutes, wanted.megabytes)
 
 
-def keep_messages(administration: ResourceClient, topic: TopicName) -> None:
+def keep_messages(admin: AdminClient, topic: TopicName) -> None:
     """Without a retention of its own or one that applies to it, a topic is deleted with its messages as soon as nobody
     uses it: give it one."""
-    applied = of_policy(administration.applied_policy(topic, "retention"))
+    applied = of_policy(admin.policies.applied(topic, "retention"))
     if applied is None or applied.keeps_nothing:
-        administration.set_retention(topic, ALL.minutes, ALL.megabytes)
+        admin.policies.set_retention(topic, ALL.minutes, ALL.megabytes)

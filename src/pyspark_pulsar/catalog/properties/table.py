@@ -15,7 +15,7 @@ from pyspark_pulsar.catalog.properties.units import (
     threshold_bytes,
     ttl_seconds,
 )
-from pyspark_pulsar.client.admin.resources import ResourceClient
+from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import CatalogUnsupported, OptionError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
@@ -129,22 +129,22 @@ def has_separated_keys(info: SchemaInfo | None, topic: TopicName) -> bool:
     return info is not None and info.type is SchemaType.KEY_VALUE and split(info, topic=str(topic)).separated
 
 
-def stored_properties(administration: ResourceClient, topic: TopicName, partitions: int) -> dict[str, str]:
+def stored_properties(admin: AdminClient, topic: TopicName, partitions: int) -> dict[str, str]:
     """What is set for the topic, or applies to it, as properties of a table: CREATE TABLE takes them. Raises
     `PermissionDenied` for a role that may not see them."""
-    whole = topic.without_partition() if administration.partitions(topic.without_partition()) else topic
-    own = administration.topic_properties(whole)
+    whole = topic.without_partition() if admin.topics.partitions(topic.without_partition()) else topic
+    own = admin.topics.properties(whole)
     found = {"partitions": str(partitions)}
     column = key_column(own)
     if column is not None:
         found["key_column"] = column
-    kept = retention.of_policy(administration.applied_policy(whole, "retention"))
+    kept = retention.of_policy(admin.policies.applied(whole, "retention"))
     if kept is not None:
         found |= printed_retention(kept.minutes, kept.megabytes)
-    ttl = administration.applied_policy(whole, "messageTTL")
+    ttl = admin.policies.applied(whole, "messageTTL")
     if ttl:
         found["message_ttl"] = printed_duration(int(ttl))
-    threshold = administration.applied_policy(whole, "compactionThreshold")
+    threshold = admin.policies.applied(whole, "compactionThreshold")
     if threshold:
         found["compaction_threshold"] = printed_size(int(threshold))
     return found | {key: value for key, value in own.items() if not key.startswith(OWN_PREFIX)}

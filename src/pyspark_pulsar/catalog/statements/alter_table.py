@@ -26,7 +26,7 @@ from pyspark_pulsar.catalog.properties.table import (
 from pyspark_pulsar.catalog.properties.units import threshold_bytes, ttl_seconds
 from pyspark_pulsar.catalog.statements.drop_table import refuse_unchangeable
 from pyspark_pulsar.catalog.statements.evolution import EditedRecord
-from pyspark_pulsar.client.admin.resources import ResourceClient
+from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import CatalogUnsupported, SchemaError, TopicNotFoundError
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import columns_of, payload_schema
@@ -34,7 +34,7 @@ from pyspark_pulsar.schema.primitive import RECORD_TYPES
 from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.key_column import keyed_columns, refuse_separated
 
-PolicyChange = Mapping[str, Any]
+TableChange = Mapping[str, Any]
 
 _TTL, _THRESHOLD, _KEY, _PARTITIONS = "message_ttl", "compaction_threshold", "key_column", "partitions"
 _FIXED: Final = (*FORMAT_PROPERTIES, "provider", "owner")
@@ -44,43 +44,43 @@ _FIXED: Final = (*FORMAT_PROPERTIES, "provider", "owner")
 class _Wanted:
     """The changes of one statement, sorted: those of columns in their order, of properties the last of each."""
 
-    columns: list[PolicyChange] = field(default_factory=list)
+    columns: list[TableChange] = field(default_factory=list)
     given: dict[str, str] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
 
 
-def alter_table(administration: ResourceClient, topic: TopicName, changes: Sequence[PolicyChange]) -> None:
+def alter_table(admin: AdminClient, topic: TopicName, changes: Sequence[TableChange]) -> None:
     """What can be checked is checked before anything is changed; the schema changes first, since the broker may refuse
     it. Raises `TopicNotFoundError`, `SchemaError`, OptionError, `CatalogUnsupported`."""
-    partitions = administration.partitions(topic)
+    partitions = admin.topics.partitions(topic)
     if partitions is None:
         raise TopicNotFoundError(f"topic {topic}: expected one that exists, got none; check the name")
-    refuse_unchangeable(administration, topic, "changed")
+    refuse_unchangeable(admin, topic, "changed")
     if not topic.is_persistent:
         raise CatalogUnsupported(
             f"topic {topic}: expected a persistent topic, got a non-persistent one, which keeps neither messages nor "
             "properties; make it persistent"
         )
     wanted = _sorted(topic, changes)
-    info = administration.schema(topic)
-    own = administration.topic_properties(topic)
+    info = admin.schemas.latest(topic)
+    own = admin.topics.properties(topic)
     record = _edited(topic, info, wanted.columns)
     if _PARTITIONS in wanted.given:
         _check_partitions(topic, partitions, parse_partitions(wanted.given[_PARTITIONS]))
     _check_key(topic, record, info, wanted, key_column(own))
-    _check_compaction(administration, topic, info, wanted, key_column(own))
-    policies = _policies(administration, topic, wanted)
+    _check_compaction(admin, topic, info, wanted, key_column(own))
+    policies = _policies(admin, topic, wanted)
     if record is not None and info is not None:
-        _register(administration, topic, info, record)
+        _register(admin, topic, info, record)
     for apply in policies:
         apply()
     # Last of what the server may refuse, as nothing takes it back.
     if _PARTITIONS in wanted.given and parse_partitions(wanted.given[_PARTITIONS]) > partitions:
-        administration.set_partitions(topic, parse_partitions(wanted.given[_PARTITIONS]))
-    _set_own(administration, topic, wanted, own)
+        admin.topics.set_partitions(topic, parse_partitions(wanted.given[_PARTITIONS]))
+    _set_own(admin, topic, wanted, own)
 
 
-def _sorted(topic: TopicName, changes: Sequence[PolicyChange]) -> _Wanted:
+def _sorted(topic: TopicName, changes: Sequence[TableChange]) -> _Wanted:
     wanted = _Wanted()
     for change in changes:
         kind = change["change"]
@@ -121,13 +121,13 @@ def _fixed(topic: TopicName, key: str) -> CatalogUnsupported:
 # Columns.
 
 
-def _add(record: EditedRecord, change: PolicyChange) -> None:
+def _add(record: EditedRecord, change: TableChange) -> None:
     path = change["column"]
     made = arrow_column(path[-1], change["type"], nullable=bool(change.get("nullable", True)))
     record.add(path, made, change.get("comment"), change.get("position"))
 
 
-def _set_nullable(record: EditedRecord, change: PolicyChange) -> None:
+def _set_nullable(record: EditedRecord, change: TableChange) -> None:
     path = change["column"]
     if change["nullable"]:
         record.allow_null(path)
@@ -138,7 +138,7 @@ def _set_nullable(record: EditedRecord, change: PolicyChange) -> None:
         )
 
 
-def _rename(_: EditedRecord, change: PolicyChange) -> None:
+def _rename(_: EditedRecord, change: TableChange) -> None:
     name = ".".join(change["column"])
     raise CatalogUnsupported(
         f"column {name}: expected its name to stay, got {change['to']!r}: messages that are there would lose their "
@@ -146,7 +146,7 @@ def _rename(_: EditedRecord, change: PolicyChange) -> None:
     )
 
 
-_EDITS: Final[Mapping[str, Callable[[EditedRecord, PolicyChange], None]]] = {
+_EDITS: Final[Mapping[str, Callable[[EditedRecord, TableChange], None]]] = {
     "add": _add,
     "drop": lambda record, change: record.drop(
         change["column"], if_exists=bool(change.get("if_exists", False))
@@ -160,9 +160,7 @@ _EDITS: Final[Mapping[str, Callable[[EditedRecord, PolicyChange], None]]] = {
 }
 
 
-def _edited(
-    topic: TopicName, info: SchemaInfo | None, changes: Sequence[PolicyChange]
-) -> EditedRecord | None:
+def _edited(topic: TopicName, info: SchemaInfo | None, changes: Sequence[TableChange]) -> EditedRecord | None:
     """The record after the changes; None without changes of columns. Checked to be a valid document."""
     if not changes:
         return None
@@ -179,9 +177,7 @@ def _edited(
     return record
 
 
-def _register(
-    administration: ResourceClient, topic: TopicName, info: SchemaInfo, record: EditedRecord
-) -> None:
+def _register(admin: AdminClient, topic: TopicName, info: SchemaInfo, record: EditedRecord) -> None:
     """As the newest version. The registry gives a schema that equals an older one, comments aside, the older's
     version, and the newest stays what it is; so one of these gets an attribute that tells it apart. Raises SchemaError
     where another change came between, which this one has undone: registries cannot be told to expect a version."""
@@ -189,10 +185,10 @@ def _register(
         return
     newest = int.from_bytes(info.version or bytes(VERSION_BYTES), "big", signed=True)
     new = replace(info, document=record.text().encode(), version=None)
-    made = administration.register_schema(topic, new)
+    made = admin.schemas.register(topic, new)
     if made <= newest:
         record.revise(newest + 1)
-        made = administration.register_schema(topic, replace(new, document=record.text().encode()))
+        made = admin.schemas.register(topic, replace(new, document=record.text().encode()))
     is_count = len(info.version or bytes(VERSION_BYTES)) == VERSION_BYTES
     if is_count and made > newest + 1:
         raise SchemaError(
@@ -238,7 +234,7 @@ def _value_columns(topic: TopicName, info: SchemaInfo | None) -> pa.Schema:
 
 
 def _check_compaction(
-    administration: ResourceClient,
+    admin: AdminClient,
     topic: TopicName,
     info: SchemaInfo | None,
     wanted: _Wanted,
@@ -251,40 +247,38 @@ def _check_compaction(
         raise needs_keys(f"table of {topic}, property '{_THRESHOLD}'")
     if _KEY not in wanted.removed or {_THRESHOLD} & {*wanted.given, *wanted.removed}:
         return
-    if administration.own_policy(topic, "compactionThreshold"):
+    if admin.policies.own(topic, "compactionThreshold"):
         raise needs_keys(f"table of {topic}, which has a compaction_threshold")
 
 
-def _policies(administration: ResourceClient, topic: TopicName, wanted: _Wanted) -> list[Callable[[], None]]:
+def _policies(admin: AdminClient, topic: TopicName, wanted: _Wanted) -> list[Callable[[], None]]:
     """The changes of policies, with their values already read."""
     found: list[Callable[[], None]] = []
     if set(RETENTION_PROPERTIES) & {*wanted.given, *wanted.removed}:
-        before = retention.of_policy(administration.own_policy(topic, "retention"))
+        before = retention.of_policy(admin.policies.own(topic, "retention"))
         kept = retention.changed(before, wanted.given, wanted.removed)
-        found.append(lambda: apply_retention(administration, topic, kept))
+        found.append(lambda: apply_retention(admin, topic, kept))
         if kept is None:
-            found.append(lambda: keep_messages(administration, topic))
+            found.append(lambda: keep_messages(admin, topic))
     if _TTL in wanted.given:
         seconds = ttl_seconds(_TTL, wanted.given[_TTL])
-        found.append(lambda: administration.set_message_ttl(topic, seconds))
+        found.append(lambda: admin.policies.set_message_ttl(topic, seconds))
     elif _TTL in wanted.removed:
-        found.append(lambda: administration.remove_message_ttl(topic))
+        found.append(lambda: admin.policies.remove_message_ttl(topic))
     if _THRESHOLD in wanted.given:
         size = threshold_bytes(_THRESHOLD, wanted.given[_THRESHOLD])
-        found.append(lambda: administration.set_compaction_threshold(topic, size))
+        found.append(lambda: admin.policies.set_compaction_threshold(topic, size))
     elif _THRESHOLD in wanted.removed:
-        found.append(lambda: administration.remove_compaction_threshold(topic))
+        found.append(lambda: admin.policies.remove_compaction_threshold(topic))
     return found
 
 
-def _set_own(
-    administration: ResourceClient, topic: TopicName, wanted: _Wanted, own: Mapping[str, str]
-) -> None:
+def _set_own(admin: AdminClient, topic: TopicName, wanted: _Wanted, own: Mapping[str, str]) -> None:
     kept = {key: value for key, value in wanted.given.items() if key not in KNOWN}
     if _KEY in wanted.given:
         kept[KEY_COLUMN_PROPERTY] = wanted.given[_KEY]
     if kept:
-        administration.set_topic_properties(topic, kept)
+        admin.topics.set_properties(topic, kept)
     removed = {KEY_COLUMN_PROPERTY if key == _KEY else key for key in wanted.removed}
     for key in sorted(removed & own.keys()):
-        administration.remove_topic_property(topic, key)
+        admin.topics.remove_property(topic, key)

@@ -20,7 +20,7 @@ from pyspark_pulsar.catalog.properties.table import (
 )
 from pyspark_pulsar.catalog.statements.drop_table import refuse_unchangeable
 from pyspark_pulsar.catalog.statements.evolution import EditedRecord
-from pyspark_pulsar.client.admin.resources import ResourceClient
+from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import CatalogUnsupported, PulsarError, SchemaError, TopicExistsError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.info import SchemaInfo
@@ -34,7 +34,7 @@ _METADATA: Final = "__"
 
 
 def create_table(
-    administration: ResourceClient,
+    admin: AdminClient,
     topic: TopicName,
     schema: Mapping[str, Any],
     properties: Mapping[str, str],
@@ -56,7 +56,7 @@ def create_table(
             f"topic {topic}: expected a persistent topic, got a non-persistent one, which stores no messages; make it "
             "persistent"
         )
-    refuse_unchangeable(administration, topic, "created")
+    refuse_unchangeable(admin, topic, "created")
     if topic.partition >= 0:
         raise CatalogUnsupported(
             f"topic {topic}: expected a name without -partition- and a number, which names one partition, got one with "
@@ -66,20 +66,20 @@ def create_table(
     info, registers = _schema(topic, schema, wanted, options)
     if wanted.compaction_bytes and wanted.key_column is None and not has_separated_keys(info, topic):
         raise needs_keys("property 'compaction_threshold'")
-    if administration.partitions(topic) is not None:
+    if admin.topics.partitions(topic) is not None:
         raise TopicExistsError(
             f"topic {topic}: expected a new name, got one that exists; choose another, or say IF NOT EXISTS"
         )
     partitions = wanted.partitions if wanted.partitions is not None else options.partitions or 0
-    administration.create_topic(topic, partitions)
+    admin.topics.create(topic, partitions)
     try:
         # The schema comes last: where this process is killed in between, the table shows that it is not whole, and
         # none has its columns without its key column.
-        _set_up(administration, topic, wanted)
+        _set_up(admin, topic, wanted)
         if registers:
-            administration.register_schema(topic, info)
+            admin.schemas.register(topic, info)
     except PulsarError as fault:
-        _take_away(administration, topic, partitions, fault)
+        _take_away(admin, topic, partitions, fault)
         raise
 
 
@@ -122,24 +122,24 @@ def _commented(info: SchemaInfo, schema: Mapping[str, Any]) -> SchemaInfo:
     return replace(info, document=record.text().encode())
 
 
-def _set_up(administration: ResourceClient, topic: TopicName, wanted: TableProperties) -> None:
+def _set_up(admin: AdminClient, topic: TopicName, wanted: TableProperties) -> None:
     own = dict(wanted.own)
     if wanted.key_column is not None:
         own[KEY_COLUMN_PROPERTY] = wanted.key_column
     if own:
-        administration.set_topic_properties(topic, own)
+        admin.topics.set_properties(topic, own)
     if wanted.retention is None:
-        keep_messages(administration, topic)
+        keep_messages(admin, topic)
     else:
-        apply_retention(administration, topic, wanted.retention)
+        apply_retention(admin, topic, wanted.retention)
     if wanted.message_ttl_seconds is not None:
-        administration.set_message_ttl(topic, wanted.message_ttl_seconds)
+        admin.policies.set_message_ttl(topic, wanted.message_ttl_seconds)
     if wanted.compaction_bytes is not None:
-        administration.set_compaction_threshold(topic, wanted.compaction_bytes)
+        admin.policies.set_compaction_threshold(topic, wanted.compaction_bytes)
 
 
-def _take_away(administration: ResourceClient, topic: TopicName, partitions: int, fault: PulsarError) -> None:
+def _take_away(admin: AdminClient, topic: TopicName, partitions: int, fault: PulsarError) -> None:
     try:
-        administration.delete_topic(topic, partitioned=partitions > 0)
+        admin.topics.delete(topic, partitioned=partitions > 0)
     except PulsarError as left:
         raise type(fault)(f"{fault}; the topic is there now without all of this, drop it ({left})") from None

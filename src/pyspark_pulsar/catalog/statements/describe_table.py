@@ -15,7 +15,7 @@ from pyspark_pulsar.catalog.properties.table import (
     stored_properties,
 )
 from pyspark_pulsar.catalog.tables import Properties, own_properties, require_topic
-from pyspark_pulsar.client.admin.resources import ResourceClient
+from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import PermissionDenied, ProtocolError, PulsarError, TopicNotFoundError
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 from pyspark_pulsar.topic import TopicName
@@ -36,9 +36,9 @@ def table_properties(cluster: Cluster, namespace: Sequence[str], table: str) -> 
         return {"pulsar.topic": str(topic)}
     found = {"partitions": str(partitions)}
     if cluster.has_admin:
-        administration = cluster.administration
-        stored = cluster.threads.submit(_stored, administration, topic, partitions)
-        stats = cluster.threads.submit(administration.stats, topic, partitions)
+        admin = cluster.admin
+        stored = cluster.threads.submit(_stored, admin, topic, partitions)
+        stats = cluster.threads.submit(admin.topics.stats, topic, partitions)
         found |= _of_schema(cluster, topic)
         found |= stored.result()
         try:
@@ -56,16 +56,16 @@ def version_number(version: bytes) -> str:
     return str(int.from_bytes(version, "big", signed=True)) if is_count else version.hex()
 
 
-def _stored(administration: ResourceClient, topic: TopicName, partitions: int) -> Properties:
+def _stored(admin: AdminClient, topic: TopicName, partitions: int) -> Properties:
     """Where policies are refused, those properties that are the topic's own. Servers that keep no policies of topics,
     and topics that keep nothing, refuse the question itself."""
     refusals = (PermissionDenied, ProtocolError, TopicNotFoundError)
     try:
-        return stored_properties(administration, topic, partitions)
+        return stored_properties(admin, topic, partitions)
     except refusals as fault:
         _log.info("without the policies of %s: %s", topic, fault)
     try:
-        own = own_properties(administration, topic)
+        own = own_properties(admin, topic)
     except refusals as fault:
         _log.info("without the properties of %s: %s", topic, fault)
         return {}

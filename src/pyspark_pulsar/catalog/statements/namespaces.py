@@ -9,7 +9,7 @@ from typing import Any, Final
 from pyspark_pulsar.catalog.properties import retention
 from pyspark_pulsar.catalog.properties.retention import RETENTION_PROPERTIES, apply_retention
 from pyspark_pulsar.catalog.properties.units import printed_duration, printed_retention, ttl_seconds
-from pyspark_pulsar.client.admin.resources import ResourceClient
+from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import CatalogUnsupported, NamespaceNotEmptyError, PermissionDenied, PulsarError
 from pyspark_pulsar.topic import Namespace, TopicName
 
@@ -20,49 +20,47 @@ _LOCATION, _OWNER = "location", "owner"
 _AT_ONCE: Final = 8
 
 
-def load_namespace(administration: ResourceClient, namespace: Namespace) -> dict[str, str]:
+def load_namespace(admin: AdminClient, namespace: Namespace) -> dict[str, str]:
     """Its own properties and policies, as far as the role may see them. Raises `NamespaceNotFoundError`."""
     found: dict[str, str] = {}
     try:
-        found |= administration.namespace_properties(namespace)
-        found |= _printed(administration.namespace_policies(namespace))
+        found |= admin.namespaces.properties(namespace)
+        found |= _printed(admin.namespaces.policies(namespace))
     except PermissionDenied:
-        if not administration.namespace_exists(namespace):
+        if not admin.namespaces.exists(namespace):
             raise
     return found
 
 
-def create_namespace(
-    administration: ResourceClient, namespace: Namespace, properties: Mapping[str, str]
-) -> None:
+def create_namespace(admin: AdminClient, namespace: Namespace, properties: Mapping[str, str]) -> None:
     """With properties, or not at all. Raises `NamespaceExistsError`, `NamespaceNotFoundError` without the tenant."""
     given = {key: value for key, value in properties.items() if key != _OWNER}
     _check(given)
-    administration.create_namespace(namespace)
+    admin.namespaces.create(namespace)
     try:
-        _change(administration, namespace, given, ())
+        _change(admin, namespace, given, ())
     except PulsarError:
-        administration.delete_namespace(namespace)
+        admin.namespaces.delete(namespace)
         raise
 
 
 def alter_namespace(
-    administration: ResourceClient, namespace: Namespace, changed: Mapping[str, str], removed: Sequence[str]
+    admin: AdminClient, namespace: Namespace, changed: Mapping[str, str], removed: Sequence[str]
 ) -> None:
     """Raises `NamespaceNotFoundError`, OptionError for values that are none."""
     given = {key: value for key, value in changed.items() if key != _OWNER}
     _check(given)
-    _change(administration, namespace, given, removed)
+    _change(admin, namespace, given, removed)
 
 
-def drop_namespace(administration: ResourceClient, namespace: Namespace, *, cascade: bool) -> bool:
+def drop_namespace(admin: AdminClient, namespace: Namespace, *, cascade: bool) -> bool:
     """False when there is none. With `cascade` its topics first, some at a time: brokers refuse to do it at once.
 
     Raises `NamespaceNotEmptyError` with the number of topics; topics that Pulsar keeps for itself do not count.
     """
-    if not administration.namespace_exists(namespace):
+    if not admin.namespaces.exists(namespace):
         return False
-    topics = administration.topics(namespace)
+    topics = admin.topics.of_namespace(namespace)
     if topics and not cascade:
         raise NamespaceNotEmptyError(
             f"namespace {namespace}: expected it empty, got {len(topics)} topic{'s' if len(topics) > 1 else ''}; "
@@ -70,13 +68,13 @@ def drop_namespace(administration: ResourceClient, namespace: Namespace, *, casc
         )
 
     def drop(topic: TopicName) -> None:
-        administration.delete_topic(topic, partitioned=bool(administration.partitions(topic)))
+        admin.topics.delete(topic, partitioned=bool(admin.topics.partitions(topic)))
 
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         # A topic that cannot be dropped does not keep the others.
         for _ in threads.map(drop, sorted(topics)):
             pass
-    administration.delete_namespace(namespace)
+    admin.namespaces.delete(namespace)
     return True
 
 
@@ -116,20 +114,20 @@ def _refuse_quota(key: str) -> None:
 
 
 def _change(
-    administration: ResourceClient, namespace: Namespace, given: Mapping[str, str], removed: Sequence[str]
+    admin: AdminClient, namespace: Namespace, given: Mapping[str, str], removed: Sequence[str]
 ) -> None:
     for key in removed:
         _refuse_quota(key)
     if set(RETENTION_PROPERTIES) & {*given, *removed}:
-        before = retention.of_policy(administration.own_policy(namespace, "retention"))
-        apply_retention(administration, namespace, retention.changed(before, given, removed))
+        before = retention.of_policy(admin.policies.own(namespace, "retention"))
+        apply_retention(admin, namespace, retention.changed(before, given, removed))
     if _TTL in given:
-        administration.set_message_ttl(namespace, ttl_seconds(_TTL, given[_TTL]))
+        admin.policies.set_message_ttl(namespace, ttl_seconds(_TTL, given[_TTL]))
     elif _TTL in removed:
-        administration.remove_message_ttl(namespace)
+        admin.policies.remove_message_ttl(namespace)
     for key, value in given.items():
         if key not in _POLICIES:
-            administration.set_namespace_property(namespace, key, value)
+            admin.namespaces.set_property(namespace, key, value)
     for key in removed:
         if key not in (*_POLICIES, *given):
-            administration.remove_namespace_property(namespace, key)
+            admin.namespaces.remove_property(namespace, key)

@@ -1,1 +1,1 @@
-"""The admin REST API: ledgers, topics, policies, schemas, bookies."""
+"""The admin REST API: one client, and what it asks and changes by subject, as Pulsar's own `PulsarAdmin`."""

@@ -1,312 +1,36 @@
-"""Questions to the admin REST API: the ledgers of a topic partition, bookies, policies; and topics to create.
+"""The client of the admin REST API: one connection pool, and on it what can be asked and changed, by subject.
 
-Source of the resources: Pulsar's admin API v2 (`PersistentTopics`, `Bookies`, `Namespaces`). Answers are never
-logged: those about offloading hold secrets.
+The subjects are those of Pulsar's own `PulsarAdmin`:
+
+    with AdminClient(options) as admin:
+        admin.topics.create(topic, partitions=3)
+        admin.schemas.latest(topic)
 """
 
 from __future__ import annotations
 
-import json
-import ssl
-import threading
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Final, Self, TypeVar
-from urllib.parse import urljoin
-
-import urllib3
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
-from urllib3.exceptions import (
-    HTTPError,
-    MaxRetryError,
-    SSLError as Urllib3SslError,
-    TimeoutError as Urllib3Timeout,
-)
-
-from pyspark_pulsar.client.admin.paths import check_path, namespace_resource, resource, topic_resource
-from pyspark_pulsar.client.security.context import tls_of
-from pyspark_pulsar.client.security.credentials import credentials_of
-from pyspark_pulsar.client.security.tls import connection_fault
-from pyspark_pulsar.client.security.token_claims import why_refused
-from pyspark_pulsar.errors import (
-    ConnectionFailed,
-    DeadlineExceeded,
-    OptionError,
-    PermissionDenied,
-    ProtocolError,
-    PulsarError,
-    TopicNotFoundError,
-)
+from pyspark_pulsar.client.admin.bookies import Bookies
+from pyspark_pulsar.client.admin.namespaces import Namespaces
+from pyspark_pulsar.client.admin.policies import Policies
+from pyspark_pulsar.client.admin.rest import RestClient
+from pyspark_pulsar.client.admin.schemas import Schemas
+from pyspark_pulsar.client.admin.tenants import Tenants
+from pyspark_pulsar.client.admin.topics import Topics
 from pyspark_pulsar.options import ConnectionOptions
-from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition, is_name
-
-_REDIRECTS: Final = 20
-_OK, _NO_CONTENT = 200, 204
-_UNKNOWN, _FORBIDDEN = 401, 403
-_EXISTS: Final = 409
-_MOVED: Final = (301, 302, 303, 307, 308)
-_NOT_FOUND: Final = 404
-# Throttled, or a broker that starts, unloads the topic, or waits for its metadata store.
-_PASSING: Final = frozenset({409, 429, 500, 502, 503, 504})
-# Of a topic whose bundle moves; the same status says that a name is not valid, which no second question changes.
-_PRECONDITION_FAILED, _MOVES = 412, ": Can't find owner"
-_SHOWN: Final = 300
-_T = TypeVar("_T")
 
 
-@dataclass(frozen=True)
-class PolicyChange:
-    """The answer to a change: `status` of HTTP, and the text, which need not be JSON. Never log the text."""
+class AdminClient(RestClient):
+    """On the driver and on executors; safe to use from several threads. Close it, or use it as a context manager.
 
-    status: int
-    text: str
-
-
-class AdminClient:
-    """Safe to use from several threads. Close it, or use it as a context manager."""
+    All methods of all subjects raise the errors of `RestClient`, and those that they name.
+    """
 
     def __init__(self, options: ConnectionOptions, patience_ms: int | None = None, threads: int = 8) -> None:
-        """Connects lazily. `patience_ms`: how long passing failures are retried; by default
-        `pulsar.client.operationTimeoutMs`. Raises `OptionError` without `admin.url`."""
-        if options.admin_url is None:
-            raise OptionError(
-                "option 'admin.url' is missing; what is asked for comes from the admin REST API"
-            )
-        self._hosts = _hosts(options.admin_url)
-        self._patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
-        self._timeout = urllib3.Timeout(
-            connect=options.connection_timeout_ms / 1000, read=options.operation_timeout_ms / 1000
-        )
-        self._threads = threads
-        self._credentials = credentials_of(options)
-        self._tls = tls_of(options)
-        self._lock = threading.Lock()
-        self._http: urllib3.PoolManager | None = None
-        self._context: ssl.SSLContext | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        with self._lock:
-            if self._http is not None:
-                self._http.clear()
-
-    def internal_info(self, partition: TopicPartition) -> dict[str, Any]:
-        """What the metadata store says of the ledgers, in no order. Raises `TopicNotFoundError`."""
-        return self._object(
-            topic_resource(partition.as_topic, "internal-info"), f"reading the ledgers of {partition}"
-        )
-
-    def internal_stats(self, partition: TopicPartition, *, metadata: bool = False) -> dict[str, Any]:
-        """What the broker that owns the topic partition says of its ledgers.
-
-        `metadata`: with the ensembles, for which the broker opens every ledger of the topic partition.
-        """
-        query = {"metadata": "true"} if metadata else {}
-        path = topic_resource(partition.as_topic, "internalStats", **query)
-        return self._object(path, f"reading the ledgers of {partition}")
-
-    def bookies(self) -> tuple[str, ...]:
-        """The ids of the bookies that are up. For superusers only."""
-        answer = self._object(resource("bookies", "all"), "listing the bookies")
-        try:
-            return tuple(str(bookie["bookieId"]) for bookie in answer["bookies"])
-        except (KeyError, TypeError):
-            raise ProtocolError(
-                "listing the bookies: expected a JSON object with bookies, got another"
-            ) from None
-
-    def namespaces(self, tenant: str) -> tuple[Namespace, ...]:
-        """The namespaces of a tenant, for those who may list them (its admins); not those of Pulsar 1, which have a
-        cluster in their names."""
-        where = f"listing the namespaces of tenant {tenant}"
-        answer = self.get(resource("namespaces", tenant), where)
-        if not isinstance(answer, list) or not all(isinstance(each, str) and "/" in each for each in answer):
-            raise ProtocolError(f"{where}: expected a JSON array of names from admin.url, got another answer")
-        parts = (each.removeprefix(f"{tenant}/") for each in answer)
-        return tuple(Namespace(tenant, part) for part in parts if is_name(part))
-
-    def offload_policies(self, namespace: Namespace) -> dict[str, Any]:
-        """The offload policies of a namespace; empty where it has none. Holds secrets: never log it."""
-        return self._object(
-            namespace_resource(namespace, "offloadPolicies"),
-            f"reading the offload policies of {namespace}",
-            empty_is={},
-        )
-
-    def policy(self, partition: TopicPartition, name: str) -> Any:
-        """What applies to a topic, of its own, its namespace's or the brokers' policies; None where nothing does.
-
-        `name`: as the resources of topics are called, such as `retention` or `messageTTL`.
-        """
-        path = topic_resource(partition.topic, name, applied="true")
-        return self.get(path, f"reading the policy {name} of {partition.topic}")
-
-    def broker_configuration(self) -> dict[str, Any]:
-        """The settings of a broker. For superusers only. May hold secrets: never log it."""
-        return self._object(
-            resource("brokers", "configuration", "runtime"), "reading the settings of a broker"
-        )
-
-    def create_topic(self, topic: TopicName, partitions: int) -> None:
-        """Create a topic with so many partitions, or 0 for one that is not partitioned; one that exists is left
-        alone. Raises `PermissionDenied`, `TopicNotFoundError` without its namespace, `ConnectionFailed`."""
-        path, body = topic_resource(topic), None
-        if partitions:
-            path, body = topic_resource(topic, "partitions"), partitions
-        self.change("PUT", path, f"creating {topic}", body, told=(_EXISTS,))
-
-    def _object(self, path: str, where: str, empty_is: dict[str, Any] | None = None) -> dict[str, Any]:
-        answer = self.get(path, where)
-        if answer is None and empty_is is not None:
-            return empty_is
-        if not isinstance(answer, dict):
-            raise ProtocolError(
-                f"{where}: expected a JSON object from admin.url, got {type(answer).__name__}"
-            )
-        return answer
-
-    def get(self, path: str, where: str, version: str = "v2") -> Any:
-        """The JSON under `/admin/<version>/<path>`; None for an empty answer. `where` begins error messages.
-
-        Raises `OptionError` for a path that `check_path` refuses, `PermissionDenied`, `TopicNotFoundError` (whatever
-        is not found), `ConnectionFailed`, `TlsFailed`, `ProtocolError`, and the errors of `Credentials.headers`.
-        """
-        return self._retried(path, version, where, lambda url: self._got(url, where))
-
-    def change(
-        self, method: str, path: str, where: str, body: Any = None, *, told: Collection[int] = ()
-    ) -> PolicyChange:
-        """PUT, POST or DELETE `/admin/v2/<path>`, with `body` as JSON; None sends none. Retried as `get` is, so it must
-        be a change that can be made twice.
-
-        Statuses in `told` are answers, and neither errors nor retried. Raises what `get` raises for any other status
-        that is not a success.
-        """
-        sent = None if body is None else json.dumps(body)
-        return self._retried(path, "v2", where, lambda url: self._changed(method, url, where, sent, told))
-
-    def _retried(self, path: str, version: str, where: str, once: Callable[[str], _T]) -> _T:
-        check_path(path, where)
-        attempts = iter(range(1_000_000))
-        retry = Retrying(
-            retry=retry_if_exception_type(ConnectionFailed),
-            stop=stop_after_delay(self._patience_seconds),
-            wait=wait_random_exponential(multiplier=0.1, max=2.0),
-            reraise=True,
-        )
-        return retry(lambda: once(f"{self._hosts[next(attempts) % len(self._hosts)]}/admin/{version}/{path}"))
-
-    def _changed(
-        self, method: str, url: str, where: str, body: str | None, told: Collection[int]
-    ) -> PolicyChange:
-        answer = self._answer(method, url, where, body)
-        if answer.status not in (_OK, _NO_CONTENT, *told):
-            raise self._refused(answer, where)
-        return PolicyChange(answer.status, answer.data.decode(errors="replace"))
-
-    def _got(self, url: str, where: str) -> Any:
-        answer = self._answer("GET", url, where, None)
-        if answer.status == _NO_CONTENT or (answer.status == _OK and not answer.data.strip()):
-            return None
-        if answer.status != _OK:
-            raise self._refused(answer, where)
-        try:
-            return json.loads(answer.data)
-        except (ValueError, RecursionError):
-            raise ProtocolError(
-                f"{where}: expected JSON, got something else; check that admin.url names the admin REST API of "
-                f"Pulsar (port 8080 by default)"
-            ) from None
-
-    def _refused(self, answer: urllib3.BaseHTTPResponse, where: str) -> PulsarError:
-        doubt = why_refused(self._credentials.data()) if answer.status == _UNKNOWN else ""
-        return _refusal(answer.status, answer.data, where, doubt)
-
-    def _answer(self, method: str, url: str, where: str, body: str | None) -> urllib3.BaseHTTPResponse:
-        """Goes where brokers send us, to the one that owns the topic, and says there as well who we are."""
-        headers = {"Accept": "application/json", **self._credentials.headers()}
-        if method != "GET":
-            headers["Content-Type"] = "application/json"
-        for _ in range(_REDIRECTS):
-            try:
-                answer = self._pool(url).request(
-                    method, url, headers=headers, body=body, redirect=False, retries=False
-                )
-            except MaxRetryError as fault:
-                raise _unreachable(where, fault.reason or fault) from None
-            except HTTPError as fault:
-                raise _unreachable(where, fault) from None
-            target = answer.headers.get("Location")
-            if answer.status not in _MOVED or not target:
-                return answer
-            target = urljoin(url, target)
-            if not target.startswith(("https:", url.partition(":")[0] + ":")):
-                raise ProtocolError(
-                    f"{where}: the admin REST API sends us from https to another protocol; not followed"
-                )
-            url = target
-        raise ConnectionFailed(
-            f"{where}: expected an answer within {_REDIRECTS} redirects, got more redirects"
-        )
-
-    def _pool(self, url: str) -> urllib3.PoolManager:
-        """Another when the files of TLS have changed."""
-        with self._lock:
-            context = self._tls.context() if url.startswith("https:") else self._context
-            if self._http is None or context is not self._context:
-                checked: dict[str, Any] = {} if self._tls.verifies_hostname else {"assert_hostname": False}
-                self._http = urllib3.PoolManager(
-                    timeout=self._timeout, maxsize=self._threads, ssl_context=context, **checked
-                )
-                self._context = context
-            return self._http
-
-
-def _hosts(url: str) -> tuple[str, ...]:
-    """`http://a:1,b:2/x` stands for `http://a:1/x` and `http://b:2/x`."""
-    scheme, _, rest = url.partition("://")
-    hosts, slash, path = rest.partition("/")
-    return tuple(f"{scheme}://{host.strip()}{slash}{path}" for host in hosts.split(","))
-
-
-def _unreachable(where: str, fault: BaseException) -> PulsarError:
-    cause = fault.args[0] if isinstance(fault, Urllib3SslError) and fault.args else None
-    if isinstance(cause, ssl.SSLError):
-        return connection_fault(f"{where}: connecting to the admin REST API (admin.url)", cause)
-    kind = DeadlineExceeded if isinstance(fault, Urllib3Timeout) else ConnectionFailed
-    return kind(f"{where}: the admin REST API (admin.url) cannot be reached: {fault}")
-
-
-def _refusal(status: int, body: bytes, where: str, doubt: str) -> PulsarError:
-    reason = _reason(body)
-    text = f"{where}: the admin REST API answered {status}{reason}{doubt}"
-    if status == _UNKNOWN:
-        return PermissionDenied(
-            f"{text}; check pulsar.client.authPluginClassName and pulsar.client.authParams"
-        )
-    if status == _FORBIDDEN:
-        return PermissionDenied(f"{text}; ask for the right to do that, or leave admin.url out")
-    if status == _NOT_FOUND:
-        return TopicNotFoundError(
-            f"{text}; check the name, and that admin.url and service.url are one cluster"
-        )
-    is_passing = status in _PASSING or (status == _PRECONDITION_FAILED and reason.startswith(_MOVES))
-    return ConnectionFailed(text) if is_passing else ProtocolError(text)
-
-
-def _reason(body: bytes) -> str:
-    """What the broker gives as `reason`; nothing of any other answer is shown."""
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        return ""
-    reason = document.get("reason") if isinstance(document, dict) else None
-    return f": {reason.strip()[:_SHOWN]}" if isinstance(reason, str) and reason.strip() else ""
+        """As `RestClient`."""
+        super().__init__(options, patience_ms, threads)
+        self.bookies = Bookies(self)
+        self.namespaces = Namespaces(self)
+        self.policies = Policies(self)
+        self.schemas = Schemas(self)
+        self.tenants = Tenants(self)
+        self.topics = Topics(self)

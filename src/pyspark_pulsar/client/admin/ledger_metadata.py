@@ -20,12 +20,12 @@ _ENSEMBLE: Final = re.compile(r"(\d+)=\[([^\[\]]*)\]")
 _DIGESTS: Final = {"CRC32C": "CRC32C", "CRC32": "CRC32", "MAC": "HMAC", "DUMMY": "DUMMY"}
 
 
-def parse_striping(text: str) -> LedgerMetadata | None:
+def parse_ledger_metadata(text: str) -> LedgerMetadata | None:
     """None for a text that does not say all of it: a reader then asks the bookies."""
     quorum, digest, ensembles = _WRITE_QUORUM.search(text), _DIGEST.search(text), _ENSEMBLES.search(text)
     if quorum is None or digest is None or ensembles is None or digest[1] not in _DIGESTS:
         return None
-    found = tuple(
+    by_entry = tuple(
         sorted(
             (
                 Ensemble(int(first), tuple(bookies.split(", ")))
@@ -35,7 +35,7 @@ def parse_striping(text: str) -> LedgerMetadata | None:
         )
     )
     write_quorum = int(quorum[1])
-    fits = all(1 <= write_quorum <= len(each.bookies) and all(each.bookies) for each in found)
-    if not fits or found[0].first_entry != 0:
+    fits = all(1 <= write_quorum <= len(ensemble.bookies) and all(ensemble.bookies) for ensemble in by_entry)
+    if not fits or by_entry[0].first_entry != 0:
         return None
-    return LedgerMetadata(write_quorum, _DIGESTS[digest[1]], found)
+    return LedgerMetadata(write_quorum, _DIGESTS[digest[1]], by_entry)

@@ -1,6 +1,6 @@
-"""Schemas in the answers and questions of the admin REST API, which shows the two documents of a pair as JSON.
+"""Schemas over the admin REST API, which shows the two documents of a pair as JSON.
 
-Source: `SchemasResource` of Pulsar 4.0.8.
+Source of the resources: `SchemasResource` of Pulsar 4.0.8.
 """
 
 from __future__ import annotations
@@ -10,11 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.client.admin.answers import as_object, reason_of
+from pyspark_pulsar.client.admin.paths import schema_resource
+from pyspark_pulsar.client.admin.rest import RestClient
+from pyspark_pulsar.errors import ProtocolError, SchemaError, TopicNotFoundError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import join, split
 from pyspark_pulsar.topic import TopicName
 
+_CONFLICT, _UNPROCESSABLE = 409, 422
 _EMPTY_PAIR: Final = bytes(8)
 
 
@@ -26,7 +30,60 @@ class RegisteredSchema:
     registered_ms: int
 
 
-def schema_answered(topic: TopicName, answer: Mapping[str, Any]) -> SchemaInfo:
+class Schemas:
+    """See `AdminClient`."""
+
+    def __init__(self, rest: RestClient) -> None:
+        self._rest = rest
+
+    def latest(self, topic: TopicName) -> SchemaInfo | None:
+        """The newest version; None without a schema."""
+        where = f"reading the schema of {topic}"
+        try:
+            answer = self._rest.get(schema_resource(topic, "schema"), where)
+        except TopicNotFoundError:
+            return None
+        return schema_from_rest(topic, as_object(answer, where))
+
+    def versions(self, topic: TopicName) -> tuple[RegisteredSchema, ...]:
+        """All versions, the oldest first, in one request; empty without a schema."""
+        where = f"reading the schemas of {topic}"
+        try:
+            answer = as_object(self._rest.get(schema_resource(topic, "schemas"), where), where)
+        except TopicNotFoundError:
+            return ()
+        versions = [
+            RegisteredSchema(schema_from_rest(topic, version), int(version.get("timestamp", 0)))
+            for version in answer.get("getSchemaResponses") or []
+        ]
+        return tuple(sorted(versions, key=lambda version: version.info.version or b""))
+
+    def register(self, topic: TopicName, info: SchemaInfo) -> int:
+        """The version that the registry then has it under: an older one, which does not become the newest, when it has
+        held an equal schema before. Raises `SchemaError` with the broker's reason when it refuses the schema."""
+        where = f"registering the {info.type.name} schema of {topic}"
+        body = {
+            "type": info.type.name,
+            "schema": document_for_rest(info, topic),
+            "properties": dict(info.properties),
+        }
+        expected = (_CONFLICT, _UNPROCESSABLE)
+        change = self._rest.change("POST", schema_resource(topic, "schema"), where, body, expected=expected)
+        if change.status == _CONFLICT:
+            raise SchemaError(
+                f"{where}: expected one that is compatible with the schemas before it, got a refusal: "
+                f"{reason_of(change.text)}; change less, or let an administrator choose another "
+                "schema compatibility strategy for the namespace"
+            )
+        if change.status == _UNPROCESSABLE:
+            raise SchemaError(f"{where}: expected a valid schema, got a refusal: {reason_of(change.text)}")
+        try:
+            return int(json.loads(change.text)["version"]["version"])
+        except (ValueError, TypeError, KeyError):
+            raise ProtocolError(f"{where}: expected the version of the schema, got another answer") from None
+
+
+def schema_from_rest(topic: TopicName, answer: Mapping[str, Any]) -> SchemaInfo:
     """A version as REST has it; the two documents of a pair, which REST shows as JSON, as the registry holds them."""
     info = SchemaInfo.from_rest(name=topic.local, answer=answer)
     if info.type is not SchemaType.KEY_VALUE:
@@ -48,7 +105,7 @@ def _document(side: Any) -> bytes:
     return json.dumps(side, separators=(",", ":"), ensure_ascii=False).encode() if side else b""
 
 
-def schema_asked(info: SchemaInfo, topic: TopicName) -> str:
+def document_for_rest(info: SchemaInfo, topic: TopicName) -> str:
     """The document as REST takes it."""
     if info.type is not SchemaType.KEY_VALUE:
         return info.text

@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from pyspark_pulsar.client.admin.paths import transaction_resource
+from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.errors import LedgerUnavailable, ProtocolError, PulsarError, TopicNotFoundError
 from pyspark_pulsar.topic import TopicPartition
 from pyspark_pulsar.transaction_id import TransactionId
@@ -24,12 +25,6 @@ _TRIES: Final = 5
 _AT_ONCE: Final = 4
 _PAUSE_SECONDS: Final = 0.1
 _SIGN: Final = 1 << 63
-
-
-class AdminRest(Protocol):
-    """`client.admin.AdminClient` is one."""
-
-    def get(self, path: str, where: str, version: str = "v2") -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +42,13 @@ class TransactionOutcomes:
 
     def __init__(
         self,
-        admin: AdminRest,
+        rest: RestClient,
         partition: TopicPartition,
         load: Callable[[], object],
         patience_seconds: float = 30.0,
     ) -> None:
         """`load` makes a broker load the topic partition. `patience_seconds`: how long to wait for it to recover."""
-        self._admin = admin
+        self._rest = rest
         self._partition = partition
         self._load = load
         self._patience_seconds = patience_seconds
@@ -69,30 +64,30 @@ class TransactionOutcomes:
         if self._fault is not None:
             raise self._fault
         try:
-            return self._ask(transactions)
+            return self._request_outcomes(transactions)
         except PulsarError as fault:
             self._fault = fault
             raise
 
-    def _ask(self, transactions: Sequence[TransactionId]) -> Mapping[TransactionId, bool]:
+    def _request_outcomes(self, transactions: Sequence[TransactionId]) -> Mapping[TransactionId, bool]:
         for _ in range(_TRIES):
             before = self._recovered()
             if before.aborted == 0:
                 return dict.fromkeys(transactions, False)
             try:
                 with ThreadPoolExecutor(min(_AT_ONCE, len(transactions))) as pool:
-                    found = dict(zip(transactions, pool.map(self._one, transactions), strict=True))
+                    outcomes = dict(zip(transactions, pool.map(self._is_aborted, transactions), strict=True))
             except TopicNotFoundError:
                 continue
             # An answer of a buffer that was recovering between is worth nothing.
-            if all(found.values()) or self._recovered().recovery == before.recovery:
-                return found
+            if all(outcomes.values()) or self._recovered().recovery == before.recovery:
+                return outcomes
         raise LedgerUnavailable(
             f"{self._partition}: expected a broker to keep the topic loaded while it is asked for transactions, but it "
             f"was loaded anew {_TRIES} times"
         )
 
-    def _one(self, transaction: TransactionId) -> bool:
+    def _is_aborted(self, transaction: TransactionId) -> bool:
         most, least = (bits - 2 * _SIGN if bits >= _SIGN else bits for bits in transaction)
         answer = self._get("transactionInBufferStats", str(most), str(least))
         aborted = answer.get("aborted")
@@ -134,7 +129,7 @@ class TransactionOutcomes:
             time.sleep(_PAUSE_SECONDS)
 
     def _get(self, kind: str, *names: str) -> dict[str, Any]:
-        answer = self._admin.get(self._resource(kind, *names), self._where(), version="v3")
+        answer = self._rest.get(self._resource(kind, *names), self._where(), version="v3")
         if not isinstance(answer, dict):
             raise ProtocolError(f"{self._where()}: expected a JSON object, got {type(answer).__name__}")
         return answer

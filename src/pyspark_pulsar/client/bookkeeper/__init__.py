@@ -1,1 +1,1 @@
-"""Reading ledgers from bookies: which of them hold an entry, asking them, and going on to the next one."""
+"""Reading ledgers from bookies: which of them hold an entry, requests to them, and other bookies where one fails."""

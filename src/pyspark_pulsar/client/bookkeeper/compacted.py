@@ -9,7 +9,7 @@ from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
 from pyspark_pulsar.errors import LedgerUnavailable
 
 
-def unwrapped(run: EntryRange, source: Iterable[EntryBatch]) -> Generator[EntryBatch, None, None]:
+def unwrapped(entry_range: EntryRange, source: Iterable[EntryBatch]) -> Generator[EntryBatch, None, None]:
     """What the entries of `source` hold. Raises `LedgerUnavailable` for one that holds none, or out of order."""
     last = None
     for entries in source:
@@ -17,8 +17,8 @@ def unwrapped(run: EntryRange, source: Iterable[EntryBatch]) -> Generator[EntryB
             entries.unwrap_compacted(last)
         except KernelError as error:
             raise LedgerUnavailable(
-                f"{run.where}, compacted ledger {run.ledger}: {error.message}; compact the topic again, or read from "
-                f"the broker (readFrom=broker)"
+                f"{entry_range.where}, compacted ledger {entry_range.ledger}: {error.message}; compact the topic "
+                f"again, or read from the broker (readFrom=broker)"
             ) from None
         last = entries.last
         yield entries

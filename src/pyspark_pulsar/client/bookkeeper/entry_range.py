@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar._kernel import KernelError, LedgerFrames
-from pyspark_pulsar.client.bookkeeper.connection.status import DAMAGED, NO_LEDGER, said
+from pyspark_pulsar.client.bookkeeper.connection.status import DAMAGED, NO_LEDGER, describe
 from pyspark_pulsar.errors import LedgerUnavailable
 
 _MAX_FRAME_BYTES: Final = 128 << 20
@@ -43,9 +43,9 @@ class EntryRange:
     def unavailable(self, entry: int, tried: Mapping[str, str]) -> LedgerUnavailable:
         """No bookie gives the entry; `tried` is what each of them said."""
         answers = "; ".join(f"{bookie} {answer}" for bookie, answer in tried.items())
-        if set(tried.values()) == {said(NO_LEDGER)}:
+        if set(tried.values()) == {describe(NO_LEDGER)}:
             answers += "; so it was deleted since the read was planned (retention, or after it was offloaded)"
-        if self.digest is None and said(DAMAGED) in tried.values():
+        if self.digest is None and describe(DAMAGED) in tried.values():
             answers += "; such a digest may also be one that needs the ledger's password (HMAC)"
         return LedgerUnavailable(
             f"{self.where}, ledger {self.ledger}, entry {entry}: expected one of its bookies to give it, got: "

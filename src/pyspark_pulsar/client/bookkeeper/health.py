@@ -10,8 +10,8 @@ from typing import Final
 
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
 
-_AVOID_SECONDS: Final = 30.0
-_LONGEST_AVOID_SECONDS: Final = 600.0
+_QUARANTINE_SECONDS: Final = 30.0
+_LONGEST_QUARANTINE_SECONDS: Final = 600.0
 # A bookie that was killed in the middle of an answer looks like one that does not know BATCH_READ.
 _NO_BATCHES_SECONDS: Final = 600.0
 
@@ -20,7 +20,7 @@ class BookieHealth:
     """Used by one task at a time; safe in threads, since each call is one step on a dictionary."""
 
     def __init__(self) -> None:
-        self._avoided: dict[BookieAddress, float] = {}
+        self._quarantined_until: dict[BookieAddress, float] = {}
         self._faults: dict[BookieAddress, int] = {}
         self._without_batches: dict[BookieAddress, float] = {}
         self._with_batches: set[BookieAddress] = set()
@@ -28,16 +28,16 @@ class BookieHealth:
     def quarantine(self, address: BookieAddress) -> None:
         """It was dead, unreachable or silent: ask it last for some seconds, each time for longer."""
         faults = self._faults[address] = self._faults.get(address, 0) + 1
-        seconds = min(_LONGEST_AVOID_SECONDS, _AVOID_SECONDS * 2 ** (faults - 1))
-        self._avoided[address] = time.monotonic() + seconds
+        seconds = min(_LONGEST_QUARANTINE_SECONDS, _QUARANTINE_SECONDS * 2 ** (faults - 1))
+        self._quarantined_until[address] = time.monotonic() + seconds
 
     def has_answered(self, address: BookieAddress) -> None:
         """It was asked all the same, and works."""
         self._faults.pop(address, None)
-        self._avoided.pop(address, None)
+        self._quarantined_until.pop(address, None)
 
     def is_quarantined(self, address: BookieAddress) -> bool:
-        return self._avoided.get(address, 0.0) > time.monotonic()
+        return self._quarantined_until.get(address, 0.0) > time.monotonic()
 
     def answers_batches(self, address: BookieAddress) -> None:
         """It has answered a BATCH_READ."""
@@ -56,4 +56,4 @@ class BookieHealth:
         return self._without_batches.get(address, 0.0) <= time.monotonic()
 
 
-MEMORY: Final = BookieHealth()
+BOOKIE_HEALTH: Final = BookieHealth()

@@ -1,4 +1,4 @@
-"""What a reader of a ledger has asked a bookie for."""
+"""A request for entries that is on its way to one bookie."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ class InFlightRead:
     pauses: int = 0
     """How often the bookie had too many requests."""
     paused_seconds: float = 0.0
+    """The sum of all pauses."""
     not_before: float = 0.0
+    """When the pause is over, by `time.monotonic`."""
 
     @property
     def is_batched(self) -> bool:
@@ -37,17 +39,17 @@ class InFlightRead:
     def one_by_one(self) -> list[InFlightRead]:
         """The same entries, none of which is asked for together with its neighbour."""
         start, stop, step = self.entries.start, self.entries.stop, self.entries.step
-        found = [range(start + place, stop, step) for place in range(self.size)]
-        return [replace(self, entries=entries, size=1) for entries in found if entries]
+        places = [range(start + place, stop, step) for place in range(self.size)]
+        return [replace(self, entries=entries, size=1) for entries in places if entries]
 
     def without(self, entry: int) -> list[InFlightRead]:
         """All that is left when an entry is out of it, the rest of its group as single entries."""
         start, stop, step = self.entries.start, self.entries.stop, self.entries.step
         group = entry - (entry - start) % step
-        single = [each for each in range(group, min(group + self.size, stop)) if each != entry]
+        neighbours = [other for other in range(group, min(group + self.size, stop)) if other != entry]
         parts = [
             replace(self, entries=range(start, group, step)),
-            *(replace(self, entries=range(each, each + 1), size=1) for each in single),
+            *(replace(self, entries=range(other, other + 1), size=1) for other in neighbours),
             replace(self, entries=range(group + step, stop, step)),
         ]
         return [part for part in parts if part.entries]

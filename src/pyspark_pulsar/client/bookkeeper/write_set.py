@@ -1,8 +1,8 @@
 """Which bookies hold which entries of a ledger. Pure.
 
-BookKeeper stripes: replica i of entry e lies on `ensemble[(e + i) % len(ensemble)]`. Where the admin REST does not
-tell the ensemble, the layout is guessed from who held a few entries in a row; a wrong guess costs time, not rows, since
-whoever reads asks the other bookies next.
+The write set of an entry is the bookies of its ensemble that hold a replica: replica i of entry e lies on
+`ensemble[(e + i) % len(ensemble)]`. Where the admin REST does not tell the ensemble, write sets are guessed from who
+held a few entries in a row. A wrong guess costs time, not rows, since whoever reads asks the other bookies next.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyspark_pulsar.client.ledger import Ensemble, LedgerMetadata
 
 @dataclass(frozen=True, slots=True)
 class WriteSet:
-    """Bookies of the entries from `first_entry` on."""
+    """The write sets of all entries from `first_entry` on; they repeat after `period` entries."""
 
     first_entry: int
     holders: tuple[tuple[str, ...], ...]
@@ -57,14 +57,14 @@ class WriteSet:
 
 
 class WriteSets(Protocol):
-    """The layouts of one ledger."""
+    """Of one ledger, over all its ensembles."""
 
     @property
     def may_change(self) -> bool:
         """Whether they are a guess."""
 
     def at(self, entry: int) -> tuple[WriteSet, int]:
-        """The layout of this entry and those behind it, up to the one returned (exclusive). May ask bookies, but only
+        """That of this entry and those behind it, up to the entry returned (exclusive). May ask bookies, but only
         at first and after `renew`."""
 
     def renew(self) -> None:
@@ -73,24 +73,24 @@ class WriteSets(Protocol):
 
 
 class KnownWriteSets:
-    """The layouts that BookKeeper's ledger metadata tell."""
+    """Those that BookKeeper's ledger metadata tell."""
 
     may_change = False
 
-    def __init__(self, striping: LedgerMetadata) -> None:
-        self._layouts = [striped_layout(each, striping.write_quorum) for each in striping.ensembles]
+    def __init__(self, metadata: LedgerMetadata) -> None:
+        self._write_sets = [write_set_of(ensemble, metadata.write_quorum) for ensemble in metadata.ensembles]
 
     def at(self, entry: int) -> tuple[WriteSet, int]:
-        number = bisect_right(self._layouts, entry, key=lambda layout: layout.first_entry)
-        stop = self._layouts[number].first_entry if number < len(self._layouts) else sys.maxsize
-        return self._layouts[number - 1], stop
+        number = bisect_right(self._write_sets, entry, key=lambda write_set: write_set.first_entry)
+        stop = self._write_sets[number].first_entry if number < len(self._write_sets) else sys.maxsize
+        return self._write_sets[number - 1], stop
 
     def renew(self) -> None:
         """They do not change."""
 
 
-def striped_layout(ensemble: Ensemble, write_quorum: int) -> WriteSet:
-    """The layout of an ensemble that is known."""
+def write_set_of(ensemble: Ensemble, write_quorum: int) -> WriteSet:
+    """Of an ensemble that is known."""
     bookies = ensemble.bookies
     size = len(bookies)
     if write_quorum >= size:
@@ -99,19 +99,19 @@ def striped_layout(ensemble: Ensemble, write_quorum: int) -> WriteSet:
     return WriteSet(ensemble.first_entry, turns)
 
 
-def guessed_layout(first_entry: int, held: Sequence[Collection[str]], bookies: Sequence[str]) -> WriteSet:
+def guess_write_set(first_entry: int, held: Sequence[Collection[str]], bookies: Sequence[str]) -> WriteSet:
     """`held[i]`: who holds entry `first_entry + i`, at least one entry. `bookies`: all that there are."""
-    seen = [frozenset(each) for each in held]
+    seen = [frozenset(holders) for holders in held]
     period = next(
         size
         for size in range(1, len(seen) + 1)
         if all(one == other for one, other in zip(seen, seen[size:], strict=False))
     )
-    asked: Counter[str] = Counter()
-    holders = []
+    preferred: Counter[str] = Counter()
+    order_by_turn = []
     for turn in range(period):
         held_by = seen[(turn - first_entry) % period]
-        order = sorted(held_by, key=lambda bookie: (asked[bookie], bookies.index(bookie)))
-        asked.update(order[:1])
-        holders.append(tuple(order))
-    return WriteSet(first_entry, tuple(holders), tuple(bookies))
+        order = sorted(held_by, key=lambda bookie: (preferred[bookie], bookies.index(bookie)))
+        preferred.update(order[:1])
+        order_by_turn.append(tuple(order))
+    return WriteSet(first_entry, tuple(order_by_turn), tuple(bookies))

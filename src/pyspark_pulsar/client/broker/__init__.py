@@ -1,1 +1,1 @@
-"""Brokers, over Pulsar's binary protocol: one connection, and what is asked over it."""
+"""Brokers, over Pulsar's binary protocol: connections, lookups, consumers, producers, transactions."""

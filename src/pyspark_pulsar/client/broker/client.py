@@ -22,27 +22,27 @@ from typing import Any, Final, Self, TypeVar
 
 from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_random_exponential
 
-from pyspark_pulsar.client.broker.commands import LOOKUP
 from pyspark_pulsar.client.broker.connection import Connection, await_answer, open_connection
 from pyspark_pulsar.client.broker.requests import (
     listing_command,
     listing_topics,
     looking_up,
+    lookup_command,
+    owner_of,
     partitions_command,
     reading_partitions,
     reading_schema,
     schema_command,
     schema_of,
 )
-from pyspark_pulsar.client.broker.server_error import refusal
+from pyspark_pulsar.client.broker.server_error import server_error
 from pyspark_pulsar.client.security.context import security_of
-from pyspark_pulsar.client.security.url import BrokerAddress, parse_broker_url, parse_service_url
+from pyspark_pulsar.client.security.url import BrokerAddress, parse_service_url
 from pyspark_pulsar.client.topic_list import usable_topics
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     DeadlineExceeded,
-    OptionError,
     ProtocolError,
     PulsarError,
     TopicNotFoundError,
@@ -192,12 +192,12 @@ class BrokerClient:
     def owner_connections(self, topics: Iterable[str]) -> dict[str, Connection | PulsarError]:
         """`owner_connection` for many topics: one lookup after the other without waiting, one attempt to connect for
         each broker. A topic's failure takes the place of its connection."""
-        wanted = list(topics)
-        found: dict[str, Connection | PulsarError] = dict(
-            self._find_owners([topic for topic in wanted if topic not in self._owners])
+        names = list(topics)
+        connections: dict[str, Connection | PulsarError] = dict(
+            self._find_owners([topic for topic in names if topic not in self._owners])
         )
         by_owner: dict[BrokerAddress, list[str]] = {}
-        for topic in wanted:
+        for topic in names:
             if topic in self._owners:
                 by_owner.setdefault(self._owners[topic], []).append(topic)
         for owner, owned in by_owner.items():
@@ -207,8 +207,8 @@ class BrokerClient:
                 connection = fault
                 for topic in owned:
                     self.forget_owner(topic)
-            found.update(dict.fromkeys(owned, connection))
-        return found
+            connections.update(dict.fromkeys(owned, connection))
+        return connections
 
     def _find_owners(self, topics: list[str]) -> dict[str, PulsarError]:
         """Look the topics up; what failed."""
@@ -216,7 +216,7 @@ class BrokerClient:
         for window in in_windows(topics):
             connection = self.service_connection()
             answers = connection.submit_all(
-                [(self._lookup_command(topic), looking_up(topic)) for topic in window]
+                [(lookup_command(topic, self._listener_name), looking_up(topic)) for topic in window]
             )
             for topic, answer in zip(window, answers, strict=True):
                 try:
@@ -229,7 +229,7 @@ class BrokerClient:
     def _lookup(self, topic: str) -> BrokerAddress:
         connection = self.service_connection()
         answer = connection.request(
-            self._lookup_command(topic), looking_up(topic), self.left(self.request_seconds)
+            lookup_command(topic, self._listener_name), looking_up(topic), self.left(self.request_seconds)
         )
         return self._follow(topic, connection, answer)
 
@@ -238,35 +238,19 @@ class BrokerClient:
         where = looking_up(topic)
         for _ in range(_MAX_REDIRECTS):
             if answer.response == _FAILED:
-                raise refusal(answer.error, answer.message, where)
-            target = self._target(answer, where)
+                raise server_error(answer.error, answer.message, where)
+            target = owner_of(answer, where, tls=self._security.tls is not None)
             if answer.proxy_through_service_url:
                 host = connection.address
                 target = BrokerAddress(host.host, host.port, f"{target.host}:{target.port}")
             if answer.response == _CONNECT:
                 return target
             connection = self._connection(target)
-            command = self._lookup_command(topic, authoritative=answer.authoritative)
+            command = lookup_command(topic, self._listener_name, authoritative=answer.authoritative)
             answer = connection.request(command, where, self.left(self.request_seconds))
         raise ProtocolError(
             f"{where}: expected an owner within {_MAX_REDIRECTS} redirects, got more redirects"
         )
-
-    def _lookup_command(self, topic: str, *, authoritative: bool = False) -> wire.BaseCommand:
-        question = wire.CommandLookupTopic(topic=topic, request_id=0, authoritative=authoritative)
-        if self._listener_name is not None:
-            question.advertised_listener_name = self._listener_name
-        return wire.BaseCommand(type=LOOKUP, lookupTopic=question)
-
-    def _target(self, answer: wire.CommandLookupTopicResponse, where: str) -> BrokerAddress:
-        tls = self._security.tls is not None
-        url = answer.brokerServiceUrlTls if tls else answer.brokerServiceUrl
-        if not url and (answer.brokerServiceUrl or answer.brokerServiceUrlTls):
-            has, lacks, wanted = ("no ", "", "pulsar://") if tls else ("only ", "no ", "pulsar+ssl://")
-            raise OptionError(
-                f"{where}: the broker has {has}an address with TLS and {lacks}one without; use {wanted} in service.url"
-            )
-        return parse_broker_url(url, where)
 
     # Requests
 
@@ -292,13 +276,12 @@ class BrokerClient:
         self, topics: Iterable[TopicName], *, create: bool = False
     ) -> dict[TopicName, int | None]:
         """`partition_counts`, with None for a topic that does not exist."""
-        wanted = list(topics)
         counts: dict[TopicName, int | None] = {}
-        for window in in_windows(wanted):
-            counts.update(self.retrying(partial(self._ask_partitions, window, create)))
+        for window in in_windows(topics):
+            counts.update(self.retrying(partial(self._request_partitions, window, create)))
         return counts
 
-    def _ask_partitions(self, topics: list[TopicName], create: bool) -> dict[TopicName, int | None]:
+    def _request_partitions(self, topics: list[TopicName], create: bool) -> dict[TopicName, int | None]:
         connection = self.service_connection()
         answers = connection.submit_all(
             [(partitions_command(topic, create), reading_partitions(topic)) for topic in topics]
@@ -310,65 +293,64 @@ class BrokerClient:
             metadata = await_answer(answer, reading_partitions(topic), self.request_seconds)
             # Pulsar's proxy refuses with the answer to a lookup.
             if isinstance(metadata, wire.CommandLookupTopicResponse) or metadata.response == _METADATA_FAILED:
-                raise refusal(metadata.error, metadata.message, reading_partitions(topic))
+                raise server_error(metadata.error, metadata.message, reading_partitions(topic))
         except TopicNotFoundError:
             return None
         return int(metadata.partitions)
 
-    def topics_of_namespace(self, namespace: Namespace) -> list[TopicName]:
-        """Persistent topics without system topics, partitions folded into their topic, sorted."""
-        listing = self.listings({namespace: None})[namespace]
-        names = {name.without_partition() for name in (listing.names if listing else ())}
-        return sorted(name for name in names if not name.is_system)
-
     def listings(self, known: Mapping[Namespace, TopicListing | None]) -> dict[Namespace, TopicListing]:
         """The topics of all these namespaces now, system topics among them; those that have not changed since `known`
         are not sent again. The requests are pipelined."""
-        found: dict[Namespace, TopicListing] = {}
+        listings: dict[Namespace, TopicListing] = {}
         for window in in_windows(known):
-            found.update(self.retrying(partial(self._ask_listings, window, known)))
-        return found
+            listings.update(self.retrying(partial(self._request_listings, window, known)))
+        return listings
 
-    def _ask_listings(
+    def _request_listings(
         self, namespaces: list[Namespace], known: Mapping[Namespace, TopicListing | None]
     ) -> dict[Namespace, TopicListing]:
         connection = self.service_connection()
-        digests = {each: listing.digest for each, listing in known.items() if listing is not None}
+        digests = {namespace: listing.digest for namespace, listing in known.items() if listing is not None}
         answers = connection.submit_all(
-            [(listing_command(each, digests.get(each)), listing_topics(each)) for each in namespaces]
+            [
+                (listing_command(namespace, digests.get(namespace)), listing_topics(namespace))
+                for namespace in namespaces
+            ]
         )
-        found: dict[Namespace, TopicListing] = {}
+        listings: dict[Namespace, TopicListing] = {}
         for namespace, pending in zip(namespaces, answers, strict=True):
             answer = await_answer(pending, listing_topics(namespace), self.request_seconds)
             former = known[namespace]
             if not answer.changed and former is not None:
-                found[namespace] = former
+                listings[namespace] = former
             else:
-                found[namespace] = TopicListing(usable_topics(answer.topics, namespace), answer.topics_hash)
-        return found
+                listings[namespace] = TopicListing(
+                    usable_topics(answer.topics, namespace), answer.topics_hash
+                )
+        return listings
 
     def schema(self, topic: TopicName, schema_version: bytes | None = None) -> SchemaInfo | None:
         """The registry's schema of a topic, the latest or one version; None when it has none."""
-        return self.retrying(partial(self._ask_schemas, [topic], schema_version))[topic]
+        return self.retrying(partial(self._request_schemas, [topic], schema_version))[topic]
 
     def schemas(self, topics: Iterable[TopicName]) -> dict[TopicName, SchemaInfo | None]:
         """The latest `schema` of many topics, with the requests pipelined."""
-        found: dict[TopicName, SchemaInfo | None] = {}
+        schemas: dict[TopicName, SchemaInfo | None] = {}
         for window in in_windows(topics):
-            found.update(self.retrying(partial(self._ask_schemas, window, None)))
-        return found
+            schemas.update(self.retrying(partial(self._request_schemas, window, None)))
+        return schemas
 
-    def _ask_schemas(
+    def _request_schemas(
         self, topics: list[TopicName], version: bytes | None
     ) -> dict[TopicName, SchemaInfo | None]:
         answers = self.service_connection().submit_all(
             [(schema_command(topic, version), reading_schema(topic)) for topic in topics]
         )
-        found: dict[TopicName, SchemaInfo | None] = {}
+        schemas: dict[TopicName, SchemaInfo | None] = {}
         for topic, pending in zip(topics, answers, strict=True):
             answer = await_answer(pending, reading_schema(topic), self.request_seconds)
-            found[topic] = schema_of(answer, reading_schema(topic))
-        return found
+            schemas[topic] = schema_of(answer, reading_schema(topic))
+        return schemas
 
 
 def in_windows(items: Iterable[Item]) -> Iterator[list[Item]]:

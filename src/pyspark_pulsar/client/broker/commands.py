@@ -52,3 +52,8 @@ def frame(command: wire.BaseCommand) -> bytes:
     """`u32 total, u32 command size, BaseCommand`; sizes do not count themselves."""
     body = command.SerializeToString()
     return struct.pack(">II", len(body) + 4, len(body)) + body
+
+
+def signed(number: int) -> int:
+    """The protocol carries Java's longs as unsigned numbers; -1 stands for "none"."""
+    return number - 2**64 if number >= 2**63 else number

@@ -1,8 +1,35 @@
 """One connection to a broker: keep-alive, and who gets which answer.
 
-A thread per connection receives; whoever calls sends. Requests carry an id and may be pipelined:
-`submit` returns at once with a future. After any failure the connection is closed for good and every waiter
-gets the reason.
+Two kinds of threads use it. A thread of its own receives. Whoever calls sends, on the caller's thread. Requests carry
+an id and may be pipelined: `submit` returns at once with a future.
+
+    state      | is                                           | ends with                       | and then is
+    handshake  | `open_connection`, on the caller's thread    | CONNECTED                       | open
+               |                                              | ERROR, silence, end of stream   | nothing: it raises
+    open       | the thread receives                          | over 32 MiB wait for consumers  | paused
+               |                                              | 60 s of silence, end of stream, | closed
+               |                                              | a fault in sending, `close`     |
+    paused     | nothing is received, so TCP holds the broker | consumers have taken entries    | open
+               | back; a PING each second shows that we live  | a fault in sending, `close`     | closed
+    closed     | for good                                     |                                 |
+
+    what comes                               | who gets it
+    the answer to a request (`ANSWERS`)      | the future of that request id: the answer's own message
+    ERROR                                    | the future of that request id: `server_error` as its exception
+    SEND_RECEIPT, SEND_ERROR, CLOSE_PRODUCER | the producer of that id, by `on_command`
+    CLOSE_CONSUMER                           | the consumer of that id, by `on_command`
+    MESSAGE                                  | the kernel keeps it until its consumer takes it; all consumers are woken
+    PING                                     | is answered with PONG
+    AUTH_CHALLENGE                           | is answered on a thread of its own, since a new token may take a while
+    anything else, or of an unknown id       | nobody
+
+Why nobody waits for ever: `close` and the place where requests are noted take the same lock. A request that was noted
+before gets the reason of the end as its exception; one that comes later gets it at once. Producers and consumers that
+were added get it by `on_closed`. What a broker neither answers nor refuses ends with the deadline of `await_answer`.
+
+While the connection is paused no answer comes either (`is_full`): whoever waits for one behind entries must take them.
+
+After 30 s without a byte we send PING. A broker ends a connection that says nothing for two of its own intervals.
 
 Protocol: the binary protocol specification, section "Keep Alive".
 """
@@ -29,7 +56,7 @@ from pyspark_pulsar.client.broker.commands import (
     frame,
 )
 from pyspark_pulsar.client.broker.handshake import auth_response, shake_hands
-from pyspark_pulsar.client.broker.server_error import refusal
+from pyspark_pulsar.client.broker.server_error import server_error
 from pyspark_pulsar.client.broker.transport import (
     EntryBatch as EntryBatch,  # noqa: PLC0414 -- what `take_entries` gives, named beside it
     Transport,
@@ -226,7 +253,7 @@ class Connection:
             error = command.error
             self._resolve(
                 error.request_id,
-                lambda future, where: future.set_exception(refusal(error.error, error.message, where)),
+                lambda future, where: future.set_exception(server_error(error.error, error.message, where)),
             )
         elif command.type == PING:
             self.send_bytes(frame(wire.BaseCommand(type=PONG, pong=wire.CommandPong())))

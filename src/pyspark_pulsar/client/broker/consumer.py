@@ -1,39 +1,48 @@
-"""A non-durable, exclusive consumer of one topic partition: whole entries from a position on.
+"""A consumer of one topic partition: whole entries from a position on. `subscribe` makes it.
 
-The subscription has a random name, leaves nothing behind, and never creates a topic. The broker sends at
-most as many messages as it holds permits for; permits are given back as entries are taken.
+    step                 | what is sent, and what comes
+    `add_permits`        | FLOW. The broker sends at most as many messages as it holds permits for; without, none.
+    `take`               | entries that MESSAGE frames brought, in order and without a gap
+    `request_log_end`    | GET_LAST_MESSAGE_ID; `await_log_end` waits for the answer
+    `acknowledge_...`    | ACK, of which no answer is expected
+    CLOSE_CONSUMER comes | the topic moves, or was deleted. `take` gives what is here, then it raises.
+    the connection ends  | likewise
+    `close`              | CLOSE_CONSUMER
+
+Each entry comes once, as far as one consumer goes. Whoever reads on after `ConnectionFailed` makes another consumer,
+which starts behind the last entry that was taken.
+
+An answer comes behind the entries on the same connection, and one that is full receives nothing (`connection`). So
+`await_log_end` takes entries out of the way while it waits. `take` gives them later, in the same order.
+
+Protocol: CommandFlow, CommandGetLastMessageId, CommandAck, CommandCloseConsumer.
 """
 
 from __future__ import annotations
 
-import math
 import threading
 import time
-import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.commands import (
     ACK,
     CLOSE_CONSUMER,
     FLOW,
     GET_LAST_MESSAGE_ID,
-    SUBSCRIBE,
     frame,
+    signed,
 )
 from pyspark_pulsar.client.broker.connection import Connection, EntryBatch, await_answer
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded
 from pyspark_pulsar.position import EARLIEST, Position, after_entry
 
-_EXCLUSIVE = 0
 _CUMULATIVE = 1
-_EARLIEST, _LATEST = 1, 0
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +57,7 @@ class LogEnd:
 
 
 class EntryConsumer:
-    """Open with `subscribe`. One thread takes; the connection's thread delivers."""
+    """Open with `subscribe.subscribe`. One thread takes; the connection's thread delivers."""
 
     def __init__(self, connection: Connection, consumer_id: int, topic: str, request_seconds: float) -> None:
         self.connection = connection
@@ -85,8 +94,8 @@ class EntryConsumer:
 
     # The reading thread calls these
 
-    def allow(self, messages: int) -> None:
-        """Let the broker send this many more messages."""
+    def add_permits(self, messages: int) -> None:
+        """Let the broker send this many more messages (FLOW)."""
         flow = wire.CommandFlow(consumer_id=self.consumer_id, messagePermits=messages)
         self.connection.send_bytes(frame(wire.BaseCommand(type=FLOW, flow=flow)))
 
@@ -113,55 +122,60 @@ class EntryConsumer:
 
     def first_waiting(self) -> Position | None:
         """The first entry received that is not taken yet; None when there is none."""
-        found = self._held[0].first if self._held else self.connection.first_entry(self.consumer_id)
-        return None if found is None else Position(*found)
+        first = self._held[0].first if self._held else self.connection.first_entry(self.consumer_id)
+        return None if first is None else Position(*first)
 
     def end(self, wait_seconds: float | None = None) -> Position:
-        """`look().end`."""
-        return self.look(wait_seconds).end
-
-    def look(self, wait_seconds: float | None = None, make_room: Callable[[], None] = lambda: None) -> LogEnd:
-        """`log_end`, asked now. `wait_seconds`: for the answer, if that is less than a request may take. `make_room`:
-        is called when it cannot come, since the connection is full."""
-        seconds = self._request_seconds if wait_seconds is None else min(wait_seconds, self._request_seconds)
-        return self.log_end(self.ask_tail(), time.monotonic() + max(_LOOK_SECONDS, seconds), make_room)
-
-    def ask_tail(self) -> Future[Any]:
-        """Send the question that `log_end` waits for. Raises `ConnectionFailed`."""
-        return request_log_ends([self])[0]
+        """`log_end().end`."""
+        return self.log_end(wait_seconds).end
 
     def log_end(
+        self, wait_seconds: float | None = None, make_room: Callable[[], None] = lambda: None
+    ) -> LogEnd:
+        """Request it and wait for it. `wait_seconds`: for the answer, if that is less than a request may take.
+        `make_room` is called when it cannot come, since the connection is full."""
+        seconds = self._request_seconds if wait_seconds is None else min(wait_seconds, self._request_seconds)
+        return self.await_log_end(
+            self.request_log_end(), time.monotonic() + max(_POLL_SECONDS, seconds), make_room
+        )
+
+    def request_log_end(self) -> Future[Any]:
+        """Send the request that `await_log_end` waits for. Raises `ConnectionFailed`."""
+        return request_log_ends([self])[0]
+
+    def await_log_end(
         self, answer: Future[Any], deadline: float, make_room: Callable[[], None] = lambda: None
     ) -> LogEnd:
-        """The answer to `ask_tail`, given up as soon as the broker closes the consumer, or at `deadline` (monotonic).
+        """The answer to `request_log_end`, given up as soon as the broker closes the consumer, or at `deadline` (of
+        `time.monotonic`).
 
         Transactions: nothing behind the first open transaction counts (the broker's own rule).
         """
-        found = self._await(answer, self._asking, deadline, make_room)
-        last, passed = found.last_message_id, found.consumer_mark_delete_position
+        last = self._await(answer, self._reading_log_end, deadline, make_room)
+        last_message, passed = last.last_message_id, last.consumer_mark_delete_position
         mark_delete = EARLIEST
-        if found.HasField("consumer_mark_delete_position") and _signed(passed.ledgerId) >= 0:
-            mark_delete = Position(passed.ledgerId, _signed(passed.entryId) + 1)
-        return LogEnd(after_entry(_signed(last.ledgerId), _signed(last.entryId)), mark_delete)
+        if last.HasField("consumer_mark_delete_position") and signed(passed.ledgerId) >= 0:
+            mark_delete = Position(passed.ledgerId, signed(passed.entryId) + 1)
+        return LogEnd(after_entry(signed(last_message.ledgerId), signed(last_message.entryId)), mark_delete)
 
-    def tail_question(self) -> tuple[wire.BaseCommand, str]:
-        """What `ask_tail` sends."""
+    def log_end_request(self) -> tuple[wire.BaseCommand, str]:
+        """What `request_log_end` sends, and its name in errors."""
         request = wire.CommandGetLastMessageId(consumer_id=self.consumer_id, request_id=0)
-        return wire.BaseCommand(type=GET_LAST_MESSAGE_ID, getLastMessageId=request), self._asking
+        return wire.BaseCommand(type=GET_LAST_MESSAGE_ID, getLastMessageId=request), self._reading_log_end
 
     @property
-    def _asking(self) -> str:
+    def _reading_log_end(self) -> str:
         return f"reading the last message id of {self._topic}"
 
     def _await(self, answer: Future[Any], where: str, deadline: float, make_room: Callable[[], None]) -> Any:
         while True:
             left = deadline - time.monotonic()
             try:
-                return await_answer(answer, where, max(0.0, min(left, _LOOK_SECONDS)))
+                return await_answer(answer, where, max(0.0, min(left, _POLL_SECONDS)))
             except DeadlineExceeded:
                 if self._failure is not None:
                     raise self._failure from None
-                if left <= _LOOK_SECONDS:
+                if left <= _POLL_SECONDS:
                     raise
                 if self.connection.is_full:
                     make_room()
@@ -204,7 +218,7 @@ class EntryConsumer:
 
 
 def request_log_ends(consumers: Sequence[EntryConsumer]) -> list[Future[Any]]:
-    """Send the questions that their `log_end` waits for, in one piece for each connection.
+    """Send the requests that their `await_log_end` waits for, in one piece for each connection.
 
     Raises `ConnectionFailed` when a connection breaks; one that is gone already shows in the answers.
     """
@@ -212,108 +226,8 @@ def request_log_ends(consumers: Sequence[EntryConsumer]) -> list[Future[Any]]:
     by_connection: dict[Connection, list[EntryConsumer]] = {}
     for consumer in consumers:
         by_connection.setdefault(consumer.connection, []).append(consumer)
-    for connection, asking in by_connection.items():
-        questions = [each.tail_question() for each in asking]
-        for consumer, answer in zip(asking, connection.submit_all(questions), strict=True):
+    for connection, of_connection in by_connection.items():
+        requests = [consumer.log_end_request() for consumer in of_connection]
+        for consumer, answer in zip(of_connection, connection.submit_all(requests), strict=True):
             answers[id(consumer)] = answer
     return [answers[id(consumer)] for consumer in consumers]
-
-
-def subscribe(
-    client: BrokerClient, topic: str, start: Position | None, *, read_compacted: bool = False
-) -> EntryConsumer:
-    """Subscribe at `start` (None: behind the last message). One attempt; the caller retries.
-
-    `read_compacted`: entries and `end` are those of the topic's compacted view.
-
-    Entries arrive whole: the first one may hold messages before `start`, which ranges drop later.
-    Raises `ConnectionFailed` (passing), `TopicNotFoundError`, `PermissionDenied`.
-    """
-    return begin_subscribe(
-        client, client.owner_connection(topic), topic, start, read_compacted=read_compacted
-    ).consumer()
-
-
-@dataclass(frozen=True, slots=True)
-class Subscribing:
-    """A subscription that is under way, so that many can be."""
-
-    _client: BrokerClient
-    _connection: Connection
-    _topic: str
-    _consumer: EntryConsumer
-    _answer: Future[Any]
-
-    def consumer(self, wait_seconds: float = math.inf) -> EntryConsumer:
-        """Waits for the broker, at most for `wait_seconds` and as long as a request may take. Raises as `subscribe`
-        does."""
-        try:
-            seconds = self._client.left(min(wait_seconds, self._client.request_seconds))
-            await_answer(self._answer, f"subscribing to {self._topic}", seconds)
-        except BaseException:
-            self._connection.remove_consumer(self._consumer.consumer_id)
-            self._client.forget_owner(self._topic)
-            raise
-        return self._consumer
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether `consumer` would not wait."""
-        return self._answer.done()
-
-    def abandon(self) -> None:
-        """Nobody wants the consumer any more. Does not wait: brokers close a consumer that is not there yet, too."""
-        self._consumer.close()
-
-
-def begin_subscribe(
-    client: BrokerClient,
-    connection: Connection,
-    topic: str,
-    start: Position | None,
-    *,
-    read_compacted: bool = False,
-    subscription: str | None = None,
-    durable: bool = False,
-) -> Subscribing:
-    """`subscribe` on the connection to the topic's owner, without waiting for the answer.
-
-    `subscription`: its name, by default a random one. `durable`: the consumer begins where the subscription stands,
-    whatever `start` is, and the broker makes the subscription where there is none.
-    """
-    consumer = EntryConsumer(connection, connection.new_id(), topic, client.request_seconds)
-    connection.add_consumer(consumer.consumer_id, consumer)
-    request = wire.CommandSubscribe(
-        topic=topic,
-        subscription=subscription or f"pyspark-pulsar-{uuid.uuid4().hex}",
-        subType=_EXCLUSIVE,
-        consumer_id=consumer.consumer_id,
-        request_id=0,
-        durable=durable,
-        read_compacted=read_compacted,
-        start_message_id=_start_message_id(start),
-        initialPosition=_LATEST if start is None else _EARLIEST,
-        force_topic_creation=False,
-    )
-    command = wire.BaseCommand(type=SUBSCRIBE, subscribe=request)
-    try:
-        answer = connection.submit(command, f"subscribing to {topic}")
-    except BaseException:
-        connection.remove_consumer(consumer.consumer_id)
-        client.forget_owner(topic)
-        raise
-    return Subscribing(client, connection, topic, consumer, answer)
-
-
-def _start_message_id(start: Position | None) -> wire.MessageIdData:
-    if start is None:
-        return wire.MessageIdData(ledgerId=2**63 - 1, entryId=2**63 - 1)
-    if start.is_earliest:
-        return wire.MessageIdData(ledgerId=2**64 - 1, entryId=2**64 - 1)
-    # A batch index makes the broker step back by one entry, since its cursors start behind a position.
-    return wire.MessageIdData(ledgerId=start.ledger, entryId=start.entry, batch_index=start.batch_index)
-
-
-def _signed(number: int) -> int:
-    """The protocol carries Java longs as unsigned; -1 stands for "none"."""
-    return number - 2**64 if number >= 2**63 else number

@@ -15,7 +15,7 @@ from pyspark_pulsar.client.broker.commands import (
     ERROR,
     frame,
 )
-from pyspark_pulsar.client.broker.server_error import AUTHENTICATION_ERROR, refusal
+from pyspark_pulsar.client.broker.server_error import AUTHENTICATION_ERROR, server_error
 from pyspark_pulsar.client.broker.transport import DEFAULT_MAX_MESSAGE_BYTES, Transport
 from pyspark_pulsar.client.security.credentials import Credentials
 from pyspark_pulsar.client.security.tls import connection_fault
@@ -46,7 +46,7 @@ def shake_hands(transport: Transport, seconds: float, credentials: Credentials, 
         said = answer.error.message.strip()
         if answer.error.error == AUTHENTICATION_ERROR:
             said += why_refused(data)
-        raise refusal(answer.error.error, said, f"connecting to {transport.address}")
+        raise server_error(answer.error.error, said, f"connecting to {transport.address}")
     if answer.type != CONNECTED:
         raise ProtocolError(f"{transport.address}: expected CONNECTED, got command type {answer.type}")
     limit = answer.connected.max_message_size

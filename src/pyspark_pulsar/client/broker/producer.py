@@ -1,9 +1,26 @@
 """A producer on one topic partition: frames out, receipts in, in the same order.
 
-A frame is kept until its receipt is here. When the connection breaks or the topic moves, the producer is
-opened again under the same name and what is unconfirmed is sent once more (`client/unconfirmed`): a message may then
-be stored twice, never lost (at-least-once). A refused frame fails the producer for good, and so does a receipt that
-proves nothing.
+    state   | is                                    | ends with                                       | and then is
+    opening | PRODUCER is sent, under the same name | PRODUCER_SUCCESS                                | open
+            | as before where it had one            | what may pass, before the time for it is over   | opening
+            |                                       | any other ERROR, or that time is over           | it raises
+    open    | frames go out, receipts come          | the connection ends, CLOSE_PRODUCER, SEND_ERROR | lost
+            |                                       | that may pass, a receipt out of its order       |
+            |                                       | any other SEND_ERROR; a receipt that proves     | failed
+            |                                       | nothing (`NotStored`)                           |
+    lost    | no receipt counts                     | the task's thread sees it, in `send` or         | opening
+            |                                       | `await_below`; without `sends_again` it raises  |
+            |                                       | where something is unconfirmed                  |
+    failed  | for good: `send` and `await_below`    |                                                 |
+            | raise the first failure               |                                                 |
+
+A frame is kept until its receipt is here (`unconfirmed`). What is unconfirmed when a producer is lost is sent once more
+by the next one: a message may then be stored twice, never lost (at-least-once). When a frame fails, those behind it
+count as not written, even if they are stored.
+
+Receipts come on the connection's thread, which only notes them; the task's thread sends, waits and opens. `_changed`
+guards what both touch. Before a producer is opened again the former one is closed, and its answer is waited for or its
+connection ended: so no receipt of the former can be taken for one of the next.
 
 Protocol: CommandProducer, CommandSend, CommandSendReceipt; the epoch lets a reopened producer replace the
 broker's memory of its former self.
@@ -19,7 +36,7 @@ from typing import Any, Final
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.commands import CLOSE_PRODUCER, PRODUCER, SEND_ERROR, SEND_RECEIPT
 from pyspark_pulsar.client.broker.connection import Connection
-from pyspark_pulsar.client.broker.server_error import UNKNOWN_ERROR, NotReady, ProducerBusy, refusal
+from pyspark_pulsar.client.broker.server_error import UNKNOWN_ERROR, NotReady, ProducerBusy, server_error
 from pyspark_pulsar.client.broker.transport import SendFrames
 from pyspark_pulsar.client.broker.unconfirmed import NotStored, Unconfirmed
 from pyspark_pulsar.client.wire import commands_pb2 as wire
@@ -157,7 +174,7 @@ class Producer:
             self._confirm(receipt.sequence_id, stored=receipt.message_id.ledgerId != _NOWHERE)
         elif command.type == SEND_ERROR:
             error = command.send_error
-            failure = refusal(error.error, error.message, f"sending to {self.topic}")
+            failure = server_error(error.error, error.message, f"sending to {self.topic}")
             if isinstance(failure, NotReady):
                 self.on_closed(failure)
             elif error.error == UNKNOWN_ERROR:

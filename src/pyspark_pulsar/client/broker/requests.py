@@ -1,13 +1,19 @@
-"""What a client asks any broker about topics: the commands, and how errors name each question."""
+"""What a client requests of any broker about topics: the commands, and how errors name each request."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pyspark_pulsar.client.broker.commands import GET_SCHEMA, GET_TOPICS_OF_NAMESPACE, PARTITIONED_METADATA
-from pyspark_pulsar.client.broker.server_error import refusal
+from pyspark_pulsar.client.broker.commands import (
+    GET_SCHEMA,
+    GET_TOPICS_OF_NAMESPACE,
+    LOOKUP,
+    PARTITIONED_METADATA,
+)
+from pyspark_pulsar.client.broker.server_error import server_error
+from pyspark_pulsar.client.security.url import BrokerAddress, parse_broker_url
 from pyspark_pulsar.client.wire import commands_pb2 as wire
-from pyspark_pulsar.errors import TopicNotFoundError
+from pyspark_pulsar.errors import OptionError, TopicNotFoundError
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.topic import Namespace, TopicName
 
@@ -26,7 +32,7 @@ def reading_schema(topic: TopicName) -> str:
 def schema_of(answer: Any, where: str) -> SchemaInfo | None:
     """None for a topic without one. Raises what the broker refused with."""
     if answer.HasField("error_code"):
-        fault = refusal(answer.error_code, answer.error_message, where)
+        fault = server_error(answer.error_code, answer.error_message, where)
         if isinstance(fault, TopicNotFoundError):
             return None
         raise fault
@@ -34,7 +40,7 @@ def schema_of(answer: Any, where: str) -> SchemaInfo | None:
         name=answer.schema.name,
         type_number=answer.schema.type,
         schema_data=answer.schema.schema_data,
-        properties=[(each.key, each.value) for each in answer.schema.properties],
+        properties=[(pair.key, pair.value) for pair in answer.schema.properties],
         version=answer.schema_version or None,
     )
 
@@ -52,6 +58,25 @@ def partitions_command(topic: TopicName, create: bool) -> wire.BaseCommand:
 
 def looking_up(topic: str) -> str:
     return f"looking up {topic}"
+
+
+def lookup_command(topic: str, listener_name: str | None, *, authoritative: bool = False) -> wire.BaseCommand:
+    """`listener_name`: which of its advertised listeners the broker shall name; None: its default one."""
+    request = wire.CommandLookupTopic(topic=topic, request_id=0, authoritative=authoritative)
+    if listener_name is not None:
+        request.advertised_listener_name = listener_name
+    return wire.BaseCommand(type=LOOKUP, lookupTopic=request)
+
+
+def owner_of(answer: wire.CommandLookupTopicResponse, where: str, *, tls: bool) -> BrokerAddress:
+    """The broker that an answer to a lookup names. Raises `OptionError` where it has no address of that kind."""
+    url = answer.brokerServiceUrlTls if tls else answer.brokerServiceUrl
+    if not url and (answer.brokerServiceUrl or answer.brokerServiceUrlTls):
+        has, lacks, scheme = ("no ", "", "pulsar://") if tls else ("only ", "no ", "pulsar+ssl://")
+        raise OptionError(
+            f"{where}: the broker has {has}an address with TLS and {lacks}one without; use {scheme} in service.url"
+        )
+    return parse_broker_url(url, where)
 
 
 def listing_command(namespace: Namespace, digest: str | None) -> wire.BaseCommand:

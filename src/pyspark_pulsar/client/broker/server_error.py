@@ -93,7 +93,7 @@ class NotReady(ConnectionFailed):
     """The broker cannot answer now but may soon; look the topic up again before the next attempt."""
 
 
-def refusal(code: int, message: str, where: str) -> PulsarError:
+def server_error(code: int, message: str, where: str) -> PulsarError:
     """The exception for an error code that a broker answered; `where` names request and topic."""
     text = f"{where}: the broker answered {_NAMES.get(code, f'error {code}')}: {message.strip()}"
     if code in _PASSING:

@@ -12,9 +12,9 @@ from concurrent.futures import Future
 from typing import Any
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.commands import ACK, CLOSE_CONSUMER, GET_LAST_MESSAGE_ID, SUBSCRIBE
+from pyspark_pulsar.client.broker.commands import ACK, CLOSE_CONSUMER, GET_LAST_MESSAGE_ID, SUBSCRIBE, signed
 from pyspark_pulsar.client.broker.connection import Connection, await_answer
-from pyspark_pulsar.client.broker.server_error import refusal
+from pyspark_pulsar.client.broker.server_error import server_error
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import ConnectionFailed, ProtocolError, PulsarError
 from pyspark_pulsar.position import EARLIEST, Position
@@ -80,7 +80,7 @@ class Cursor:
                 f"{self._where}: expected the position of its cursor, got none; this needs Pulsar 2.8 or later"
             )
         marked = answer.consumer_mark_delete_position
-        ledger, entry = _signed(marked.ledgerId), _signed(marked.entryId)
+        ledger, entry = signed(marked.ledgerId), signed(marked.entryId)
         return EARLIEST if ledger < 0 else Position(ledger, entry + 1)
 
     def acknowledge(self, position: Position) -> Future[Any]:
@@ -100,9 +100,9 @@ class Cursor:
 
     def settle(self, answer: Future[Any]) -> None:
         """Wait until the broker has taken an acknowledgement. Raises what it refused with, `ConnectionFailed`."""
-        found = await_answer(answer, f"acknowledging in {self._where}", self._request_seconds)
-        if found.HasField("error"):
-            raise refusal(found.error, found.message, f"acknowledging in {self._where}")
+        answered = await_answer(answer, f"acknowledging in {self._where}", self._request_seconds)
+        if answered.HasField("error"):
+            raise server_error(answered.error, answered.message, f"acknowledging in {self._where}")
 
     def close(self) -> None:
         """Let others use the subscription, without waiting for it. Never raises."""
@@ -132,8 +132,3 @@ def hold_cursor(client: BrokerClient, topic: str, subscription: str) -> Cursor:
         client.forget_owner(topic)
         raise
     return cursor
-
-
-def _signed(number: int) -> int:
-    """The protocol carries Java longs as unsigned."""
-    return number - 2**64 if number >= 2**63 else number

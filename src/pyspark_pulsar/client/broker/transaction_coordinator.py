@@ -20,7 +20,7 @@ from typing import Any, Final
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.commands import ADD_PARTITION_TO_TXN, END_TXN, NEW_TXN, TC_CLIENT_CONNECT
 from pyspark_pulsar.client.broker.connection import Connection, await_answer
-from pyspark_pulsar.client.broker.server_error import refusal
+from pyspark_pulsar.client.broker.server_error import server_error
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import (
     ConnectionFailed,
@@ -47,7 +47,7 @@ _RIGHT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
+class _CoordinatorRequest:
     """A request about a transaction that is under way; `answer` None where it could not be sent."""
 
     transaction: TransactionId
@@ -74,7 +74,9 @@ class Coordinators:
         number = random.randrange(max(1, count))  # noqa: S311 -- only spreads load
         # Whatever the field is called: clients send milliseconds, and brokers take them so.
         request = wire.CommandNewTxn(request_id=0, tc_id=number, txn_ttl_seconds=timeout_ms)
-        answer = self._ask(number, wire.BaseCommand(type=NEW_TXN, newTxn=request), "beginning a transaction")
+        answer = self._send_and_wait(
+            number, wire.BaseCommand(type=NEW_TXN, newTxn=request), "beginning a transaction"
+        )
         return (int(answer.txnid_most_bits), int(answer.txnid_least_bits))
 
     def add_partitions(self, transaction: TransactionId, partitions: Sequence[str]) -> None:
@@ -86,8 +88,8 @@ class Coordinators:
 
     def require_open(self, transactions: Sequence[TransactionId], partition: str) -> None:
         """`partition` is in all of them already. The requests are pipelined. Raises `TransactionEnded`."""
-        for asked in [self._submit_add(each, [partition]) for each in transactions]:
-            self._settle(asked)
+        for request in [self._submit_add(transaction, [partition]) for transaction in transactions]:
+            self._settle(request)
 
     def commit_all(self, transactions: Sequence[TransactionId]) -> list[TransactionId]:
         """Returns when all their partitions know. The requests are pipelined. Gives those that had ended before, or
@@ -100,14 +102,14 @@ class Coordinators:
 
     def _end_all(self, transactions: Sequence[TransactionId], *, commit: bool) -> list[TransactionId]:
         ended = []
-        for asked in [self._submit_end(each, commit=commit) for each in transactions]:
+        for request in [self._submit_end(transaction, commit=commit) for transaction in transactions]:
             try:
-                self._settle(asked)
+                self._settle(request)
             except TransactionEnded:
-                ended.append(asked.transaction)
+                ended.append(request.transaction)
         return ended
 
-    def _submit_add(self, transaction: TransactionId, partitions: Sequence[str]) -> _Request:
+    def _submit_add(self, transaction: TransactionId, partitions: Sequence[str]) -> _CoordinatorRequest:
         most, least = transaction
         request = wire.CommandAddPartitionToTxn(
             request_id=0, txnid_most_bits=most, txnid_least_bits=least, partitions=partitions
@@ -115,7 +117,7 @@ class Coordinators:
         command = wire.BaseCommand(type=ADD_PARTITION_TO_TXN, addPartitionToTxn=request)
         return self._submit(transaction, command, f"adding partitions to {named(transaction)}")
 
-    def _submit_end(self, transaction: TransactionId, *, commit: bool) -> _Request:
+    def _submit_end(self, transaction: TransactionId, *, commit: bool) -> _CoordinatorRequest:
         most, least = transaction
         request = wire.CommandEndTxn(
             request_id=0,
@@ -127,26 +129,30 @@ class Coordinators:
         doing = "committing" if commit else "aborting"
         return self._submit(transaction, command, f"{doing} {named(transaction)}")
 
-    def _submit(self, transaction: TransactionId, command: wire.BaseCommand, where: str) -> _Request:
+    def _submit(
+        self, transaction: TransactionId, command: wire.BaseCommand, where: str
+    ) -> _CoordinatorRequest:
         """What fails for a passing reason is asked again by `_settle`."""
         try:
             answer = self._connection(_number(transaction)).submit(command, where)
         except ConnectionFailed:
             answer = None
-        return _Request(transaction, command, where, answer)
+        return _CoordinatorRequest(transaction, command, where, answer)
 
-    def _settle(self, asked: _Request) -> None:
-        number = _number(asked.transaction)
-        if asked.answer is not None:
+    def _settle(self, request: _CoordinatorRequest) -> None:
+        number = _number(request.transaction)
+        if request.answer is not None:
             try:
-                self._checked(number, await_answer(asked.answer, asked.where, self._seconds()), asked.where)
+                self._checked(
+                    number, await_answer(request.answer, request.where, self._seconds()), request.where
+                )
             except ConnectionFailed:
                 pass
             else:
                 return
-        self._ask(number, asked.command, asked.where)
+        self._send_and_wait(number, request.command, request.where)
 
-    def _ask(self, number: int, command: wire.BaseCommand, where: str) -> Any:
+    def _send_and_wait(self, number: int, command: wire.BaseCommand, where: str) -> Any:
         def attempt() -> Any:
             connection = self._connection(number)
             return self._checked(number, self._submitted(connection, command, where), where)
@@ -155,7 +161,7 @@ class Coordinators:
 
     def _checked(self, number: int, answer: Any, where: str) -> Any:
         if answer.HasField("error"):
-            fault = refusal(answer.error, answer.message, where)
+            fault = server_error(answer.error, answer.message, where)
             if isinstance(fault, ConnectionFailed):
                 self._forget(number)
             raise fault
@@ -178,7 +184,7 @@ class Coordinators:
         command = wire.BaseCommand(type=TC_CLIENT_CONNECT, tcClientConnectRequest=request)
         answer = _or_off(lambda: self._submitted(connection, command, where))
         if answer.HasField("error"):
-            fault = refusal(answer.error, answer.message, where)
+            fault = server_error(answer.error, answer.message, where)
             raise OptionError(_OFF) if isinstance(fault, OptionError) else fault
         self._connected[number] = connection
         return connection

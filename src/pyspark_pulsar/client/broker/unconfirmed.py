@@ -1,15 +1,35 @@
 """What a producer has been given and the broker has not confirmed: what may be sent now, what a receipt proves, and
 what to send again on a new connection. No I/O.
 
-Receipts come in the order of frames. A message in chunks is the one thing that may not simply be sent again from its
-first unconfirmed frame on: the C++ client, and so the official Python one, lets a message go of which a chunk comes
-twice. So its last chunk is held back until all others are confirmed. If the connection breaks before that, no reader
-has the message, and all of it is sent again as another one, with a new uuid. If it breaks behind that, only the last
-chunk is sent again, which all readers know for a repeated one if it is stored already.
+States of a frame, which leave it in this order; receipts come in the order of frames
+    held       The last chunk of a message in chunks, until all its other chunks are confirmed.
+    unsent     Not sent on the present connection. `take` gives it.
+    sent       Sent on the present connection, no receipt yet.
+    confirmed  Stored, as far as the topic stores anything. Forgotten when all that was given with it is confirmed.
+
+What a receipt means, by its sequence id
+    below that of the oldest unconfirmed frame   The first sending of something that was sent twice: nothing.
+    equal, with a position                       The frame is stored: confirmed.
+    equal, without one, sent before              Deduplication knows it: confirmed.
+    equal, without one, first sending            Nothing proves that it is stored: `NotStored`, the producer fails.
+    above                                        Receipts are missing: the connection cannot be trusted any more.
 
 A receipt without a position, (-1,-1), says that broker deduplication has not stored the frame, since it knows the
 producer's name with a sequence id as high. That proves that the message is there if this producer sent the same frame
-before, over a connection that broke: its name and its ids are its own, and entries are stored in their order.
+before, over a connection that broke: its name and its ids are its own, and entries are stored in their order. So each
+group of frames keeps `tried`: how many of them may have reached a broker earlier, as they are now.
+
+On a new connection (`begin_again`) all frames that are sent are unsent again, so each message is stored at least once.
+
+A message in chunks is the one thing that may not simply be sent again from its first unconfirmed frame on: the C++
+client, and so the official Python one, lets a message go of which a chunk comes twice. So its last chunk is held.
+    The connection breaks before the last chunk was sent    No reader has the message. All of it is sent again as
+                                                            another one, with a new uuid: also the chunks that
+                                                            were confirmed, none of which counts as tried.
+    The connection breaks behind it                         Only the last chunk is sent again, which all readers know
+                                                            for a repeated one if it is stored already.
+
+Without `sends_again` nothing is sent a second time, so nothing is held; the producer fails instead.
 """
 
 from __future__ import annotations
@@ -94,7 +114,7 @@ class Unconfirmed:
     def take(self, now: float) -> memoryview | None:
         """The next frames to send, which count as sent from now on; None when none may be sent at present: a last
         chunk waits for receipts, or all is sent."""
-        pending = next((each for each in self._pending if each.sent < each.count), None)
+        pending = next((frames for frames in self._pending if frames.sent < frames.count), None)
         if pending is None:
             return None
         first, held = pending.sent, pending.held[bisect_left(pending.held, pending.sent) :]

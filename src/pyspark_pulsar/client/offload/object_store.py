@@ -97,26 +97,26 @@ class _Bucket:
     def size(self, name: str, where: str) -> int:
         import obstore
 
-        return int(self._ask(lambda: obstore.head(self._store, name)["size"], name, where))
+        return int(self._request(lambda: obstore.head(self._store, name)["size"], name, where))
 
     def whole(self, name: str, where: str) -> bytes:
         import obstore
 
-        return self._ask(lambda: obstore.get(self._store, name).bytes().to_bytes(), name, where)
+        return self._request(lambda: obstore.get(self._store, name).bytes().to_bytes(), name, where)
 
     def read(self, name: str, start: int, end: int, where: str) -> bytes:
         import obstore
 
-        data = self._ask(
+        data = self._request(
             lambda: obstore.get_range(self._store, name, start=start, end=end).to_bytes(), name, where
         )
         return _whole(data, start, end, f"{self._url}/{name}", where)
 
-    def _ask(self, question: Callable[[], _T], name: str, where: str) -> _T:
+    def _request(self, request: Callable[[], _T], name: str, where: str) -> _T:
         from obstore.exceptions import BaseError
 
         try:
-            return question()
+            return request()
         except (BaseError, OSError, ValueError) as fault:
             raise _failure(fault, where, f"{self._url}/{name}") from None
 
@@ -177,25 +177,25 @@ class _Folder:
         self._opened: tuple[Any, str] | None = None
 
     def size(self, name: str, where: str) -> int:
-        def ask() -> int:
+        def fetch() -> int:
             system, folder = self._system()
-            found = system.get_file_info(f"{folder}/{name}")
-            if found.size is None:
+            info = system.get_file_info(f"{folder}/{name}")
+            if info.size is None:
                 raise FileNotFoundError(name)
-            return int(found.size)
+            return int(info.size)
 
-        return self._within(ask, name, where)
+        return self._within(fetch, name, where)
 
     def whole(self, name: str, where: str) -> bytes:
         return self.read(name, 0, self.size(name, where), where)
 
     def read(self, name: str, start: int, end: int, where: str) -> bytes:
-        def ask() -> bytes:
+        def fetch() -> bytes:
             system, folder = self._system()
             with system.open_input_file(f"{folder}/{name}") as file:
                 return bytes(file.read_at(end - start, start))
 
-        return _whole(self._within(ask, name, where), start, end, f"{self._url}/{name}", where)
+        return _whole(self._within(fetch, name, where), start, end, f"{self._url}/{name}", where)
 
     def _system(self) -> tuple[Any, str]:
         if self._opened is None:
@@ -205,17 +205,17 @@ class _Folder:
             self._opened = system, folder.rstrip("/")
         return self._opened
 
-    def _within(self, question: Callable[[], _T], name: str, where: str) -> _T:
+    def _within(self, request: Callable[[], _T], name: str, where: str) -> _T:
         answers: queue.SimpleQueue[tuple[_T | None, Exception | None]] = queue.SimpleQueue()
 
-        def ask() -> None:
+        def fetch() -> None:
             try:
-                answers.put((question(), None))
+                answers.put((request(), None))
             except Exception as fault:  # noqa: BLE001 - raised again below
                 answers.put((None, fault))
 
         # A daemon: one that never comes back must not keep the process alive.
-        threading.Thread(target=ask, name="pulsar-stored-bytes", daemon=True).start()
+        threading.Thread(target=fetch, name="pulsar-stored-bytes", daemon=True).start()
         place = f"{self._url}/{name}"
         try:
             answer, fault = answers.get(timeout=self._seconds)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import quote_plus, urlsplit
 
 from pyspark_pulsar.client.admin.paths import namespace_resource, topic_resource
+from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError, TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
@@ -26,13 +27,6 @@ FOLDERS: Final = ("file", "hdfs")
 # Offload drivers as Pulsar calls them, with the scheme of a bucket there.
 _SCHEMES: Final = {"aws-s3": "s3", "s3": "s3", "google-cloud-storage": "gs", "azureblob": "az"}
 _FILE_SYSTEM: Final = "filesystem"
-
-
-class AdminRequests(Protocol):
-    """What is asked of the admin REST API; `client.admin.AdminClient` is one."""
-
-    def get(self, path: str, where: str) -> Any:
-        """The JSON under `/admin/v2/<path>`, None for an empty answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +58,27 @@ class TieredStore:
         return f"{topic.namespace}/{topic.domain}/{local}/{ledger.id}-{ledger.offload_id}"
 
 
-def tiered_store(options: ReadOptions, admin: AdminRequests | None, topic: TopicName) -> TieredStore | None:
+def tiered_store(options: ReadOptions, rest: RestClient | None, topic: TopicName) -> TieredStore | None:
     """Where the topic's ledgers are offloaded to: what `tieredStorageUrl` says, else what the offload policy says
     that holds for the topic (its own, its namespace's, the brokers'). Driver only.
 
     None where neither says it, or the role may not see the policy. Raises `OptionError`, `ConnectionFailed`.
     """
-    url, found = options.tiered_storage_url, dict[str, str]()
+    url, settings = options.tiered_storage_url, dict[str, str]()
     if url is not None:
         _check(url)
-    elif admin is not None:
-        url, found = _place(_policy(admin, topic), topic)
+    elif rest is not None:
+        url, settings = _place(_policy(rest, topic), topic)
     if url is None:
         return None
     return TieredStore(
         url.rstrip("/"),
         tuple(
-            {**found, **dict(options.tiered_storage_options), **dict(options.tiered_storage_secrets)}.items()
+            {
+                **settings,
+                **dict(options.tiered_storage_options),
+                **dict(options.tiered_storage_secrets),
+            }.items()
         ),
         options.connection_timeout_ms / 1000,
         options.operation_timeout_ms / 1000,
@@ -103,16 +101,16 @@ def _check(url: str) -> None:
         )
 
 
-def _policy(admin: AdminRequests, topic: TopicName) -> Mapping[str, Any]:
+def _policy(rest: RestClient, topic: TopicName) -> Mapping[str, Any]:
     """Holds the offloader's own credentials: never log it, never hand it on."""
-    asked = (
+    paths = (
         topic_resource(topic, "offloadPolicies", applied="true"),
         namespace_resource(topic.namespace, "offloadPolicies"),
     )
-    for path in asked:
+    for path in paths:
         # The first needs policies of topics, which brokers may have switched off.
         try:
-            answer = admin.get(path, f"reading the offload policy of {topic}")
+            answer = rest.get(path, f"reading the offload policy of {topic}")
         except (PermissionDenied, ProtocolError, TopicNotFoundError):
             continue
         if isinstance(answer, dict) and answer.get("managedLedgerOffloadDriver"):
@@ -136,11 +134,11 @@ def _place(policy: Mapping[str, Any], topic: TopicName) -> tuple[str | None, dic
         return None, {}
     older = {"s3": "s3ManagedLedgerOffload", "gs": "gcsManagedLedgerOffload"}.get(scheme, "")
 
-    def said(name: str) -> str:
+    def setting(name: str) -> str:
         return str(policy.get(f"managedLedgerOffload{name}") or policy.get(f"{older}{name}") or "")
 
-    bucket = said("Bucket")
-    settings = {"region": said("Region"), "endpoint": said("ServiceEndpoint")} if scheme == "s3" else {}
+    bucket = setting("Bucket")
+    settings = {"region": setting("Region"), "endpoint": setting("ServiceEndpoint")} if scheme == "s3" else {}
     return f"{scheme}://{bucket}" if bucket else None, {
         key: value for key, value in settings.items() if value
     }

@@ -49,34 +49,34 @@ class Credentials(Protocol):
 
 def credentials_of(options: ConnectionOptions) -> Credentials:
     """Touches no file. Raises `OptionError` for parameters that the plugin does not understand."""
-    given = options.auth_params
+    params = options.auth_params
     if options.auth_plugin == NO_PLUGIN:
         return Nobody()
     if options.auth_plugin == TLS:
         return ByCertificate()
-    if given is None:
+    if params is None:
         raise OptionError(f"{_PARAMS}: expected it beside authPluginClassName, got none")
     if options.auth_plugin == TOKEN:
-        document = _document(given)
+        document = _document(params)
         if document is not None:
             return ByToken(_Secret(f"token:{_text(document, 'token')}"))
-        if not given.startswith(("token:", "file:", "env:")):
+        if not params.startswith(("token:", "file:", "env:")):
             # Java's client takes the bare token. Spark shows that in plans of SQL, but hides what has `token` in it.
             raise OptionError(
                 f"{_PARAMS}: expected file:///path, env:NAME or token:... with AuthenticationToken, got a text without "
                 f"any of these at its beginning (not shown)"
             )
-        return ByToken(_Secret(given))
+        return ByToken(_Secret(params))
     if options.auth_plugin == BASIC:
-        secret = _Secret(given)
-        if secret.is_here and _document(given) is None:
+        secret = _Secret(params)
+        if secret.is_here and _document(params) is None:
             # Spark redacts a text with `password` in it, and no bare `user:password`.
             raise OptionError(_BASIC)
         if secret.is_here:
-            _user_and_password(given)
+            _user_and_password(params)
         return ByPassword(secret)
     assert options.auth_plugin == OAUTH2  # noqa: S101 -- options know no other
-    return ByOAuth2(_oauth2_flow(_document(given)))
+    return ByOAuth2(_oauth2_flow(_document(params)))
 
 
 def certificate_files(options: ConnectionOptions) -> tuple[str, str] | None:
@@ -225,10 +225,10 @@ def _user_and_password(text: str, option: str = _PARAMS) -> tuple[str, str]:
 
 
 def _oauth2_flow(document: dict[str, Any] | None) -> OAuth2Flow:
-    wanted = '{"issuerUrl": "https://...", "privateKey": "file:///...", "audience": "..."}'
+    expected = '{"issuerUrl": "https://...", "privateKey": "file:///...", "audience": "..."}'
     if document is None or document.get("type", "client_credentials") != "client_credentials":
         raise OptionError(
-            f"{_PARAMS}: expected {wanted} with AuthenticationOAuth2 (not shown), got something else"
+            f"{_PARAMS}: expected {expected} with AuthenticationOAuth2 (not shown), got something else"
         )
     issuer = _text(document, "issuerUrl", "issuer_url")
     if urlsplit(issuer).scheme not in ("https", "http") or "@" in urlsplit(issuer).netloc:

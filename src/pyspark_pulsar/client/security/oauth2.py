@@ -107,8 +107,8 @@ def _ask(flow: OAuth2Flow) -> tuple[str, float]:
         retries=urllib3.Retry(total=0, redirect=0),
         ssl_context=trusting(flow.trust_certs),
     ) as http:
-        found = _answer(http, "GET", f"{flow.issuer}/.well-known/openid-configuration", None)
-        endpoint = found.get("token_endpoint")
+        configuration = _answer(http, "GET", f"{flow.issuer}/.well-known/openid-configuration", None)
+        endpoint = configuration.get("token_endpoint")
         schemes = ("https",) if flow.issuer.startswith("https:") else ("https", "http")
         if not isinstance(endpoint, str) or urlsplit(endpoint).scheme not in schemes:
             raise ProtocolError(
@@ -164,8 +164,8 @@ def _reason(document: Any) -> str:
     """What the provider says by the two names that RFC 6749 has for it; nothing else of its answer is shown."""
     if not isinstance(document, dict):
         return ""
-    said = [document.get("error"), document.get("error_description")]
-    text = ": ".join(each.strip() for each in said if isinstance(each, str) and each.strip())
+    reasons = [document.get("error"), document.get("error_description")]
+    text = ": ".join(reason.strip() for reason in reasons if isinstance(reason, str) and reason.strip())
     return f": {text[:_SHOWN]}" if text else ""
 
 
@@ -186,15 +186,15 @@ def _client(private_key: str) -> tuple[str, str]:
         ) from None
     except (ValueError, RecursionError):
         document = None
-    found = (
+    client = (
         [document.get(name) for name in ("client_id", "client_secret")] if isinstance(document, dict) else []
     )
-    if len(found) != 2 or not all(isinstance(each, str) and each for each in found):  # noqa: PLR2004
+    if len(client) != 2 or not all(isinstance(part, str) and part for part in client):  # noqa: PLR2004
         raise OptionError(
             f'option \'pulsar.client.authParams\': expected {{"client_id": "...", "client_secret": "..."}} in {place}, '
             f"got something else (not shown)"
         )
-    return str(found[0]), str(found[1])
+    return str(client[0]), str(client[1])
 
 
 def _inline(url: str) -> bytes:

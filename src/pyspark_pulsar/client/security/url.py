@@ -29,9 +29,9 @@ def parse_service_url(url: str, option: str = "service.url") -> tuple[BrokerAddr
     for scheme, port in _DEFAULT_PORTS.items():
         if url.startswith(scheme):
             parts = url.removeprefix(scheme).split(",")
-            found = [_host_and_port(part, port) for part in parts]
-            if None not in found:
-                return tuple(each for each in found if each is not None)
+            hosts = [_host_and_port(part, port) for part in parts]
+            if None not in hosts:
+                return tuple(host for host in hosts if host is not None)
     raise OptionError(f"option {option!r}: expected {PLAIN}host:port or {TLS}host:port, got {url!r}")
 
 

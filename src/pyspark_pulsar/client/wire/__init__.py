@@ -1,1 +1,1 @@
-"""Commands of the binary protocol: `commands.proto` is the source, `commands_pb2` is generated from it."""
+"""Messages of Pulsar's and BookKeeper's binary protocols, generated from the `.proto` files beside them."""

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
-from pyspark_pulsar.client.broker.consumer import EntryConsumer, begin_subscribe
+from pyspark_pulsar.client.broker.consumer import EntryConsumer
+from pyspark_pulsar.client.broker.subscribe import begin_subscribe
 from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError, PulsarError, SubscriptionBusy
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.topic import TopicPartition
@@ -81,7 +82,7 @@ def _from_admin(
 
     def ask(partition: TopicPartition) -> Position | None:
         where = f"reading the position of subscription {name!r} of {partition}"
-        cursor = parse_cursor(admin.internal_stats(partition), name, where)
+        cursor = parse_cursor(admin.topics.internal_stats(partition), name, where)
         if cursor is None:
             return None
         start, ranges = cursor
@@ -115,7 +116,7 @@ def _ask_brokers(
     ).items():
         try:
             deadline = time.monotonic() + client.request_seconds
-            positions[partition] = consumer.log_end(consumer.ask_tail(), deadline).mark_delete
+            positions[partition] = consumer.await_log_end(consumer.request_log_end(), deadline).mark_delete
         finally:
             consumer.close(_CLOSE_SECONDS)
 

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.admin.ledger_metadata import parse_striping
+from pyspark_pulsar.client.admin.ledger_metadata import parse_ledger_metadata
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ProtocolError
 from pyspark_pulsar.position import Position, after_entry
@@ -52,7 +52,7 @@ def fetch_ledgers(
         questions = [
             partial(ask, partition)
             for partition in listed
-            for ask in (admin.internal_info, admin.internal_stats)
+            for ask in (admin.topics.internal_info, admin.topics.internal_stats)
         ]
         # `map` and not `submit`: what waits is not asked any more when one has failed.
         answers = list(pool.map(lambda ask: ask(), questions))
@@ -78,7 +78,7 @@ def fetch_striping(
         if ids and (at_any_cost or len(known.ledgers) <= max(_FEW, _LARGE_PART * len(ids)))
     ]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
-        answers = pool.map(lambda partition: admin.internal_stats(partition, metadata=True), worth)
+        answers = pool.map(lambda partition: admin.topics.internal_stats(partition, metadata=True), worth)
         answered = dict(zip(worth, answers, strict=True))
     return {
         partition: with_striping(known, answered[partition]) if partition in answered else known
@@ -92,7 +92,7 @@ def with_striping(known: TopicLedgers, stats: Mapping[str, Any]) -> TopicLedgers
 
     def filled(ledger: Ledger) -> Ledger:
         text = texts.get(ledger.id)
-        return replace(ledger, metadata=parse_striping(text)) if isinstance(text, str) else ledger
+        return replace(ledger, metadata=parse_ledger_metadata(text)) if isinstance(text, str) else ledger
 
     return replace(known, ledgers=tuple(filled(ledger) for ledger in known.ledgers))
 

@@ -12,8 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.client.offload.policy import AdminRequests, TieredStore, tiered_store
+from pyspark_pulsar.client.offload.policy import TieredStore, tiered_store
 from pyspark_pulsar.errors import LedgerUnavailable, PrerequisiteMissing, TieredStorageUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.sources.offloaded import open_copy
@@ -36,7 +37,7 @@ class TieredLedger:
 
 
 def tiered_ledgers(
-    options: ReadOptions, admin: AdminRequests | None, ledgers: Mapping[TopicPartition, Iterable[Ledger]]
+    options: ReadOptions, admin: RestClient | None, ledgers: Mapping[TopicPartition, Iterable[Ledger]]
 ) -> dict[tuple[TopicPartition, int], TieredLedger]:
     """Those of the `ledgers` that are offloaded and can be read there; the key holds the ledger's id.
 

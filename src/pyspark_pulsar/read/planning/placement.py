@@ -203,7 +203,7 @@ def _find_bookies(
     # What is not told is found out by asking bookies; `auto` can do without all of it.
     bearable = _UNTOLD if options.read_from == AUTO else (PermissionDenied,)
     try:
-        listed = admin.bookies()
+        listed = admin.bookies.ids()
     except bearable as fault:
         refused = fault
     try:
@@ -244,9 +244,9 @@ def _answering(options: ReadOptions, bookies: tuple[str, ...]) -> tuple[frozense
         # There is nothing to refuse but a password, which the task is told.
         return frozenset(addresses), ()
     patience = _MOST_WAIT_MS if security == PLAIN else _MOST_WAIT_FOR_TLS_MS
-    losses = ask_bookies(addresses, min(options.bookie_timeout_ms, patience) / 1000, security)
-    up = frozenset(addresses) - losses.keys()
-    faults = {bookie: loss.fault for bookie, loss in losses.items() if loss.fault is not None}
+    lost = ask_bookies(addresses, min(options.bookie_timeout_ms, patience) / 1000, security)
+    up = frozenset(addresses) - lost.keys()
+    faults = {bookie: event.fault for bookie, event in lost.items() if event.fault is not None}
     if options.read_from == BOOKIE:
         for fault in faults.values():
             if not up:

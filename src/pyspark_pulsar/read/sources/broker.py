@@ -31,7 +31,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.consumer import EntryConsumer, subscribe
+from pyspark_pulsar.client.broker.consumer import EntryConsumer
+from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ConnectionFailed, DataLossError, DeadlineExceeded
@@ -223,7 +224,7 @@ class BrokerEntries:
         """Whether the broker has skipped something; then `entries` are those before it."""
 
         def mark_delete() -> Position:
-            return consumer.look(deadline - time.monotonic(), self._prefetch.drop).mark_delete
+            return consumer.log_end(deadline - time.monotonic(), self._prefetch.drop).mark_delete
 
         def first_behind(start: Position) -> Position | None:
             with self._client.another() as client, client.until(deadline):
@@ -269,7 +270,7 @@ class BrokerEntries:
         """Let the broker send as much as it may, but hardly more than the range still holds."""
         permits = max(1, min(self._permits, self._expected()))
         if self._granted <= permits // 2 and self._next < self._prefetch.border:
-            consumer.allow(permits - self._granted)
+            consumer.add_permits(permits - self._granted)
             self._granted = permits
 
     def _expected(self) -> int:
@@ -292,7 +293,7 @@ class BrokerEntries:
             # What waits for those ahead may fill the buffer.
             self._prefetch.drop()
             self._grant(self._consumer)
-            tail = self._consumer.look(deadline - time.monotonic())
+            tail = self._consumer.log_end(deadline - time.monotonic())
         except ConnectionFailed as fault:
             self._fault = fault
             self._drop_consumer()

@@ -15,7 +15,7 @@ from functools import partial
 from typing import ClassVar, Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.admin.ledger_metadata import parse_striping
+from pyspark_pulsar.client.admin.ledger_metadata import parse_ledger_metadata
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.object_store import StoredBytes, in_steps, stored_bytes
@@ -134,7 +134,7 @@ def _bookies(options: ReadOptions, partition: TopicPartition) -> tuple[str, ...]
         return ()
     patience_ms = min(options.operation_timeout_ms, _REPLICA_PATIENCE_MS)
     with AdminClient(options, patience_ms=patience_ms) as admin:
-        for ask in (admin.bookies, partial(_bookies_of_topic, admin, partition)):
+        for ask in (admin.bookies.ids, partial(_bookies_of_topic, admin, partition)):
             try:
                 bookies = ask()
             except PulsarError as fault:
@@ -147,9 +147,9 @@ def _bookies(options: ReadOptions, partition: TopicPartition) -> tuple[str, ...]
 
 def _bookies_of_topic(admin: AdminClient, partition: TopicPartition) -> tuple[str, ...]:
     """Those that the other ledgers of the topic partition lie on. Whoever may consume the topic may ask for them."""
-    stats = admin.internal_stats(partition, metadata=True)
+    stats = admin.topics.internal_stats(partition, metadata=True)
     texts = (ledger.get("metadata") for ledger in stats.get("ledgers", ()) if isinstance(ledger, dict))
-    stripings = (parse_striping(text) for text in texts if isinstance(text, str))
+    stripings = (parse_ledger_metadata(text) for text in texts if isinstance(text, str))
     return tuple(
         sorted(
             {

@@ -14,7 +14,8 @@ from typing import Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.connection import Connection
-from pyspark_pulsar.client.broker.consumer import EntryConsumer, begin_subscribe, subscribe
+from pyspark_pulsar.client.broker.consumer import EntryConsumer
+from pyspark_pulsar.client.broker.subscribe import begin_subscribe, subscribe
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import DeadlineExceeded, PulsarError
 from pyspark_pulsar.position import Position
@@ -55,7 +56,7 @@ def first_entry(
     """
     consumer = subscribe(client, partition.name, position, read_compacted=read_compacted)
     try:
-        consumer.allow(1)
+        consumer.add_permits(1)
         while (entries := consumer.take(_TAKE_SECONDS)) is None and deadline is not None:
             if consumer.end(deadline - time.monotonic()) <= position:
                 return None
@@ -90,7 +91,7 @@ def _ask_rest(client: BrokerClient, places: Sequence[Place], entries: dict[Place
     try:
         for subscribing in begun:
             consumers.append(subscribing.consumer())
-            consumers[-1].allow(1)
+            consumers[-1].add_permits(1)
         deadline = time.monotonic() + _TAKE_ALL_SECONDS
         for place, consumer in zip(rest, consumers, strict=True):
             entries[place] = _seen(consumer.take(max(0.0, deadline - time.monotonic())))

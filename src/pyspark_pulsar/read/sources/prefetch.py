@@ -44,7 +44,8 @@ from typing import Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.connection import Connection
-from pyspark_pulsar.client.broker.consumer import EntryConsumer, Subscribing, begin_subscribe
+from pyspark_pulsar.client.broker.consumer import EntryConsumer
+from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError
 from pyspark_pulsar.position import EARLIEST, Position
 
@@ -93,7 +94,7 @@ class _Ahead:
         """Waits for the broker's answer. Raises as `Subscribing.consumer` does."""
         if self.consumer is None:
             self.consumer = self.subscribing.consumer(_SETTLE_SECONDS)
-            self.consumer.allow(self.messages)
+            self.consumer.add_permits(self.messages)
         return self.consumer
 
     def close(self) -> None:

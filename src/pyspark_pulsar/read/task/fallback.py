@@ -265,7 +265,7 @@ class RangeReader:
     def _present_ledgers(self) -> set[int]:
         patience_ms = min(self._options.operation_timeout_ms, _PATIENCE_MS)
         with AdminClient(self._options, patience_ms=patience_ms) as admin:
-            info = admin.internal_info(self._partition)
+            info = admin.topics.internal_info(self._partition)
         try:
             return {int(ledger["ledgerId"]) for ledger in info["ledgers"]}
         except (KeyError, TypeError, ValueError):

@@ -15,8 +15,9 @@ from typing import Any, Final, Self, TypeVar
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.consumer import EntryConsumer, subscribe
+from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.producer import Producer
+from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.client.broker.subscription import hold_cursor
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.encode import BatchEncoder
@@ -143,7 +144,7 @@ class Records:
     def _decoded(self, consumer: EntryConsumer, decoder: EntryDecoder, end: Position) -> Iterator[Record]:
         deadline = time.monotonic() + self._client.request_seconds
         reached = EARLIEST
-        consumer.allow(_PERMITS)
+        consumer.add_permits(_PERMITS)
         while reached < end:
             entries = consumer.take(_WAIT_SECONDS)
             if entries is None:
@@ -154,7 +155,7 @@ class Records:
                     )
                 continue
             reached = after_entry(*(entries.last or end.as_tuple()[:2]))
-            consumer.allow(entries.num_messages)
+            consumer.add_permits(entries.num_messages)
             for batch in decoder.decode(entries):
                 yield from _records(batch, self.name)
         for batch in decoder.finish():

@@ -172,10 +172,10 @@ def test_a_change_that_undoes_another_is_told(answers: tuple[int, ...], is_alone
     record = _edited(TOPIC, info, [add("new")])
     assert record is not None
     given = iter(answers)
-    administration: Any = SimpleNamespace(register_schema=lambda *_: next(given))
+    admin: Any = SimpleNamespace(schemas=SimpleNamespace(register=lambda *_: next(given)))
     if is_alone:
-        _register(administration, TOPIC, info, record)
+        _register(admin, TOPIC, info, record)
     else:
         with pytest.raises(SchemaError, match="same time"):
-            _register(administration, TOPIC, info, record)
+            _register(admin, TOPIC, info, record)
     assert next(given, None) is None

@@ -9,7 +9,6 @@ import pytest
 from pyspark_pulsar.catalog.properties.table import TableProperties
 from pyspark_pulsar.catalog.statements.create_table import _schema, create_table
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.topic import TopicName
@@ -46,7 +45,7 @@ def test_refused_without_a_question(
     topic: str, schema: dict[str, Any], properties: dict[str, str], partitioning: tuple[str, ...], reason: str
 ) -> None:
     with AdminClient(OPTIONS, patience_ms=1) as admin, pytest.raises(PulsarError, match=reason):
-        create_table(ResourceClient(admin), TopicName.parse(topic), schema, properties, partitioning, OPTIONS)
+        create_table(admin, TopicName.parse(topic), schema, properties, partitioning, OPTIONS)
 
 
 def test_required_columns_and_comments_are_registered() -> None:

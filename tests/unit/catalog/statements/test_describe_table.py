@@ -1,10 +1,11 @@
 """What DESCRIBE EXTENDED shows, as far as a role may see it."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from unit.catalog.stand_ins import Broker, ResourceClient, cluster_of
+from unit.catalog.stand_ins import Admin, Broker, cluster_of
 
 from pyspark_pulsar.catalog.statements import describe_table
 from pyspark_pulsar.catalog.statements.describe_table import table_properties, version_number
@@ -31,8 +32,12 @@ OF_STATS = {
 }
 
 
-class Stats(ResourceClient):
-    def stats(self, topic: TopicName, partitions: int) -> dict[str, Any]:
+class Stats(Admin):
+    @property
+    def topics(self) -> Any:
+        return SimpleNamespace(stats=self._stats, properties=self._topic_properties)
+
+    def _stats(self, topic: TopicName, partitions: int) -> dict[str, Any]:
         self.note("stats")
         assert partitions == 4
         subscriptions = {"b": {"msgBacklog": 7}, "a": {"msgBacklog": 1}}
@@ -44,7 +49,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """What the write side's properties are, or the error with which they are refused."""
 
     def give(found: dict[str, str] | Exception) -> None:
-        def properties(administration: Any, topic: TopicName, partitions: int) -> dict[str, str]:
+        def properties(admin: Any, topic: TopicName, partitions: int) -> dict[str, str]:
             if isinstance(found, Exception):
                 raise found
             return found
@@ -72,8 +77,8 @@ def test_what_a_role_may_not_see_is_left_out(stored: Callable[..., None], fault:
     shown = table_properties(cluster_of(THERE, Stats(properties=own)), HERE, "orders")
     assert shown == OF_BROKER | OF_STATS | {"key_column": "value", "comment": "x"}
     stored({"comment": "x"})
-    administration = Stats(refuses={"stats": PermissionDenied("no")})
-    assert table_properties(cluster_of(THERE, administration), HERE, "orders") == OF_BROKER | {"comment": "x"}
+    admin = Stats(refuses={"stats": PermissionDenied("no")})
+    assert table_properties(cluster_of(THERE, admin), HERE, "orders") == OF_BROKER | {"comment": "x"}
 
 
 def test_what_cannot_be_reached_is_no_lack_of_properties(stored: Callable[..., None]) -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from pyspark_pulsar.catalog.statements.namespaces import alter_namespace, create_namespace
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.admin.resources import ResourceClient
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ConnectionOptions
 from pyspark_pulsar.topic import Namespace
@@ -24,8 +23,7 @@ from pyspark_pulsar.topic import Namespace
 def test_refused_without_a_question(properties: dict[str, str], reason: str) -> None:
     options = ConnectionOptions(service_url="pulsar://x:6650", admin_url="http://127.0.0.1:1")
     with AdminClient(options, patience_ms=1) as admin:
-        administration = ResourceClient(admin)
         with pytest.raises(PulsarError, match=reason):
-            create_namespace(administration, Namespace("t", "n"), properties)
+            create_namespace(admin, Namespace("t", "n"), properties)
         with pytest.raises(PulsarError, match=reason):
-            alter_namespace(administration, Namespace("t", "n"), properties, ())
+            alter_namespace(admin, Namespace("t", "n"), properties, ())

@@ -76,8 +76,8 @@ def test_names_are_escaped_and_partitions_named(serve: Serve) -> None:
         return 200, {}, b"{}"
 
     with client(serve(answer)) as admin:
-        admin.internal_info(TopicPartition.parse("t/n/Zoë%1-partition-3"))
-        admin.internal_stats(TopicPartition.parse("t/n/a?b"), metadata=True)
+        admin.topics.internal_info(TopicPartition.parse("t/n/Zoë%1-partition-3"))
+        admin.topics.internal_stats(TopicPartition.parse("t/n/a?b"), metadata=True)
     assert seen == [
         "/admin/v2/persistent/t/n/Zo%C3%AB%251-partition-3/internal-info",
         "/admin/v2/persistent/t/n/a%3Fb/internalStats?metadata=true",
@@ -113,7 +113,7 @@ def test_a_topic_that_moves_is_asked_for_again(serve: Serve) -> None:
         return (200, {}, b"{}") if reason is None else (412, {}, as_json({"reason": reason.decode()}))
 
     with client(serve(answer)) as admin:
-        assert admin.internal_info(TopicPartition.parse("t/n/x")) == {}
+        assert admin.topics.internal_info(TopicPartition.parse("t/n/x")) == {}
 
 
 def test_failures_that_stay_end_with_the_patience(serve: Serve) -> None:
@@ -153,20 +153,20 @@ def test_what_is_no_json_is_not_shown(serve: Serve) -> None:
     assert "s3cret" not in str(caught.value)
 
 
-def test_no_policies_are_none(serve: Serve) -> None:
-    namespace = TopicPartition.parse("t/n/x").topic.namespace
+def test_an_empty_answer_is_none_and_no_object(serve: Serve) -> None:
+    partition = TopicPartition.parse("t/n/x")
     for status in (200, 204):
         with client(serve(lambda _, status=status: (status, {}, b""))) as admin:
-            assert admin.offload_policies(namespace) == {}
+            assert admin.policies.applied(partition.topic, "retention") is None
             with pytest.raises(ProtocolError):
-                admin.broker_configuration()
+                admin.topics.internal_info(partition)
 
 
 def test_bookies(serve: Serve) -> None:
     with client(serve(lambda _: (200, {}, as_json({"bookies": [{"bookieId": "b:1"}]})))) as admin:
-        assert admin.bookies() == ("b:1",)
+        assert admin.bookies.ids() == ("b:1",)
     with client(serve(lambda _: (200, {}, as_json({"bookies": [5]})))) as admin, pytest.raises(ProtocolError):
-        admin.bookies()
+        admin.bookies.ids()
 
 
 def test_any_of_several_hosts_will_do(serve: Serve) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyspark_pulsar.client.admin.ledger_metadata import parse_striping
+from pyspark_pulsar.client.admin.ledger_metadata import parse_ledger_metadata
 from pyspark_pulsar.client.ledger import Ensemble, LedgerMetadata
 
 CLOSED = (
@@ -15,14 +15,14 @@ CLOSED = (
 
 def test_a_closed_ledger() -> None:
     bookies = ("127.0.0.1:45159", "127.0.0.1:46715", "bookie-2.x.svc:3181")
-    assert parse_striping(CLOSED) == LedgerMetadata(2, "CRC32C", (Ensemble(0, bookies),))
+    assert parse_ledger_metadata(CLOSED) == LedgerMetadata(2, "CRC32C", (Ensemble(0, bookies),))
 
 
 def test_changed_ensembles_come_in_order() -> None:
     text = CLOSED.replace("ensembles={0=[", "ensembles={120=[a, b, c], 7=[a, b, d], 0=[")
-    striping = parse_striping(text)
-    assert striping is not None
-    assert [(each.first_entry, each.bookies[0]) for each in striping.ensembles] == [
+    metadata = parse_ledger_metadata(text)
+    assert metadata is not None
+    assert [(each.first_entry, each.bookies[0]) for each in metadata.ensembles] == [
         (0, "127.0.0.1:45159"),
         (7, "a"),
         (120, "a"),
@@ -30,9 +30,9 @@ def test_changed_ensembles_come_in_order() -> None:
 
 
 def test_the_name_of_the_digest_with_a_password() -> None:
-    striping = parse_striping(CLOSED.replace("CRC32C", "MAC"))
-    assert striping is not None
-    assert striping.digest == "HMAC"
+    metadata = parse_ledger_metadata(CLOSED.replace("CRC32C", "MAC"))
+    assert metadata is not None
+    assert metadata.digest == "HMAC"
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_the_name_of_the_digest_with_a_password() -> None:
     ],
 )
 def test_a_text_that_does_not_say_all_says_nothing(text: str) -> None:
-    assert parse_striping(text) is None
+    assert parse_ledger_metadata(text) is None

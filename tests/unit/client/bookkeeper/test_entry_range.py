@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyspark_pulsar.client.bookkeeper.connection.status import DAMAGED, NO_ENTRY, NO_LEDGER, said
+from pyspark_pulsar.client.bookkeeper.connection.status import DAMAGED, NO_ENTRY, NO_LEDGER, describe
 from pyspark_pulsar.client.bookkeeper.entry_range import EntryRange
 from pyspark_pulsar.errors import LedgerUnavailable
 
@@ -10,7 +10,9 @@ RUN = EntryRange("persistent://public/default/t", 7, 0, 9, "CRC32C")
 
 
 def test_every_bookie_is_named_with_what_it_said() -> None:
-    error = RUN.unavailable(4, {"a:1": said(NO_ENTRY), "b:2": "closed the connection", "c:3": said(999)})
+    error = RUN.unavailable(
+        4, {"a:1": describe(NO_ENTRY), "b:2": "closed the connection", "c:3": describe(999)}
+    )
     assert "persistent://public/default/t, ledger 7, entry 4" in str(error)
     assert "a:1 does not have the entry; b:2 closed the connection; c:3 answered code 999" in str(error)
     assert "readFrom=broker" in str(error)
@@ -18,11 +20,13 @@ def test_every_bookie_is_named_with_what_it_said() -> None:
 
 
 def test_a_ledger_that_nobody_has_was_deleted() -> None:
-    assert "it was deleted since" in str(RUN.unavailable(4, {"a": said(NO_LEDGER), "b": said(NO_LEDGER)}))
+    assert "it was deleted since" in str(
+        RUN.unavailable(4, {"a": describe(NO_LEDGER), "b": describe(NO_LEDGER)})
+    )
 
 
 def test_an_unknown_digest_may_be_one_with_a_password() -> None:
-    assert "HMAC" not in str(RUN.unavailable(4, {"a": said(DAMAGED)}))
-    assert "HMAC" in str(EntryRange("t", 7, 0, 9).unavailable(4, {"a": said(DAMAGED)}))
+    assert "HMAC" not in str(RUN.unavailable(4, {"a": describe(DAMAGED)}))
+    assert "HMAC" in str(EntryRange("t", 7, 0, 9).unavailable(4, {"a": describe(DAMAGED)}))
     with pytest.raises(LedgerUnavailable, match=r"t, ledger 7:.*digest MAC.*readFrom=broker"):
         EntryRange("t", 7, 0, 9, "MAC").frames()

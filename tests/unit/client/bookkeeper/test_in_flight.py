@@ -10,7 +10,7 @@ from pyspark_pulsar.client.bookkeeper.in_flight import InFlightRead
 
 
 @st.composite
-def asked(draw: st.DrawFn) -> InFlightRead:
+def reads(draw: st.DrawFn) -> InFlightRead:
     start, size = draw(st.integers(0, 20)), draw(st.integers(1, 4))
     step = size * draw(st.integers(1, 3))
     return InFlightRead(range(start, start + draw(st.integers(1, 40)), step), "a", size)
@@ -23,23 +23,23 @@ def entries_of(parts: list[InFlightRead]) -> Counter[int]:
 def test_groups() -> None:
     every_third_pair = InFlightRead(range(4, 15, 6), "a", 2)
     assert [entry for entry in range(30) if every_third_pair.covers(entry)] == [4, 5, 10, 11]
-    assert [each.entries for each in every_third_pair.one_by_one()] == [range(4, 15, 6), range(5, 15, 6)]
-    assert [(each.entries, each.size) for each in every_third_pair.without(10)] == [
+    assert [read.entries for read in every_third_pair.one_by_one()] == [range(4, 15, 6), range(5, 15, 6)]
+    assert [(read.entries, read.size) for read in every_third_pair.without(10)] == [
         (range(4, 10, 6), 2),
         (range(11, 12), 1),
     ]
 
 
-@given(whole=asked())
+@given(whole=reads())
 def test_one_by_one_covers_the_same(whole: InFlightRead) -> None:
     single = whole.one_by_one()
-    assert all(not each.is_batched for each in single)
+    assert all(not read.is_batched for read in single)
     assert entries_of(single) == entries_of([whole])
-    places = {(entry - whole.entries.start) % whole.entries.step for each in single for entry in each.entries}
+    places = {(entry - whole.entries.start) % whole.entries.step for read in single for entry in read.entries}
     assert len(places) == len(single)
 
 
-@given(whole=asked(), data=st.data())
+@given(whole=reads(), data=st.data())
 def test_without_an_entry_all_others_are_covered_once(whole: InFlightRead, data: st.DataObject) -> None:
     every = entries_of([whole])
     entry = data.draw(st.sampled_from(sorted(every)))

@@ -7,43 +7,43 @@ import sys
 import pytest
 from hypothesis import given, strategies as st
 
-from pyspark_pulsar.client.bookkeeper.write_set import KnownWriteSets, guessed_layout, striped_layout
+from pyspark_pulsar.client.bookkeeper.write_set import KnownWriteSets, guess_write_set, write_set_of
 from pyspark_pulsar.client.ledger import Ensemble, LedgerMetadata
 
 BOOKIES = tuple("abcdefg")
 
 
 def test_striping_as_bookkeeper_does_it() -> None:
-    layout = striped_layout(Ensemble(0, ("a", "b", "c")), 2)
-    assert [layout.of(entry) for entry in range(4)] == [("a", "b"), ("b", "c"), ("c", "a"), ("a", "b")]
-    assert not layout.everyone_holds_all
-    assert striped_layout(Ensemble(0, ("a", "b")), 2).everyone_holds_all
-    assert striped_layout(Ensemble(0, ("a",)), 1).of(7) == ("a",)
+    write_set = write_set_of(Ensemble(0, ("a", "b", "c")), 2)
+    assert [write_set.of(entry) for entry in range(4)] == [("a", "b"), ("b", "c"), ("c", "a"), ("a", "b")]
+    assert not write_set.everyone_holds_all
+    assert write_set_of(Ensemble(0, ("a", "b")), 2).everyone_holds_all
+    assert write_set_of(Ensemble(0, ("a",)), 1).of(7) == ("a",)
 
 
 @given(ensemble=st.integers(1, 7), copies=st.integers(1, 7), first=st.integers(0, 50))
 def test_as_many_entries_in_a_row_as_there_are_copies_lie_on_one_bookie(
     ensemble: int, copies: int, first: int
 ) -> None:
-    layout = striped_layout(Ensemble(0, BOOKIES[:ensemble]), copies)
-    assert layout.group == min(ensemble, copies)
-    together = layout.of_all(first, layout.group)
+    write_set = write_set_of(Ensemble(0, BOOKIES[:ensemble]), copies)
+    assert write_set.group == min(ensemble, copies)
+    together = write_set.of_all(first, write_set.group)
     assert together
-    assert all(set(together) <= set(layout.of(first + place)) for place in range(layout.group))
+    assert all(set(together) <= set(write_set.of(first + place)) for place in range(write_set.group))
     if copies < ensemble:
-        assert layout.of_all(first, copies) == (BOOKIES[(first + copies - 1) % ensemble],)
+        assert write_set.of_all(first, copies) == (BOOKIES[(first + copies - 1) % ensemble],)
 
 
-def test_a_layout_of_which_little_is_known_may_have_no_groups() -> None:
-    layout = guessed_layout(0, [{"a", "b"}, {"b", "c"}, {"d", "e"}], BOOKIES)
-    assert (layout.group, layout.of_all(0, 2), layout.of_all(1, 2)) == (1, ("b",), ())
+def test_a_write_set_of_which_little_is_known_may_have_no_groups() -> None:
+    write_set = guess_write_set(0, [{"a", "b"}, {"b", "c"}, {"d", "e"}], BOOKIES)
+    assert (write_set.group, write_set.of_all(0, 2), write_set.of_all(1, 2)) == (1, ("b",), ())
 
 
 def test_each_entry_belongs_to_the_last_ensemble_that_began() -> None:
     ensembles = (Ensemble(0, ("a", "b")), Ensemble(10, ("a", "c")), Ensemble(12, ("c", "d")))
-    layouts = KnownWriteSets(LedgerMetadata(2, "CRC32C", ensembles))
-    found = {entry: layouts.at(entry) for entry in (0, 9, 10, 11, 12, 1000)}
-    assert {entry: (layout.of(entry), stop) for entry, (layout, stop) in found.items()} == {
+    write_sets = KnownWriteSets(LedgerMetadata(2, "CRC32C", ensembles))
+    found = {entry: write_sets.at(entry) for entry in (0, 9, 10, 11, 12, 1000)}
+    assert {entry: (write_set.of(entry), stop) for entry, (write_set, stop) in found.items()} == {
         0: (("a", "b"), 10),
         9: (("a", "b"), 10),
         10: (("a", "c"), 12),
@@ -60,9 +60,9 @@ def test_each_entry_belongs_to_the_last_ensemble_that_began() -> None:
     ensemble=st.permutations(BOOKIES),
 )
 def test_a_guess_from_all_holders_is_right(size: int, copies: int, first: int, ensemble: list[str]) -> None:
-    truth = striped_layout(Ensemble(0, tuple(ensemble[:size])), min(copies, size))
+    truth = write_set_of(Ensemble(0, tuple(ensemble[:size])), min(copies, size))
     held = [truth.of(entry) for entry in range(first, first + 2 * len(BOOKIES))]
-    guess = guessed_layout(first, held, BOOKIES)
+    guess = guess_write_set(first, held, BOOKIES)
     assert guess.period == truth.period
     for entry in range(first, first + 100):
         assert set(guess.of(entry)[: len(truth.of(entry))]) == set(truth.of(entry))
@@ -79,11 +79,11 @@ def test_a_guess_from_all_holders_is_right(size: int, copies: int, first: int, e
 def test_every_bookie_is_asked_in_the_end_whatever_was_guessed(
     size: int, copies: int, first: int, probes: int, missing: set[str]
 ) -> None:
-    truth = striped_layout(Ensemble(0, BOOKIES[:size]), min(copies, size))
+    truth = write_set_of(Ensemble(0, BOOKIES[:size]), min(copies, size))
     held = [set(truth.of(entry)) - missing for entry in range(first, first + probes)]
     if not all(held):
         return
-    guess = guessed_layout(first, held, BOOKIES)
+    guess = guess_write_set(first, held, BOOKIES)
     for number, holders in enumerate(held):
         assert set(guess.of(first + number)[: len(holders)]) == holders
     for entry in range(first, first + 30):
@@ -92,6 +92,6 @@ def test_every_bookie_is_asked_in_the_end_whatever_was_guessed(
 
 @pytest.mark.parametrize("first", range(6))
 def test_a_guess_spreads_the_load(first: int) -> None:
-    truth = striped_layout(Ensemble(0, ("a", "b", "c")), 2)
-    guess = guessed_layout(first, [truth.of(entry) for entry in range(first, first + 6)], BOOKIES)
+    truth = write_set_of(Ensemble(0, ("a", "b", "c")), 2)
+    guess = guess_write_set(first, [truth.of(entry) for entry in range(first, first + 6)], BOOKIES)
     assert {guess.of(entry)[0] for entry in range(3)} == {"a", "b", "c"}

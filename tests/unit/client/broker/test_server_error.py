@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyspark_pulsar.client.broker.server_error import NotReady, refusal
+from pyspark_pulsar.client.broker.server_error import NotReady, server_error
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     OptionError,
@@ -30,7 +30,7 @@ from pyspark_pulsar.errors import (
     ],
 )
 def test_kind(code: int, kind: type[PulsarError]) -> None:
-    error = refusal(code, "because", "subscribing to t")
+    error = server_error(code, "because", "subscribing to t")
     assert type(error) is kind
     assert "subscribing to t" in str(error)
     assert "because" in str(error)

@@ -6,7 +6,7 @@ from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators, O
 from pyspark_pulsar.transaction_id import TransactionId
 
 
-class InFlightRead(Coordinators):
+class RecordedRequests(Coordinators):
     """Keeps what it is asked."""
 
     def __init__(self) -> None:
@@ -17,7 +17,7 @@ class InFlightRead(Coordinators):
 
 
 def test_the_coordinator_is_asked_once_for_each_partition() -> None:
-    asked = InFlightRead()
+    asked = RecordedRequests()
     transaction = OpenTransaction(asked, (1, 2))
     for partitions in (["marker", "a"], ["a"], ["b", "a", "c"], [], ["c"]):
         transaction.add_partitions(partitions)

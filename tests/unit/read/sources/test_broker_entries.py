@@ -23,10 +23,10 @@ class Idle:
     def __init__(self, tail: LogEnd) -> None:
         self._tail = tail
 
-    def look(self, _: float) -> LogEnd:
+    def log_end(self, _: float) -> LogEnd:
         return self._tail
 
-    def allow(self, _: int) -> None:
+    def add_permits(self, _: int) -> None:
         """As many as it likes."""
 
 

@@ -17,7 +17,6 @@ from pyspark_pulsar.inspect.segments import reader_of
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.batch.plan import BatchPlan
-from pyspark_pulsar.time_window import ALL_TIMES
 from pyspark_pulsar.read.location import Location, PartitionAccess
 from pyspark_pulsar.read.planning.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.packing import Limits, PartitionRange, cut
@@ -29,6 +28,7 @@ from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
 from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
 from pyspark_pulsar.read.task.audit import SplitAudit
 from pyspark_pulsar.read.task.fallback import RangeReader
+from pyspark_pulsar.time_window import ALL_TIMES
 from pyspark_pulsar.topic import TopicPartition
 
 PARTITION = TopicPartition.parse("persistent://public/default/t")

@@ -23,13 +23,13 @@ class BookieAddress:
 
 def bookie_address(bookie: str, addresses: Mapping[str, str]) -> BookieAddress:
     """The address of the bookie with this id; `addresses` is the option `bookieAddresses`. Raises `OptionError`."""
-    given = addresses.get(bookie)
-    found = _host_and_port(bookie if given is None else given)
-    if found is not None:
-        return found
-    if given is not None:
+    listed = addresses.get(bookie)
+    address = _host_and_port(bookie if listed is None else listed)
+    if address is not None:
+        return address
+    if listed is not None:
         raise OptionError(
-            f"option 'bookieAddresses': expected host:port for bookie {bookie!r}, got {given!r}"
+            f"option 'bookieAddresses': expected host:port for bookie {bookie!r}, got {listed!r}"
         )
     raise OptionError(
         f"bookie {bookie!r}: its id is not host:port, so its address must be in the option bookieAddresses, "

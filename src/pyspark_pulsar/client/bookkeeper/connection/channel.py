@@ -2,6 +2,27 @@
 
 First TLS, then authentication, each where the options say so, then entries.
 
+    state          | what comes                               | what goes out                       | next state
+    (new)          | connected (`begin`), with TLS            | START_TLS, version 3                | ASKED_FOR_TLS
+                   | connected, without TLS, with a password  | AUTH, empty                         | AUTHENTICATES
+                   | connected, with neither                  | requests that waited                | OPEN
+    ASKED_FOR_TLS  | the answer, status OK                    | the first record of TLS             | SHAKES_HANDS
+                   | another answer                           |                                     | `TlsFailed`
+    SHAKES_HANDS   | records                                  | records                             | SHAKES_HANDS
+                   | the last of them, with a password        | AUTH, empty                         | AUTHENTICATES
+                   | the last of them, without                | requests that waited                | OPEN
+                   | a certificate that is not believed       |                                     | `TlsFailed`
+    AUTHENTICATES  | AUTH with a challenge                    | AUTH with our proof, and READ_ENTRY | AUTHENTICATES
+                   |                                          | of a ledger that cannot be          |
+                   | AUTH with the bookie's proof             |                                     | AUTHENTICATES
+                   | AUTH of AuthDisabledPlugin               | requests that waited                | OPEN
+                   | READ_ENTRY answered, the proof was here  | requests that waited                | OPEN
+                   | READ_ENTRY refused, or no proof before   |                                     | `PermissionDenied`
+                   | the end of the connection (`closed`)     |                                     | `PermissionDenied`
+                   | a frame of version 3                     |                                     | AUTHENTICATES
+    OPEN           | frames of version 2, for the caller      | requests, at once                   | OPEN
+                   | behind TLS, first a frame of version 3   |                                     | `PermissionDenied`
+
 TLS is agreed upon on the plain port: a START_TLS request of the protocol's version 3, its answer, then the handshake.
 From then on all is version 2, as without TLS. Source: `PerChannelBookieClient`, `AuthHandler` and
 `BookieRequestProcessor` of BookKeeper 4.17.

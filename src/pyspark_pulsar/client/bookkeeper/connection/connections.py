@@ -1,7 +1,7 @@
 """Connections to bookies, read and written by one thread.
 
 Sockets do not block: one `wait` serves all of them, so that a slow bookie holds up nobody, nor one that is slow to
-agree upon TLS (`bookie_channel`). A connection is made when something is first asked of its bookie, and never used
+agree upon TLS (`channel`). A connection is made when something is first asked of its bookie, and never used
 again after a fault.
 """
 
@@ -29,7 +29,7 @@ class Arrival:
     """What a bookie sent."""
 
     bookie: str
-    connection: int
+    connection_id: int
     data: bytes
 
 
@@ -38,7 +38,7 @@ class ConnectionLost:
     """The connection to a bookie is gone, or was never made; nothing more will come on it."""
 
     bookie: str
-    connection: int
+    connection_id: int
     reason: str
     hung_up: bool = False
     """Whether the bookie closed a connection on which it could be asked."""
@@ -47,9 +47,9 @@ class ConnectionLost:
 
 
 @dataclass(slots=True)
-class _Connection:
+class _BookieConnection:
     bookie: str
-    connection: int
+    id: int
     channel: BookieChannel
     left: list[Any]
     """Socket addresses that were not tried yet."""
@@ -75,10 +75,10 @@ class BookieConnections:
         self.addresses = addresses
         self._security = security
         self.timeout_seconds = timeout_seconds
-        self._links: dict[str, _Connection] = {}
+        self._connections: dict[str, _BookieConnection] = {}
         self._came: list[Arrival | ConnectionLost] = []
         self._selector = selectors.DefaultSelector()
-        self._connections = 0
+        self._opened = 0
 
     def __enter__(self) -> Self:
         return self
@@ -87,25 +87,25 @@ class BookieConnections:
         self.close()
 
     def close(self) -> None:
-        for bookie in list(self._links):
+        for bookie in list(self._connections):
             self.drop(bookie)
         self._selector.close()
 
-    def ask(self, bookie: str, requests: bytes) -> None:
+    def send(self, bookie: str, requests: bytes) -> None:
         """Send it, after connecting if need be. What goes wrong comes out of `wait`; raises `OptionError` for files of
         certificates."""
-        link = self._links.get(bookie) or self._open(bookie)
-        link.outgoing += link.channel.send(requests)
-        if link.connected:
-            self._send(link)
-        elif link.stream is None:
-            self._connect(link)
+        connection = self._connections.get(bookie) or self._open(bookie)
+        connection.outgoing += connection.channel.send(requests)
+        if connection.connected:
+            self._flush(connection)
+        elif connection.stream is None:
+            self._connect(connection)
 
     def drop(self, bookie: str) -> None:
         """Close the connection, of which nothing more is wanted."""
-        link = self._links.pop(bookie, None)
-        if link is not None:
-            self._close_stream(link)
+        connection = self._connections.pop(bookie, None)
+        if connection is not None:
+            self._close_stream(connection)
 
     def wait(self, expecting: Collection[str], seconds: float) -> list[Arrival | ConnectionLost]:
         """What came, at the latest after `seconds`, from the bookies of which answers are expected; others are not
@@ -116,65 +116,65 @@ class BookieConnections:
         return came
 
     def _select(self, expecting: Collection[str], seconds: float) -> None:
-        listened = [link for link in self._links.values() if link.bookie in expecting]
-        for link in self._links.values():
-            self._listen(link, expected=link.bookie in expecting)
-        longest = max((link.quiet_seconds for link in listened), default=0.0)
+        listened = [connection for connection in self._connections.values() if connection.bookie in expecting]
+        for connection in self._connections.values():
+            self._listen(connection, expected=connection.bookie in expecting)
+        longest = max((connection.quiet_seconds for connection in listened), default=0.0)
         began = time.monotonic()
         ready = self._selector.select(max(0.0, min(seconds, self.timeout_seconds - longest)))
         waited = time.monotonic() - began
-        for link in listened:
-            link.quiet_seconds += waited
+        for connection in listened:
+            connection.quiet_seconds += waited
         for key, mask in ready:
             self._serve(key.data, mask)
-        for link in listened:
-            if link.quiet_seconds >= self.timeout_seconds and link.bookie in self._links:
-                self._give_up(link)
+        for connection in listened:
+            if connection.quiet_seconds >= self.timeout_seconds and connection.bookie in self._connections:
+                self._give_up(connection)
 
-    def _listen(self, link: _Connection, *, expected: bool) -> None:
-        reading = selectors.EVENT_READ if expected and link.connected else 0
-        mask = reading | (selectors.EVENT_WRITE if link.outgoing or not link.connected else 0)
-        if link.stream is None or mask == link.mask:
+    def _listen(self, connection: _BookieConnection, *, expected: bool) -> None:
+        reading = selectors.EVENT_READ if expected and connection.connected else 0
+        mask = reading | (selectors.EVENT_WRITE if connection.outgoing or not connection.connected else 0)
+        if connection.stream is None or mask == connection.mask:
             return
-        if not link.mask:
-            self._selector.register(link.stream, mask, link)
+        if not connection.mask:
+            self._selector.register(connection.stream, mask, connection)
         elif not mask:
-            self._selector.unregister(link.stream)
+            self._selector.unregister(connection.stream)
         else:
-            self._selector.modify(link.stream, mask, link)
-        link.mask = mask
+            self._selector.modify(connection.stream, mask, connection)
+        connection.mask = mask
 
-    def _serve(self, link: _Connection, mask: int) -> None:
-        if not link.connected:
-            self._finish_connecting(link)
+    def _serve(self, connection: _BookieConnection, mask: int) -> None:
+        if not connection.connected:
+            self._finish_connecting(connection)
             return
         if mask & selectors.EVENT_WRITE:
-            self._send(link)
-        if mask & selectors.EVENT_READ and link.bookie in self._links:
-            self._receive(link)
+            self._flush(connection)
+        if mask & selectors.EVENT_READ and connection.bookie in self._connections:
+            self._receive(connection)
 
     # Connecting
 
-    def _open(self, bookie: str) -> _Connection:
+    def _open(self, bookie: str) -> _BookieConnection:
         address = self.addresses[bookie]
-        self._connections += 1
-        link = _Connection(bookie, self._connections, BookieChannel(self._security, address), [])
-        self._links[bookie] = link
+        self._opened += 1
+        connection = _BookieConnection(bookie, self._opened, BookieChannel(self._security, address), [])
+        self._connections[bookie] = connection
         try:
-            link.left = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+            connection.left = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as fault:
-            self._lose(link, f"{address}: {fault}")
-        return link
+            self._lose(connection, f"{address}: {fault}")
+        return connection
 
-    def _connect(self, link: _Connection, fault: str = "no address") -> None:
+    def _connect(self, connection: _BookieConnection, fault: str = "no address") -> None:
         """Try the next address of the host; a name may stand for one of IPv6 and one of IPv4."""
-        while link.left:
-            family, kind, protocol, _, address = link.left.pop(0)
+        while connection.left:
+            family, kind, protocol, _, address = connection.left.pop(0)
             try:
-                link.stream = socket.socket(family, kind, protocol)
-                link.stream.setblocking(False)  # noqa: FBT003 -- its only parameter
-                link.stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                code = link.stream.connect_ex(address)
+                connection.stream = socket.socket(family, kind, protocol)
+                connection.stream.setblocking(False)  # noqa: FBT003 -- its only parameter
+                connection.stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                code = connection.stream.connect_ex(address)
             except OSError as refused:
                 # Such as IPv6 on a machine without it.
                 code, fault = -1, str(refused)
@@ -182,86 +182,95 @@ class BookieConnections:
                 fault = os.strerror(code)
             if code in _UNDER_WAY:
                 return
-            self._close_stream(link)
-        if link.bookie in self._links:
-            self._lose(link, f"cannot connect to {self.addresses[link.bookie]}: {fault}")
+            self._close_stream(connection)
+        if connection.bookie in self._connections:
+            self._lose(connection, f"cannot connect to {self.addresses[connection.bookie]}: {fault}")
 
-    def _finish_connecting(self, link: _Connection) -> None:
-        code = link.stream.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if link.stream else errno.ENOTCONN
+    def _finish_connecting(self, connection: _BookieConnection) -> None:
+        code = (
+            connection.stream.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if connection.stream
+            else errno.ENOTCONN
+        )
         if code:
-            self._close_stream(link)
-            self._connect(link, os.strerror(code))
+            self._close_stream(connection)
+            self._connect(connection, os.strerror(code))
             return
-        link.connected, link.quiet_seconds = True, 0.0
-        link.outgoing += link.channel.begin()
-        self._send(link)
+        connection.connected, connection.quiet_seconds = True, 0.0
+        connection.outgoing += connection.channel.begin()
+        self._flush(connection)
 
-    def _give_up(self, link: _Connection) -> None:
+    def _give_up(self, connection: _BookieConnection) -> None:
         """The bookie is silent; while it was not reached, it may be by another address."""
         within = f"within {self.timeout_seconds:g} s (option bookieTimeoutMs)"
-        if link.connected:
-            self._lose(link, f"did not answer {link.channel.doing}{within}")
+        if connection.connected:
+            self._lose(connection, f"did not answer {connection.channel.doing}{within}")
             return
-        self._close_stream(link)
-        link.quiet_seconds = 0.0
-        self._connect(link, f"did not connect {within}")
+        self._close_stream(connection)
+        connection.quiet_seconds = 0.0
+        self._connect(connection, f"did not connect {within}")
 
     # Sending and receiving
 
-    def _send(self, link: _Connection) -> None:
-        if link.stream is None or not link.outgoing:
+    def _flush(self, connection: _BookieConnection) -> None:
+        if connection.stream is None or not connection.outgoing:
             return
         try:
-            sent = link.stream.send(link.outgoing)
+            sent = connection.stream.send(connection.outgoing)
         except BlockingIOError:
             return
         except OSError as fault:
-            self._break(link, f"the connection broke: {fault}")
+            self._break(connection, f"the connection broke: {fault}")
             return
-        del link.outgoing[:sent]
+        del connection.outgoing[:sent]
 
-    def _receive(self, link: _Connection) -> None:
-        if link.stream is None:
+    def _receive(self, connection: _BookieConnection) -> None:
+        if connection.stream is None:
             return
         try:
-            data = link.stream.recv(_RECEIVE_BYTES)
+            data = connection.stream.recv(_RECEIVE_BYTES)
         except BlockingIOError:
             return
         except OSError as fault:
-            self._break(link, f"the connection broke: {fault}")
+            self._break(connection, f"the connection broke: {fault}")
             return
         if not data:
-            self._break(link, f"closed the connection {link.channel.doing}".rstrip())
+            self._break(connection, f"closed the connection {connection.channel.doing}".rstrip())
             return
-        if link.channel.is_open:
+        if connection.channel.is_open:
             # All that comes before, TLS and authentication, has the time of one answer.
-            link.quiet_seconds = 0.0
+            connection.quiet_seconds = 0.0
         try:
-            answers, outgoing = link.channel.receive(data)
+            answers, outgoing = connection.channel.receive(data)
         except PulsarError as fault:
-            self._lose(link, str(fault), fault=fault)
+            self._lose(connection, str(fault), fault=fault)
             return
         if answers:
-            self._came.append(Arrival(link.bookie, link.connection, answers))
+            self._came.append(Arrival(connection.bookie, connection.id, answers))
         if outgoing:
-            link.outgoing += outgoing
-            self._send(link)
+            connection.outgoing += outgoing
+            self._flush(connection)
 
-    def _break(self, link: _Connection, reason: str) -> None:
+    def _break(self, connection: _BookieConnection, reason: str) -> None:
         """The bookie has ended the connection, in good order or not."""
-        fault = link.channel.closed()
-        self._lose(link, str(fault or reason), hung_up=link.channel.is_open, fault=fault)
+        fault = connection.channel.closed()
+        self._lose(connection, str(fault or reason), hung_up=connection.channel.is_open, fault=fault)
 
     def _lose(
-        self, link: _Connection, reason: str, *, hung_up: bool = False, fault: PulsarError | None = None
+        self,
+        connection: _BookieConnection,
+        reason: str,
+        *,
+        hung_up: bool = False,
+        fault: PulsarError | None = None,
     ) -> None:
-        self.drop(link.bookie)
-        self._came.append(ConnectionLost(link.bookie, link.connection, reason, hung_up, fault))
+        self.drop(connection.bookie)
+        self._came.append(ConnectionLost(connection.bookie, connection.id, reason, hung_up, fault))
 
-    def _close_stream(self, link: _Connection) -> None:
-        if link.stream is None:
+    def _close_stream(self, connection: _BookieConnection) -> None:
+        if connection.stream is None:
             return
-        if link.mask:
-            self._selector.unregister(link.stream)
-        link.stream.close()
-        link.stream, link.mask, link.connected = None, 0, False
+        if connection.mask:
+            self._selector.unregister(connection.stream)
+        connection.stream.close()
+        connection.stream, connection.mask, connection.connected = None, 0, False

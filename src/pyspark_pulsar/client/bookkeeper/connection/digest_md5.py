@@ -30,18 +30,18 @@ class DigestMd5:
 
     def respond(self, challenge: bytes) -> bytes:
         """Our proof."""
-        said = _directives(challenge)
-        if "nonce" not in said or "auth" not in said.get("qop", "auth").split(","):
+        directives = _directives(challenge)
+        if "nonce" not in directives or "auth" not in directives.get("qop", "auth").split(","):
             raise ProtocolError("expected a challenge of DIGEST-MD5 with qop=auth, got another one")
-        realm, theirs = said.get("realm", ""), said["nonce"]
+        realm, theirs = directives.get("realm", ""), directives["nonce"]
         known = hashlib.md5(
             b":".join(_encoded(text) for text in (self._user, realm, self._password)), usedforsecurity=False
         ).digest()
         session = _hex(known + f":{theirs}:{self._nonce}".encode())
 
         def proof(method: str) -> str:
-            asked = _hex(f"{method}:{self._uri}".encode())
-            return _hex(f"{session}:{theirs}:{_COUNT}:{self._nonce}:auth:{asked}".encode())
+            method_and_uri = _hex(f"{method}:{self._uri}".encode())
+            return _hex(f"{session}:{theirs}:{_COUNT}:{self._nonce}:auth:{method_and_uri}".encode())
 
         self._expected = proof("")
         return (
@@ -51,17 +51,17 @@ class DigestMd5:
 
     def check(self, answer: bytes) -> None:
         """Their proof. Raises `PermissionDenied` for a server that does not know the password."""
-        given = _directives(answer).get("rspauth", "")
-        if not self._expected or not hmac.compare_digest(given.encode(), self._expected.encode()):
+        proof = _directives(answer).get("rspauth", "")
+        if not self._expected or not hmac.compare_digest(proof.encode(), self._expected.encode()):
             raise PermissionDenied("it does not prove that it knows the password: it is not who it should be")
 
 
 def _directives(text: bytes) -> dict[str, str]:
-    found: dict[str, str] = {}
+    directives: dict[str, str] = {}
     for name, quoted, plain in _DIRECTIVE.findall(text.decode("utf-8", "replace")):
         # Of several realms the first is ours, as in Java's client.
-        found.setdefault(name.lower(), re.sub(r"\\(.)", r"\1", quoted) or plain)
-    return found
+        directives.setdefault(name.lower(), re.sub(r"\\(.)", r"\1", quoted) or plain)
+    return directives
 
 
 def _encoded(text: str) -> bytes:

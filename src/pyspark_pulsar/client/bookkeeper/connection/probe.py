@@ -30,22 +30,22 @@ def ask_bookies(
     if not addresses:
         return {}
     ask = partial(_ask, seconds=seconds, security=security)
-    with ThreadPoolExecutor(min(_AT_ONCE, len(addresses)), thread_name_prefix="pulsar-reach") as pool:
-        losses = pool.map(ask, addresses.items())
-        return {bookie: loss for bookie, loss in zip(addresses, losses, strict=True) if loss is not None}
+    with ThreadPoolExecutor(min(_AT_ONCE, len(addresses)), thread_name_prefix="pulsar-probe") as pool:
+        lost = pool.map(ask, addresses.items())
+        return {bookie: event for bookie, event in zip(addresses, lost, strict=True) if event is not None}
 
 
 def _ask(named: tuple[str, BookieAddress], seconds: float, security: BookieSecurity) -> ConnectionLost | None:
     bookie, address = named
     answer = b""
-    with BookieConnections({bookie: address}, seconds, security) as links:
-        links.ask(bookie, struct.pack(">IIqq", 20, _READ_ENTRY, _NO_LEDGER, 0))
+    with BookieConnections({bookie: address}, seconds, security) as connections:
+        connections.send(bookie, struct.pack(">IIqq", 20, _READ_ENTRY, _NO_LEDGER, 0))
         while len(answer) < _ANSWER.size:
-            for event in links.wait({bookie}, seconds):
+            for event in connections.wait({bookie}, seconds):
                 if isinstance(event, ConnectionLost):
                     return event
                 answer += event.data
     if _ANSWER.unpack_from(answer)[2] != status.NOT_AUTHENTICATED:
         return None
-    fault = PermissionDenied(f"bookie {address}: it {status.said(status.NOT_AUTHENTICATED)}")
+    fault = PermissionDenied(f"bookie {address}: it {status.describe(status.NOT_AUTHENTICATED)}")
     return ConnectionLost(bookie, 0, str(fault), fault=fault)

@@ -30,6 +30,6 @@ _WORDS: Final = {
 }
 
 
-def said(code: int) -> str:
+def describe(code: int) -> str:
     """The words for a code, to stand behind the bookie's name."""
     return _WORDS.get(code, f"answered code {code}")

@@ -95,8 +95,8 @@ class RetentionWatch:
             return
         try:
             horizon = horizon_of(
-                self._admin.policy(partition, "retention"),
-                self._admin.policy(partition, "messageTTL"),
+                self._admin.policies.applied(partition.topic, "retention"),
+                self._admin.policies.applied(partition.topic, "messageTTL"),
                 is_held=self._is_held,
             )
         except PulsarError as fault:

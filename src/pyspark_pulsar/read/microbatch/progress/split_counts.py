@@ -22,9 +22,7 @@ class SplitCounts:
     def count(self, splits: Iterable[Split]) -> None:
         """A micro-batch was planned. Logs when it is not read from where the one before was; one without a split says
         nothing of that."""
-        counts = Counter(
-            place for split in splits for place in {part.location.name for part in split.ranges}
-        )
+        counts = Counter(place for split in splits for place in {part.location.name for part in split.ranges})
         if counts and counts.keys() != self.by_place.keys():
             _log.info("micro-batches are now read from: %s (splits)", _text(counts))
         if counts:

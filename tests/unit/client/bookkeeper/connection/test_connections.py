@@ -17,12 +17,12 @@ BOOKIE = "a:3181"
 NO_FAMILY = 99
 
 
-def asked(host: str = "a", seconds: float = 0.3) -> list[Arrival | ConnectionLost]:
+def events_of(host: str = "a", seconds: float = 0.3) -> list[Arrival | ConnectionLost]:
     """What comes of one request."""
-    with BookieConnections({BOOKIE: BookieAddress(host, 3181)}, seconds) as links:
-        links.ask(BOOKIE, b"?")
+    with BookieConnections({BOOKIE: BookieAddress(host, 3181)}, seconds) as connections:
+        connections.send(BOOKIE, b"?")
         for _ in range(20):
-            events = links.wait({BOOKIE}, 0.2)
+            events = connections.wait({BOOKIE}, 0.2)
             if events:
                 return events
     return []
@@ -73,29 +73,29 @@ def silent() -> Iterator[tuple[int, Any]]:
 
 def test_an_address_of_a_family_that_the_machine_lacks(resolve: Resolve, answering: tuple[int, Any]) -> None:
     resolve((NO_FAMILY, None), answering)
-    assert [event.data for event in asked() if isinstance(event, Arrival)] == [b"!"]
+    assert [event.data for event in events_of() if isinstance(event, Arrival)] == [b"!"]
 
 
 def test_no_address_works(resolve: Resolve) -> None:
     resolve((NO_FAMILY, None))
-    (loss,) = asked()
-    assert isinstance(loss, ConnectionLost)
-    assert "cannot connect to a:3181" in loss.reason
-    assert not loss.hung_up
+    (lost,) = events_of()
+    assert isinstance(lost, ConnectionLost)
+    assert "cannot connect to a:3181" in lost.reason
+    assert not lost.hung_up
 
 
 def test_each_address_has_its_time(
     resolve: Resolve, silent: tuple[int, Any], answering: tuple[int, Any]
 ) -> None:
     resolve(silent, answering)
-    assert [event.data for event in asked() if isinstance(event, Arrival)] == [b"!"]
+    assert [event.data for event in events_of() if isinstance(event, Arrival)] == [b"!"]
     resolve(silent)
-    (loss,) = asked()
-    assert isinstance(loss, ConnectionLost)
-    assert "did not connect within 0.3 s" in loss.reason
+    (lost,) = events_of()
+    assert isinstance(lost, ConnectionLost)
+    assert "did not connect within 0.3 s" in lost.reason
 
 
 def test_a_host_that_cannot_be_one() -> None:
-    (loss,) = asked("a..b")
-    assert isinstance(loss, ConnectionLost)
-    assert "a..b:3181" in loss.reason
+    (lost,) = events_of("a..b")
+    assert isinstance(lost, ConnectionLost)
+    assert "a..b:3181" in lost.reason

@@ -10,7 +10,7 @@ import pytest
 from pyspark_pulsar.errors import PermissionDenied
 from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport
 from pyspark_pulsar.read.microbatch.progress.retention import Horizon, RetentionWatch, horizon_of
-from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.topic import TopicName, TopicPartition
 
 A, B = TopicPartition.parse("t/one/a"), TopicPartition.parse("t/one/b")
 ELSEWHERE = TopicPartition.parse("t/two/a")
@@ -42,14 +42,15 @@ def test_horizon(policy: Any, ttl: Any, is_held: bool, expected: Horizon) -> Non
 
 
 class Policies:
-    """Stands where the admin client does."""
+    """Stands where the admin client does, and its `policies`."""
 
     def __init__(self, answer: Any) -> None:
+        self.policies = self
         self.answer = answer
-        self.asked: list[tuple[TopicPartition, str]] = []
+        self.asked: list[tuple[TopicName, str]] = []
 
-    def policy(self, partition: TopicPartition, name: str) -> Any:
-        self.asked.append((partition, name))
+    def applied(self, topic: TopicName, name: str) -> Any:
+        self.asked.append((topic, name))
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer if name == "retention" else None

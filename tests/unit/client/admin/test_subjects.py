@@ -1,4 +1,4 @@
-"""What the administration makes of answers; the server here stands for no Pulsar, only for status codes and texts."""
+"""What the admin client makes of answers; the server here stands for no Pulsar, only for status codes and texts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.admin.resources import ResourceClient
-from pyspark_pulsar.client.admin.schemas import schema_answered, schema_asked
+from pyspark_pulsar.client.admin.schemas import document_for_rest, schema_from_rest
 from pyspark_pulsar.errors import PermissionDenied, SchemaError, TopicExistsError
 from pyspark_pulsar.options import ConnectionOptions
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
@@ -20,7 +19,7 @@ from pyspark_pulsar.schema.key_value import KeyValueSchemas, join
 from pyspark_pulsar.topic import Namespace, TopicName
 
 Answer = tuple[int, bytes]
-Serve = Callable[[Callable[[str, str, str], Answer]], ResourceClient]
+Serve = Callable[[Callable[[str, str, str], Answer]], AdminClient]
 TOPIC = TopicName.parse("t/n/a b%2F".replace(" ", "ü"))
 
 
@@ -29,7 +28,7 @@ def serve() -> Iterator[Serve]:
     """`serve(answer)` asks a server that answers with `answer(method, path, body)`."""
     servers: list[ThreadingHTTPServer] = []
 
-    def start(answer: Callable[[str, str, str], Answer]) -> ResourceClient:
+    def start(answer: Callable[[str, str, str], Answer]) -> AdminClient:
         class Handler(BaseHTTPRequestHandler):
             def answer(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
@@ -48,7 +47,7 @@ def serve() -> Iterator[Serve]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         servers.append(server)
         url = f"http://127.0.0.1:{server.server_port}"
-        return ResourceClient(AdminClient(ConnectionOptions(service_url="pulsar://x:6650", admin_url=url)))
+        return AdminClient(ConnectionOptions(service_url="pulsar://x:6650", admin_url=url))
 
     yield start
     for server in servers:
@@ -58,8 +57,8 @@ def serve() -> Iterator[Serve]:
 
 def test_a_change_is_made_again_after_a_passing_failure(serve: Serve) -> None:
     left = iter([503, 429])
-    administration = serve(lambda *_: (next(left, 204), b""))
-    administration.set_partitions(TOPIC, 3)
+    admin = serve(lambda *_: (next(left, 204), b""))
+    admin.topics.set_partitions(TOPIC, 3)
     assert next(left, None) is None
 
 
@@ -70,7 +69,7 @@ def test_an_answer_that_is_no_json_is_an_answer(serve: Serve) -> None:
         seen.append(asked)
         return 200, b"the value it had"
 
-    serve(answer).remove_namespace_property(Namespace("t", "n"), "a/b")
+    serve(answer).namespaces.remove_property(Namespace("t", "n"), "a/b")
     assert seen == [("DELETE", "/admin/v2/namespaces/t/n/property/a%2Fb", "")]
 
 
@@ -82,21 +81,21 @@ def test_what_exists_is_told_at_once_and_not_asked_again(serve: Serve) -> None:
         return 409, b'{"reason":"This topic already exists"}'
 
     with pytest.raises(TopicExistsError, match="t/n"):
-        serve(answer).create_topic(TOPIC, 3)
+        serve(answer).topics.create(TOPIC, 3)
     assert asked == [("PUT", "/admin/v2/persistent/t/n/a%C3%BCb%252F/partitions", "3")]
 
 
 def test_a_refused_schema_names_the_reason_in_one_line(serve: Serve) -> None:
     text = "Unable to read schema: \n{\n  &quot;type&quot; : &quot;record&quot;}"
-    administration = serve(lambda *_: (409, json.dumps({"message": text}).encode()))
+    admin = serve(lambda *_: (409, json.dumps({"message": text}).encode()))
     with pytest.raises(SchemaError, match=r'Unable to read schema: \{ "type" : "record"\}'):
-        administration.register_schema(TOPIC, SchemaInfo("x", SchemaType.AVRO, b"{}"))
+        admin.schemas.register(TOPIC, SchemaInfo("x", SchemaType.AVRO, b"{}"))
 
 
 def test_rights_are_asked_for(serve: Serve) -> None:
-    administration = serve(lambda *_: (403, b'{"reason":"no admin"}'))
+    admin = serve(lambda *_: (403, b'{"reason":"no admin"}'))
     with pytest.raises(PermissionDenied, match="no admin"):
-        administration.create_topic(TOPIC, 0)
+        admin.topics.create(TOPIC, 0)
 
 
 def test_partitions_of_partitioned_topics_are_not_topics(serve: Serve) -> None:
@@ -110,17 +109,17 @@ def test_partitions_of_partitioned_topics_are_not_topics(serve: Serve) -> None:
         names = answers[path.partition("?")[0]]
         return 200, json.dumps([f"persistent://t/n/{name}" for name in names]).encode()
 
-    administration = serve(answer)
-    found = {topic.local for topic in administration.topics(Namespace("t", "n"))}
+    admin = serve(answer)
+    found = {topic.local for topic in admin.topics.of_namespace(Namespace("t", "n"))}
     assert found == {"x", "p", "lazy", "alone-partition-3", "a b"}
-    assert len(administration.topics(Namespace("t", "n"), system=True)) == len(found) + 1
+    assert len(admin.topics.of_namespace(Namespace("t", "n"), system=True)) == len(found) + 1
 
 
 def test_a_pair_of_schemas_comes_back_as_it_was_registered() -> None:
     document = '{"type":"record","name":"R","fields":[{"name":"ä","type":"int"}]}'.encode()
     key, value = SchemaInfo("K", SchemaType.STRING), SchemaInfo("V", SchemaType.JSON, document)
     info = join(KeyValueSchemas(key, value, separated=True))
-    asked = {"type": "KEY_VALUE", "data": schema_asked(info, TOPIC), "properties": dict(info.properties)}
-    found = schema_answered(TOPIC, {**asked, "version": 3})
+    asked = {"type": "KEY_VALUE", "data": document_for_rest(info, TOPIC), "properties": dict(info.properties)}
+    found = schema_from_rest(TOPIC, {**asked, "version": 3})
     assert (found.document, found.properties) == (info.document, info.properties)
     assert found.version == (3).to_bytes(8, "big")

@@ -1,0 +1,122 @@
+"""Namespaces over the admin REST API. Source of the resources: `Namespaces` of Pulsar's admin API v2 (4.0.8)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark_pulsar.client.admin.answers import as_names, as_object, as_text_map, reason_of
+from pyspark_pulsar.client.admin.paths import namespace_resource, resource
+from pyspark_pulsar.client.admin.rest import RestClient
+from pyspark_pulsar.errors import (
+    NamespaceExistsError,
+    NamespaceNotEmptyError,
+    NamespaceNotFoundError,
+    PermissionDenied,
+    ProtocolError,
+    TopicNotFoundError,
+)
+from pyspark_pulsar.topic import Namespace, is_name
+
+_NOT_FOUND, _CONFLICT = 404, 409
+
+
+class Namespaces:
+    """See `AdminClient`."""
+
+    def __init__(self, rest: RestClient) -> None:
+        self._rest = rest
+
+    def of_tenant(self, tenant: str) -> tuple[Namespace, ...]:
+        """The namespaces of a tenant, for those who may list them (its admins); not those of Pulsar 1, which have a
+        cluster in their names."""
+        where = f"listing the namespaces of tenant {tenant}"
+        names = as_names(self._rest.get(resource("namespaces", tenant), where), where)
+        if not all("/" in name for name in names):
+            raise ProtocolError(f"{where}: expected a JSON array of names from admin.url, got another answer")
+        parts = (name.removeprefix(f"{tenant}/") for name in names)
+        return tuple(Namespace(tenant, part) for part in parts if is_name(part))
+
+    def exists(self, namespace: Namespace) -> bool:
+        """Whether the namespace is there; a role that may not look at its properties asks for its topics."""
+        try:
+            self.properties(namespace)
+        except NamespaceNotFoundError:
+            return False
+        except PermissionDenied:
+            try:
+                get_in_namespace(
+                    self._rest,
+                    namespace_resource(namespace, "topics", mode="ALL"),
+                    f"listing the topics of {namespace}",
+                )
+            except NamespaceNotFoundError:
+                return False
+        return True
+
+    def properties(self, namespace: Namespace) -> dict[str, str]:
+        """The namespace's own. Raises `NamespaceNotFoundError`."""
+        where = f"reading the properties of {namespace}"
+        path = namespace_resource(namespace, "properties")
+        return as_text_map(get_in_namespace(self._rest, path, where), where)
+
+    def policies(self, namespace: Namespace) -> dict[str, Any]:
+        """All policies as the broker has them. Raises `NamespaceNotFoundError`."""
+        where = f"reading the policies of {namespace}"
+        return as_object(get_in_namespace(self._rest, namespace_resource(namespace), where), where)
+
+    def create(self, namespace: Namespace) -> None:
+        """Raises `NamespaceExistsError`, and `NamespaceNotFoundError` without its tenant."""
+        where = f"creating namespace {namespace}"
+        expected = (_CONFLICT, _NOT_FOUND)
+        status = self._rest.change("PUT", namespace_resource(namespace), where, expected=expected).status
+        if status == _CONFLICT:
+            raise NamespaceExistsError(
+                f"{where}: expected a new name, got one that exists; choose another, or say IF NOT EXISTS"
+            )
+        if status == _NOT_FOUND:
+            raise NamespaceNotFoundError(
+                f"{where}: expected an existing tenant, got {namespace.tenant}, which does not exist; let an "
+                "administrator create it"
+            )
+
+    def delete(self, namespace: Namespace) -> None:
+        """With the topics that Pulsar keeps in it for itself. Raises `NamespaceNotFoundError` and
+        `NamespaceNotEmptyError`."""
+        where = f"deleting namespace {namespace}"
+        change = self._rest.change(
+            "DELETE", namespace_resource(namespace), where, expected=(_CONFLICT, _NOT_FOUND)
+        )
+        if change.status == _NOT_FOUND:
+            raise no_namespace(where)
+        if change.status == _CONFLICT:
+            raise NamespaceNotEmptyError(
+                f"{where}: expected it empty, got {reason_of(change.text)}; delete its topics, or say CASCADE"
+            )
+
+    def set_property(self, namespace: Namespace, key: str, value: str) -> None:
+        where = f"setting property {key} of {namespace}"
+        self._change("PUT", namespace_resource(namespace, "properties"), where, {key: value})
+
+    def remove_property(self, namespace: Namespace, key: str) -> None:
+        """One that is not there is no error."""
+        where = f"removing property {key} of {namespace}"
+        self._change("DELETE", namespace_resource(namespace, "property", key), where)
+
+    def _change(self, method: str, path: str, where: str, body: Any = None) -> None:
+        if self._rest.change(method, path, where, body, expected=(_NOT_FOUND,)).status == _NOT_FOUND:
+            raise no_namespace(where)
+
+
+def get_in_namespace(rest: RestClient, path: str, where: str) -> Any:
+    """As `RestClient.get`, for a path that is found if the namespace is. Raises `NamespaceNotFoundError`."""
+    try:
+        return rest.get(path, where)
+    except TopicNotFoundError:
+        raise no_namespace(where) from None
+
+
+def no_namespace(where: str) -> NamespaceNotFoundError:
+    """`where` begins the message."""
+    return NamespaceNotFoundError(
+        f"{where}: expected an existing namespace, got none of that name; check tenant and namespace, or create it"
+    )

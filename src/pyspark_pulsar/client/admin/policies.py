@@ -1,0 +1,86 @@
+"""Policies of namespaces and topics over the admin REST API. Minus one is infinite.
+
+Source of the resources: `Namespaces` and `PersistentTopics` of Pulsar's admin API v2 (4.0.8).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark_pulsar.client.admin.answers import reason_of
+from pyspark_pulsar.client.admin.namespaces import no_namespace
+from pyspark_pulsar.client.admin.paths import namespace_resource, topic_resource
+from pyspark_pulsar.client.admin.rest import RestClient
+from pyspark_pulsar.errors import OptionError, TopicNotFoundError
+from pyspark_pulsar.topic import Namespace, TopicName
+
+_BAD_REQUEST, _NOT_FOUND, _PRECONDITION_FAILED = 400, 404, 412
+
+
+class Policies:
+    """See `AdminClient`."""
+
+    def __init__(self, rest: RestClient) -> None:
+        self._rest = rest
+
+    def set_retention(self, where: Namespace | TopicName, minutes: int, megabytes: int) -> None:
+        """How long, and how much, of acknowledged messages is kept: MiB; -1 is without limit, both 0 is nothing."""
+        body = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": megabytes}
+        self._set("POST", where, "retention", body)
+
+    def remove_retention(self, where: Namespace | TopicName) -> None:
+        """What is above it applies again: the namespace's, or the broker's."""
+        self._set("DELETE", where, "retention")
+
+    def set_message_ttl(self, where: Namespace | TopicName, seconds: int) -> None:
+        """0 is none."""
+        if isinstance(where, Namespace):
+            self._set("POST", where, "messageTTL", seconds)
+        else:
+            self._set("POST", where, "messageTTL", messageTTL=str(seconds))
+
+    def remove_message_ttl(self, where: Namespace | TopicName) -> None:
+        self._set("DELETE", where, "messageTTL")
+
+    def set_compaction_threshold(self, topic: TopicName, size: int) -> None:
+        """Bytes of backlog at which the broker compacts the topic; 0 is never."""
+        self._set("POST", topic, "compactionThreshold", size)
+
+    def remove_compaction_threshold(self, topic: TopicName) -> None:
+        self._set("DELETE", topic, "compactionThreshold")
+
+    def applied(self, topic: TopicName, name: str) -> Any:
+        """What applies to the topic, of its own, its namespace's or the brokers' policies; None where nothing does.
+
+        `name`: as the resources of topics are called, such as `retention` or `messageTTL`.
+        """
+        return self._rest.get(
+            topic_resource(topic, name, applied="true"), f"reading the policy {name} of {topic}"
+        )
+
+    def own(self, where: Namespace | TopicName, name: str) -> Any:
+        """What is set on the topic or namespace itself; None where nothing is."""
+        return self._rest.get(_policy(where, name), f"reading the policy {name} of {where}")
+
+    def _set(
+        self, method: str, where: Namespace | TopicName, policy: str, body: Any = None, **query: str
+    ) -> None:
+        verb = "setting" if method == "POST" else "removing"
+        doing = f"{verb} the policy {policy} of {where}"
+        expected = (_NOT_FOUND, _BAD_REQUEST, _PRECONDITION_FAILED)
+        change = self._rest.change(method, _policy(where, policy, **query), doing, body, expected=expected)
+        if change.status == _NOT_FOUND and isinstance(where, Namespace):
+            raise no_namespace(doing)
+        if change.status == _NOT_FOUND:
+            raise TopicNotFoundError(f"{doing}: expected one that exists, got none; check the name")
+        if change.status in expected:
+            raise OptionError(
+                f"{doing}: expected a value that the broker takes, got a refusal: {reason_of(change.text)}; "
+                f"give another"
+            )
+
+
+def _policy(where: Namespace | TopicName, name: str, **query: str) -> str:
+    if isinstance(where, Namespace):
+        return namespace_resource(where, name, **query)
+    return topic_resource(where, name, **query)

@@ -1,0 +1,143 @@
+"""Topics over the admin REST API: which there are, their partitions, properties, statistics and ledgers.
+
+Source of the resources: `PersistentTopics` of Pulsar's admin API v2 (4.0.8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark_pulsar.client.admin.answers import as_names, as_object, as_text_map, reason_of
+from pyspark_pulsar.client.admin.namespaces import get_in_namespace, no_namespace
+from pyspark_pulsar.client.admin.paths import (
+    namespace_resource,
+    schema_resource,
+    topic_resource,
+    topics_resource,
+)
+from pyspark_pulsar.client.admin.rest import RestClient
+from pyspark_pulsar.client.admin.schemas import Schemas
+from pyspark_pulsar.client.topic_list import usable_topics
+from pyspark_pulsar.errors import CatalogUnsupported, TopicExistsError, TopicNotFoundError
+from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
+
+_NOT_FOUND, _CONFLICT, _PRECONDITION_FAILED = 404, 409, 412
+
+
+class Topics:
+    """See `AdminClient`."""
+
+    def __init__(self, rest: RestClient) -> None:
+        self._rest = rest
+
+    def of_namespace(self, namespace: Namespace, *, system: bool = False) -> frozenset[TopicName]:
+        """All topics of both domains, without the partitions of partitioned ones, in three requests; with `system`
+        those that Pulsar keeps for itself too. Raises `NamespaceNotFoundError`."""
+        where = f"listing the topics of {namespace}"
+        query = {"includeSystemTopic": "true" if system else "false"}
+        path = namespace_resource(namespace, "topics", mode="ALL", **query)
+        names = as_names(get_in_namespace(self._rest, path, where), where)
+        partitioned: set[TopicName] = set()
+        for domain in ("persistent", "non-persistent"):
+            path = topics_resource(domain, namespace, "partitioned", **query)
+            with_partitions = as_names(get_in_namespace(self._rest, path, where), where)
+            partitioned.update(usable_topics(with_partitions, namespace))
+        single = usable_topics(names, namespace)
+        topics = partitioned.union(
+            topic for topic in single if topic.partition < 0 or topic.without_partition() not in partitioned
+        )
+        return frozenset(topic for topic in topics if system or not topic.is_system)
+
+    def partitions(self, topic: TopicName) -> int | None:
+        """How many partitions a topic has; 0 when it is not partitioned, None when there is no such topic."""
+        where = f"looking for {topic}"
+        try:
+            answer = as_object(self._rest.get(topic_resource(topic, "partitions"), where), where)
+        except TopicNotFoundError:
+            return None
+        return int(answer.get("partitions", 0))
+
+    def create(self, topic: TopicName, partitions: int) -> None:
+        """With so many partitions, or 0 for one that is not partitioned. Raises `TopicExistsError`,
+        `NamespaceNotFoundError`."""
+        where = f"creating {topic}"
+        path, body = topic_resource(topic), None
+        if partitions:
+            path, body = topic_resource(topic, "partitions"), partitions
+        status = self._rest.change("PUT", path, where, body, expected=(_CONFLICT, _NOT_FOUND)).status
+        if status == _CONFLICT:
+            raise TopicExistsError(
+                f"{where}: expected a new name, got one that exists; choose another, or say IF NOT EXISTS"
+            )
+        if status == _NOT_FOUND:
+            raise no_namespace(where)
+
+    def set_partitions(self, topic: TopicName, count: int) -> None:
+        """Raise the number of partitions of a partitioned topic; brokers refuse to lower it."""
+        self._rest.change("POST", topic_resource(topic, "partitions"), f"adding partitions to {topic}", count)
+
+    def delete(self, topic: TopicName, *, partitioned: bool) -> bool:
+        """With its partitions, subscriptions, policies and schemas; False when there is none. Raises
+        `CatalogUnsupported` while clients use it."""
+        where = f"deleting {topic}"
+        path = topic_resource(topic, "partitions") if partitioned else topic_resource(topic)
+        change = self._rest.change("DELETE", path, where, expected=(_NOT_FOUND, _PRECONDITION_FAILED))
+        if change.status == _PRECONDITION_FAILED:
+            raise CatalogUnsupported(
+                f"{where}: expected a topic that nobody uses, got {reason_of(change.text)}; stop its producers and "
+                "consumers first"
+            )
+        # Brokers (4.0.8) leave schemas of some topics behind, and another topic of that name would have them.
+        if Schemas(self._rest).latest(topic) is not None:
+            path = schema_resource(topic, "schema", force="true")
+            self._rest.change("DELETE", path, where, expected=(_NOT_FOUND,))
+        return change.status != _NOT_FOUND
+
+    def properties(self, topic: TopicName) -> dict[str, str]:
+        """Those of the topic's own; none of one that is not persistent, which cannot have any."""
+        if not topic.is_persistent:
+            return {}
+        where = f"reading the properties of {topic}"
+        return as_text_map(self._rest.get(topic_resource(topic, "properties"), where), where)
+
+    def set_properties(self, topic: TopicName, properties: Mapping[str, str]) -> None:
+        """Beside those that are there. Raises `TopicNotFoundError`."""
+        self._must_exist(topic)
+        where = f"setting properties of {topic}"
+        self._rest.change("PUT", topic_resource(topic, "properties"), where, dict(properties))
+
+    def remove_property(self, topic: TopicName, key: str) -> None:
+        """One that is not there is no error. Raises `TopicNotFoundError`."""
+        self._must_exist(topic)
+        path = topic_resource(topic, "properties", key=key)
+        self._rest.change("DELETE", path, f"removing property {key} of {topic}")
+
+    def stats(self, topic: TopicName, partitions: int) -> dict[str, Any]:
+        """Of the whole topic; `partitions` as `partitions` says."""
+        where = f"reading the statistics of {topic}"
+        path = topic_resource(topic, "stats")
+        if partitions:
+            path = topic_resource(topic, "partitioned-stats", perPartition="false")
+        return as_object(self._rest.get(path, where), where)
+
+    def _must_exist(self, topic: TopicName) -> None:
+        # Brokers (4.0.8) never answer a change of properties of a topic that is not there.
+        if self.partitions(topic) is None:
+            raise TopicNotFoundError(f"topic {topic}: expected one that exists, got none; check the name")
+
+    def internal_info(self, partition: TopicPartition) -> dict[str, Any]:
+        """What the metadata store says of the ledgers, in no order. Raises `TopicNotFoundError`."""
+        where = f"reading the ledgers of {partition}"
+        return as_object(self._rest.get(topic_resource(partition.as_topic, "internal-info"), where), where)
+
+    def internal_stats(self, partition: TopicPartition, *, metadata: bool = False) -> dict[str, Any]:
+        """What the broker that owns the topic partition says of its ledgers.
+
+        `metadata`: with the ensembles, for which the broker opens every ledger of the topic partition.
+        """
+        where = f"reading the ledgers of {partition}"
+        query = {"metadata": "true"} if metadata else {}
+        return as_object(
+            self._rest.get(topic_resource(partition.as_topic, "internalStats", **query), where), where
+        )
