@@ -1,6 +1,8 @@
-"""Committing an epoch exactly once: decide, then end; and finishing what somebody else decided. See `journal`.
+"""The steps of an epoch that change the state (1, and 5 to 8, of the package's head): take over, commit, abort, finish.
 
-Every function here may die at any point and be called again, by this driver or by the next one.
+Every function here may die at any point and be called again, by this driver or by the next one: it is alone while it
+acts, reads the state first, and goes on from there. Aborting and committing may be repeated; the decision (`_decide`)
+is the one step that may not, and is one record.
 """
 
 from __future__ import annotations

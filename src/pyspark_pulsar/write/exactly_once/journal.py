@@ -1,13 +1,11 @@
-"""What the exactly-once sink has decided, in three topics beside the target.
+"""The journal: the three topics of the protocol (see the package's head), and deciding as compare and append.
 
-| topic | who writes | what |
-|---|---|---|
-| `...-begun` | tasks | each transaction before its first row, so that whoever comes later can abort it |
-| `...-decided` | one alone: driver, or task of a new run | which transactions an epoch consists of; the last counts |
-| `...-ended` | tasks, in their transactions | one marker each: visible if and only if the transaction was committed |
+Whoever wants to decide opens `-decided` as its only producer, which throws all others out (Pulsar's producer access
+mode ExclusiveWithFencing), appends a fence, and reads up to it. What lies before the fence is final: nobody else can
+append behind it. So the state that was read is still the last one when the next is appended, or appending fails.
 
-A decision is a compare and append: whoever wants to decide throws all other writers out of `decided`, appends a
-fence, and reads up to it; what lies before the fence is final, and nobody else can append behind it.
+A fence names the position of the last state before it, so the state is found from the end of the topic, however many
+fences lie behind it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Ends of a commit that are neither success nor failure: its rows are decided, or may be, and not known as committed.
 
-Before a decision is sent an error means that no row becomes visible. Behind it that would be a lie, and whoever
-believed it would write the rows again. So a commit goes on until it knows, for as long as transactions live; then it
-says that it does not.
+Before a decision is sent (step 6 of the package's head) an error means that no row becomes visible. Behind it that
+would be a lie, and whoever believed it would write the rows again. So a commit goes on until it knows, for as long as
+transactions live; then it says that it does not.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
-"""What committing is done with, and the steps of everybody who comes to a journal: being alone, finishing what is
-decided, aborting what is not."""
+"""What everybody does who comes to a journal: be alone, finish what is decided, abort what is not.
+
+Finishing commits all transactions of the last decision, also those that a dead driver has committed already: the
+broker answers that these have ended, but not how. Their markers in `-ended` tell. Aborting takes what is in `-begun`
+and not in the decision; a transaction that is being committed is not aborted by it, as the coordinator refuses that.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the journal of an exactly-once sink says, and its records.
+"""What the journal of an exactly-once sink says: the state, whose changes are pure, and its records.
 
 Records are JSON objects of version 1. Fields that came later may be missing, and readers that do not know them pass
 over them: `target`, `former_epochs`, `rows`, `digest`, `released`.

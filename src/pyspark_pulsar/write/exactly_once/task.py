@@ -1,4 +1,5 @@
-"""The part of a task in an exactly-once write: its rows in a transaction of its own, left open for the driver."""
+"""The part of a task in an exactly-once write (steps 1 to 4 of the package's head): its rows in a transaction of its
+own, left open for the driver."""
 
 from __future__ import annotations
 
