@@ -91,13 +91,13 @@ def rows_by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]
     encoded = column.dictionary_encode()
     # One topic can be spelled in several ways.
     spelled = [str(TopicName.parse(text)) for text in encoded.dictionary.to_pylist()]
-    places = {name: place for place, name in enumerate(dict.fromkeys(spelled))}
-    codes = pa.array([places[name] for name in spelled], pa.int32()).take(encoded.indices)
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(spelled))}
+    codes = pa.array([numbers[name] for name in spelled], pa.int32()).take(encoded.indices)
     # A stable sort: the rows of a topic keep their order.
     order = pc.array_sort_indices(codes)
     sorted_codes = codes.take(order)
     start = 0
-    for name, code in places.items():
+    for name, code in numbers.items():
         count = pc.sum(pc.equal(sorted_codes, code)).as_py()
         # Not a slice of all rows, which would keep them as long as the rows of one topic are held back.
         yield name, batch.take(order.slice(start, count))

@@ -58,10 +58,10 @@ def changed(
     if minutes is None and megabytes is None:
         return None
     if 0 not in (minutes, megabytes):
-        found = Retention(
+        retention = Retention(
             INFINITE if minutes is None else minutes, INFINITE if megabytes is None else megabytes
         )
-        return found if found != ALL or properties.keys() & set(RETENTION_PROPERTIES) else None
+        return retention if retention != ALL or properties.keys() & set(RETENTION_PROPERTIES) else None
     if any(limit not in (None, 0) for limit in (minutes, megabytes)):
         raise OptionError(
             f"properties '{TIME}' and '{SIZE}': expected both 0, to keep nothing, or neither, got "
@@ -76,12 +76,12 @@ def _shown(minutes: int | None, megabytes: int | None) -> str:
 
 
 def apply_retention(
-    administration: ResourceClient, where: Namespace | TopicName, wanted: Retention | None
+    administration: ResourceClient, where: Namespace | TopicName, retention: Retention | None
 ) -> None:
-    if wanted is None:
+    if retention is None:
         administration.remove_retention(where)
     else:
-        administration.set_retention(where, wanted.minutes, wanted.megabytes)
+        administration.set_retention(where, retention.minutes, retention.megabytes)
 
 
 def keep_messages(administration: ResourceClient, topic: TopicName) -> None:

@@ -34,22 +34,23 @@ from pyspark_pulsar.schema.primitive import RECORD_TYPES
 from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.key_column import keyed_columns, refuse_separated
 
-PolicyChange = Mapping[str, Any]
+TableChange = Mapping[str, Any]
+"""As the catalog's protocol has Spark's `TableChange`."""
 
 _TTL, _THRESHOLD, _KEY, _PARTITIONS = "message_ttl", "compaction_threshold", "key_column", "partitions"
 _FIXED: Final = (*FORMAT_PROPERTIES, "provider", "owner")
 
 
 @dataclass
-class _Wanted:
-    """The changes of one statement, sorted: those of columns in their order, of properties the last of each."""
+class _Alteration:
+    """The changes of one statement: those of columns in their order, of properties the last of each."""
 
-    columns: list[PolicyChange] = field(default_factory=list)
-    given: dict[str, str] = field(default_factory=dict)
-    removed: set[str] = field(default_factory=set)
+    columns: list[TableChange] = field(default_factory=list)
+    properties: dict[str, str] = field(default_factory=dict)
+    unset: set[str] = field(default_factory=set)
 
 
-def alter_table(administration: ResourceClient, topic: TopicName, changes: Sequence[PolicyChange]) -> None:
+def alter_table(administration: ResourceClient, topic: TopicName, changes: Sequence[TableChange]) -> None:
     """What can be checked is checked before anything is changed; the schema changes first, since the broker may refuse
     it. Raises `TopicNotFoundError`, `SchemaError`, OptionError, `CatalogUnsupported`."""
     partitions = administration.partitions(topic)
@@ -61,47 +62,50 @@ def alter_table(administration: ResourceClient, topic: TopicName, changes: Seque
             f"topic {topic}: expected a persistent topic, got a non-persistent one, which keeps neither messages nor "
             "properties; make it persistent"
         )
-    wanted = _sorted(topic, changes)
+    alteration = _sorted(topic, changes)
     info = administration.schema(topic)
     own = administration.topic_properties(topic)
-    record = _edited(topic, info, wanted.columns)
-    if _PARTITIONS in wanted.given:
-        _check_partitions(topic, partitions, parse_partitions(wanted.given[_PARTITIONS]))
-    _check_key(topic, record, info, wanted, key_column(own))
-    _check_compaction(administration, topic, info, wanted, key_column(own))
-    policies = _policies(administration, topic, wanted)
+    record = _edited(topic, info, alteration.columns)
+    if _PARTITIONS in alteration.properties:
+        _check_partitions(topic, partitions, parse_partitions(alteration.properties[_PARTITIONS]))
+    _check_key(topic, record, info, alteration, key_column(own))
+    _check_compaction(administration, topic, info, alteration, key_column(own))
+    policies = _policies(administration, topic, alteration)
     if record is not None and info is not None:
         _register(administration, topic, info, record)
     for apply in policies:
         apply()
     # Last of what the server may refuse, as nothing takes it back.
-    if _PARTITIONS in wanted.given and parse_partitions(wanted.given[_PARTITIONS]) > partitions:
-        administration.set_partitions(topic, parse_partitions(wanted.given[_PARTITIONS]))
-    _set_own(administration, topic, wanted, own)
+    if (
+        _PARTITIONS in alteration.properties
+        and parse_partitions(alteration.properties[_PARTITIONS]) > partitions
+    ):
+        administration.set_partitions(topic, parse_partitions(alteration.properties[_PARTITIONS]))
+    _set_own(administration, topic, alteration, own)
 
 
-def _sorted(topic: TopicName, changes: Sequence[PolicyChange]) -> _Wanted:
-    wanted = _Wanted()
+def _sorted(topic: TopicName, changes: Sequence[TableChange]) -> _Alteration:
+    alteration = _Alteration()
     for change in changes:
         kind = change["change"]
         if kind == "set":
             key = _changeable(topic, change["property"])
-            wanted.given[key] = str(change["value"])
-            wanted.removed.discard(key)
+            alteration.properties[key] = str(change["value"])
+            alteration.unset.discard(key)
         elif kind == "remove":
             key = _changeable(topic, change["property"])
             if key == _PARTITIONS:
                 raise _fixed(topic, key)
-            wanted.given.pop(key, None)
-            wanted.removed.add(key)
+            alteration.properties.pop(key, None)
+            alteration.unset.add(key)
         elif kind in _EDITS:
-            wanted.columns.append(change)
+            alteration.columns.append(change)
         else:
             raise CatalogUnsupported(
                 f"table of {topic}: expected changes of columns and properties, got {change.get('text', kind)}; this "
                 "cannot be done with a topic"
             )
-    return wanted
+    return alteration
 
 
 def _changeable(topic: TopicName, key: str) -> str:
@@ -121,13 +125,13 @@ def _fixed(topic: TopicName, key: str) -> CatalogUnsupported:
 # Columns.
 
 
-def _add(record: EditedRecord, change: PolicyChange) -> None:
+def _add(record: EditedRecord, change: TableChange) -> None:
     path = change["column"]
     made = arrow_column(path[-1], change["type"], nullable=bool(change.get("nullable", True)))
     record.add(path, made, change.get("comment"), change.get("position"))
 
 
-def _set_nullable(record: EditedRecord, change: PolicyChange) -> None:
+def _set_nullable(record: EditedRecord, change: TableChange) -> None:
     path = change["column"]
     if change["nullable"]:
         record.allow_null(path)
@@ -138,7 +142,7 @@ def _set_nullable(record: EditedRecord, change: PolicyChange) -> None:
         )
 
 
-def _rename(_: EditedRecord, change: PolicyChange) -> None:
+def _rename(_: EditedRecord, change: TableChange) -> None:
     name = ".".join(change["column"])
     raise CatalogUnsupported(
         f"column {name}: expected its name to stay, got {change['to']!r}: messages that are there would lose their "
@@ -146,7 +150,7 @@ def _rename(_: EditedRecord, change: PolicyChange) -> None:
     )
 
 
-_EDITS: Final[Mapping[str, Callable[[EditedRecord, PolicyChange], None]]] = {
+_EDITS: Final[Mapping[str, Callable[[EditedRecord, TableChange], None]]] = {
     "add": _add,
     "drop": lambda record, change: record.drop(
         change["column"], if_exists=bool(change.get("if_exists", False))
@@ -160,9 +164,7 @@ _EDITS: Final[Mapping[str, Callable[[EditedRecord, PolicyChange], None]]] = {
 }
 
 
-def _edited(
-    topic: TopicName, info: SchemaInfo | None, changes: Sequence[PolicyChange]
-) -> EditedRecord | None:
+def _edited(topic: TopicName, info: SchemaInfo | None, changes: Sequence[TableChange]) -> EditedRecord | None:
     """The record after the changes; None without changes of columns. Checked to be a valid document."""
     if not changes:
         return None
@@ -205,27 +207,36 @@ def _register(
 # Properties.
 
 
-def _check_partitions(topic: TopicName, now: int, wanted: int) -> None:
-    if wanted == now:
+def _check_partitions(topic: TopicName, now: int, count: int) -> None:
+    if count == now:
         return
-    if now == 0 or wanted < now:
-        found = "a topic that is not partitioned" if now == 0 else f"{now} partitions"
+    if now == 0 or count < now:
+        present = "a topic that is not partitioned" if now == 0 else f"{now} partitions"
         raise CatalogUnsupported(
             f"table of {topic}, property 'partitions': expected to raise the number of a partitioned topic, got "
-            f"{found} and {wanted}; make another table and copy the rows"
+            f"{present} and {count}; make another table and copy the rows"
         )
 
 
 def _check_key(
-    topic: TopicName, record: EditedRecord | None, info: SchemaInfo | None, wanted: _Wanted, now: str | None
+    topic: TopicName,
+    record: EditedRecord | None,
+    info: SchemaInfo | None,
+    alteration: _Alteration,
+    now: str | None,
 ) -> None:
-    column = wanted.given.get(_KEY)
+    column = alteration.properties.get(_KEY)
     if column is not None:
         refuse_separated(info, column, str(topic))
         after = None if record is None or info is None else replace(info, document=record.text().encode())
         keyed_columns(_value_columns(topic, after or info), column)
         return
-    if now is not None and _KEY not in wanted.removed and record is not None and now not in record.columns():
+    if (
+        now is not None
+        and _KEY not in alteration.unset
+        and record is not None
+        and now not in record.columns()
+    ):
         raise CatalogUnsupported(
             f"table of {topic}: expected column {now} to stay, which is the key of its messages, got DROP; unset the "
             "property key_column first"
@@ -241,50 +252,55 @@ def _check_compaction(
     administration: ResourceClient,
     topic: TopicName,
     info: SchemaInfo | None,
-    wanted: _Wanted,
+    alteration: _Alteration,
     now: str | None,
 ) -> None:
-    has_key = _KEY in wanted.given or (now is not None and _KEY not in wanted.removed)
+    has_key = _KEY in alteration.properties or (now is not None and _KEY not in alteration.unset)
     if has_key or has_separated_keys(info, topic):
         return
-    if _THRESHOLD in wanted.given and threshold_bytes(_THRESHOLD, wanted.given[_THRESHOLD]):
+    if _THRESHOLD in alteration.properties and threshold_bytes(_THRESHOLD, alteration.properties[_THRESHOLD]):
         raise needs_keys(f"table of {topic}, property '{_THRESHOLD}'")
-    if _KEY not in wanted.removed or {_THRESHOLD} & {*wanted.given, *wanted.removed}:
+    if _KEY not in alteration.unset or {_THRESHOLD} & {
+        *alteration.properties,
+        *alteration.unset,
+    }:
         return
     if administration.own_policy(topic, "compactionThreshold"):
         raise needs_keys(f"table of {topic}, which has a compaction_threshold")
 
 
-def _policies(administration: ResourceClient, topic: TopicName, wanted: _Wanted) -> list[Callable[[], None]]:
+def _policies(
+    administration: ResourceClient, topic: TopicName, alteration: _Alteration
+) -> list[Callable[[], None]]:
     """The changes of policies, with their values already read."""
-    found: list[Callable[[], None]] = []
-    if set(RETENTION_PROPERTIES) & {*wanted.given, *wanted.removed}:
+    changes: list[Callable[[], None]] = []
+    if set(RETENTION_PROPERTIES) & {*alteration.properties, *alteration.unset}:
         before = retention.of_policy(administration.own_policy(topic, "retention"))
-        kept = retention.changed(before, wanted.given, wanted.removed)
-        found.append(lambda: apply_retention(administration, topic, kept))
+        kept = retention.changed(before, alteration.properties, alteration.unset)
+        changes.append(lambda: apply_retention(administration, topic, kept))
         if kept is None:
-            found.append(lambda: keep_messages(administration, topic))
-    if _TTL in wanted.given:
-        seconds = ttl_seconds(_TTL, wanted.given[_TTL])
-        found.append(lambda: administration.set_message_ttl(topic, seconds))
-    elif _TTL in wanted.removed:
-        found.append(lambda: administration.remove_message_ttl(topic))
-    if _THRESHOLD in wanted.given:
-        size = threshold_bytes(_THRESHOLD, wanted.given[_THRESHOLD])
-        found.append(lambda: administration.set_compaction_threshold(topic, size))
-    elif _THRESHOLD in wanted.removed:
-        found.append(lambda: administration.remove_compaction_threshold(topic))
-    return found
+            changes.append(lambda: keep_messages(administration, topic))
+    if _TTL in alteration.properties:
+        seconds = ttl_seconds(_TTL, alteration.properties[_TTL])
+        changes.append(lambda: administration.set_message_ttl(topic, seconds))
+    elif _TTL in alteration.unset:
+        changes.append(lambda: administration.remove_message_ttl(topic))
+    if _THRESHOLD in alteration.properties:
+        size = threshold_bytes(_THRESHOLD, alteration.properties[_THRESHOLD])
+        changes.append(lambda: administration.set_compaction_threshold(topic, size))
+    elif _THRESHOLD in alteration.unset:
+        changes.append(lambda: administration.remove_compaction_threshold(topic))
+    return changes
 
 
 def _set_own(
-    administration: ResourceClient, topic: TopicName, wanted: _Wanted, own: Mapping[str, str]
+    administration: ResourceClient, topic: TopicName, alteration: _Alteration, own: Mapping[str, str]
 ) -> None:
-    kept = {key: value for key, value in wanted.given.items() if key not in KNOWN}
-    if _KEY in wanted.given:
-        kept[KEY_COLUMN_PROPERTY] = wanted.given[_KEY]
+    kept = {key: value for key, value in alteration.properties.items() if key not in KNOWN}
+    if _KEY in alteration.properties:
+        kept[KEY_COLUMN_PROPERTY] = alteration.properties[_KEY]
     if kept:
         administration.set_topic_properties(topic, kept)
-    removed = {KEY_COLUMN_PROPERTY if key == _KEY else key for key in wanted.removed}
+    removed = {KEY_COLUMN_PROPERTY if key == _KEY else key for key in alteration.unset}
     for key in sorted(removed & own.keys()):
         administration.remove_topic_property(topic, key)

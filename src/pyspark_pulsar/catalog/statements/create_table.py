@@ -62,20 +62,26 @@ def create_table(
             f"topic {topic}: expected a name without -partition- and a number, which names one partition, got one with "
             "it; choose another, or set the property partitions"
         )
-    wanted = parse_table_properties(properties)
-    info, registers = _schema(topic, schema, wanted, options)
-    if wanted.compaction_bytes and wanted.key_column is None and not has_separated_keys(info, topic):
+    table_properties = parse_table_properties(properties)
+    info, registers = _schema(topic, schema, table_properties, options)
+    if (
+        table_properties.compaction_bytes
+        and table_properties.key_column is None
+        and not has_separated_keys(info, topic)
+    ):
         raise needs_keys("property 'compaction_threshold'")
     if administration.partitions(topic) is not None:
         raise TopicExistsError(
             f"topic {topic}: expected a new name, got one that exists; choose another, or say IF NOT EXISTS"
         )
-    partitions = wanted.partitions if wanted.partitions is not None else options.partitions or 0
+    partitions = (
+        table_properties.partitions if table_properties.partitions is not None else options.partitions or 0
+    )
     administration.create_topic(topic, partitions)
     try:
         # The schema comes last: where this process is killed in between, the table shows that it is not whole, and
         # none has its columns without its key column.
-        _set_up(administration, topic, wanted)
+        _set_up(administration, topic, table_properties)
         if registers:
             administration.register_schema(topic, info)
     except PulsarError as fault:
@@ -84,23 +90,23 @@ def create_table(
 
 
 def _schema(
-    topic: TopicName, schema: Mapping[str, Any], wanted: TableProperties, options: WriteOptions
+    topic: TopicName, schema: Mapping[str, Any], table_properties: TableProperties, options: WriteOptions
 ) -> tuple[SchemaInfo, bool]:
     """What the topic's schema will be, and whether it is registered."""
     columns = arrow_columns(schema)
     _refuse_metadata(topic, columns)
-    settled = resolve_write_schema(
+    write_schema = resolve_write_schema(
         columns,
         None,
         topic=str(topic),
-        value_format=wanted.value_format or options.value_format,
-        key_value_encoding=wanted.key_value_encoding or options.key_value_encoding,
+        value_format=table_properties.value_format or options.value_format,
+        key_value_encoding=table_properties.key_value_encoding or options.key_value_encoding,
         record_name=topic.local,
         descriptor=read_descriptor_file(options),
     )
-    keyed_columns(columns, wanted.key_column)
-    refuse_separated(settled.info, wanted.key_column, str(topic))
-    return _commented(settled.info, schema), settled.registers
+    keyed_columns(columns, table_properties.key_column)
+    refuse_separated(write_schema.info, table_properties.key_column, str(topic))
+    return _commented(write_schema.info, schema), write_schema.registers
 
 
 def _refuse_metadata(topic: TopicName, columns: pa.Schema) -> None:
@@ -122,20 +128,20 @@ def _commented(info: SchemaInfo, schema: Mapping[str, Any]) -> SchemaInfo:
     return replace(info, document=record.text().encode())
 
 
-def _set_up(administration: ResourceClient, topic: TopicName, wanted: TableProperties) -> None:
-    own = dict(wanted.own)
-    if wanted.key_column is not None:
-        own[KEY_COLUMN_PROPERTY] = wanted.key_column
+def _set_up(administration: ResourceClient, topic: TopicName, table_properties: TableProperties) -> None:
+    own = dict(table_properties.own)
+    if table_properties.key_column is not None:
+        own[KEY_COLUMN_PROPERTY] = table_properties.key_column
     if own:
         administration.set_topic_properties(topic, own)
-    if wanted.retention is None:
+    if table_properties.retention is None:
         keep_messages(administration, topic)
     else:
-        apply_retention(administration, topic, wanted.retention)
-    if wanted.message_ttl_seconds is not None:
-        administration.set_message_ttl(topic, wanted.message_ttl_seconds)
-    if wanted.compaction_bytes is not None:
-        administration.set_compaction_threshold(topic, wanted.compaction_bytes)
+        apply_retention(administration, topic, table_properties.retention)
+    if table_properties.message_ttl_seconds is not None:
+        administration.set_message_ttl(topic, table_properties.message_ttl_seconds)
+    if table_properties.compaction_bytes is not None:
+        administration.set_compaction_threshold(topic, table_properties.compaction_bytes)
 
 
 def _take_away(administration: ResourceClient, topic: TopicName, partitions: int, fault: PulsarError) -> None:

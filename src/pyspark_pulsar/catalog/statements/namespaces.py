@@ -22,25 +22,25 @@ _AT_ONCE: Final = 8
 
 def load_namespace(administration: ResourceClient, namespace: Namespace) -> dict[str, str]:
     """Its own properties and policies, as far as the role may see them. Raises `NamespaceNotFoundError`."""
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     try:
-        found |= administration.namespace_properties(namespace)
-        found |= _printed(administration.namespace_policies(namespace))
+        properties |= administration.namespace_properties(namespace)
+        properties |= _printed(administration.namespace_policies(namespace))
     except PermissionDenied:
         if not administration.namespace_exists(namespace):
             raise
-    return found
+    return properties
 
 
 def create_namespace(
     administration: ResourceClient, namespace: Namespace, properties: Mapping[str, str]
 ) -> None:
     """With properties, or not at all. Raises `NamespaceExistsError`, `NamespaceNotFoundError` without the tenant."""
-    given = {key: value for key, value in properties.items() if key != _OWNER}
-    _check(given)
+    properties = {key: value for key, value in properties.items() if key != _OWNER}
+    _check(properties)
     administration.create_namespace(namespace)
     try:
-        _change(administration, namespace, given, ())
+        _change(administration, namespace, properties, ())
     except PulsarError:
         administration.delete_namespace(namespace)
         raise
@@ -50,9 +50,9 @@ def alter_namespace(
     administration: ResourceClient, namespace: Namespace, changed: Mapping[str, str], removed: Sequence[str]
 ) -> None:
     """Raises `NamespaceNotFoundError`, OptionError for values that are none."""
-    given = {key: value for key, value in changed.items() if key != _OWNER}
-    _check(given)
-    _change(administration, namespace, given, removed)
+    properties = {key: value for key, value in changed.items() if key != _OWNER}
+    _check(properties)
+    _change(administration, namespace, properties, removed)
 
 
 def drop_namespace(administration: ResourceClient, namespace: Namespace, *, cascade: bool) -> bool:
@@ -81,30 +81,30 @@ def drop_namespace(administration: ResourceClient, namespace: Namespace, *, casc
 
 
 def _printed(policies: Mapping[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     kept = retention.of_policy(policies.get("retention_policies"))
     if kept is not None:
-        found |= printed_retention(kept.minutes, kept.megabytes)
+        properties |= printed_retention(kept.minutes, kept.megabytes)
     ttl = policies.get("message_ttl_in_seconds")
     if ttl is not None:
-        found[_TTL] = printed_duration(int(ttl))
+        properties[_TTL] = printed_duration(int(ttl))
     for kind, quota in sorted((policies.get("backlog_quota_map") or {}).items()):
         limits = {key: value for key, value in sorted(quota.items()) if value not in (None, -1)}
-        found[f"{_QUOTA}.{kind}"] = ", ".join(f"{key} {value}" for key, value in limits.items())
-    return found
+        properties[f"{_QUOTA}.{kind}"] = ", ".join(f"{key} {value}" for key, value in limits.items())
+    return properties
 
 
-def _check(given: Mapping[str, str]) -> None:
-    if _LOCATION in given:
+def _check(properties: Mapping[str, str]) -> None:
+    if _LOCATION in properties:
         raise CatalogUnsupported(
             f"property '{_LOCATION}': expected none, since Pulsar itself keeps the messages of a namespace, got "
-            f"{given[_LOCATION]!r}; leave it out"
+            f"{properties[_LOCATION]!r}; leave it out"
         )
-    for key in given:
+    for key in properties:
         _refuse_quota(key)
-    retention.changed(None, given)
-    if _TTL in given:
-        ttl_seconds(_TTL, given[_TTL])
+    retention.changed(None, properties)
+    if _TTL in properties:
+        ttl_seconds(_TTL, properties[_TTL])
 
 
 def _refuse_quota(key: str) -> None:
@@ -116,20 +116,23 @@ def _refuse_quota(key: str) -> None:
 
 
 def _change(
-    administration: ResourceClient, namespace: Namespace, given: Mapping[str, str], removed: Sequence[str]
+    administration: ResourceClient,
+    namespace: Namespace,
+    properties: Mapping[str, str],
+    removed: Sequence[str],
 ) -> None:
     for key in removed:
         _refuse_quota(key)
-    if set(RETENTION_PROPERTIES) & {*given, *removed}:
+    if set(RETENTION_PROPERTIES) & {*properties, *removed}:
         before = retention.of_policy(administration.own_policy(namespace, "retention"))
-        apply_retention(administration, namespace, retention.changed(before, given, removed))
-    if _TTL in given:
-        administration.set_message_ttl(namespace, ttl_seconds(_TTL, given[_TTL]))
+        apply_retention(administration, namespace, retention.changed(before, properties, removed))
+    if _TTL in properties:
+        administration.set_message_ttl(namespace, ttl_seconds(_TTL, properties[_TTL]))
     elif _TTL in removed:
         administration.remove_message_ttl(namespace)
-    for key, value in given.items():
+    for key, value in properties.items():
         if key not in _POLICIES:
             administration.set_namespace_property(namespace, key, value)
     for key in removed:
-        if key not in (*_POLICIES, *given):
+        if key not in (*_POLICIES, *properties):
             administration.remove_namespace_property(namespace, key)

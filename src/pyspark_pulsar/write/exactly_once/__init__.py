@@ -7,7 +7,7 @@ counts is written down first, in a journal: three topics beside the target.
 | topic | who appends | a record says |
 |---|---|---|
 | `-begun` | tasks | this transaction was begun, by this run, for this epoch |
-| `-decided` | one at a time: a driver, or the first task of a new run | the state: whose journal it is, the last epoch, |
+| `-decided` | one at a time: a driver, or a new run's first task | the state: whose journal it is, the last epoch, |
 | | | which transactions that consists of, and whether all are committed; the last record counts |
 | `-ended` | tasks, inside their transactions | a marker: visible if and only if its transaction was committed |
 
