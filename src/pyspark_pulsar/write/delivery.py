@@ -37,8 +37,10 @@ class Delivery(ABC):
 
     @abstractmethod
     def commit(self, epoch: int, messages: Sequence[object]) -> None:
-        """All tasks have ended: their rows count from now on. Driver only. `epoch` is Spark's number of the micro-batch; a
-        job is `EPOCH_OF_A_JOB`. `messages` are of type `CommitMessage`."""
+        """All tasks have ended, with these `messages` (`CommitMessage`): their rows count from now on. Driver only.
+
+        `epoch` is Spark's number of the micro-batch; a job is `EPOCH_OF_A_JOB`.
+        """
 
     @abstractmethod
     def abort(self, epoch: int, messages: Sequence[object]) -> None:

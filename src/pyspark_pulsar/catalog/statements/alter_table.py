@@ -66,8 +66,10 @@ def alter_table(administration: ResourceClient, topic: TopicName, changes: Seque
     info = administration.schema(topic)
     own = administration.topic_properties(topic)
     record = _edited(topic, info, alteration.columns)
+    raised_to = partitions
     if _PARTITIONS in alteration.properties:
-        _check_partitions(topic, partitions, parse_partitions(alteration.properties[_PARTITIONS]))
+        raised_to = parse_partitions(alteration.properties[_PARTITIONS])
+        _check_partitions(topic, partitions, raised_to)
     _check_key(topic, record, info, alteration, key_column(own))
     _check_compaction(administration, topic, info, alteration, key_column(own))
     policies = _policies(administration, topic, alteration)
@@ -76,11 +78,8 @@ def alter_table(administration: ResourceClient, topic: TopicName, changes: Seque
     for apply in policies:
         apply()
     # Last of what the server may refuse, as nothing takes it back.
-    if (
-        _PARTITIONS in alteration.properties
-        and parse_partitions(alteration.properties[_PARTITIONS]) > partitions
-    ):
-        administration.set_partitions(topic, parse_partitions(alteration.properties[_PARTITIONS]))
+    if raised_to > partitions:
+        administration.set_partitions(topic, raised_to)
     _set_own(administration, topic, alteration, own)
 
 

@@ -62,26 +62,20 @@ def create_table(
             f"topic {topic}: expected a name without -partition- and a number, which names one partition, got one with "
             "it; choose another, or set the property partitions"
         )
-    table_properties = parse_table_properties(properties)
-    info, registers = _schema(topic, schema, table_properties, options)
-    if (
-        table_properties.compaction_bytes
-        and table_properties.key_column is None
-        and not has_separated_keys(info, topic)
-    ):
+    table = parse_table_properties(properties)
+    info, registers = _schema(topic, schema, table, options)
+    if table.compaction_bytes and table.key_column is None and not has_separated_keys(info, topic):
         raise needs_keys("property 'compaction_threshold'")
     if administration.partitions(topic) is not None:
         raise TopicExistsError(
             f"topic {topic}: expected a new name, got one that exists; choose another, or say IF NOT EXISTS"
         )
-    partitions = (
-        table_properties.partitions if table_properties.partitions is not None else options.partitions or 0
-    )
+    partitions = table.partitions if table.partitions is not None else options.partitions or 0
     administration.create_topic(topic, partitions)
     try:
         # The schema comes last: where this process is killed in between, the table shows that it is not whole, and
         # none has its columns without its key column.
-        _set_up(administration, topic, table_properties)
+        _set_up(administration, topic, table)
         if registers:
             administration.register_schema(topic, info)
     except PulsarError as fault:
@@ -90,7 +84,7 @@ def create_table(
 
 
 def _schema(
-    topic: TopicName, schema: Mapping[str, Any], table_properties: TableProperties, options: WriteOptions
+    topic: TopicName, schema: Mapping[str, Any], table: TableProperties, options: WriteOptions
 ) -> tuple[SchemaInfo, bool]:
     """What the topic's schema will be, and whether it is registered."""
     columns = arrow_columns(schema)
@@ -99,13 +93,13 @@ def _schema(
         columns,
         None,
         topic=str(topic),
-        value_format=table_properties.value_format or options.value_format,
-        key_value_encoding=table_properties.key_value_encoding or options.key_value_encoding,
+        value_format=table.value_format or options.value_format,
+        key_value_encoding=table.key_value_encoding or options.key_value_encoding,
         record_name=topic.local,
         descriptor=read_descriptor_file(options),
     )
-    keyed_columns(columns, table_properties.key_column)
-    refuse_separated(write_schema.info, table_properties.key_column, str(topic))
+    keyed_columns(columns, table.key_column)
+    refuse_separated(write_schema.info, table.key_column, str(topic))
     return _commented(write_schema.info, schema), write_schema.registers
 
 
@@ -128,20 +122,20 @@ def _commented(info: SchemaInfo, schema: Mapping[str, Any]) -> SchemaInfo:
     return replace(info, document=record.text().encode())
 
 
-def _set_up(administration: ResourceClient, topic: TopicName, table_properties: TableProperties) -> None:
-    own = dict(table_properties.own)
-    if table_properties.key_column is not None:
-        own[KEY_COLUMN_PROPERTY] = table_properties.key_column
+def _set_up(administration: ResourceClient, topic: TopicName, table: TableProperties) -> None:
+    own = dict(table.own)
+    if table.key_column is not None:
+        own[KEY_COLUMN_PROPERTY] = table.key_column
     if own:
         administration.set_topic_properties(topic, own)
-    if table_properties.retention is None:
+    if table.retention is None:
         keep_messages(administration, topic)
     else:
-        apply_retention(administration, topic, table_properties.retention)
-    if table_properties.message_ttl_seconds is not None:
-        administration.set_message_ttl(topic, table_properties.message_ttl_seconds)
-    if table_properties.compaction_bytes is not None:
-        administration.set_compaction_threshold(topic, table_properties.compaction_bytes)
+        apply_retention(administration, topic, table.retention)
+    if table.message_ttl_seconds is not None:
+        administration.set_message_ttl(topic, table.message_ttl_seconds)
+    if table.compaction_bytes is not None:
+        administration.set_compaction_threshold(topic, table.compaction_bytes)
 
 
 def _take_away(administration: ResourceClient, topic: TopicName, partitions: int, fault: PulsarError) -> None:
