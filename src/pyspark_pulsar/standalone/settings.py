@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark_pulsar.errors import OptionError, StandaloneFailed
+from pyspark_pulsar.java_properties import escaped
 
 LOOPBACK = "127.0.0.1"
 
@@ -65,12 +66,8 @@ def write_settings(base: Path, target: Path, settings: Mapping[str, str]) -> Non
             raise OptionError(msg)
     # Pulsar 4.0.8's file does not end with a line break.
     lines = [base.read_text(encoding="utf-8"), "", "# Set by pyspark-pulsar"]
-    lines += [f"{key}={_escaped(value)}" for key, value in settings.items()]
+    lines += [f"{key}={escaped(value)}" for key, value in settings.items()]
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\")
 
 
 def server_environment(conf: Path, logs: Path, heap_mebibytes: int) -> dict[str, str]:
