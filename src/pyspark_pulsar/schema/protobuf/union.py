@@ -25,7 +25,6 @@ _WIDER: Final = (
     ("sint32", "sint64"),
     ("string", "bytes"),
 )
-_WITH_TYPE: Final = ("message", "group", "enum")
 
 
 def plan_union(plans: Sequence[ProtobufPlan]) -> ProtobufPlan:
