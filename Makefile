@@ -110,18 +110,16 @@ test-unit: $(BUILD_DONE) ## Tests that need no server
 
 # Two halves at once: each waits for servers most of its time. Both start servers of their own on free ports.
 # pytest's exit code 5 (no test ran) is a failure like any other.
-STREAM_TESTS := tests/integration/cluster $(wildcard $(addprefix tests/integration/test_, \
-  admission.py crash_*.py epochs.py progress.py reconnect.py removed_ledgers.py security*.py stream*.py subscription_start.py))
-.PHONY: test-integration test-streams test-others test-oldest-spark
+FIRST_HALF := $(addprefix tests/integration/,cluster security sink stream)
+.PHONY: test-integration test-first-half test-second-half test-oldest-spark
 # Servers and sessions live for seconds: compiling them as for days takes half of the tests' processor time.
-test-integration test-streams test-others test-oldest-spark: export JDK_JAVA_OPTIONS := -XX:TieredStopAtLevel=1
+test-integration test-first-half test-second-half test-oldest-spark: export JDK_JAVA_OPTIONS := -XX:TieredStopAtLevel=1
 test-integration: server ## Tests against real Pulsar servers
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-streams test-others test-oldest-spark
-# Clusters, security, streams and the exactly-once sink.
-test-streams: server
-	$(BIN)/python -m pytest $(STREAM_TESTS)
-test-others: server $(CONNECT_DONE)
-	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(STREAM_TESTS))
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-first-half test-second-half test-oldest-spark
+test-first-half: server
+	$(BIN)/python -m pytest $(FIRST_HALF)
+test-second-half: server $(CONNECT_DONE)
+	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(FIRST_HALF))
 
 .PHONY: docs
 docs: $(BUILD_DONE) ## Write the generated pages and build the site into site/
@@ -133,7 +131,7 @@ docs: $(BUILD_DONE) ## Write the generated pages and build the site into site/
 test-oldest-spark: export PYTHONPATH := $(CURDIR)/$(OLDEST_SPARK)
 test-oldest-spark: server $(OLDEST_SPARK)/.requirements-installed
 	$(BIN)/python -c 'import pyspark; assert pyspark.__version__ == "4.2.0", pyspark.__version__'
-	$(BIN)/python -m pytest $(addprefix tests/integration/test_,catalog.py exactly_once.py streaming.py)
+	$(BIN)/python -m pytest $(addprefix tests/integration/,catalog/test_catalog.py sink/test_exactly_once.py stream/test_streaming.py)
 
 # SECONDS is a variable of the shell's own, so only one from the command line counts.
 FUZZ_SECONDS := $(if $(findstring command,$(origin SECONDS)),$(SECONDS),60)

@@ -47,19 +47,19 @@ __all__ = [
 
 _HOMES = {
     "DefaultSource": ("datasource", "PulsarDataSource"),
-    "HistoryAndLive": ("seam", "HistoryAndLive"),
+    "HistoryAndLive": ("session.history_and_live", "HistoryAndLive"),
     "PulsarDataSource": ("datasource", "PulsarDataSource"),
     "register": ("datasource", "register"),
     "PulsarError": ("errors", "PulsarError"),
-    "PulsarProgressListener": ("listener", "PulsarProgressListener"),
-    "audit": ("tables", "audit"),
-    "catalog_jar": ("session", "catalog_jar"),
-    "check_workers": ("interpreter", "check_workers"),
-    "configure": ("session", "configure"),
-    "history_and_live": ("seam", "history_and_live"),
-    "plan": ("tables", "plan"),
-    "segments": ("tables", "segments"),
-    "stop_at_end": ("query_end", "stop_at_end"),
+    "PulsarProgressListener": ("monitoring.listener", "PulsarProgressListener"),
+    "audit": ("inspect.tables", "audit"),
+    "catalog_jar": ("session.configure", "catalog_jar"),
+    "check_workers": ("spark.shipped", "check_workers"),
+    "configure": ("session.configure", "configure"),
+    "history_and_live": ("session.history_and_live", "history_and_live"),
+    "plan": ("inspect.tables", "plan"),
+    "segments": ("inspect.tables", "segments"),
+    "stop_at_end": ("monitoring.stop_at_end", "stop_at_end"),
 }
 
 logging.getLogger(__name__).addHandler(PrintableRecords())

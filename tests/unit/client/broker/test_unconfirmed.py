@@ -1,6 +1,6 @@
 """What is sent again after a connection broke, and what receipts prove: under random schedules of a connection that
-breaks anywhere, against the rules by which brokers and readers take chunks (tests/integration/test_sent_again.py asks
-the real ones)."""
+breaks anywhere, against the rules by which brokers and readers take chunks
+(tests/integration/sink/test_sent_again.py asks the real ones)."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from pyspark_pulsar.write.exactly_once.journal_topic import KEEPER
 from pyspark_pulsar.write.exactly_once.recovery import Sink
 from pyspark_pulsar.write.exactly_once.state import BegunTransaction, PreparedTransaction, Writer
 
-PROGRAM = Path(__file__).resolve().parents[1] / "programs" / "write_epoch.py"
+PROGRAM = Path(__file__).resolve().parents[2] / "programs" / "write_epoch.py"
 STEPS = [
     "Coordinators.begin:before:1",
     "Coordinators.begin:after:1",

@@ -1,7 +1,7 @@
 """The catalog in SQL, scripts and what Spark must answer, and from DataFrames; in a classic session and over Connect.
 
-`GOLDEN=write pytest tests/integration/test_catalog_sql.py -k classic` writes the answers anew; read the difference
-before it is committed.
+`GOLDEN=write pytest tests/integration/catalog/test_catalog_sql.py -k classic` writes the answers anew; read the
+difference before it is committed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pyspark_pulsar.standalone import LocalPulsar
 
 FOLDER = Path(__file__).parent / "sql"
 SCRIPTS = sorted(FOLDER.glob("*.sql"))
-PROGRAM = Path(__file__).parent.parent / "programs" / "run_sql.py"
-CONNECT = Path(__file__).parent.parent.parent / ".venv" / "connect"
+PROGRAM = Path(__file__).parents[2] / "programs" / "run_sql.py"
+CONNECT = Path(__file__).parents[3] / ".venv" / "connect"
 
 
 @pytest.mark.parametrize("mode", ["classic", "connect"])

@@ -9,7 +9,7 @@ from collections import defaultdict
 import pulsar as official_client
 import pytest
 from integration.official import Admin, JavaClient, as_base64, messages_of
-from integration.test_write import save
+from integration.sink.test_write import save
 from pyspark.sql import SparkSession
 
 from pyspark_pulsar.standalone import LocalPulsar

@@ -11,7 +11,16 @@ import pytest
 from fixtures.forwarder import MESSAGE
 from integration.official import Admin
 from integration.raw_producer import RawProducer
-from integration.test_look_back import PIECES, WHOLE, Once, Spread, cut, kinds_of_look_back, read, spread
+from integration.source.test_look_back import (
+    PIECES,
+    WHOLE,
+    Once,
+    Spread,
+    cut,
+    kinds_of_look_back,
+    read,
+    spread,
+)
 
 from pyspark_pulsar.client.broker.commands import SUBSCRIBE
 from pyspark_pulsar.errors import DataLossError, PulsarError, TopicNotFoundError

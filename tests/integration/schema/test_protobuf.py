@@ -15,7 +15,7 @@ import pytest
 from fixtures.fix_spark import ReadTopic
 from google.protobuf import json_format
 from integration.official import Admin, JavaClient
-from integration.test_write import save
+from integration.sink.test_write import save
 from property.protobuf_strategies import new_message, row_of
 from pyspark.sql import Row, SparkSession
 
@@ -44,7 +44,7 @@ LEDGERS: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="session")
 def protobuf_client(pulsar: LocalPulsar) -> JavaClient:
-    return JavaClient(pulsar, Path(__file__).parent / "java" / "ProtobufClient.java")
+    return JavaClient(pulsar, Path(__file__).parents[1] / "java" / "ProtobufClient.java")
 
 
 def produce(client: JavaClient, topic: str, kind: str, messages: list[dict[str, Any]], schema: str) -> None:

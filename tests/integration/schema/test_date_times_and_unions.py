@@ -10,7 +10,7 @@ import pulsar as official_client
 import pytest
 from fixtures.fix_spark import ReadTopic
 from integration.official import Admin, JavaClient, messages_of
-from integration.test_write import save
+from integration.sink.test_write import save
 from pulsar.schema import AvroSchema
 from pyspark.sql import Row, SparkSession
 

@@ -13,7 +13,7 @@ import pulsar as official_client
 import pytest
 from fixtures.fix_spark import ReadTopic
 from integration.official import Admin, JavaClient, messages_of
-from integration.test_columns import PRIMITIVES, float32
+from integration.source.test_columns import PRIMITIVES, float32
 from pulsar.schema import (
     Array,
     AvroSchema,

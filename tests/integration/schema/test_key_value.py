@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fixtures.fix_spark import ReadTopic
 from integration.official import Admin, JavaClient, Refused
-from integration.test_write import save
+from integration.sink.test_write import save
 from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_pulsar.standalone import LocalPulsar
@@ -48,7 +48,7 @@ ENCODINGS = pytest.mark.parametrize("encoding", ["INLINE", "SEPARATED"])
 
 @pytest.fixture(scope="session")
 def java_pairs(pulsar: LocalPulsar) -> JavaClient:
-    return JavaClient(pulsar, Path(__file__).parent / "java" / "KeyValueClient.java")
+    return JavaClient(pulsar, Path(__file__).parents[1] / "java" / "KeyValueClient.java")
 
 
 def messages(key: str, value: str) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Self
 import pytest
 from fixtures.forwarder import MESSAGE, Cut
 from integration.official import Admin
-from integration.test_look_back import WHOLE, Once, read, spread
+from integration.source.test_look_back import WHOLE, Once, read, spread
 
 from pyspark_pulsar.client.broker.commands import CLOSE_CONSUMER, CONNECT, FLOW, LOOKUP, SUBSCRIBE
 from pyspark_pulsar.errors import ConnectionFailed

@@ -29,7 +29,7 @@ from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 from pyspark_pulsar.standalone import LocalPulsar
 
-PROGRAM = Path(__file__).parent.parent / "programs" / "stream_to_files.py"
+PROGRAM = Path(__file__).parents[2] / "programs" / "stream_to_files.py"
 NAME = "the-query"
 
 

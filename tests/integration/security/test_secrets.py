@@ -16,7 +16,7 @@ from fixtures.secured_pulsar import WORKER, SecuredPulsar
 from pyspark_pulsar.cli import cli
 from pyspark_pulsar.options import ReadOptions, WriteOptions, parse_options, secret_keys
 
-_PROGRAM = Path(__file__).parent.parent / "programs" / "secret_queries.py"
+_PROGRAM = Path(__file__).parents[2] / "programs" / "secret_queries.py"
 _PLUGIN, _PARAMS = "pulsar.client.authPluginClassName", "pulsar.client.authParams"
 _KEYS = "cryptoKeyReader"
 _PEM = "-----BEGIN PRIVATE KEY-----\nopen {}\n-----END PRIVATE KEY-----"

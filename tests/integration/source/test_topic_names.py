@@ -186,7 +186,7 @@ def test_names_are_those_of_pulsars_own_class(pulsar: LocalPulsar, rng: random.R
         for _ in range(5000)
     ]
     (answers,) = [
-        JavaClient(pulsar, Path(__file__).parent / "java" / "TopicNames.java").run({"names": names})
+        JavaClient(pulsar, Path(__file__).parents[1] / "java" / "TopicNames.java").run({"names": names})
     ]
     for name, answer in zip(names, answers, strict=True):
         try:

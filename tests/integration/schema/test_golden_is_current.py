@@ -10,7 +10,7 @@ from pyspark_pulsar.standalone import LocalPulsar
 
 
 def test_golden_is_current(pulsar: LocalPulsar) -> None:
-    script = Path(__file__).parents[2] / "scripts" / "golden.py"
+    script = Path(__file__).parents[3] / "scripts" / "golden.py"
     done = subprocess.run(
         [sys.executable, str(script), "--check"], capture_output=True, text=True, timeout=300, check=False
     )

@@ -14,7 +14,7 @@ from fixtures.fix_spark import ReadTopic
 
 from pyspark_pulsar.standalone import LocalPulsar
 
-EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 TEXT = ["the quick brown fox", "The lazy dog", "", "fox and dog: DOG!", "grüße, Ärger 42"]
 EXPECTED = Counter(
     ["the", "quick", "brown", "fox", "the", "lazy", "dog", "fox", "and", "dog", "dog", "grüße", "ärger", "42"]
