@@ -73,9 +73,8 @@ class PulsarDataSource(Shipped, DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> PulsarBatchWriter:
         from pyspark_pulsar.errors import OptionError
         from pyspark_pulsar.schema.types.spark import arrow_schema
-        from pyspark_pulsar.write.batch import PulsarBatchWriter, new_job
-        from pyspark_pulsar.write.delivery import check_transactions
-        from pyspark_pulsar.write.exactly_once.journal_names import journal_of_batch
+        from pyspark_pulsar.write.batch import PulsarBatchWriter
+        from pyspark_pulsar.write.guarantee import delivery_of_job
         from pyspark_pulsar.write.target import settle_target
 
         if overwrite:
@@ -84,10 +83,9 @@ class PulsarDataSource(Shipped, DataSource):
                 "write to a new one"
             )
         options = parse_options(WriteOptions, self.options)
-        journal = journal_of_batch(options)
-        job = new_job(journal)
-        check_transactions(options, journal, job)
-        return PulsarBatchWriter(options, settle_target(options, arrow_schema(schema)), journal, job)
+        delivery = delivery_of_job(options)
+        delivery.prepare()
+        return PulsarBatchWriter(delivery, settle_target(options, arrow_schema(schema)))
 
     def streamWriter(  # noqa: N802
         self,
@@ -95,18 +93,17 @@ class PulsarDataSource(Shipped, DataSource):
         overwrite: bool,  # noqa: ARG002 -- Spark passes True for complete mode, whose rows are appended too
     ) -> PulsarStreamWriter:
         from pyspark_pulsar.schema.types.spark import arrow_schema
-        from pyspark_pulsar.write.delivery import check_transactions
-        from pyspark_pulsar.write.exactly_once.journal_names import journal_of_stream
+        from pyspark_pulsar.write.guarantee import delivery_of_query
         from pyspark_pulsar.write.stream import PulsarStreamWriter
         from pyspark_pulsar.write.target import settle_target
 
         options = parse_options(WriteOptions, self.options)
-        journal = journal_of_stream(options, self.options.get("checkpointLocation"))
+        delivery = delivery_of_query(options, self.options.get("checkpointLocation"))
         if runs_in(_COMMITTING_WORKER):
             # All was settled when the epoch was planned; this process is waited for in every epoch.
-            return PulsarStreamWriter(options, None, journal)
-        check_transactions(options, journal)
-        return PulsarStreamWriter(options, settle_target(options, arrow_schema(schema)), journal)
+            return PulsarStreamWriter(delivery, None)
+        delivery.prepare()
+        return PulsarStreamWriter(delivery, settle_target(options, arrow_schema(schema)))
 
     def _read_options(self) -> ReadOptions:
         return parse_options(ReadOptions, self.options)

@@ -62,11 +62,11 @@ class Cluster:
     def brief_admin(self) -> AdminClient:
         """The same for what a query waits for: it gives up within seconds. Raises `OptionError`."""
         self._require_admin()
-        given = self.settings.connection
+        connection = self.settings.connection
         options = replace(
-            given,
-            connection_timeout_ms=min(_BRIEF_CONNECT_MS, given.connection_timeout_ms),
-            operation_timeout_ms=min(_BRIEF_MS, given.operation_timeout_ms),
+            connection,
+            connection_timeout_ms=min(_BRIEF_CONNECT_MS, connection.connection_timeout_ms),
+            operation_timeout_ms=min(_BRIEF_MS, connection.operation_timeout_ms),
         )
         return AdminClient(options, patience_ms=_BRIEF_CONNECT_MS, threads=_AT_ONCE)
 

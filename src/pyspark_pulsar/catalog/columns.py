@@ -23,14 +23,14 @@ def arrow_column(name: str, kind: Any, *, nullable: bool = True) -> pa.Field:
 
 def comments(schema: Mapping[str, Any]) -> dict[tuple[str, ...], str]:
     """Paths of the columns, and of the fields of structs in them, that have a comment."""
-    found: dict[tuple[str, ...], str] = {}
+    by_path: dict[tuple[str, ...], str] = {}
     for column in schema["fields"]:
         path, kind = (str(column["name"]),), column["type"]
         comment = (column.get("metadata") or {}).get("comment")
         if comment:
-            found[path] = str(comment)
-        found |= {path + below: text for below, text in _nested(kind).items()}
-    return found
+            by_path[path] = str(comment)
+        by_path |= {path + below: text for below, text in _nested(kind).items()}
+    return by_path
 
 
 def _nested(kind: Any) -> dict[tuple[str, ...], str]:

@@ -20,18 +20,18 @@ def commented(columns: StructJson, info: SchemaInfo | None) -> StructJson:
 
 
 def _struct(columns: StructJson, record: Any) -> StructJson:
-    documents = {each["name"]: each for each in _fields(record)}
+    documents = {field["name"]: field for field in _fields(record)}
     return {
         **columns,
-        "fields": [_column(each, documents.get(each["name"], {})) for each in columns["fields"]],
+        "fields": [_column(field, documents.get(field["name"], {})) for field in columns["fields"]],
     }
 
 
 def _column(column: StructJson, document: Mapping[str, Any]) -> StructJson:
-    found = {**column, "type": _type(column["type"], document.get("type"))}
+    commented_column = {**column, "type": _type(column["type"], document.get("type"))}
     if document.get("doc"):
-        found["metadata"] = {**column.get("metadata", {}), "comment": str(document["doc"])}
-    return found
+        commented_column["metadata"] = {**column.get("metadata", {}), "comment": str(document["doc"])}
+    return commented_column
 
 
 def _type(kind: Any, document: Any) -> Any:

@@ -15,7 +15,7 @@ from pyspark_pulsar.topic import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class PartitionEnds:
     """Of one topic partition."""
 
     earliest: Position
@@ -26,19 +26,21 @@ class Ends:
     """Of that last message, by its producer's clock; None where there is none, or it does not tell."""
 
 
-def ends_of(client: BrokerClient, partition: TopicPartition) -> Ends:
+def ends_of(client: BrokerClient, partition: TopicPartition) -> PartitionEnds:
     """Raises `TopicNotFoundError`, `PermissionDenied`, `ConnectionFailed`."""
     # Brokers that have just loaded a topic can wait 30 s for its transaction buffer before they answer.
     patience = max(client.patience_seconds, 2 * client.request_seconds)
-    tail = client.retrying(partial(_tail, client, partition), patience)
-    if tail.end.is_earliest:
-        return Ends(EARLIEST, EARLIEST, None)
-    last = Position(tail.end.ledger, tail.end.entry - 1)
-    found = client.retrying(partial(first_entry, client, partition, last))
-    return Ends(tail.mark_delete, tail.end, None if found is None else found.published_ms)
+    log_end = client.retrying(partial(_log_end, client, partition), patience)
+    if log_end.end.is_earliest:
+        return PartitionEnds(EARLIEST, EARLIEST, None)
+    last = Position(log_end.end.ledger, log_end.end.entry - 1)
+    last_entry = client.retrying(partial(first_entry, client, partition, last))
+    return PartitionEnds(
+        log_end.mark_delete, log_end.end, None if last_entry is None else last_entry.published_ms
+    )
 
 
-def _tail(client: BrokerClient, partition: TopicPartition) -> LogEnd:
+def _log_end(client: BrokerClient, partition: TopicPartition) -> LogEnd:
     """Of a consumer at the very beginning, whose cursor brokers move past what they have removed."""
     consumer = subscribe(client, partition.name, EARLIEST)
     try:

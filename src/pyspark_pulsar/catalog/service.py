@@ -94,12 +94,12 @@ def sender(target: int) -> Send:
 
 def _settings(line: bytes) -> CatalogSettings:
     document = _document(line)
-    catalog, given = document.get("catalog"), document.get("settings")
-    if not isinstance(catalog, str) or not isinstance(given, dict):
+    catalog, settings = document.get("catalog"), document.get("settings")
+    if not isinstance(catalog, str) or not isinstance(settings, dict):
         raise OptionError(
             "the first line: expected a JSON object with the catalog's name and its settings, got another"
         )
-    return parse_settings(catalog, given)
+    return parse_settings(catalog, settings)
 
 
 def _answer(cluster: Any, line: bytes) -> dict[str, Any]:

@@ -53,16 +53,16 @@ class CatalogSettings:
         return texts
 
 
-def parse_settings(catalog: str, given: Mapping[str, str]) -> CatalogSettings:
-    """`given`: keys without `spark.sql.catalog.<name>.`, in any case. Raises `OptionError` naming the key."""
+def parse_settings(catalog: str, settings: Mapping[str, str]) -> CatalogSettings:
+    """`settings`: keys without `spark.sql.catalog.<name>.`, in any case. Raises `OptionError` naming the key."""
     try:
-        return _parse(given)
+        return _parse(settings)
     except OptionError as fault:
         raise OptionError(f"catalog {catalog} (settings spark.sql.catalog.{catalog}.*): {fault}") from None
 
 
-def _parse(given: Mapping[str, str]) -> CatalogSettings:
-    of_catalog, read, write = _by_scope(given)
+def _parse(settings: Mapping[str, str]) -> CatalogSettings:
+    of_catalog, read, write = _by_scope(settings)
     system_topics = of_catalog.get("systemTopics", "false")
     tenants = of_catalog.get("tenants")
     return CatalogSettings(
@@ -76,24 +76,24 @@ def _parse(given: Mapping[str, str]) -> CatalogSettings:
     )
 
 
-def _by_scope(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+def _by_scope(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
     """Settings of the catalog, options for reading and for writing; an alias becomes the option's own key."""
     own = {key.lower(): key for key in _OF_THE_CATALOG}
     reading, writing = _keys(ReadOptions), _keys(WriteOptions)
-    found: tuple[dict[str, str], dict[str, str], dict[str, str]] = ({}, {}, {})
+    by_scope: tuple[dict[str, str], dict[str, str], dict[str, str]] = ({}, {}, {})
     first: dict[str, str] = {}
-    for key, text in given.items():
-        spelled = [scope.get(key.lower()) for scope in (own, reading, writing)]
-        if not any(spelled):
+    for key, text in settings.items():
+        names = [scope.get(key.lower()) for scope in (own, reading, writing)]
+        if not any(names):
             raise OptionError(_unknown(key, [*own.values(), *reading.values(), *writing.values()]))
-        meant = next(each for each in spelled if each)
+        meant = next(name for name in names if name)
         if meant in first:
             raise OptionError(f"settings {first[meant]!r} and {key!r} mean the same; give one of them")
         first[meant] = key
-        for values, name in zip(found, spelled, strict=True):
+        for values, name in zip(by_scope, names, strict=True):
             if name is not None:
                 values[name] = str(text)
-    return found
+    return by_scope
 
 
 def _keys(scope: type[ConnectionOptions]) -> dict[str, str]:
@@ -115,15 +115,15 @@ def _parsed(key: str, parse: Any, text: str) -> Any:
 
 def _unknown(key: str, known: list[str]) -> str:
     said_by_tables = {
-        each.lower()
+        spelling.lower()
         for scope in (ReadOptions, WriteOptions)
         for name, option in option_fields(scope).items()
         if name in _OF_THE_TABLE
-        for each in (option.key, *option.aliases)
+        for spelling in (option.key, *option.aliases)
     }
     if key.lower() in said_by_tables:
         return f"setting {key!r}: expected what holds for all tables, got what each table says itself; leave it out"
-    lowered = {each.lower(): each for each in known}
+    lowered = {spelling.lower(): spelling for spelling in known}
     close = difflib.get_close_matches(key.lower(), lowered, n=1, cutoff=0.6)
     hint = f"did you mean {lowered[close[0]]!r}?" if close else "known are " + ", ".join(sorted(set(known)))
     return f"unknown setting {key!r}; {hint}"

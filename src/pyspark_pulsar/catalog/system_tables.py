@@ -81,13 +81,13 @@ def rows(cluster: Cluster, namespace: Sequence[str], table: str) -> list[list[An
     named = parse_table(namespace, table)
     if named.system is None:
         raise CatalogUnsupported(
-            f"table {table}: expected one of the system tables {', '.join('topic$' + each for each in SCHEMAS)}, got a "
+            f"table {table}: expected one of the system tables {', '.join('topic$' + word for word in SCHEMAS)}, got a "
             f"topic, whose rows the data source reads"
         )
     count = cluster.client.partition_count(named.topic)
-    found = _ROWS[named.system](cluster, named.topic, count)
+    table_rows = _ROWS[named.system](cluster, named.topic, count)
     fields = SCHEMAS[named.system].names
-    return [[_plain(row[name]) for name in fields] for row in found]
+    return [[_plain(row[name]) for name in fields] for row in table_rows]
 
 
 def _plain(value: Any) -> Any:
@@ -135,28 +135,28 @@ def _kept(cluster: Cluster, partitions: Sequence[TopicPartition]) -> dict[TopicP
 def _subscriptions(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:
     partitions = partitions_of(topic, count)
     admin = cluster.admin
-    asked = cluster.threads.map(lambda each: admin.topics.stats(each.as_topic, 0), partitions)
+    answers = cluster.threads.map(lambda partition: admin.topics.stats(partition.as_topic, 0), partitions)
     cursors = _internal_stats(cluster, partitions)
-    for partition, stats in zip(partitions, asked, strict=True):
+    for partition, stats in zip(partitions, answers, strict=True):
         known = cursors[partition].get("cursors") or {}
-        for name, found in sorted((stats.get("subscriptions") or {}).items()):
-            yield _subscription(partition, name, found, known.get(name) or {})
+        for name, subscription in sorted((stats.get("subscriptions") or {}).items()):
+            yield _subscription(partition, name, subscription, known.get(name) or {})
 
 
 def _subscription(
-    partition: TopicPartition, name: str, found: Mapping[str, Any], cursor: Mapping[str, Any]
+    partition: TopicPartition, name: str, subscription: Mapping[str, Any], cursor: Mapping[str, Any]
 ) -> Row:
     return {
         "subscription": name,
         "partition": partition.index,
-        "type": found.get("type") or None,
-        "durable": found.get("isDurable", found.get("durable")),
-        "backlog": found.get("msgBacklog"),
+        "type": subscription.get("type") or None,
+        "durable": subscription.get("isDurable", subscription.get("durable")),
+        "backlog": subscription.get("msgBacklog"),
         "position": _behind(cursor.get("markDeletePosition")),
-        "unacknowledged": found.get("unackedMessages"),
-        "connected": len(found.get("consumers") or ()),
-        "last_consumed": moment(found.get("lastConsumedTimestamp") or None),
-        "rate": found.get("msgRateOut"),
+        "unacknowledged": subscription.get("unackedMessages"),
+        "connected": len(subscription.get("consumers") or ()),
+        "last_consumed": moment(subscription.get("lastConsumedTimestamp") or None),
+        "rate": subscription.get("msgRateOut"),
     }
 
 
@@ -182,7 +182,7 @@ def _internal_stats(
 
 def _schemas(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:  # noqa: ARG001
     whole = topic.without_partition()
-    return [_schema(each, whole) for each in cluster.admin.schemas.versions(whole)]
+    return [_schema(registered, whole) for registered in cluster.admin.schemas.versions(whole)]
 
 
 def _schema(registered: RegisteredSchema, topic: TopicName) -> Row:
@@ -203,7 +203,7 @@ def _columns(info: SchemaInfo, topic: TopicName) -> str | None:
         columns = resolve_read_schema(info, topic=str(topic)).value_columns
     except SchemaError:
         return None
-    return ", ".join(f"{_quoted(each.name)} {type_text(each.type)}" for each in columns)
+    return ", ".join(f"{_quoted(column.name)} {type_text(column.type)}" for column in columns)
 
 
 def _quoted(name: str) -> str:

@@ -45,12 +45,14 @@ def list_namespaces(cluster: Cluster, parent: Sequence[str]) -> list[list[str]]:
     not there, `PermissionDenied` for one by name whose namespaces are not shown.
     """
     if not parent:
-        return [[each.tenant, each.name] for each in _of_tenants(cluster, _shown_tenants(cluster))]
+        return [
+            [namespace.tenant, namespace.name] for namespace in _of_tenants(cluster, _shown_tenants(cluster))
+        ]
     tenant = tenant_of(parent)
     if tenant is None:
         parse_namespace(parent)
         return []
-    return [[each.tenant, each.name] for each in _shown(cluster, _of_tenant(cluster, tenant))]
+    return [[namespace.tenant, namespace.name] for namespace in _shown(cluster, _of_tenant(cluster, tenant))]
 
 
 def list_tables(cluster: Cluster, namespace: Sequence[str]) -> list[str]:
@@ -64,11 +66,11 @@ def list_tables(cluster: Cluster, namespace: Sequence[str]) -> list[str]:
         return []
     where = parse_namespace(namespace)
     try:
-        found = _topics(cluster, where)
+        topics = _topics(cluster, where)
     except PermissionDenied as fault:
         _log.info("the topics of %s are listed by the broker: %s", where, fault)
-        found = _topics_by_broker(cluster, where)
-    return sorted(Table(topic).name for topic in found)
+        topics = _topics_by_broker(cluster, where)
+    return sorted(Table(topic).name for topic in topics)
 
 
 def load_table(cluster: Cluster, namespace: Sequence[str], table: str) -> dict[str, Any]:
@@ -79,9 +81,9 @@ def load_table(cluster: Cluster, namespace: Sequence[str], table: str) -> dict[s
     if named.system is not None:
         require_topic(cluster, named.topic)
         return {"system": named.system, "schema": _json(SCHEMAS[named.system])}
-    asked = _asked_properties(cluster, named.topic)
+    answer = _submit_own_properties(cluster, named.topic)
     resolved = read_schema(cluster, named.topic)
-    properties = {} if asked is None else _seen(asked)
+    properties = {} if answer is None else _shown_properties(answer)
     settings, key = cluster.settings, key_column(properties)
     return {
         "topic": str(named.topic),
@@ -124,8 +126,8 @@ def _shown_tenants(cluster: Cluster) -> tuple[str, ...]:
         return settings.tenants
     if cluster.has_admin:
         try:
-            found = cluster.admin.tenants.names()
-            return tuple(each for each in found if settings.system_topics or each != _SYSTEM_TENANT)
+            tenants = cluster.admin.tenants.names()
+            return tuple(tenant for tenant in tenants if settings.system_topics or tenant != _SYSTEM_TENANT)
         except PermissionDenied as fault:
             _log.info("the tenants are not listed: %s", fault)
     return (settings.default_namespace.tenant,)
@@ -144,7 +146,7 @@ def _of_tenants(cluster: Cluster, tenants: Sequence[str]) -> list[Namespace]:
     if cluster.has_admin:
         _ = cluster.admin  # Made by one thread.
     lists = cluster.threads.map(of_tenant, tenants)
-    return _shown(cluster, [namespace for each in lists for namespace in each])
+    return _shown(cluster, [namespace for namespaces in lists for namespace in namespaces])
 
 
 def _of_tenant(cluster: Cluster, tenant: str) -> list[Namespace]:
@@ -163,7 +165,9 @@ def _of_tenant(cluster: Cluster, tenant: str) -> list[Namespace]:
 
 def _shown(cluster: Cluster, namespaces: Sequence[Namespace]) -> list[Namespace]:
     all_of_them = cluster.settings.system_topics
-    return sorted({each for each in namespaces if all_of_them or each not in _SYSTEM_NAMESPACES})
+    return sorted(
+        {namespace for namespace in namespaces if all_of_them or namespace not in _SYSTEM_NAMESPACES}
+    )
 
 
 def _no_tenant(tenant: str) -> NamespaceNotFoundError:
@@ -182,12 +186,12 @@ def _topics(cluster: Cluster, namespace: Namespace) -> frozenset[TopicName]:
 def _topics_by_broker(cluster: Cluster, namespace: Namespace) -> frozenset[TopicName]:
     client, with_system = cluster.client, cluster.settings.system_topics
     listing = client.listings({namespace: None})[namespace]
-    names = {each for each in listing.names if with_system or not each.is_system}
-    wholes = {each.without_partition() for each in names} - names
+    names = {topic for topic in listing.names if with_system or not topic.is_system}
+    wholes = {topic.without_partition() for topic in names} - names
     # A name that looks like a partition's is one only where the topic has partitions.
     partitioned = {topic for topic, count in client.present_partitions(wholes).items() if count}
     return frozenset(
-        each.without_partition() if each.without_partition() in partitioned else each for each in names
+        topic.without_partition() if topic.without_partition() in partitioned else topic for topic in names
     )
 
 
@@ -206,7 +210,7 @@ def own_properties(admin: AdminClient, topic: TopicName) -> Properties:
         return admin.topics.properties(topic)
 
 
-def _asked_properties(cluster: Cluster, topic: TopicName) -> Future[Properties] | None:
+def _submit_own_properties(cluster: Cluster, topic: TopicName) -> Future[Properties] | None:
     """Asked for while the broker is asked for the schema. None without `admin.url`, and of a non-persistent topic,
     which has none."""
     if not cluster.has_admin or not topic.is_persistent:
@@ -214,9 +218,9 @@ def _asked_properties(cluster: Cluster, topic: TopicName) -> Future[Properties] 
     return cluster.threads.submit(own_properties, cluster.brief_admin, topic)
 
 
-def _seen(asked: Future[Properties]) -> Properties:
+def _shown_properties(answer: Future[Properties]) -> Properties:
     try:
-        return asked.result()
+        return answer.result()
     except (PermissionDenied, TopicNotFoundError) as fault:
         _log.info("without a comment and a key column: %s", fault)
         return {}

@@ -45,8 +45,8 @@ def conf(
     or extensions already, join the lists with commas. Secrets that are given are printed as they are, since the file
     must hold them: keep it from others, or give paths (file:///...) instead.
     """
+    from pyspark_pulsar.java_properties import properties_text
     from pyspark_pulsar.session.configure import session_conf
-    from pyspark_pulsar.session.environment import properties_text
 
     options: dict[str, str] = {}
     for setting in settings:

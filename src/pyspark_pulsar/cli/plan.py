@@ -12,6 +12,7 @@ from pyspark_pulsar.errors import printable
 
 if TYPE_CHECKING:
     from pyspark_pulsar.cli.screen import PrintableTable
+    from pyspark_pulsar.client.ledger import Ledger
     from pyspark_pulsar.inspect.plan import PlannedRange, PlannedSplit
     from pyspark_pulsar.inspect.segments import Segment
     from pyspark_pulsar.options import ReadOptions
@@ -22,52 +23,54 @@ if TYPE_CHECKING:
 @click.command()
 @read_arguments
 @click.option("--json", "as_json", is_flag=True, help="One JSON object for each split, one a line.")
-def plan(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, **given: str | None) -> None:
+def plan(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
     """Show the splits of a batch read of TOPIC: from where to where, with which reader, how many entries and bytes; and
     what would not be read, and why."""
     from pyspark_pulsar.read.batch.plan import plan_batch
 
-    options = parse_arguments(topics, settings, given)
-    found = plan_batch(options)
+    options = parse_arguments(topics, settings, flags)
+    batch_plan = plan_batch(options)
     if as_json:
-        for line in json_lines(found):
+        for line in json_lines(batch_plan):
             click.echo(line)
     else:
-        print_plan(found, skipped_segments(options, found))
+        print_plan(batch_plan, skipped_segments(options, batch_plan))
 
 
-def json_lines(found: BatchPlan) -> list[str]:
+def json_lines(batch_plan: BatchPlan) -> list[str]:
     """Times are ISO 8601 in UTC."""
     from pyspark_pulsar.cli.text import json_line
     from pyspark_pulsar.inspect.tables import plan_table
 
-    return [json_line(row) for row in plan_table(found).to_pylist()]
+    return [json_line(row) for row in plan_table(batch_plan).to_pylist()]
 
 
-def skipped_segments(options: ReadOptions, found: BatchPlan) -> list[Segment]:
+def skipped_segments(options: ReadOptions, batch_plan: BatchPlan) -> list[Segment]:
     """The ledgers that no split touches, as far as ledgers are known."""
     from pyspark_pulsar.inspect.segments import segments_of
     from pyspark_pulsar.read.bounds.timestamps import resolve_windows
 
-    windows = resolve_windows(options, [each.partition for each in found.partitions])
+    windows = resolve_windows(options, [planned.partition for planned in batch_plan.partitions])
     return [
         segment
-        for each in found.partitions
-        if each.ledgers is not None
-        for segment in segments_of(options, each.partition, each.ledgers, each, windows[each.partition])
+        for planned in batch_plan.partitions
+        if planned.ledgers is not None
+        for segment in segments_of(
+            options, planned.partition, planned.ledgers, planned, windows[planned.partition]
+        )
         if segment.reader is None and segment.state != "compacted"
     ]
 
 
-def print_plan(found: BatchPlan, skipped: list[Segment]) -> None:
+def print_plan(batch_plan: BatchPlan, skipped: list[Segment]) -> None:
     from pyspark_pulsar.cli.screen import screen
     from pyspark_pulsar.inspect.plan import planned_splits
 
-    shown, splits = screen(), planned_splits(found)
+    console, splits = screen(), planned_splits(batch_plan)
     if splits:
-        shown.print(_table(splits))
-    for line in (totals(splits), *unknown(found), *pruned(skipped), *noted(found)):
-        shown.print(printable(line), soft_wrap=True)
+        console.print(_table(splits))
+    for line in (totals(splits), *unknown(batch_plan), *pruned(skipped), *noted(batch_plan)):
+        console.print(printable(line), soft_wrap=True)
 
 
 def totals(splits: list[PlannedSplit]) -> str:
@@ -84,9 +87,13 @@ def totals(splits: list[PlannedSplit]) -> str:
     return f"{text} ({'; '.join(parts)})" if parts else "Nothing to read."
 
 
-def unknown(found: BatchPlan) -> list[str]:
+def unknown(batch_plan: BatchPlan) -> list[str]:
     """What the plan cannot tell."""
-    names = [str(each.partition) for each in found.partitions if each.splits and each.ledgers is None]
+    names = [
+        str(planned.partition)
+        for planned in batch_plan.partitions
+        if planned.splits and planned.ledgers is None
+    ]
     if not names:
         return []
     return [
@@ -94,23 +101,23 @@ def unknown(found: BatchPlan) -> list[str]:
     ]
 
 
-def noted(found: BatchPlan) -> list[str]:
+def noted(batch_plan: BatchPlan) -> list[str]:
     """Why it is read as it is."""
-    return [f"Note: {note}" for note in found.notes]
+    return [f"Note: {note}" for note in batch_plan.notes]
 
 
 def pruned(skipped: list[Segment]) -> list[str]:
     """What is not read, in sum for each topic partition and reason."""
     from pyspark_pulsar.cli.text import human_bytes, plural, ranges
 
-    groups: dict[tuple[str, str], list[Segment]] = defaultdict(list)
-    for each in skipped:
-        groups[str(each.partition), each.skipped or "?"].append(each)
+    groups: dict[tuple[str, str], list[Ledger]] = defaultdict(list)
+    for segment in skipped:
+        groups[str(segment.partition), segment.skipped or "?"].append(segment.ledger)
     return [
-        f"Not read of {partition}: {plural(len(found), 'ledger')} ({ranges([each.ledger.id for each in found])}), "
-        f"{sum(each.ledger.entries for each in found):,} entries, "
-        f"{human_bytes(sum(each.ledger.size for each in found))}: {reason}"
-        for (partition, reason), found in groups.items()
+        f"Not read of {partition}: {plural(len(ledgers), 'ledger')} ({ranges([ledger.id for ledger in ledgers])}), "
+        f"{sum(ledger.entries for ledger in ledgers):,} entries, "
+        f"{human_bytes(sum(ledger.size for ledger in ledgers))}: {reason}"
+        for (partition, reason), ledgers in groups.items()
     ]
 
 

@@ -45,11 +45,11 @@ def read_arguments(command: Command) -> Command:
 
 
 def parse_arguments(
-    topics: tuple[str, ...], settings: tuple[str, ...], given: Mapping[str, str | None]
+    topics: tuple[str, ...], settings: tuple[str, ...], flags: Mapping[str, str | None]
 ) -> ReadOptions:
     """Raises `OptionError`, and `click.UsageError` for what is given twice or is missing."""
     table = option_fields(ReadOptions)
-    texts = {table[name].key: value for name, value in given.items() if value is not None}
+    texts = {table[name].key: value for name, value in flags.items() if value is not None}
     for setting in settings:
         key, value = key_and_value(setting, "--option")
         if key in texts:

@@ -32,45 +32,45 @@ def segments(
     *,
     as_json: bool,
     page: Path | None,
-    **given: str | None,
+    **flags: str | None,
 ) -> None:
     """Show the ledgers of TOPIC: state, entries, bytes, times, where each lies and which reader a batch read with these
     options would use."""
     from pyspark_pulsar.inspect.segments import survey
 
-    found = survey(parse_arguments(topics, settings, given))
+    survey_result = survey(parse_arguments(topics, settings, flags))
     if page is not None:
         from pyspark_pulsar.cli.html.page import segments_page
 
         try:
-            page.write_text(segments_page(found), encoding="utf-8")
+            page.write_text(segments_page(survey_result), encoding="utf-8")
         except OSError as fault:
             raise click.BadParameter(str(fault), param_hint="--html") from None
         click.echo(f"Wrote {page}", err=True)
     if as_json:
-        for line in json_lines(found):
+        for line in json_lines(survey_result):
             click.echo(line)
     elif page is None:
-        print_survey(found)
-    if found.fault and page is None:
-        click.echo(f"A read with these options would fail: {printable(found.fault)}", err=True)
+        print_survey(survey_result)
+    if survey_result.fault and page is None:
+        click.echo(f"A read with these options would fail: {printable(survey_result.fault)}", err=True)
 
 
-def json_lines(found: Survey) -> list[str]:
+def json_lines(survey_result: Survey) -> list[str]:
     """Times are ISO 8601 in UTC."""
     from pyspark_pulsar.cli.text import json_line
     from pyspark_pulsar.inspect.tables import segments_table
 
-    return [json_line(row) for row in segments_table(found).to_pylist()]
+    return [json_line(row) for row in segments_table(survey_result).to_pylist()]
 
 
-def print_survey(found: Survey) -> None:
+def print_survey(survey_result: Survey) -> None:
     from pyspark_pulsar.cli.screen import screen
 
-    shown = screen()
-    for partition, ledgers in groupby(found.segments, key=lambda each: each.partition):
-        shown.print(_table(partition, list(ledgers)))
-        shown.print()
+    console = screen()
+    for partition, ledgers in groupby(survey_result.segments, key=lambda segment: segment.partition):
+        console.print(_table(partition, list(ledgers)))
+        console.print()
 
 
 def _table(partition: TopicPartition, ledgers: list[Segment]) -> PrintableTable:
@@ -85,18 +85,18 @@ def _table(partition: TopicPartition, ledgers: list[Segment]) -> PrintableTable:
         ("ledger", "state", "entries", "size", "opened (UTC)", "closed (UTC)", "lies in", "read from"),
         right=("ledger", "entries", "size"),
     )
-    for each in ledgers:
-        ledger = each.ledger
-        of_topic = each.state != "compacted"
+    for segment in ledgers:
+        ledger = segment.ledger
+        of_topic = segment.state != "compacted"
         table.add_cells(
             str(ledger.id),
-            Text(each.state, style="bold green" if ledger.is_open else ""),
+            Text(segment.state, style="bold green" if ledger.is_open else ""),
             human_count(ledger.entries),
             human_bytes(ledger.size),
             human_time(moment(ledger.opened_ms)) if of_topic else "",
             human_time(moment(ledger.closed_ms or None)) if of_topic else "",
-            Text(place_of(each), style=_STYLES.get(each.lies_in, "")),
-            each.reader or Text(each.skipped or "?", style="dim"),
+            Text(place_of(segment), style=_STYLES.get(segment.lies_in, "")),
+            segment.reader or Text(segment.skipped or "?", style="dim"),
         )
     return table
 
@@ -108,8 +108,8 @@ def heading(partition: Any, ledgers: list[Segment]) -> str:
     """The name, and totals over the topic's own ledgers."""
     from pyspark_pulsar.cli.text import human_bytes, plural
 
-    own = [each.ledger for each in ledgers if each.state != "compacted"]
-    entries, size = sum(each.entries for each in own), sum(each.size for each in own)
+    own = [segment.ledger for segment in ledgers if segment.state != "compacted"]
+    entries, size = sum(ledger.entries for ledger in own), sum(ledger.size for ledger in own)
     return (
         f"{printable(str(partition))}: {plural(len(own), 'ledger')}, {entries:,} entries, {human_bytes(size)}"
     )

@@ -58,28 +58,26 @@ def resolve(
     """Commit what was decided for TOPIC and not finished: of batch jobs, or of the query with that checkpoint or
     id. With --journal TOPIC is not needed."""
     from pyspark_pulsar.options import WriteOptions, parse_options
-    from pyspark_pulsar.write.delivery import resolve_journal
     from pyspark_pulsar.write.exactly_once.journal_names import journal_of_batch, journals_of_query
+    from pyspark_pulsar.write.exactly_once.resolve import resolve_journal
 
     if topic is None and journal is None:
         raise click.UsageError("Missing argument 'TOPIC', or option '--journal'.")
-    named = {"topic": topic, "transactionJournal": journal}
-    given = {
+    topic_and_journal = {"topic": topic, "transactionJournal": journal}
+    write_options = {
         **dict(key_and_value(setting, "--option") for setting in settings),
-        **{key: value for key, value in named.items() if value is not None},
+        **{key: value for key, value in topic_and_journal.items() if value is not None},
         "service.url": service_url,
         "deliveryGuarantee": "exactly-once",
     }
-    options = parse_options(WriteOptions, given)
+    options = parse_options(WriteOptions, write_options)
     if journal is not None or (checkpoint is None and query_id is None):
-        name = journal_of_batch(options)
-        names = [] if name is None else [name.of("")]
+        journals = [journal_of_batch(options).of(owner="")]
     else:
         query_id = query_id or _id_in(checkpoint)
-        names = journals_of_query(options, query_id, checkpoint)
-    for name_of_one in names:
-        said = resolve_journal(options, name_of_one, abort_open=abort_open, release=release, owner=query_id)
-        for line in said:
+        journals = journals_of_query(options, query_id, checkpoint)
+    for prefix in journals:
+        for line in resolve_journal(options, prefix, abort_open=abort_open, release=release, owner=query_id):
             click.echo(printable(line))
     if journal is None and checkpoint is not None and query_id is None:
         click.echo(

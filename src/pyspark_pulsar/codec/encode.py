@@ -150,20 +150,22 @@ class BatchEncoder:
     def _tombstones_of(self, batch: pa.RecordBatch) -> pa.Array:
         """Whether a row has a key, and null in all value columns that the DataFrame has, but the one that is the key:
         who deletes a key names it."""
-        found = pc.is_valid(batch.column("__key"))
+        is_tombstone = pc.is_valid(batch.column("__key"))
         for name in batch.schema.names:
             if not name.startswith("__") and name != self._key_column:
-                found = pc.and_(found, pc.is_null(batch.column(name)))
-        return found
+                is_tombstone = pc.and_(is_tombstone, pc.is_null(batch.column(name)))
+        return is_tombstone
 
 
 def _with_defaults(column: pa.Array, field: pa.Field, defaults: Mapping[str, object]) -> pa.Array:
     """`column` with the members of its struct that are written as their default."""
     prefix = f"{field.name}."
-    own = {name.removeprefix(prefix): each for name, each in defaults.items() if name.startswith(prefix)}
+    own = {
+        name.removeprefix(prefix): default for name, default in defaults.items() if name.startswith(prefix)
+    }
     if not own:
         return column
-    members = [each.name for each in column.type]
+    members = [member.name for member in column.type]
     arrays = [column.field(name) for name in members]
     for name, default in own.items():
         arrays.append(pa.repeat(pa.scalar(default, field.type.field(name).type), len(column)))

@@ -71,25 +71,25 @@ def version_error(why: str, *, topic: str, version: bytes, reader: SchemaInfo | 
 
 def read_error(error: KernelError, *, topic: str) -> PulsarError:
     """The error of a read. `topic` is the full name with the partition suffix, if there is one."""
-    found, advice = _READ.get(error.kind, (PulsarError, "please report this"))
-    place = [f"topic {topic}"]
+    error_type, advice = _READ.get(error.kind, (PulsarError, "please report this"))
+    where = [f"topic {topic}"]
     if error.ledger >= 0:
-        place.append(f"ledger {error.ledger}")
+        where.append(f"ledger {error.ledger}")
     if error.entry >= 0:
-        place.append(f"entry {error.entry}")
+        where.append(f"entry {error.entry}")
     if error.batch_index >= 0:
-        place.append(f"batch index {error.batch_index}")
+        where.append(f"batch index {error.batch_index}")
     # The kernel names the message as well, for those who have only its text.
-    said = _MESSAGE.sub("", error.message) if error.ledger >= 0 else error.message
-    return found(f"{', '.join(place)}: {said}; {advice}")
+    message = _MESSAGE.sub("", error.message) if error.ledger >= 0 else error.message
+    return error_type(f"{', '.join(where)}: {message}; {advice}")
 
 
 def write_error(error: KernelError, *, topic: str) -> PulsarError:
     """The error of a write; rows are counted from 0 within what was encoded at once: a record batch, those of its rows
     that name the topic, or several that were held back."""
-    found, advice = _WRITE.get(error.kind, (PulsarError, "please report this"))
+    error_type, advice = _WRITE.get(error.kind, (PulsarError, "please report this"))
     row = f", row {error.row} of the record batch" if error.row >= 0 else ""
-    return found(f"topic {topic}{row}: {error.message}; {advice}")
+    return error_type(f"topic {topic}{row}: {error.message}; {advice}")
 
 
 def version_text(version: bytes) -> str:

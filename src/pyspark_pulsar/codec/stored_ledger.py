@@ -39,8 +39,8 @@ def range_of(copy: ObjectIndex | MapFile, first: int, last: int, where: str) -> 
         return copy.entries(first, last)
 
 
-def entries_in(wanted: StoredEntries, pieces: Iterable[bytes], where: str) -> Iterator[EntryBatch]:
-    """The wanted entries out of the bytes from `wanted.start` on, in order, each once.
+def entries_in(stored: StoredEntries, pieces: Iterable[bytes], where: str) -> Iterator[EntryBatch]:
+    """The wanted entries out of the bytes from `stored.start` on, in order, each once.
 
     Raises `DamagedCopy` for a copy that is damaged or lacks one of them, after those before it.
     """
@@ -48,16 +48,16 @@ def entries_in(wanted: StoredEntries, pieces: Iterable[bytes], where: str) -> It
         data = piece
         while True:
             with _damage(where):
-                entries = wanted.feed(data)
+                entries = stored.feed(data)
             if len(entries):
                 yield entries
-            if not wanted.has_more:
+            if not stored.has_more:
                 break
             data = b""
-        if wanted.done:
+        if stored.done:
             return
     with _damage(where):
-        wanted.finish()
+        stored.finish()
 
 
 @contextlib.contextmanager

@@ -27,7 +27,7 @@ KEY_VALUE_TYPE: Final = "key_value"
 
 KEY_COLUMN: Final = "key"
 
-_ARROW_TYPES: Final = {each.value_type: each.arrow_type for each in PRIMITIVES.values()}
+_ARROW_TYPES: Final = {primitive.value_type: primitive.arrow_type for primitive in PRIMITIVES.values()}
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def for_reading(payload: PayloadSchema) -> PayloadSchema:
         return replace(payload, pair=replace(payload.pair, key=key, value=value))
     if payload.value_type != RECORD_TYPES[SchemaType.JSON] or payload.value_schema is None:
         return payload
-    fields = [pa.field(each.name, optional_type(each.type)) for each in payload.value_schema]
+    fields = [pa.field(field.name, optional_type(field.type)) for field in payload.value_schema]
     return replace(payload, value_schema=pa.schema(fields))
 
 

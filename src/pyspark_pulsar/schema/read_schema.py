@@ -120,28 +120,28 @@ def _select(values: pa.Schema, corrupt: str | None, choice: ColumnChoice, topic:
         shown = [known[corrupt]] if choice.shows_bad_rows and corrupt is not None else []
         further = [metadata_columns.FIELDS[name] for name in choice.further]
         return pa.schema([*values, *shown, *metadata_columns.DEFAULT_FIELDS, *further])
-    wanted: list[str] = []
+    names: list[str] = []
     for name in choice.names:
-        wanted.extend(values.names if name == ALL_VALUE_COLUMNS else [name])
-    for name in wanted:
+        names.extend(values.names if name == ALL_VALUE_COLUMNS else [name])
+    for name in names:
         if name not in known:
             raise SchemaError(
                 f"topic {topic}: expected columns among {', '.join(known)}, got "
                 f"{name}{suggestion(name, known)}"
             )
-    repeated = sorted({name for name in wanted if wanted.count(name) > 1})
-    if repeated or not wanted:
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated or not names:
         raise SchemaError(
             f"topic {topic}: expected columns, each once, got "
             f"{', '.join(repeated) + ' again' if repeated else 'none'}; change option 'columns'"
         )
-    output = pa.schema([known[name] for name in wanted])
+    output = pa.schema([known[name] for name in names])
     check_output(output, values, corrupt, topic)
     return output
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """What to do about an unknown column name, to end an error message with."""
-    folded = {each.casefold(): each for each in known}
+    folded = {candidate.casefold(): candidate for candidate in known}
     close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[close[0]]}?" if close else "; check the name"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyspark_pulsar.errors import SessionStarted
+from pyspark_pulsar.java_properties import properties_text
 
 _JARS: Final = "spark.jars"
 _SUBMIT_ARGS: Final = "PYSPARK_SUBMIT_ARGS"
@@ -123,21 +124,6 @@ def _remove(name: str, process: int) -> None:
     """Not by a process that was forked meanwhile."""
     if os.getpid() == process:
         Path(name).unlink(missing_ok=True)
-
-
-def properties_text(settings: Mapping[str, str]) -> str:
-    """As Spark reads such files, and Java its properties: what a terminal would not print is in escapes of UTF-16."""
-    return "".join(f"{_escaped(key)} {_escaped(value)}\n" for key, value in settings.items())
-
-
-def _escaped(value: str) -> str:
-    text = value.replace("\\", "\\\\")
-    return "".join(letter if letter.isprintable() else _utf_16(letter) for letter in text)
-
-
-def _utf_16(letter: str) -> str:
-    units = letter.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _with_jar(former: str, word: str, jar: str) -> str:

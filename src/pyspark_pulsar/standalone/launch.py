@@ -20,20 +20,20 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 def check_java() -> None:
     """Raise PrerequisiteMissing unless the `java` that `bin/pulsar` will take can run this Pulsar."""
     java_home = os.environ.get("JAVA_HOME")
-    wanted = str(Path(java_home) / "bin" / "java") if java_home else "java"
-    java = shutil.which(wanted)
+    command = str(Path(java_home) / "bin" / "java") if java_home else "java"
+    java = shutil.which(command)
     remedy = (
         f"Install a JDK of version {_LEAST_JAVA} or later, e.g. `apt-get install openjdk-17-jdk-headless` or "
         "`brew install openjdk@17`, and set JAVA_HOME if it is not the first on the PATH."
     )
     if java is None:
-        msg = f"the Pulsar server needs Java {_LEAST_JAVA} or later, and {wanted} was not found. {remedy}"
+        msg = f"the Pulsar server needs Java {_LEAST_JAVA} or later, and {command} was not found. {remedy}"
         raise PrerequisiteMissing(msg)
     shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
     version = _VERSION.search(shown.stderr + shown.stdout)
     if version is None or int(version[1]) < _LEAST_JAVA:
-        found = version[1] if version else "an unknown version"
-        msg = f"the Pulsar server needs Java {_LEAST_JAVA} or later, got {found} at {java}. {remedy}"
+        installed = version[1] if version else "an unknown version"
+        msg = f"the Pulsar server needs Java {_LEAST_JAVA} or later, got {installed} at {java}. {remedy}"
         raise PrerequisiteMissing(msg)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark_pulsar.errors import OptionError, StandaloneFailed
+from pyspark_pulsar.java_properties import escaped
 
 LOOPBACK = "127.0.0.1"
 
@@ -65,12 +66,8 @@ def write_settings(base: Path, target: Path, settings: Mapping[str, str]) -> Non
             raise OptionError(msg)
     # Pulsar 4.0.8's file does not end with a line break.
     lines = [base.read_text(encoding="utf-8"), "", "# Set by pyspark-pulsar"]
-    lines += [f"{key}={_escaped(value)}" for key, value in settings.items()]
+    lines += [f"{key}={escaped(value)}" for key, value in settings.items()]
     target.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\")
 
 
 def server_environment(conf: Path, logs: Path, heap_mebibytes: int) -> dict[str, str]:
@@ -96,22 +93,22 @@ def plain_environment() -> dict[str, str]:
     }
 
 
-def choose_port(wanted: int | None, before: int | None, *, avoid: int | None = None) -> int:
-    """`wanted` if given; else `before`, the instance's last port, if free; else any free loopback port.
+def choose_port(port_option: int | None, before: int | None, *, avoid: int | None = None) -> int:
+    """`port_option` if given; else `before`, the instance's last port, if free; else any free loopback port.
 
-    Raises StandaloneFailed when `wanted` is taken.
+    Raises StandaloneFailed when `port_option` is taken.
     """
-    if wanted is not None:
-        if not 0 < wanted < 2**16:
-            msg = f"expected a port from 1 to 65535, got {wanted}."
+    if port_option is not None:
+        if not 0 < port_option < 2**16:
+            msg = f"expected a port from 1 to 65535, got {port_option}."
             raise OptionError(msg)
-        if not _is_free(wanted) or wanted == avoid:
+        if not _is_free(port_option) or port_option == avoid:
             msg = (
-                f"port {wanted} on {LOOPBACK} is taken by another program. "
+                f"port {port_option} on {LOOPBACK} is taken by another program. "
                 "Stop that, give another port, or leave the port out to get a free one."
             )
             raise StandaloneFailed(msg)
-        return wanted
+        return port_option
     candidates = [] if before is None else [before]
     candidates += random.sample(_FREE_PORTS, _FREE_PORT_TRIES)
     for port in candidates:

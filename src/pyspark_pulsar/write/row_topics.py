@@ -8,13 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.transaction_coordinator import OpenTransaction
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.metadata_columns import ROUTING
 from pyspark_pulsar.topic import TopicName
-from pyspark_pulsar.write.sender import TopicSender
+from pyspark_pulsar.write.sender import DeliveryTerms, TopicSender
 from pyspark_pulsar.write.target import RowTargets, settle_topic
 
 
@@ -26,16 +25,12 @@ class RowTopics:
         client: BrokerClient,
         options: WriteOptions,
         targets: RowTargets,
-        transaction: OpenTransaction | None = None,
-        *,
-        digests: bool = False,
+        terms: DeliveryTerms,
     ) -> None:
-        """All messages belong to the transaction, where there is one. `digests`: see `row_digest`."""
-        self._digests = digests
         self._client = client
         self._options = options
         self._targets = targets
-        self._transaction = transaction
+        self._terms = terms
         self._senders: dict[str, TopicSender] = {}
         self._producers = 0
 
@@ -77,14 +72,7 @@ class RowTopics:
                 self._targets.descriptor,
                 named_by_rows=True,
             )
-            sender = TopicSender(
-                self._client,
-                self._options,
-                target,
-                self._producers + 1,
-                self._transaction,
-                digests=self._digests,
-            )
+            sender = TopicSender(self._client, self._options, target, self._terms, self._producers + 1)
             self._producers += len(sender.producers)
             self._senders[name] = sender
             sender.open()
@@ -103,13 +91,13 @@ def rows_by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]
     encoded = column.dictionary_encode()
     # One topic can be spelled in several ways.
     spelled = [str(TopicName.parse(text)) for text in encoded.dictionary.to_pylist()]
-    places = {name: place for place, name in enumerate(dict.fromkeys(spelled))}
-    codes = pa.array([places[name] for name in spelled], pa.int32()).take(encoded.indices)
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(spelled))}
+    codes = pa.array([numbers[name] for name in spelled], pa.int32()).take(encoded.indices)
     # A stable sort: the rows of a topic keep their order.
     order = pc.array_sort_indices(codes)
     sorted_codes = codes.take(order)
     start = 0
-    for name, code in places.items():
+    for name, code in numbers.items():
         count = pc.sum(pc.equal(sorted_codes, code)).as_py()
         # Not a slice of all rows, which would keep them as long as the rows of one topic are held back.
         yield name, batch.take(order.slice(start, count))

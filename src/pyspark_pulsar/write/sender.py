@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -20,6 +21,19 @@ from pyspark_pulsar.write.target import Target
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class DeliveryTerms:
+    """What a delivery guarantee asks of the sending of rows. The default is that of at-least-once."""
+
+    awaits_receipts: bool = True
+    """Whether a task ends when the broker has every row, or when every row is sent."""
+    transaction: OpenTransaction | None = None
+    """All messages belong to it. It takes every partition in before the first message to it, and no message is sent a
+    second time: a connection that breaks with receipts due is a `SendError`."""
+    digests: bool = False
+    """Whether rows are digested as they are encoded, and not only counted."""
+
+
 class TopicSender:
     """An encoder, and a producer for each partition. Used by one thread; close it."""
 
@@ -28,20 +42,13 @@ class TopicSender:
         client: BrokerClient,
         options: WriteOptions,
         target: Target,
+        terms: DeliveryTerms,
         first_producer_id: int = 1,
-        transaction: OpenTransaction | None = None,
-        *,
-        digests: bool = False,
     ) -> None:
-        """`first_producer_id` and those behind it, one for each partition, are no other producer's of `client`.
-
-        In a transaction no message is sent a second time: a connection that breaks with receipts due is a `SendError`.
-        `digests`: see `row_digest`.
-        """
-        self._digests = digests
+        """`first_producer_id` and those behind it, one for each partition, are no other producer's of `client`."""
         self._options = options
         self._target = target
-        self._transaction = transaction
+        self._terms = terms
         self.producers = [
             Producer(
                 client,
@@ -50,8 +57,8 @@ class TopicSender:
                 target.schema.info,
                 options.send_timeout_ms / 1000,
                 encrypted=bool(options.encryption_keys),
-                transactional=transaction is not None,
-                sends_again=transaction is None,
+                transactional=terms.transaction is not None,
+                sends_again=terms.transaction is None,
                 name=options.producer_name,
             )
             for index, name in enumerate(target.partitions)
@@ -64,14 +71,14 @@ class TopicSender:
 
     def open(self) -> None:
         """Raises what brokers refuse producers with, what `new_data_key` raises, and `TransactionEnded`."""
-        if self._transaction is not None:
-            self._transaction.add_partitions(self._target.partitions)
+        if self._terms.transaction is not None:
+            self._terms.transaction.add_partitions(self._target.partitions)
         for producer in self.producers:
             producer.open()
         self._encoder = self._new_encoder()
 
     def _new_encoder(self) -> BatchEncoder:
-        options = self._options
+        options, transaction = self._options, self._terms.transaction
         encoder = BatchEncoder(
             self._target.schema,
             topic=str(self._target.topic),
@@ -81,7 +88,7 @@ class TopicSender:
             batching_max_bytes=options.batching_max_bytes,
             max_message_bytes=min(producer.max_message_bytes for producer in self.producers),
             producing=producing(options),
-            digests=self._digests,
+            digests=self._terms.digests,
         )
         for index, producer in enumerate(self.producers):
             encoder.set_producer(
@@ -90,7 +97,7 @@ class TopicSender:
                 producer_name=producer.name,
                 next_sequence_id=0,
                 schema_version=producer.schema_version,
-                transaction=None if self._transaction is None else self._transaction.id,
+                transaction=None if transaction is None else transaction.id,
             )
         return encoder
 
@@ -136,9 +143,9 @@ class TopicSender:
             producer.send(frames)
 
     def await_receipts(self) -> None:
-        """Wait until everything that was sent is confirmed, unless the delivery guarantee is `none`. Raises
+        """Wait until everything that was sent is confirmed, where the delivery guarantee awaits that. Raises
         `SendError`, `DeadlineExceeded`."""
-        if self._options.delivery_guarantee == "none":
+        if not self._terms.awaits_receipts:
             return
         for producer in self.producers:
             producer.await_below(0)
@@ -154,7 +161,7 @@ class TopicSender:
 
     @property
     def row_digest(self) -> RowDigest:
-        """Of what was sent, where the sender was made with `digests`."""
+        """Of what was sent, where `DeliveryTerms.digests` asks for it."""
         return RowDigest() if self._encoder is None else self._encoder.row_digest
 
     def close(self) -> None:

@@ -33,9 +33,9 @@ def check_sequence_ids(options: WriteOptions, columns: pa.Schema) -> None:
             f"option '{_OPTION}': expected a column {SEQUENCE_ID} beside it, which names the sequence id of each row, "
             f"got columns {', '.join(columns.names)}; add it, or leave the option out"
         )
-    given = columns.field(SEQUENCE_ID).type
-    if not types.is_integer(given):
-        raise SchemaError(f"column {SEQUENCE_ID}: expected a whole number, got {type_text(given)}; cast it")
+    id_type = columns.field(SEQUENCE_ID).type
+    if not types.is_integer(id_type):
+        raise SchemaError(f"column {SEQUENCE_ID}: expected a whole number, got {type_text(id_type)}; cast it")
 
 
 def with_sequence_ids(schema: WriteSchema) -> WriteSchema:

@@ -7,26 +7,32 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.transaction_coordinator import OpenTransaction
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.spark.task_context import present_partition
 from pyspark_pulsar.write.key_column import keyed
 from pyspark_pulsar.write.row_topics import RowTopics
-from pyspark_pulsar.write.sender import TopicSender
+from pyspark_pulsar.write.sender import DeliveryTerms, TopicSender
 from pyspark_pulsar.write.sequence_ids import refuse_rows
 from pyspark_pulsar.write.target import RowTargets, Target
 
 
-def write_rows(options: WriteOptions, target: Target | RowTargets, batches: Iterator[pa.RecordBatch]) -> int:
-    """Store all rows; returns how many. When it returns, every one has the broker's receipt, unless the delivery
-    guarantee is `none`.
+def write_rows(
+    options: WriteOptions,
+    target: Target | RowTargets,
+    batches: Iterator[pa.RecordBatch],
+    *,
+    awaits_receipts: bool = True,
+) -> int:
+    """Store all rows; returns how many. When it returns, every one has the broker's receipt, where they are awaited.
 
     When it raises, or the process dies, some rows may be stored: Spark runs the task again, so readers may
     see rows twice (at-least-once). Raises `SendError`, `SchemaError` for a row that does not fit.
     """
     with BrokerClient(options) as client:
-        return send_rows(options, target, batches, client).rows
+        return send_rows(
+            options, target, batches, client, DeliveryTerms(awaits_receipts=awaits_receipts)
+        ).rows
 
 
 def send_rows(
@@ -34,24 +40,20 @@ def send_rows(
     target: Target | RowTargets,
     batches: Iterator[pa.RecordBatch],
     client: BrokerClient,
-    transaction: OpenTransaction | None = None,
-    *,
-    digests: bool = False,
+    terms: DeliveryTerms,
 ) -> RowDigest:
-    """`write_rows` by `client`; with `digests` tells more of the rows than their number. In a transaction, which takes
-    every partition in before the first message to it, no message is sent a second time: a connection that breaks with
-    receipts due is a `SendError`."""
+    """`write_rows` by `client`, as `terms` says; without digests only counted."""
     if options.producer_name is not None and (partition := present_partition()):
         refuse_rows(batches, partition)
         return RowDigest()
     batches = keyed(batches, options.key_column)
     if isinstance(target, RowTargets):
-        topics = RowTopics(client, options, target, transaction, digests=digests)
+        topics = RowTopics(client, options, target, terms)
         rows = _send_to_topics_of_rows(topics, batches)
-        return topics.row_digest if digests else RowDigest(rows, None)
-    sender = TopicSender(client, options, target, transaction=transaction, digests=digests)
+        return topics.row_digest if terms.digests else RowDigest(rows, None)
+    sender = TopicSender(client, options, target, terms)
     rows = _send_to_one_topic(options, sender, batches)
-    return sender.row_digest if digests else RowDigest(rows, None)
+    return sender.row_digest if terms.digests else RowDigest(rows, None)
 
 
 def _send_to_one_topic(options: WriteOptions, sender: TopicSender, batches: Iterator[pa.RecordBatch]) -> int:

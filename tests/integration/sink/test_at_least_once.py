@@ -19,6 +19,8 @@ from pyspark_pulsar.client.broker.commands import SEND_RECEIPT
 from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.write.commit_message import RowsStored
+from pyspark_pulsar.write.guarantee import delivery_of_job
 from pyspark_pulsar.write.target import settle_target
 from pyspark_pulsar.write.task import write_rows
 
@@ -90,6 +92,6 @@ def test_none_does_not_wait_for_the_last_receipts(
     three = iter(list(Batches())[:3])
     with Forwarder(pulsar.service_url, withheld) as forwarder:
         given = options(forwarder.service_url, topic, delivery_guarantee="none")
-        assert write_rows(given, target, three) == 3
+        assert delivery_of_job(given).write(target, three) == RowsStored(3)
         withheld.release.set()
     await_true("the rows", lambda: sum(1 for _ in messages_of(official, topic)) == 3)

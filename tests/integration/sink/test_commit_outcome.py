@@ -21,17 +21,21 @@ from pyspark_pulsar.errors import CommitUnfinished, PulsarError, WriterFenced
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.write import delivery
-from pyspark_pulsar.write.commit import RowsPrepared
+from pyspark_pulsar.write.commit_message import RowsPrepared
+from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.epochs import take_over
 from pyspark_pulsar.write.exactly_once.journal import Decider, Journal
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
 from pyspark_pulsar.write.exactly_once.recovery import Sink
+from pyspark_pulsar.write.exactly_once.resolve import resolve_journal
 from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, JournalState, Writer
-from pyspark_pulsar.write.exactly_once.task import write_in_transaction
 from pyspark_pulsar.write.target import settle_target
 
 FROZEN_SECONDS = 2.5
+
+
+def delivery_of(given: WriteOptions, journal: str, job: Writer) -> ExactlyOnce:
+    return ExactlyOnce(given, JournalName(str(given.topic), journal), job)
 
 
 def prepared(given: WriteOptions, journal: str, job: Writer) -> list[RowsPrepared]:
@@ -39,8 +43,8 @@ def prepared(given: WriteOptions, journal: str, job: Writer) -> list[RowsPrepare
     rows = pa.table({"value": [str(number) for number in range(ROWS)]})
     target = settle_target(given, rows.schema)
     halves = [rows.slice(0, ROWS // 2), rows.slice(ROWS // 2)]
-    name = JournalName(str(given.topic), journal)
-    return [write_in_transaction(given, target, name, iter(half.to_batches()), job) for half in halves]
+    delivery = delivery_of(given, journal, job)
+    return [delivery.write(target, iter(half.to_batches())) for half in halves]
 
 
 def run_job(
@@ -49,13 +53,13 @@ def run_job(
     """As Spark runs one: what fails to commit is aborted. What the user is told, None for a success."""
     name = uuid.uuid4().hex
     job = Writer(name, name, given.topic)
-    messages = prepared(given, journal, job)
+    messages, delivery = prepared(given, journal, job), delivery_of(given, journal, job)
     at_commit()
     try:
-        delivery.commit(given, EPOCH_OF_A_JOB, messages)
+        delivery.commit(EPOCH_OF_A_JOB, messages)
     except PulsarError as fault:
         try:
-            delivery.abort(given, EPOCH_OF_A_JOB, messages, (job, journal))
+            delivery.abort(EPOCH_OF_A_JOB, messages)
         except CommitUnfinished as told:
             return told
         except PulsarError:
@@ -113,7 +117,7 @@ def test_a_broker_that_stands_still_at_a_step(
     given = replace(options(pulsar, topic), operation_timeout_ms=700)
     journal = f"{topic}-journal"
     if not patient:
-        monkeypatch.setattr(delivery, "_patience_seconds", lambda _: 0.0)
+        monkeypatch.setattr(ExactlyOnce, "_patience_seconds", 0.0)
     freezers: list[Freezer] = []
     told = run_job(given, journal, lambda: freezers.append(Freezer(monkeypatch, pid, scope, method, nth)))
     assert freezers[0].thawed.wait(60)
@@ -121,7 +125,7 @@ def test_a_broker_that_stands_still_at_a_step(
     assert isinstance(told, CommitUnfinished) == (behind and not patient), told
     if told is not None and not behind:
         assert run_job(options(pulsar, topic), journal) is None
-    delivery.resolve_journal(options(pulsar, topic), journal, abort_open=False)
+    resolve_journal(options(pulsar, topic), journal, abort_open=False)
     assert read(official, topic) == once()
 
 
@@ -144,12 +148,12 @@ def test_a_job_that_was_decided_when_another_one_took_over_is_committed(
     assert later[0].writer.owner == "later"
     # One that had not decided is told so.
     job = Writer("early", "early", topic)
-    messages = prepared(given, journal, job)
+    messages, delivery = prepared(given, journal, job), delivery_of(given, journal, job)
     with BrokerClient(given) as client:
         take_over(Sink.open(client, journal), Writer("latest", "latest", topic))
     with pytest.raises(WriterFenced, match=r"batch job latest to .* has taken over"):
-        delivery.commit(given, EPOCH_OF_A_JOB, messages)
-    delivery.abort(given, EPOCH_OF_A_JOB, messages, (job, journal))
+        delivery.commit(EPOCH_OF_A_JOB, messages)
+    delivery.abort(EPOCH_OF_A_JOB, messages)
     assert read(official, topic) == once()
 
 
@@ -165,11 +169,11 @@ def test_a_job_whose_commit_was_killed_is_told_by_its_abort(
         raise KilledError
 
     given, journal, job = options(pulsar, topic), f"{topic}-journal", Writer("job", "job", topic)
-    messages = prepared(given, journal, job)
+    messages, delivery = prepared(given, journal, job), delivery_of(given, journal, job)
     with monkeypatch.context() as patch:
         patch.setattr(Coordinators, "commit_all", kill)
         with pytest.raises(KilledError):
-            delivery.commit(given, EPOCH_OF_A_JOB, messages)
+            delivery.commit(EPOCH_OF_A_JOB, messages)
     with pytest.raises(CommitUnfinished, match=r"all its rows are visible\. Do not run it again"):
-        delivery.abort(given, EPOCH_OF_A_JOB, messages, (job, journal))
+        delivery.abort(EPOCH_OF_A_JOB, messages)
     assert read(official, topic) == once()

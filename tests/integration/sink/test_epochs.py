@@ -26,12 +26,13 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.errors import CommitError, OptionError, TransactionEnded, WriterFenced
 from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.write import delivery
 from pyspark_pulsar.write.exactly_once import epochs as epochs_module
+from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.epochs import commit_epoch, take_over
-from pyspark_pulsar.write.exactly_once.records import KEEPER
+from pyspark_pulsar.write.exactly_once.journal_names import JournalName
+from pyspark_pulsar.write.exactly_once.journal_topic import KEEPER
 from pyspark_pulsar.write.exactly_once.recovery import Sink
-from pyspark_pulsar.write.exactly_once.state import Begun, Prepared, Writer
+from pyspark_pulsar.write.exactly_once.state import BegunTransaction, PreparedTransaction, Writer
 
 PROGRAM = Path(__file__).resolve().parents[2] / "programs" / "write_epoch.py"
 STEPS = [
@@ -159,11 +160,11 @@ def test_a_run_that_was_taken_over_from_leaves_the_next_one_alone(pulsar: LocalP
         take_over(sink, former)
         take_over(sink, now)
         transaction = sink.coordinators.begin(60_000)
-        sink.journal.write_begun(Begun(transaction, now, 0))
+        sink.journal.write_begun(BegunTransaction(transaction, now, 0))
         sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition])
         sink.journal.write_marker(transaction)
-        delivery.abort(options(pulsar, topic), 0, [None, None])
-        commit_epoch(sink, now, 0, [Prepared(transaction, 0, 1)])
+        ExactlyOnce(options(pulsar, topic), JournalName(topic, journal)).abort(0, [None, None])
+        commit_epoch(sink, now, 0, [PreparedTransaction(transaction, 0, 1)])
         state = sink.journal.state()
     assert state is not None
     assert (state.epoch, state.done) == (0, True)
@@ -174,7 +175,7 @@ def test_who_decides_is_thrown_out_by_the_next_one(pulsar: LocalPulsar, topic: s
     with BrokerClient(given) as client, BrokerClient(given) as other:
         first, second = Sink.open(client, f"{topic}-journal"), Sink.open(other, f"{topic}-journal")
         state = take_over(first, Writer("owner", "a"))
-        with first.journal.alone() as decider, second.journal.alone() as next_decider:
+        with first.journal.exclusive() as decider, second.journal.exclusive() as next_decider:
             with pytest.raises(WriterFenced):
                 decider.decide(state)
             next_decider.decide(state)
@@ -218,7 +219,7 @@ def test_what_timed_out_is_not_decided(
         await_true("the timeout", ended)
         sink.coordinators.add_partitions(late, [topic])
         with pytest.raises(CommitError, match=r"epoch 1: .*raise that, or make epochs smaller"):
-            commit_epoch(sink, writer, 1, [Prepared(late, 0, 1), Prepared(early, 1, 1)])
+            commit_epoch(sink, writer, 1, [PreparedTransaction(late, 0, 1), PreparedTransaction(early, 1, 1)])
         with pytest.raises(TransactionEnded):
             sink.coordinators.add_partitions(late, [topic])
         state = sink.journal.state()
@@ -270,10 +271,10 @@ def test_the_journal_lets_go_of_what_is_settled(
         take_over(sink, writer)
         for epoch in range(epochs):
             transaction = sink.coordinators.begin(600_000)
-            sink.journal.write_begun(Begun(transaction, writer, epoch))
+            sink.journal.write_begun(BegunTransaction(transaction, writer, epoch))
             sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition])
             sink.journal.write_marker(transaction)
-            commit_epoch(sink, writer, epoch, [Prepared(transaction, 0, 0)])
+            commit_epoch(sink, writer, epoch, [PreparedTransaction(transaction, 0, 0)])
         # What the last epoch has left, of at least one record and one of the broker's markers for each.
         for name in ("begun", "decided", "ended"):
             stats = admin.stats(f"{topic}-journal-{name}")
@@ -290,4 +291,4 @@ def test_a_query_that_goes_on_does_not_begin_a_journal(pulsar: LocalPulsar, topi
         with pytest.raises(
             CommitError, match=r"expected the journal .* but it is empty: .*transactionJournal"
         ):
-            take_over(sink, Writer("owner", "a"), begins=False)
+            take_over(sink, Writer("owner", "a"), may_be_empty=False)

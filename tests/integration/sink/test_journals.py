@@ -10,12 +10,12 @@ from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import JournalTaken, WriterFenced
 from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.write import delivery
+from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.epochs import commit_epoch, take_over
 from pyspark_pulsar.write.exactly_once.journal import Journal
-from pyspark_pulsar.write.exactly_once.journal_names import journal_of_stream
+from pyspark_pulsar.write.exactly_once.journal_names import JournalName, journal_of_stream
 from pyspark_pulsar.write.exactly_once.recovery import Sink
-from pyspark_pulsar.write.exactly_once.state import Begun, Prepared, Writer
+from pyspark_pulsar.write.exactly_once.state import BegunTransaction, PreparedTransaction, Writer
 
 
 def test_another_query_is_told_before_it_changes_anything(pulsar: LocalPulsar, topic: str) -> None:
@@ -30,17 +30,17 @@ def test_another_query_is_told_before_it_changes_anything(pulsar: LocalPulsar, t
         sink, intruder = Sink.open(client, journal), Sink.open(other, journal)
         state = take_over(sink, owner)
         transaction = sink.coordinators.begin(60_000)
-        sink.journal.write_begun(Begun(transaction, owner, 0))
+        sink.journal.write_begun(BegunTransaction(transaction, owner, 0))
         sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition])
         sink.journal.write_marker(transaction)
-        with sink.journal.alone() as decider:
+        with sink.journal.exclusive() as decider:
             for writer in others:
                 with pytest.raises(JournalTaken, match="got that of streaming query owner to topic-a"):
                     take_over(intruder, writer)
             # What Spark calls when all tasks of a job have failed.
-            delivery.abort(options(pulsar, topic), 0, [None], (others[2], journal))
+            ExactlyOnce(options(pulsar, topic), JournalName(topic, journal), others[2]).abort(0, [None])
             decider.decide(state)
-        commit_epoch(sink, owner, 0, [Prepared(transaction, 0, 1)])
+        commit_epoch(sink, owner, 0, [PreparedTransaction(transaction, 0, 1)])
         found = sink.journal.state()
         assert found is not None
         assert (found.writer, found.epoch, found.done) == (owner, 0, True)
@@ -66,23 +66,22 @@ def test_a_journal_of_the_first_version_goes_on(pulsar: LocalPulsar, topic: str)
     """Named after the checkpoint, for the query that owns it; another one with such a checkpoint has its own."""
     given = options(pulsar, topic)
     name = journal_of_stream(given, f"/{topic}/checkpoint")
-    assert name is not None
     record = {"version": 1, "owner": "query", "run": "a", "epoch": 5, "transactions": [], "done": True}
     record |= {"former": ["older"], "begun": "earliest", "ended": "earliest"}
     with BrokerClient(given) as client:
         earlier = Journal(client, str(name.by_checkpoint))
-        with earlier.alone() as decider:
+        with earlier.exclusive() as decider:
             decider._writer.append(record)
         for run in ("b", "c"):
             writer = Writer("query", run, topic)
-            sink, seen = Sink.open_of(client, name, writer)
-            state = take_over(sink, writer, begins=False, seen=seen)
-            assert (sink.journal.prefix, state.epoch, state.content) == (name.by_checkpoint, 5, None)
+            sink, last_state = Sink.open_of(client, name, writer)
+            state = take_over(sink, writer, may_be_empty=False, last_state=last_state)
+            assert (sink.journal.prefix, state.epoch, state.row_digest) == (name.by_checkpoint, 5, None)
             # Its rows cannot be compared.
             commit_epoch(sink, writer, 5, [])
         commit_epoch(sink, Writer("query", "c", topic), 6, [])
-        other, seen = Sink.open_of(client, name, Writer("other", "a", topic))
-        assert (other.journal.prefix, seen) == (name.of("other"), None)
+        other, last_state = Sink.open_of(client, name, Writer("other", "a", topic))
+        assert (other.journal.prefix, last_state) == (name.of("other"), None)
         take_over(other, Writer("other", "a", topic))
         with pytest.raises(WriterFenced):
             commit_epoch(sink, Writer("query", "a", topic), 6, [])

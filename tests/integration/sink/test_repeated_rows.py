@@ -13,6 +13,7 @@ from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.options import WriteOptions, parse_options
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.write.exactly_once.repeated import digest_rows
+from pyspark_pulsar.write.sender import DeliveryTerms
 from pyspark_pulsar.write.target import settle_target
 from pyspark_pulsar.write.task import send_rows
 
@@ -27,7 +28,7 @@ def assert_the_same(given: WriteOptions, rows: pa.Table, rng: random.Random) -> 
     target = settle_target(given, rows.schema)
     order = rng.sample(range(rows.num_rows), rows.num_rows)
     with BrokerClient(given) as client:
-        sent = send_rows(given, target, batches(rows, 30), client, digests=True)
+        sent = send_rows(given, target, batches(rows, 30), client, DeliveryTerms(digests=True))
         halves = [rows.take(order[: ROWS // 3]), rows.take(order[ROWS // 3 :])]
         parts = [digest_rows(given, target, batches(half, 7), client) for half in halves]
         fewer = digest_rows(given, target, batches(rows.slice(1), ROWS), client)

@@ -20,7 +20,7 @@ from pyspark_pulsar.client.broker.producer import Producer
 from pyspark_pulsar.errors import SendError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.standalone import LocalPulsar
-from pyspark_pulsar.write.exactly_once.records import RecordWriter
+from pyspark_pulsar.write.exactly_once.journal_topic import JournalTopicWriter
 from pyspark_pulsar.write.target import settle_target
 from pyspark_pulsar.write.task import write_rows
 
@@ -133,6 +133,6 @@ def test_a_receipt_that_proves_nothing_is_no_success(
         producer.name = "taken"
         producer.open()
         with pytest.raises(SendError, match="takes it for a duplicate"):
-            RecordWriter(producer, None).append({"ours": True})
+            JournalTopicWriter(producer, None).append({"ours": True})
         producer.close()
     assert [message.data() for message in messages_of(official, name)] == [b"theirs"]

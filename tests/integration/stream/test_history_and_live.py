@@ -23,6 +23,7 @@ from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.session.configure import session_conf
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.write.sender import DeliveryTerms
 from pyspark_pulsar.write.target import settle_topic
 from pyspark_pulsar.write.task import send_rows
 
@@ -172,7 +173,8 @@ def test_a_transaction_that_is_open_at_the_seam(
         coordinators = Coordinators(client)
         transaction = coordinators.begin(600_000)
         target = settle_topic(client, options, TopicName.parse(topic), batch.schema, None)
-        send_rows(options, target, iter([batch]), client, OpenTransaction(coordinators, transaction))
+        terms = DeliveryTerms(transaction=OpenTransaction(coordinators, transaction))
+        send_rows(options, target, iter([batch]), client, terms)
         send_numbers(official, topic, range(60, 90))
         seam = take(topic=topic)
         assert numbers(rows_of(seam.history)) == list(range(30))

@@ -12,7 +12,7 @@ from unit.catalog.stand_ins import Admin, Broker, cluster_of
 
 from pyspark_pulsar.catalog import system_tables as system_rows
 from pyspark_pulsar.catalog.names import SYSTEM_TABLES
-from pyspark_pulsar.catalog.partition_ends import Ends
+from pyspark_pulsar.catalog.partition_ends import PartitionEnds
 from pyspark_pulsar.catalog.system_tables import SCHEMAS, rows
 from pyspark_pulsar.client.admin.schemas import RegisteredSchema
 from pyspark_pulsar.errors import CatalogUnsupported, OptionError, PermissionDenied, TopicNotFoundError
@@ -60,11 +60,13 @@ class Stats(Admin):
 
 
 @pytest.fixture
-def ends(monkeypatch: pytest.MonkeyPatch) -> dict[str, Ends]:
+def ends(monkeypatch: pytest.MonkeyPatch) -> dict[str, PartitionEnds]:
     """By the names of partitions; what is not there is empty."""
-    found: dict[str, Ends] = {}
+    found: dict[str, PartitionEnds] = {}
     monkeypatch.setattr(
-        system_rows, "ends_of", lambda client, each: found.get(each.name, Ends(EARLIEST, EARLIEST, None))
+        system_rows,
+        "ends_of",
+        lambda client, each: found.get(each.name, PartitionEnds(EARLIEST, EARLIEST, None)),
     )
     return found
 
@@ -79,8 +81,8 @@ def test_there_is_a_schema_for_each() -> None:
         assert len(spark_schema(schema)) == len(schema)
 
 
-def test_offsets(ends: dict[str, Ends]) -> None:
-    ends[f"{ORDERS}-partition-1"] = Ends(Position(7, 0), Position(9, 4), 1_700_000_000_123)
+def test_offsets(ends: dict[str, PartitionEnds]) -> None:
+    ends[f"{ORDERS}-partition-1"] = PartitionEnds(Position(7, 0), Position(9, 4), 1_700_000_000_123)
     assert rows(cluster_of(broker(2), Stats()), HERE, "orders$offsets") == [
         [0, "earliest", "earliest", 3, 90, None],
         [1, "7:0:0", "9:4:0", 3, 90, "2023-11-14T22:13:20.123000Z"],
@@ -88,8 +90,8 @@ def test_offsets(ends: dict[str, Ends]) -> None:
 
 
 @pytest.mark.parametrize("admin", [None, Stats(refuses={"internal_stats": PermissionDenied("no")})])
-def test_offsets_for_those_who_may_only_consume(ends: dict[str, Ends], admin: Stats | None) -> None:
-    ends[ORDERS] = Ends(Position(7, 0), Position(9, 4), None)
+def test_offsets_for_those_who_may_only_consume(ends: dict[str, PartitionEnds], admin: Stats | None) -> None:
+    ends[ORDERS] = PartitionEnds(Position(7, 0), Position(9, 4), None)
     found = rows(cluster_of(broker(), admin), HERE, "orders$offsets")
     assert found == [[-1, "7:0:0", "9:4:0", None, None, None]]
 

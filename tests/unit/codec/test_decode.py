@@ -34,7 +34,7 @@ from pyspark_pulsar.errors import (
 )
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
-from pyspark_pulsar.schema.wanted_columns import restrict_to
+from pyspark_pulsar.schema.user_schema import restrict_to
 
 
 def test_default_columns_of_one_unbatched_message() -> None:

@@ -16,7 +16,7 @@ from pyspark_pulsar.errors import DecodeError
 from pyspark_pulsar.schema.avro.to_arrow import list_of
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ColumnChoice, ReadSchema, resolve_read_schema
-from pyspark_pulsar.schema.wanted_columns import restrict_to
+from pyspark_pulsar.schema.user_schema import restrict_to
 from pyspark_pulsar.schema.write.columns import resolve_write_schema
 
 TOPIC = "persistent://public/default/orders"

@@ -9,12 +9,15 @@ import pytest
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import WriteOptions, parse_options
+from pyspark_pulsar.write.delivery import WithoutTransactions
+from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.journal_names import (
     JournalName,
     journal_of_batch,
     journal_of_stream,
     journals_of_query,
 )
+from pyspark_pulsar.write.guarantee import delivery_of_job, delivery_of_query
 
 OPTIONS = parse_options(
     WriteOptions,
@@ -22,11 +25,30 @@ OPTIONS = parse_options(
 )
 
 
-def test_only_exactly_once_has_a_journal() -> None:
-    for guarantee in ("at-least-once", "none"):
-        options = replace(OPTIONS, delivery_guarantee=guarantee)
-        assert journal_of_stream(options, None) is None
-        assert journal_of_batch(options) is None
+@pytest.mark.parametrize(("guarantee", "awaits_receipts"), [("at-least-once", True), ("none", False)])
+def test_only_exactly_once_has_a_journal(guarantee: str, awaits_receipts: bool) -> None:
+    options = replace(OPTIONS, delivery_guarantee=guarantee)
+    without = WithoutTransactions(options, awaits_receipts)
+    assert delivery_of_query(options, None) == delivery_of_job(options) == without
+    # Nothing is asked of a broker, and no checkpoint is needed.
+    without.prepare()
+    without.commit(0, [None])
+    without.abort(0, [None])
+
+
+def test_an_exactly_once_job_is_a_writer_of_its_own() -> None:
+    delivery, other = delivery_of_job(OPTIONS), delivery_of_job(OPTIONS)
+    assert isinstance(delivery, ExactlyOnce)
+    assert isinstance(other, ExactlyOnce)
+    assert delivery.journal == other.journal == journal_of_batch(OPTIONS)
+    assert delivery.job is not None
+    assert delivery.job.is_job
+    assert delivery.job != other.job
+    assert delivery.job.target == "persistent://t/n/orders"
+
+
+def test_of_an_exactly_once_query_only_tasks_know_the_writer() -> None:
+    assert delivery_of_query(OPTIONS, "/a/b") == ExactlyOnce(OPTIONS, journal_of_stream(OPTIONS, "/a/b"))
 
 
 def test_the_default_is_at_least_once() -> None:
@@ -42,14 +64,11 @@ def test_an_unknown_guarantee() -> None:
 
 def of_earlier_versions(place: str) -> str | None:
     name = journal_of_stream(OPTIONS, place)
-    assert name is not None
     return name.by_checkpoint
 
 
 def test_a_query_has_a_journal_wherever_its_checkpoint_is() -> None:
     here, there = (journal_of_stream(OPTIONS, place) for place in ("/a/b", "s3a://c/d"))
-    assert here is not None
-    assert there is not None
     assert here.of("query") == there.of("query")
     assert here.of("query").startswith("persistent://t/n/__pyspark-pulsar-query-")
     assert here.of("query") != here.of("other")
@@ -58,14 +77,11 @@ def test_a_query_has_a_journal_wherever_its_checkpoint_is() -> None:
 def test_another_topic_has_another_journal() -> None:
     here = journal_of_stream(OPTIONS, "/a/b")
     there = journal_of_stream(replace(OPTIONS, topic="t/n/others"), "/a/b")
-    assert here is not None
-    assert there is not None
     assert here.of("query") != there.of("query")
 
 
 def test_journals_to_resolve() -> None:
     name = journal_of_stream(OPTIONS, "/a/b")
-    assert name is not None
     assert journals_of_query(OPTIONS, "query", "/a/b") == [name.of("query"), name.by_checkpoint]
     assert journals_of_query(OPTIONS, "query", None) == [name.of("query")]
     assert journals_of_query(OPTIONS, None, "/a/b") == [name.by_checkpoint]
@@ -95,7 +111,6 @@ def test_a_stream_without_a_checkpoint_is_told_what_to_give() -> None:
 def test_a_journal_of_the_users_own() -> None:
     options = replace(OPTIONS, transaction_journal="t/n/mine")
     for name in (journal_of_stream(options, None), journal_of_batch(options)):
-        assert name is not None
         assert name.of("query") == name.of("other") == "persistent://t/n/mine"
     with pytest.raises(OptionError, match="persistent"):
         journal_of_batch(replace(OPTIONS, transaction_journal="non-persistent://t/n/mine"))

@@ -58,10 +58,10 @@ def changed(
     if minutes is None and megabytes is None:
         return None
     if 0 not in (minutes, megabytes):
-        found = Retention(
+        retention = Retention(
             INFINITE if minutes is None else minutes, INFINITE if megabytes is None else megabytes
         )
-        return found if found != ALL or properties.keys() & set(RETENTION_PROPERTIES) else None
+        return retention if retention != ALL or properties.keys() & set(RETENTION_PROPERTIES) else None
     if any(limit not in (None, 0) for limit in (minutes, megabytes)):
         raise OptionError(
             f"properties '{TIME}' and '{SIZE}': expected both 0, to keep nothing, or neither, got "
@@ -75,11 +75,11 @@ def _shown(minutes: int | None, megabytes: int | None) -> str:
     return f"{texts[TIME]} and {texts[SIZE]}"
 
 
-def apply_retention(admin: AdminClient, where: Namespace | TopicName, wanted: Retention | None) -> None:
-    if wanted is None:
+def apply_retention(admin: AdminClient, where: Namespace | TopicName, retention: Retention | None) -> None:
+    if retention is None:
         admin.policies.remove_retention(where)
     else:
-        admin.policies.set_retention(where, wanted.minutes, wanted.megabytes)
+        admin.policies.set_retention(where, retention.minutes, retention.megabytes)
 
 
 def keep_messages(admin: AdminClient, topic: TopicName) -> None:

@@ -63,24 +63,24 @@ class TableProperties:
 
 def parse_table_properties(properties: Mapping[str, str]) -> TableProperties:
     """Raises OptionError for values that are none, `CatalogUnsupported` for what a table cannot have."""
-    given = {key: value for key, value in properties.items() if not _is_noise(key, value)}
-    for key in given:
+    stated = {key: value for key, value in properties.items() if not _is_noise(key, value)}
+    for key in stated:
         refuse_unknown(key)
     return TableProperties(
-        partitions=parse_partitions(given["partitions"]) if "partitions" in given else None,
-        value_format=_choice(given, "value_format", ("avro", "json", "protobuf", "bytes", "string")),
-        key_value_encoding=_choice(given, "key_value_encoding", ("inline", "separated")),
-        key_column=given.get("key_column"),
-        retention=retention.changed(None, given),
-        message_ttl_seconds=ttl_seconds("message_ttl", given["message_ttl"])
-        if "message_ttl" in given
+        partitions=parse_partitions(stated["partitions"]) if "partitions" in stated else None,
+        value_format=_choice(stated, "value_format", ("avro", "json", "protobuf", "bytes", "string")),
+        key_value_encoding=_choice(stated, "key_value_encoding", ("inline", "separated")),
+        key_column=stated.get("key_column"),
+        retention=retention.changed(None, stated),
+        message_ttl_seconds=ttl_seconds("message_ttl", stated["message_ttl"])
+        if "message_ttl" in stated
         else None,
         compaction_bytes=(
-            threshold_bytes("compaction_threshold", given["compaction_threshold"])
-            if "compaction_threshold" in given
+            threshold_bytes("compaction_threshold", stated["compaction_threshold"])
+            if "compaction_threshold" in stated
             else None
         ),
-        own={key: value for key, value in given.items() if key not in KNOWN},
+        own={key: value for key, value in stated.items() if key not in KNOWN},
     )
 
 
@@ -134,20 +134,20 @@ def stored_properties(admin: AdminClient, topic: TopicName, partitions: int) -> 
     `PermissionDenied` for a role that may not see them."""
     whole = topic.without_partition() if admin.topics.partitions(topic.without_partition()) else topic
     own = admin.topics.properties(whole)
-    found = {"partitions": str(partitions)}
+    properties = {"partitions": str(partitions)}
     column = key_column(own)
     if column is not None:
-        found["key_column"] = column
+        properties["key_column"] = column
     kept = retention.of_policy(admin.policies.applied(whole, "retention"))
     if kept is not None:
-        found |= printed_retention(kept.minutes, kept.megabytes)
+        properties |= printed_retention(kept.minutes, kept.megabytes)
     ttl = admin.policies.applied(whole, "messageTTL")
     if ttl:
-        found["message_ttl"] = printed_duration(int(ttl))
+        properties["message_ttl"] = printed_duration(int(ttl))
     threshold = admin.policies.applied(whole, "compactionThreshold")
     if threshold:
-        found["compaction_threshold"] = printed_size(int(threshold))
-    return found | {key: value for key, value in own.items() if not key.startswith(OWN_PREFIX)}
+        properties["compaction_threshold"] = printed_size(int(threshold))
+    return properties | {key: value for key, value in own.items() if not key.startswith(OWN_PREFIX)}
 
 
 def format_properties(info: SchemaInfo | None) -> dict[str, str]:
@@ -183,13 +183,13 @@ def _is_noise(key: str, value: str) -> bool:
     return is_false or key == "owner" or key.startswith(READ_ONLY_PREFIX)
 
 
-def _choice(given: Mapping[str, str], key: str, choices: tuple[str, ...]) -> str | None:
-    if key not in given:
+def _choice(properties: Mapping[str, str], key: str, choices: tuple[str, ...]) -> str | None:
+    if key not in properties:
         return None
-    value = given[key].strip().lower()
+    value = properties[key].strip().lower()
     if value not in choices:
         raise OptionError(
-            f"property '{key}': expected one of {', '.join(choices)}, got {given[key]!r}; correct it"
+            f"property '{key}': expected one of {', '.join(choices)}, got {properties[key]!r}; correct it"
         )
     return value
 

@@ -35,18 +35,19 @@ from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.key_column import keyed_columns, refuse_separated
 
 TableChange = Mapping[str, Any]
+"""As the catalog's protocol has Spark's `TableChange`."""
 
 _TTL, _THRESHOLD, _KEY, _PARTITIONS = "message_ttl", "compaction_threshold", "key_column", "partitions"
 _FIXED: Final = (*FORMAT_PROPERTIES, "provider", "owner")
 
 
 @dataclass
-class _Wanted:
-    """The changes of one statement, sorted: those of columns in their order, of properties the last of each."""
+class _Alteration:
+    """The changes of one statement: those of columns in their order, of properties the last of each."""
 
     columns: list[TableChange] = field(default_factory=list)
-    given: dict[str, str] = field(default_factory=dict)
-    removed: set[str] = field(default_factory=set)
+    properties: dict[str, str] = field(default_factory=dict)
+    unset: set[str] = field(default_factory=set)
 
 
 def alter_table(admin: AdminClient, topic: TopicName, changes: Sequence[TableChange]) -> None:
@@ -61,47 +62,49 @@ def alter_table(admin: AdminClient, topic: TopicName, changes: Sequence[TableCha
             f"topic {topic}: expected a persistent topic, got a non-persistent one, which keeps neither messages nor "
             "properties; make it persistent"
         )
-    wanted = _sorted(topic, changes)
+    alteration = _sorted(topic, changes)
     info = admin.schemas.latest(topic)
     own = admin.topics.properties(topic)
-    record = _edited(topic, info, wanted.columns)
-    if _PARTITIONS in wanted.given:
-        _check_partitions(topic, partitions, parse_partitions(wanted.given[_PARTITIONS]))
-    _check_key(topic, record, info, wanted, key_column(own))
-    _check_compaction(admin, topic, info, wanted, key_column(own))
-    policies = _policies(admin, topic, wanted)
+    record = _edited(topic, info, alteration.columns)
+    raised_to = partitions
+    if _PARTITIONS in alteration.properties:
+        raised_to = parse_partitions(alteration.properties[_PARTITIONS])
+        _check_partitions(topic, partitions, raised_to)
+    _check_key(topic, record, info, alteration, key_column(own))
+    _check_compaction(admin, topic, info, alteration, key_column(own))
+    policies = _policies(admin, topic, alteration)
     if record is not None and info is not None:
         _register(admin, topic, info, record)
     for apply in policies:
         apply()
     # Last of what the server may refuse, as nothing takes it back.
-    if _PARTITIONS in wanted.given and parse_partitions(wanted.given[_PARTITIONS]) > partitions:
-        admin.topics.set_partitions(topic, parse_partitions(wanted.given[_PARTITIONS]))
-    _set_own(admin, topic, wanted, own)
+    if raised_to > partitions:
+        admin.topics.set_partitions(topic, raised_to)
+    _set_own(admin, topic, alteration, own)
 
 
-def _sorted(topic: TopicName, changes: Sequence[TableChange]) -> _Wanted:
-    wanted = _Wanted()
+def _sorted(topic: TopicName, changes: Sequence[TableChange]) -> _Alteration:
+    alteration = _Alteration()
     for change in changes:
         kind = change["change"]
         if kind == "set":
             key = _changeable(topic, change["property"])
-            wanted.given[key] = str(change["value"])
-            wanted.removed.discard(key)
+            alteration.properties[key] = str(change["value"])
+            alteration.unset.discard(key)
         elif kind == "remove":
             key = _changeable(topic, change["property"])
             if key == _PARTITIONS:
                 raise _fixed(topic, key)
-            wanted.given.pop(key, None)
-            wanted.removed.add(key)
+            alteration.properties.pop(key, None)
+            alteration.unset.add(key)
         elif kind in _EDITS:
-            wanted.columns.append(change)
+            alteration.columns.append(change)
         else:
             raise CatalogUnsupported(
                 f"table of {topic}: expected changes of columns and properties, got {change.get('text', kind)}; this "
                 "cannot be done with a topic"
             )
-    return wanted
+    return alteration
 
 
 def _changeable(topic: TopicName, key: str) -> str:
@@ -201,27 +204,36 @@ def _register(admin: AdminClient, topic: TopicName, info: SchemaInfo, record: Ed
 # Properties.
 
 
-def _check_partitions(topic: TopicName, now: int, wanted: int) -> None:
-    if wanted == now:
+def _check_partitions(topic: TopicName, now: int, count: int) -> None:
+    if count == now:
         return
-    if now == 0 or wanted < now:
-        found = "a topic that is not partitioned" if now == 0 else f"{now} partitions"
+    if now == 0 or count < now:
+        present = "a topic that is not partitioned" if now == 0 else f"{now} partitions"
         raise CatalogUnsupported(
             f"table of {topic}, property 'partitions': expected to raise the number of a partitioned topic, got "
-            f"{found} and {wanted}; make another table and copy the rows"
+            f"{present} and {count}; make another table and copy the rows"
         )
 
 
 def _check_key(
-    topic: TopicName, record: EditedRecord | None, info: SchemaInfo | None, wanted: _Wanted, now: str | None
+    topic: TopicName,
+    record: EditedRecord | None,
+    info: SchemaInfo | None,
+    alteration: _Alteration,
+    now: str | None,
 ) -> None:
-    column = wanted.given.get(_KEY)
+    column = alteration.properties.get(_KEY)
     if column is not None:
         refuse_separated(info, column, str(topic))
         after = None if record is None or info is None else replace(info, document=record.text().encode())
         keyed_columns(_value_columns(topic, after or info), column)
         return
-    if now is not None and _KEY not in wanted.removed and record is not None and now not in record.columns():
+    if (
+        now is not None
+        and _KEY not in alteration.unset
+        and record is not None
+        and now not in record.columns()
+    ):
         raise CatalogUnsupported(
             f"table of {topic}: expected column {now} to stay, which is the key of its messages, got DROP; unset the "
             "property key_column first"
@@ -237,48 +249,51 @@ def _check_compaction(
     admin: AdminClient,
     topic: TopicName,
     info: SchemaInfo | None,
-    wanted: _Wanted,
+    alteration: _Alteration,
     now: str | None,
 ) -> None:
-    has_key = _KEY in wanted.given or (now is not None and _KEY not in wanted.removed)
+    has_key = _KEY in alteration.properties or (now is not None and _KEY not in alteration.unset)
     if has_key or has_separated_keys(info, topic):
         return
-    if _THRESHOLD in wanted.given and threshold_bytes(_THRESHOLD, wanted.given[_THRESHOLD]):
+    if _THRESHOLD in alteration.properties and threshold_bytes(_THRESHOLD, alteration.properties[_THRESHOLD]):
         raise needs_keys(f"table of {topic}, property '{_THRESHOLD}'")
-    if _KEY not in wanted.removed or {_THRESHOLD} & {*wanted.given, *wanted.removed}:
+    if _KEY not in alteration.unset or {_THRESHOLD} & {
+        *alteration.properties,
+        *alteration.unset,
+    }:
         return
     if admin.policies.own(topic, "compactionThreshold"):
         raise needs_keys(f"table of {topic}, which has a compaction_threshold")
 
 
-def _policies(admin: AdminClient, topic: TopicName, wanted: _Wanted) -> list[Callable[[], None]]:
+def _policies(admin: AdminClient, topic: TopicName, alteration: _Alteration) -> list[Callable[[], None]]:
     """The changes of policies, with their values already read."""
-    found: list[Callable[[], None]] = []
-    if set(RETENTION_PROPERTIES) & {*wanted.given, *wanted.removed}:
+    changes: list[Callable[[], None]] = []
+    if set(RETENTION_PROPERTIES) & {*alteration.properties, *alteration.unset}:
         before = retention.of_policy(admin.policies.own(topic, "retention"))
-        kept = retention.changed(before, wanted.given, wanted.removed)
-        found.append(lambda: apply_retention(admin, topic, kept))
+        kept = retention.changed(before, alteration.properties, alteration.unset)
+        changes.append(lambda: apply_retention(admin, topic, kept))
         if kept is None:
-            found.append(lambda: keep_messages(admin, topic))
-    if _TTL in wanted.given:
-        seconds = ttl_seconds(_TTL, wanted.given[_TTL])
-        found.append(lambda: admin.policies.set_message_ttl(topic, seconds))
-    elif _TTL in wanted.removed:
-        found.append(lambda: admin.policies.remove_message_ttl(topic))
-    if _THRESHOLD in wanted.given:
-        size = threshold_bytes(_THRESHOLD, wanted.given[_THRESHOLD])
-        found.append(lambda: admin.policies.set_compaction_threshold(topic, size))
-    elif _THRESHOLD in wanted.removed:
-        found.append(lambda: admin.policies.remove_compaction_threshold(topic))
-    return found
+            changes.append(lambda: keep_messages(admin, topic))
+    if _TTL in alteration.properties:
+        seconds = ttl_seconds(_TTL, alteration.properties[_TTL])
+        changes.append(lambda: admin.policies.set_message_ttl(topic, seconds))
+    elif _TTL in alteration.unset:
+        changes.append(lambda: admin.policies.remove_message_ttl(topic))
+    if _THRESHOLD in alteration.properties:
+        size = threshold_bytes(_THRESHOLD, alteration.properties[_THRESHOLD])
+        changes.append(lambda: admin.policies.set_compaction_threshold(topic, size))
+    elif _THRESHOLD in alteration.unset:
+        changes.append(lambda: admin.policies.remove_compaction_threshold(topic))
+    return changes
 
 
-def _set_own(admin: AdminClient, topic: TopicName, wanted: _Wanted, own: Mapping[str, str]) -> None:
-    kept = {key: value for key, value in wanted.given.items() if key not in KNOWN}
-    if _KEY in wanted.given:
-        kept[KEY_COLUMN_PROPERTY] = wanted.given[_KEY]
+def _set_own(admin: AdminClient, topic: TopicName, alteration: _Alteration, own: Mapping[str, str]) -> None:
+    kept = {key: value for key, value in alteration.properties.items() if key not in KNOWN}
+    if _KEY in alteration.properties:
+        kept[KEY_COLUMN_PROPERTY] = alteration.properties[_KEY]
     if kept:
         admin.topics.set_properties(topic, kept)
-    removed = {KEY_COLUMN_PROPERTY if key == _KEY else key for key in wanted.removed}
+    removed = {KEY_COLUMN_PROPERTY if key == _KEY else key for key in alteration.unset}
     for key in sorted(removed & own.keys()):
         admin.topics.remove_property(topic, key)

@@ -62,20 +62,20 @@ def create_table(
             f"topic {topic}: expected a name without -partition- and a number, which names one partition, got one with "
             "it; choose another, or set the property partitions"
         )
-    wanted = parse_table_properties(properties)
-    info, registers = _schema(topic, schema, wanted, options)
-    if wanted.compaction_bytes and wanted.key_column is None and not has_separated_keys(info, topic):
+    table = parse_table_properties(properties)
+    info, registers = _schema(topic, schema, table, options)
+    if table.compaction_bytes and table.key_column is None and not has_separated_keys(info, topic):
         raise needs_keys("property 'compaction_threshold'")
     if admin.topics.partitions(topic) is not None:
         raise TopicExistsError(
             f"topic {topic}: expected a new name, got one that exists; choose another, or say IF NOT EXISTS"
         )
-    partitions = wanted.partitions if wanted.partitions is not None else options.partitions or 0
+    partitions = table.partitions if table.partitions is not None else options.partitions or 0
     admin.topics.create(topic, partitions)
     try:
         # The schema comes last: where this process is killed in between, the table shows that it is not whole, and
         # none has its columns without its key column.
-        _set_up(admin, topic, wanted)
+        _set_up(admin, topic, table)
         if registers:
             admin.schemas.register(topic, info)
     except PulsarError as fault:
@@ -84,23 +84,23 @@ def create_table(
 
 
 def _schema(
-    topic: TopicName, schema: Mapping[str, Any], wanted: TableProperties, options: WriteOptions
+    topic: TopicName, schema: Mapping[str, Any], table: TableProperties, options: WriteOptions
 ) -> tuple[SchemaInfo, bool]:
     """What the topic's schema will be, and whether it is registered."""
     columns = arrow_columns(schema)
     _refuse_metadata(topic, columns)
-    settled = resolve_write_schema(
+    write_schema = resolve_write_schema(
         columns,
         None,
         topic=str(topic),
-        value_format=wanted.value_format or options.value_format,
-        key_value_encoding=wanted.key_value_encoding or options.key_value_encoding,
+        value_format=table.value_format or options.value_format,
+        key_value_encoding=table.key_value_encoding or options.key_value_encoding,
         record_name=topic.local,
         descriptor=read_descriptor_file(options),
     )
-    keyed_columns(columns, wanted.key_column)
-    refuse_separated(settled.info, wanted.key_column, str(topic))
-    return _commented(settled.info, schema), settled.registers
+    keyed_columns(columns, table.key_column)
+    refuse_separated(write_schema.info, table.key_column, str(topic))
+    return _commented(write_schema.info, schema), write_schema.registers
 
 
 def _refuse_metadata(topic: TopicName, columns: pa.Schema) -> None:
@@ -122,20 +122,20 @@ def _commented(info: SchemaInfo, schema: Mapping[str, Any]) -> SchemaInfo:
     return replace(info, document=record.text().encode())
 
 
-def _set_up(admin: AdminClient, topic: TopicName, wanted: TableProperties) -> None:
-    own = dict(wanted.own)
-    if wanted.key_column is not None:
-        own[KEY_COLUMN_PROPERTY] = wanted.key_column
+def _set_up(admin: AdminClient, topic: TopicName, table: TableProperties) -> None:
+    own = dict(table.own)
+    if table.key_column is not None:
+        own[KEY_COLUMN_PROPERTY] = table.key_column
     if own:
         admin.topics.set_properties(topic, own)
-    if wanted.retention is None:
+    if table.retention is None:
         keep_messages(admin, topic)
     else:
-        apply_retention(admin, topic, wanted.retention)
-    if wanted.message_ttl_seconds is not None:
-        admin.policies.set_message_ttl(topic, wanted.message_ttl_seconds)
-    if wanted.compaction_bytes is not None:
-        admin.policies.set_compaction_threshold(topic, wanted.compaction_bytes)
+        apply_retention(admin, topic, table.retention)
+    if table.message_ttl_seconds is not None:
+        admin.policies.set_message_ttl(topic, table.message_ttl_seconds)
+    if table.compaction_bytes is not None:
+        admin.policies.set_compaction_threshold(topic, table.compaction_bytes)
 
 
 def _take_away(admin: AdminClient, topic: TopicName, partitions: int, fault: PulsarError) -> None:

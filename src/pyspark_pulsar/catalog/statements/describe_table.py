@@ -34,20 +34,20 @@ def table_properties(cluster: Cluster, namespace: Sequence[str], table: str) -> 
     partitions = require_topic(cluster, topic)
     if named.system is not None:
         return {"pulsar.topic": str(topic)}
-    found = {"partitions": str(partitions)}
+    properties = {"partitions": str(partitions)}
     if cluster.has_admin:
         admin = cluster.admin
         stored = cluster.threads.submit(_stored, admin, topic, partitions)
         stats = cluster.threads.submit(admin.topics.stats, topic, partitions)
-        found |= _of_schema(cluster, topic)
-        found |= stored.result()
+        properties |= _of_schema(cluster, topic)
+        properties |= stored.result()
         try:
-            found |= _of_stats(stats.result())
+            properties |= _of_stats(stats.result())
         except PulsarError as fault:
             _log.info("without the statistics of %s: %s", topic, fault)
     else:
-        found |= _of_schema(cluster, topic)
-    return found | {"pulsar.topic": str(topic)}
+        properties |= _of_schema(cluster, topic)
+    return properties | {"pulsar.topic": str(topic)}
 
 
 def version_number(version: bytes) -> str:
@@ -89,7 +89,7 @@ def _read_only(info: SchemaInfo | None) -> Properties:
 def _of_stats(stats: Mapping[str, Any]) -> Properties:
     """The backlog is that of the subscription that is farthest behind."""
     subscriptions = stats.get("subscriptions") or {}
-    backlogs = [int(each.get("msgBacklog", 0)) for each in subscriptions.values()]
+    backlogs = [int(subscription.get("msgBacklog", 0)) for subscription in subscriptions.values()]
     return {
         "pulsar.backlog.messages": str(max(backlogs, default=0)),
         "pulsar.backlog.bytes": str(stats.get("backlogSize", 0)),

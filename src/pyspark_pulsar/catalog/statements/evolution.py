@@ -63,7 +63,7 @@ class EditedRecord:
         return text
 
     def columns(self) -> list[str]:
-        return [each["name"] for each in self._node["fields"]]
+        return [field["name"] for field in self._node["fields"]]
 
     def revise(self, number: int) -> None:
         """Make the document another than all before it, to those who ignore what people read."""
@@ -72,7 +72,7 @@ class EditedRecord:
     def add(self, path: Path, column: pa.Field, comment: str | None, position: Any) -> None:
         """`column` with the last name of `path`; `position`: "first", {"after": name}, or None for the end."""
         record = self._record(path[:-1], path)
-        names = [each["name"] for each in record["fields"]]
+        names = [field["name"] for field in record["fields"]]
         if column.name in names:
             raise self._fault(path, "a new name", "one that exists; choose another")
         if len(path) == 1 and column.name.startswith(_METADATA):
@@ -106,13 +106,15 @@ class EditedRecord:
     def retype(self, path: Path, kind: pa.DataType) -> None:
         """Only to a type that messages of the old one can be read as."""
         holder, key = self._slot(path)
-        found = _plain(holder[key])
-        wanted = _TYPES.get(kind)
-        if found is not None and wanted == found:
+        present = _plain(holder[key])
+        avro_type = _TYPES.get(kind)
+        if present is not None and avro_type == present:
             return
-        if found is None or wanted is None or wanted not in _PROMOTIONS.get(found, ()):
-            possible = _PROMOTIONS.get(found or "", ())
-            types = ", ".join(type_text(each) for each, name in _TYPES.items() if name in possible)
+        if present is None or avro_type is None or avro_type not in _PROMOTIONS.get(present, ()):
+            possible = _PROMOTIONS.get(present or "", ())
+            types = ", ".join(
+                type_text(arrow_type) for arrow_type, name in _TYPES.items() if name in possible
+            )
             raise self._refusal(
                 path,
                 f"a type that messages of the old one can be read as ({types or 'there is none'})",
@@ -120,9 +122,9 @@ class EditedRecord:
             )
         node = holder[key]
         if isinstance(node, dict):
-            node["type"] = wanted
+            node["type"] = avro_type
         else:
-            holder[key] = wanted
+            holder[key] = avro_type
 
     def allow_null(self, path: Path) -> None:
         """The field is null where messages lack it. One that may be null stays as it is."""
@@ -157,9 +159,9 @@ class EditedRecord:
         return True
 
     def _field(self, path: Path) -> Node:
-        for each in self._record(path[:-1], path)["fields"]:
-            if each["name"] == path[-1]:
-                return _node_of(each)
+        for field in self._record(path[:-1], path)["fields"]:
+            if field["name"] == path[-1]:
+                return _node_of(field)
         raise self._missing(path, self._record(path[:-1], path))
 
     def _record(self, path: Path, whole: Path) -> Node:
@@ -221,7 +223,7 @@ class EditedRecord:
             base, number = f"{record_name}_{number}", number + 1
 
     def _missing(self, path: Path, record: Node) -> SchemaError:
-        names = [each["name"] for each in record["fields"]]
+        names = [field["name"] for field in record["fields"]]
         return self._fault(path, f"one of {', '.join(names)}", f"{path[-1]!r}{suggestion(path[-1], names)}")
 
     def _fault(self, path: Path, expected: str, got: str) -> SchemaError:
@@ -233,8 +235,8 @@ class EditedRecord:
 
 def _node_of(node: Any) -> Node:
     """For the type checker: a field of a document that was read as a record is an object."""
-    found: Node = node
-    return found
+    record: Node = node
+    return record
 
 
 def _plain(node: Any) -> str | None:
@@ -261,9 +263,9 @@ def _within(node: Any) -> Iterator[Any]:
 def _defined(node: Any) -> set[str]:
     """Names of the types that are defined there."""
     return {
-        str(each["name"]).rpartition(".")[2]
-        for each in _within(node)
-        if isinstance(each, dict) and each.get("type") in _NAMED and "name" in each
+        str(named["name"]).rpartition(".")[2]
+        for named in _within(node)
+        if isinstance(named, dict) and named.get("type") in _NAMED and "name" in named
     }
 
 
@@ -273,4 +275,4 @@ def _last(node: Node) -> str:
 
 def _references(node: Any) -> set[str]:
     """Last parts of all names of types that are referred to, and of built-in types."""
-    return {each.rpartition(".")[2] for each in _within(node) if isinstance(each, str)}
+    return {name.rpartition(".")[2] for name in _within(node) if isinstance(name, str)}

@@ -22,23 +22,23 @@ _AT_ONCE: Final = 8
 
 def load_namespace(admin: AdminClient, namespace: Namespace) -> dict[str, str]:
     """Its own properties and policies, as far as the role may see them. Raises `NamespaceNotFoundError`."""
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     try:
-        found |= admin.namespaces.properties(namespace)
-        found |= _printed(admin.namespaces.policies(namespace))
+        properties |= admin.namespaces.properties(namespace)
+        properties |= _printed(admin.namespaces.policies(namespace))
     except PermissionDenied:
         if not admin.namespaces.exists(namespace):
             raise
-    return found
+    return properties
 
 
 def create_namespace(admin: AdminClient, namespace: Namespace, properties: Mapping[str, str]) -> None:
     """With properties, or not at all. Raises `NamespaceExistsError`, `NamespaceNotFoundError` without the tenant."""
-    given = {key: value for key, value in properties.items() if key != _OWNER}
-    _check(given)
+    properties = {key: value for key, value in properties.items() if key != _OWNER}
+    _check(properties)
     admin.namespaces.create(namespace)
     try:
-        _change(admin, namespace, given, ())
+        _change(admin, namespace, properties, ())
     except PulsarError:
         admin.namespaces.delete(namespace)
         raise
@@ -48,9 +48,9 @@ def alter_namespace(
     admin: AdminClient, namespace: Namespace, changed: Mapping[str, str], removed: Sequence[str]
 ) -> None:
     """Raises `NamespaceNotFoundError`, OptionError for values that are none."""
-    given = {key: value for key, value in changed.items() if key != _OWNER}
-    _check(given)
-    _change(admin, namespace, given, removed)
+    properties = {key: value for key, value in changed.items() if key != _OWNER}
+    _check(properties)
+    _change(admin, namespace, properties, removed)
 
 
 def drop_namespace(admin: AdminClient, namespace: Namespace, *, cascade: bool) -> bool:
@@ -79,30 +79,30 @@ def drop_namespace(admin: AdminClient, namespace: Namespace, *, cascade: bool) -
 
 
 def _printed(policies: Mapping[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     kept = retention.of_policy(policies.get("retention_policies"))
     if kept is not None:
-        found |= printed_retention(kept.minutes, kept.megabytes)
+        properties |= printed_retention(kept.minutes, kept.megabytes)
     ttl = policies.get("message_ttl_in_seconds")
     if ttl is not None:
-        found[_TTL] = printed_duration(int(ttl))
+        properties[_TTL] = printed_duration(int(ttl))
     for kind, quota in sorted((policies.get("backlog_quota_map") or {}).items()):
         limits = {key: value for key, value in sorted(quota.items()) if value not in (None, -1)}
-        found[f"{_QUOTA}.{kind}"] = ", ".join(f"{key} {value}" for key, value in limits.items())
-    return found
+        properties[f"{_QUOTA}.{kind}"] = ", ".join(f"{key} {value}" for key, value in limits.items())
+    return properties
 
 
-def _check(given: Mapping[str, str]) -> None:
-    if _LOCATION in given:
+def _check(properties: Mapping[str, str]) -> None:
+    if _LOCATION in properties:
         raise CatalogUnsupported(
             f"property '{_LOCATION}': expected none, since Pulsar itself keeps the messages of a namespace, got "
-            f"{given[_LOCATION]!r}; leave it out"
+            f"{properties[_LOCATION]!r}; leave it out"
         )
-    for key in given:
+    for key in properties:
         _refuse_quota(key)
-    retention.changed(None, given)
-    if _TTL in given:
-        ttl_seconds(_TTL, given[_TTL])
+    retention.changed(None, properties)
+    if _TTL in properties:
+        ttl_seconds(_TTL, properties[_TTL])
 
 
 def _refuse_quota(key: str) -> None:
@@ -114,20 +114,23 @@ def _refuse_quota(key: str) -> None:
 
 
 def _change(
-    admin: AdminClient, namespace: Namespace, given: Mapping[str, str], removed: Sequence[str]
+    admin: AdminClient,
+    namespace: Namespace,
+    properties: Mapping[str, str],
+    removed: Sequence[str],
 ) -> None:
     for key in removed:
         _refuse_quota(key)
-    if set(RETENTION_PROPERTIES) & {*given, *removed}:
+    if set(RETENTION_PROPERTIES) & {*properties, *removed}:
         before = retention.of_policy(admin.policies.own(namespace, "retention"))
-        apply_retention(admin, namespace, retention.changed(before, given, removed))
-    if _TTL in given:
-        admin.policies.set_message_ttl(namespace, ttl_seconds(_TTL, given[_TTL]))
+        apply_retention(admin, namespace, retention.changed(before, properties, removed))
+    if _TTL in properties:
+        admin.policies.set_message_ttl(namespace, ttl_seconds(_TTL, properties[_TTL]))
     elif _TTL in removed:
         admin.policies.remove_message_ttl(namespace)
-    for key, value in given.items():
+    for key, value in properties.items():
         if key not in _POLICIES:
             admin.namespaces.set_property(namespace, key, value)
     for key in removed:
-        if key not in (*_POLICIES, *given):
+        if key not in (*_POLICIES, *properties):
             admin.namespaces.remove_property(namespace, key)

@@ -86,14 +86,14 @@ for (const ledger of document.querySelectorAll("g.ledger")) {
 """
 
 
-def segments_page(found: Survey, now_ms: int | None = None) -> str:
+def segments_page(survey: Survey, now_ms: int | None = None) -> str:
     """The whole file; nothing in it is fetched from elsewhere. `now_ms`: Unix milliseconds, by default now."""
-    segments = found.segments
+    segments = survey.segments
     now = datetime.now(UTC) if now_ms is None else moment(now_ms)
-    topics = printable(", ".join(dict.fromkeys(str(each.partition.topic) for each in segments)))
+    topics = printable(", ".join(dict.fromkeys(str(segment.partition.topic) for segment in segments)))
     fault = (
-        f'<div class="card fault"><b>A read with these options would fail.</b> {escape(printable(found.fault))}</div>'
-        if found.fault
+        f'<div class="card fault"><b>A read with these options would fail.</b> {escape(printable(survey.fault))}</div>'
+        if survey.fault
         else ""
     )
     return (
@@ -111,14 +111,14 @@ def segments_page(found: Survey, now_ms: int | None = None) -> str:
 
 
 def _tiles(segments: Sequence[Segment]) -> str:
-    own = [each for each in segments if each.state != COMPACTED]
-    partitions = len({each.partition for each in segments})
+    own = [segment for segment in segments if segment.state != COMPACTED]
+    partitions = len({segment.partition for segment in segments})
     facts = [
         (f"{len(own):,}", f"ledgers in {plural(partitions, 'stream')}"),
-        (human_bytes(_size(own)), f"{sum(each.ledger.entries for each in own):,} entries"),
+        (human_bytes(_size(own)), f"{sum(segment.ledger.entries for segment in own):,} entries"),
     ]
     for kind, text in _KINDS.items():
-        of_kind = [each for each in segments if each.lies_in == kind]
+        of_kind = [segment for segment in segments if segment.lies_in == kind]
         if of_kind:
             facts.append((human_bytes(_size(of_kind)), f"{text}, {plural(len(of_kind), 'ledger')}"))
     tiles = "".join(f'<div class="tile"><b>{number}</b><span>{what}</span></div>' for number, what in facts)
@@ -126,12 +126,12 @@ def _tiles(segments: Sequence[Segment]) -> str:
 
 
 def _legend(segments: Sequence[Segment]) -> str:
-    present = {each.lies_in for each in segments}
+    present = {segment.lies_in for segment in segments}
     swatch = '<svg width="16" height="16"><rect x="1" y="1" width="14" height="14" rx="3" class="{}"/></svg>'
     items = [(swatch.format(kind), text) for kind, text in _KINDS.items() if kind in present]
-    if any(each.ledger.is_open for each in segments):
+    if any(segment.ledger.is_open for segment in segments):
         items.append((swatch.format("open"), "open: written to now, read from the broker"))
-    if any(each.reader is None and each.skipped != EMPTY for each in segments):
+    if any(segment.reader is None and segment.skipped != EMPTY for segment in segments):
         pale = f'<svg width="16" height="16"><g class="unread">{_inner(swatch.format("bookie"))}</g></svg>'
         items.append((pale, "pale: not read with these options"))
     return '<ul class="legend">' + "".join(f"<li>{mark}{text}</li>" for mark, text in items) + "</ul>"
@@ -157,22 +157,22 @@ def _table(segments: Sequence[Segment]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(_row, segments))}</tbody></table>"
 
 
-def _row(each: Segment) -> str:
-    ledger = each.ledger
-    of_topic = each.state != COMPACTED
+def _row(segment: Segment) -> str:
+    ledger = segment.ledger
+    of_topic = segment.state != COMPACTED
     cells: Iterable[str] = (
-        str(each.partition),
+        str(segment.partition),
         str(ledger.id),
-        each.state,
+        segment.state,
         f"{ledger.entries:,}",
         human_bytes(ledger.size),
         human_time(moment(ledger.opened_ms)) if of_topic else "",
         human_time(moment(ledger.closed_ms or None)) if of_topic else "",
-        place_of(each),
-        each.reader or f"not read: {each.skipped or 'unknown'}",
+        place_of(segment),
+        segment.reader or f"not read: {segment.skipped or 'unknown'}",
     )
     return "<tr>" + "".join(f"<td>{escape(printable(cell))}</td>" for cell in cells) + "</tr>"
 
 
 def _size(segments: Iterable[Segment]) -> int:
-    return sum(each.ledger.size for each in segments)
+    return sum(segment.ledger.size for segment in segments)

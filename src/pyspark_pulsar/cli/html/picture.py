@@ -35,7 +35,7 @@ class _Canvas:
 
 def picture(segments: Sequence[Segment], now_ms: int | None = None) -> str:
     """One `<svg>`; every ledger is a `<g class="ledger">` with its numbers in `data-tip`."""
-    lanes = [list(lane) for _, lane in groupby(segments, key=lambda each: each.partition)]
+    lanes = [list(lane) for _, lane in groupby(segments, key=lambda segment: segment.partition)]
     canvas = _canvas(segments, max(map(len, lanes), default=0), now_ms)
     height = _TOP + _LANE * len(lanes) + 44
     whole = _LEFT + canvas.width + _RIGHT
@@ -70,14 +70,14 @@ def tip(segment: Segment) -> str:
 
 
 def _canvas(segments: Sequence[Segment], longest: int, now_ms: int | None) -> _Canvas:
-    own = [each.ledger for each in segments if each.state != COMPACTED]
-    known = [each for ledger in own for each in (ledger.opened_ms, ledger.closed_ms) if each]
-    now = max([now_ms if now_ms is not None else time.time_ns() // 1_000_000, *known])
-    first = min([now, *known])
+    own = [segment.ledger for segment in segments if segment.state != COMPACTED]
+    moments = [moment_ms for ledger in own for moment_ms in (ledger.opened_ms, ledger.closed_ms) if moment_ms]
+    now = max([now_ms if now_ms is not None else time.time_ns() // 1_000_000, *moments])
+    first = min([now, *moments])
     # What was opened nobody knows when gets a visible length.
     before = first - max(1, (now - first) // 12)
     width = float(min(_MOST_WIDTH, max(_LEAST_WIDTH, longest * _WIDTH_OF_ONE)))
-    return _Canvas(Timeline.of([before, *known, now], width), width, before, now)
+    return _Canvas(Timeline.of([before, *moments, now], width), width, before, now)
 
 
 def _axis(canvas: _Canvas, height: int) -> str:
@@ -105,12 +105,12 @@ def _axis(canvas: _Canvas, height: int) -> str:
 
 def _lane(canvas: _Canvas, index: int, lane: list[Segment]) -> str:
     top = _TOP + index * _LANE
-    own = [each for each in lane if each.state != COMPACTED]
-    views = [each for each in lane if each.state == COMPACTED]
+    own = [segment for segment in lane if segment.state != COMPACTED]
+    views = [segment for segment in lane if segment.state == COMPACTED]
     name = escape(heading(lane[0].partition, lane))
-    bars = "".join(_bar(canvas, each, top + 24) for each in own)
+    bars = "".join(_bar(canvas, segment, top + 24) for segment in own)
     return f'<text x="{_LEFT}" y="{top + 15}" class="name">{name}</text>{bars}' + "".join(
-        _view(canvas, each, own, top + 24 + _BAR + 4) for each in views
+        _view(canvas, segment, own, top + 24 + _BAR + 4) for segment in views
     )
 
 
@@ -140,7 +140,7 @@ def _bar(canvas: _Canvas, segment: Segment, top: int) -> str:
 
 def _view(canvas: _Canvas, segment: Segment, own: list[Segment], top: int) -> str:
     """The compacted view, below the ledgers that it stands for; how far it reaches is not told by time."""
-    closed = [each.ledger.closed_ms for each in own if each.ledger.closed_ms]
+    closed = [segment.ledger.closed_ms for segment in own if segment.ledger.closed_ms]
     end = canvas.line.place(max(closed, default=canvas.now))
     return _group(segment, _box(_LEFT, top, max(_LEAST_BAR, end - _GAP), 8, segment.lies_in))
 

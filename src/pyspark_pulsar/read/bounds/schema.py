@@ -19,7 +19,7 @@ from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.read_schema import ColumnChoice, ReadSchema, resolve_read_schema
-from pyspark_pulsar.schema.wanted_columns import restrict_to
+from pyspark_pulsar.schema.user_schema import restrict_to
 from pyspark_pulsar.topic import TopicName
 
 _FORMER_VERSIONS = 100

@@ -49,16 +49,16 @@ def record_document(columns: pa.Schema, *, record_name: str, where: str) -> str:
     `record_name` must be a legal Avro name (`legal_name`); nested records are named after it and their
     path, each name once. Raises SchemaError listing every field that Avro cannot express.
     """
-    walk = _Walk()
-    node = walk.record(columns, record_name, "")
-    if walk.faults:
-        faults = "; ".join(walk.faults)
+    builder = _RecordBuilder()
+    node = builder.record(columns, record_name, "")
+    if builder.faults:
+        faults = "; ".join(builder.faults)
         raise SchemaError(f"{where}: expected columns that an Avro record can hold, got {faults}")
     return json.dumps(node, separators=(",", ":"), ensure_ascii=False)
 
 
 @dataclass
-class _Walk:
+class _RecordBuilder:
     """State of one conversion: the record names in use, and everything that does not convert."""
 
     names: set[str] = field(default_factory=set)
@@ -89,9 +89,9 @@ class _Walk:
         return ["null", node] if member.nullable else node
 
     def node(self, kind: pa.DataType, path: str, name: str) -> Any:
-        for atom, found in _ATOMS:
+        for atom, avro_type in _ATOMS:
             if atom == kind:
-                return found
+                return avro_type
         if types.is_decimal128(kind) and 0 <= kind.scale <= kind.precision:
             return {
                 "type": "bytes",
@@ -115,8 +115,8 @@ class _Walk:
         )
         return "null"
 
-    def unused_name(self, wanted: str) -> str:
-        name, number = wanted, 2
+    def unused_name(self, base: str) -> str:
+        name, number = base, 2
         while name in self.names:
-            name, number = f"{wanted}_{number}", number + 1
+            name, number = f"{base}_{number}", number + 1
         return name

@@ -63,7 +63,7 @@ def _decimal(one: _Leaf, other: _Leaf, *, by_name: bool) -> _Leaf | None:
 def _finer(one: Leaf, other: Leaf) -> Leaf | None:
     """Two times of day, or two timestamps of one kind, in the finer unit; nothing that Spark cuts again is finer than
     microseconds."""
-    (what, _, unit), (others, _, other_unit) = ((each.logical or "").rpartition("-") for each in (one, other))
+    (what, _, unit), (others, _, other_unit) = ((leaf.logical or "").rpartition("-") for leaf in (one, other))
     if what != others or unit not in _UNITS or other_unit not in _UNITS:
         return None
     return Leaf("long", f"{what}-micros")
@@ -102,7 +102,12 @@ def _recoded_record(value: dict[str, Any], own: RecordType, wider: RecordType) -
     for member in own.fields:
         if member.name in value:
             target = next(
-                (each for each in wider.fields if member.name in (each.name, *each.aliases)), member
+                (
+                    candidate
+                    for candidate in wider.fields
+                    if member.name in (candidate.name, *candidate.aliases)
+                ),
+                member,
             )
             made[target.name] = _recoded(value[member.name], member.type, target.type)
     return made
@@ -115,7 +120,7 @@ def _rescaled(value: Any, own: Leaf | Fixed, wider: Leaf | Fixed) -> Any:
         )
         size = wider.size if isinstance(wider, Fixed) else unscaled.bit_length() // 8 + 1
         return unscaled.to_bytes(size, "big", signed=True).decode("latin-1")
-    unit, other = ((each.logical or "").rpartition("-")[2] for each in (own, wider))
+    unit, other = ((kind.logical or "").rpartition("-")[2] for kind in (own, wider))
     if unit != other and isinstance(value, int) and unit in _PER_SECOND and other in _PER_SECOND:
         return value * _PER_SECOND[other] // _PER_SECOND[unit]
     return value

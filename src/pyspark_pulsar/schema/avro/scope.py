@@ -31,7 +31,7 @@ class NamedType:
 
 
 @dataclass
-class _Tally:
+class _DocumentSize:
     """What a document has unfolded to so far."""
 
     types: int = 0
@@ -42,7 +42,7 @@ class _Tally:
 class Scope:
     """Where the walk stands: the field's path, the enclosing namespace, and the names met so far.
 
-    `known`, `unfinished` and `tally` are shared by all scopes of one document, since Avro names are global in it.
+    `known`, `unfinished` and `size` are shared by all scopes of one document, since Avro names are global in it.
     `level` counts the Arrow types around.
     """
 
@@ -52,21 +52,21 @@ class Scope:
     level: int = 0
     known: dict[str, NamedType] = field(default_factory=dict)
     unfinished: set[str] = field(default_factory=set)
-    tally: _Tally = field(default_factory=_Tally)
+    size: _DocumentSize = field(default_factory=_DocumentSize)
 
     def below(self, step: str, *, levels: int = 1) -> Scope:
         dot = "." if self.path and step and not step.startswith(("[", "{")) else ""
-        found = replace(self, path=f"{self.path}{dot}{step}", level=self.level + levels)
-        found.count(1, 0)
-        return found
+        scope = replace(self, path=f"{self.path}{dot}{step}", level=self.level + levels)
+        scope.count(1, 0)
+        return scope
 
     def count(self, types: int, height: int) -> None:
         """Add so many types that reach `height` levels below this place."""
-        self.tally.types += types
-        self.tally.deepest = max(self.tally.deepest, self.level + height)
-        if self.tally.deepest > _MAX_LEVELS:
+        self.size.types += types
+        self.size.deepest = max(self.size.deepest, self.level + height)
+        if self.size.deepest > _MAX_LEVELS:
             raise self.refuse(f"at most {_MAX_LEVELS} types inside each other", "more", _TOO_LARGE)
-        if self.tally.types > _MAX_TYPES:
+        if self.size.types > _MAX_TYPES:
             raise self.refuse(f"at most {_MAX_TYPES} types with those they refer to", "more", _TOO_LARGE)
 
     def refuse(self, expected: str, got: str, advice: str) -> SchemaError:

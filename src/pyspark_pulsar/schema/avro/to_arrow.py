@@ -73,7 +73,7 @@ def record_schema(document: str, *, where: str) -> pa.Schema:
 def field_defaults(document: str, *, where: str) -> dict[str, object]:
     """The defaults of the record's own fields, as JSON values, for the fields that have one."""
     node = _parse(document, where)
-    return {each["name"]: each["default"] for each in node["fields"] if "default" in each}
+    return {field["name"]: field["default"] for field in node["fields"] if "default" in field}
 
 
 def list_of(item: pa.DataType, *, nullable: bool) -> pa.DataType:
@@ -132,8 +132,8 @@ def _union(branches: list[object], scope: Scope) -> tuple[pa.DataType, bool]:
         )  # fmt: skip
     nullable = len(others) < len(branches)
     if len(others) == 1:
-        found, inner = _type_of(others[0], scope)
-        return found, nullable or inner
+        branch_type, inner = _type_of(others[0], scope)
+        return branch_type, nullable or inner
     members = [_type_of(branch, scope.below(""))[0] for branch in others]
     return pa.struct([pa.field(f"member{index}", kind) for index, kind in enumerate(members)]), nullable
 
@@ -161,9 +161,9 @@ def _reference(name: str, scope: Scope) -> pa.DataType:
         if candidate in scope.unfinished:
             raise scope.refuse("a type of finite depth", f"{candidate}, which contains itself", _SUPPORTED)
         if candidate in scope.known:
-            found = scope.known[candidate]
-            scope.count(found.types, found.height)
-            return found.kind
+            named = scope.known[candidate]
+            scope.count(named.types, named.height)
+            return named.kind
     raise scope.refuse("an Avro type or a name defined before it", name, _SUPPORTED)
 
 
@@ -208,19 +208,19 @@ def _named(node: Mapping[str, Any], scope: Scope) -> pa.DataType:
     full = scope.full_name(name, node.get("namespace"))
     if full in scope.known or full in scope.unfinished:
         raise scope.refuse("each Avro name defined once", f"{full} twice", "rename one of the two")
-    tally = scope.tally
-    types, around, tally.deepest = tally.types, tally.deepest, scope.level
+    size = scope.size
+    types, around, size.deepest = size.types, size.deepest, scope.level
     if node["type"] == "enum":
-        found = pa.string()
+        kind = pa.string()
     elif node["type"] == "fixed":
-        found = _fixed(node, scope)
+        kind = _fixed(node, scope)
     else:
         scope.unfinished.add(full)
-        found = _record(node, replace(scope, namespace=full.rpartition(".")[0]))
+        kind = _record(node, replace(scope, namespace=full.rpartition(".")[0]))
         scope.unfinished.discard(full)
-    scope.known[full] = NamedType(found, tally.types - types + 1, tally.deepest - scope.level)
-    tally.deepest = max(tally.deepest, around)
-    return found
+    scope.known[full] = NamedType(kind, size.types - types + 1, size.deepest - scope.level)
+    size.deepest = max(size.deepest, around)
+    return kind
 
 
 def _record(node: Mapping[str, Any], scope: Scope) -> pa.DataType:
@@ -232,8 +232,8 @@ def _record(node: Mapping[str, Any], scope: Scope) -> pa.DataType:
         name = member.get("name") if isinstance(member, dict) else None
         if not isinstance(name, str) or name in members:
             raise scope.refuse("fields with names of their own", repr(member), "register a valid Avro schema")
-        found, nullable = _type_of(member.get("type"), scope.below(name))
-        members[name] = pa.field(name, found, nullable=nullable)
+        kind, nullable = _type_of(member.get("type"), scope.below(name))
+        members[name] = pa.field(name, kind, nullable=nullable)
     return pa.struct(list(members.values()))
 
 

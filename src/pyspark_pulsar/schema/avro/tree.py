@@ -128,8 +128,8 @@ def label(branch: Type) -> str:
 
 def branches(kind: Type) -> tuple[Type, ...]:
     """The branches of a union besides null, or the type itself; nothing for null."""
-    found = kind.branches if isinstance(kind, Union) else (kind,)
-    return tuple(branch for branch in found if branch != NULL)
+    all_branches = kind.branches if isinstance(kind, Union) else (kind,)
+    return tuple(branch for branch in all_branches if branch != NULL)
 
 
 def is_nullable(kind: Type) -> bool:
@@ -145,10 +145,10 @@ def nullable(kind: Type, *, null_first: bool) -> Type:
 
 def parse(document: str) -> RecordType:
     """The tree of a document that `avro.record_schema` has found to be usable: so it ends, and every name is known."""
-    found = _Parser({}).type(json.loads(document), "")
-    if not isinstance(found, RecordType):
-        raise TypeError(f"expected a record, got {type(found).__name__}")
-    return found
+    record = _DocumentParser({}).type(json.loads(document), "")
+    if not isinstance(record, RecordType):
+        raise TypeError(f"expected a record, got {type(record).__name__}")
+    return record
 
 
 def width(kind: Type) -> int:
@@ -166,7 +166,7 @@ def width(kind: Type) -> int:
 
 
 @dataclass(frozen=True)
-class _Parser:
+class _DocumentParser:
     known: dict[str, Type]
 
     def type(self, node: Any, namespace: str) -> Type:
@@ -233,8 +233,8 @@ def _fixed(name: TypeName, node: Mapping[str, Any]) -> Fixed:
     return Fixed(name, size, logical if logical == "uuid" and size == UUID_BYTES else None)
 
 
-def _texts(given: object) -> tuple[str, ...]:
-    return tuple(each for each in given if isinstance(each, str)) if isinstance(given, list) else ()
+def _texts(node: object) -> tuple[str, ...]:
+    return tuple(text for text in node if isinstance(text, str)) if isinstance(node, list) else ()
 
 
 def _full_name(name: str, namespace: str) -> str:
@@ -247,11 +247,11 @@ def document(record: RecordType) -> str:
 
     Raises ValueError for a union of two types that only their namespaces tell apart.
     """
-    return json.dumps(_Writer({}).node(record), separators=(",", ":"))
+    return json.dumps(_DocumentWriter({}).node(record), separators=(",", ":"))
 
 
 @dataclass(frozen=True)
-class _Writer:
+class _DocumentWriter:
     defined: dict[str, Type]
 
     def node(self, kind: Type) -> Any:

@@ -37,11 +37,11 @@ from pyspark_pulsar.schema.avro.tree import (
     nullable,
 )
 
-Given: TypeAlias = Sequence[tuple[int, Type]]
-"""Types at one place, each with the index of the record that has it."""
+WriterTypes: TypeAlias = Sequence[tuple[int, Type]]
+"""Types at one place, as its writers have them, each with the index of the record that it is in."""
 
 
-class Differs(Exception):
+class IncompatibleTypes(Exception):
     """Two records that no reader reads both of: their indices, the field's path, and what each has there."""
 
     def __init__(self, path: str, first: tuple[int, str], second: tuple[int, str]) -> None:
@@ -52,8 +52,9 @@ class Differs(Exception):
 
 
 def check_related(fields: Sequence[Collection[object]]) -> None:
-    """Raises `Differs` for records that no chain of shared fields connects: where every field has a default, Avro would
-    resolve anything to anything, to a table of nothing but defaults. One without fields is at home everywhere."""
+    """Raises `IncompatibleTypes` for records that no chain of shared fields connects: where every field has a default,
+    Avro would resolve anything to anything, to a table of nothing but defaults. One without fields is at home
+    everywhere."""
     parts: list[tuple[int, set[object]]] = []
     for index, own in enumerate(fields):
         shared = [part for part in parts if not part[1].isdisjoint(own)]
@@ -63,27 +64,27 @@ def check_related(fields: Sequence[Collection[object]]) -> None:
             parts.append((first, set(own).union(*(names for _, names in shared))))
     if len(parts) > 1:
         first, other = sorted(start for start, _ in parts)[:2]
-        raise Differs("", (first, "one with no field of the other"), (other, "one with none of it"))
+        raise IncompatibleTypes("", (first, "one with no field of the other"), (other, "one with none of it"))
 
 
 def record_union(records: Sequence[RecordType], *, by_name: bool) -> RecordType:
     """What reads all of `records`, at least one; fields in the order of the first, then those that others add.
 
     Where records have different defaults for a field, the first has its way. `by_name` says that values are JSON.
-    Raises `Differs`.
+    Raises `IncompatibleTypes`.
     """
-    walk = _Walk(by_name=by_name)
+    union = _RecordUnion(by_name=by_name)
     names = one_name_for_each(records, aliases_count=not by_name)
     check_related([{names.get(member.name, member.name) for member in record.fields} for record in records])
-    found = walk.type([*enumerate(records)], "")
-    walk.check_readable(len(records))
-    if not isinstance(found, RecordType):
-        raise TypeError(f"expected a record, got {type(found).__name__}")
-    return found
+    record = union.type([*enumerate(records)], "")
+    union.check_readable(len(records))
+    if not isinstance(record, RecordType):
+        raise TypeError(f"expected a record, got {type(record).__name__}")
+    return record
 
 
 @dataclass(frozen=True)
-class _Needed:
+class _RequiredField:
     """A field that has to be there, and a record that lacks it."""
 
     path: str
@@ -91,10 +92,12 @@ class _Needed:
 
 
 @dataclass
-class _Walk:
+class _RecordUnion:
+    """The walk through all records at once, place by place; each method gives the type that reads its writers'."""
+
     by_name: bool
     # By record: a field of its own that keeps it from reading another record.
-    needed: dict[int, _Needed] = field(default_factory=dict)
+    needed: dict[int, _RequiredField] = field(default_factory=dict)
 
     def check_readable(self, count: int) -> None:
         """Records that all demand what others lack have nothing to do with each other: Avro would resolve none of
@@ -102,46 +105,46 @@ class _Walk:
         if len(self.needed) < count:
             return
         first = self.needed[0]
-        raise Differs(first.path, (0, "a field without a default"), (first.lacking, "none"))
+        raise IncompatibleTypes(first.path, (0, "a field without a default"), (first.lacking, "none"))
 
-    def type(self, given: Given, path: str) -> Type:
-        kinds = [kind for _, kind in given]
+    def type(self, writers: WriterTypes, path: str) -> Type:
+        kinds = [kind for _, kind in writers]
         if all(kind == kinds[0] for kind in kinds[1:]):
             return kinds[0]
-        others = [(index, branches(kind)) for index, kind in given]
-        found: tuple[Type, ...] = ()
+        others = [(index, branches(kind)) for index, kind in writers]
+        resolved: tuple[Type, ...] = ()
         if any(len(own) > 1 for _, own in others):
-            found = self._general(given, path)
+            resolved = self._general(writers, path)
         elif any(own for _, own in others):
-            found = (self._plain([(index, own[0]) for index, own in others if own], path),)
+            resolved = (self._plain([(index, own[0]) for index, own in others if own], path),)
         with_null = [kind for kind in kinds if is_nullable(kind)]
         if not with_null:
-            return found[0] if len(found) == 1 else Union.of(*found)
+            return resolved[0] if len(resolved) == 1 else Union.of(*resolved)
         first = with_null[0]
         null_first = not isinstance(first, Union) or first.branches[0] == NULL
-        return nullable(Union.of(*found), null_first=null_first) if found else NULL
+        return nullable(Union.of(*resolved), null_first=null_first) if resolved else NULL
 
-    def _plain(self, given: Given, path: str) -> Type:
-        index, first = given[0]
-        for other, kind in given[1:]:
+    def _plain(self, writers: WriterTypes, path: str) -> Type:
+        index, first = writers[0]
+        for other, kind in writers[1:]:
             if type(kind) is not type(first):
-                raise Differs(path, (index, described(first)), (other, described(kind)))
+                raise IncompatibleTypes(path, (index, described(first)), (other, described(kind)))
         match first:
             case RecordType():
-                return self._record([(i, kind) for i, kind in given if isinstance(kind, RecordType)], path)
+                return self._record([(i, kind) for i, kind in writers if isinstance(kind, RecordType)], path)
             case Array():
-                items = [(i, kind.items) for i, kind in given if isinstance(kind, Array)]
+                items = [(i, kind.items) for i, kind in writers if isinstance(kind, Array)]
                 return Array(self.type(items, f"{path}[]"))
             case Map():
-                values = [(i, kind.values) for i, kind in given if isinstance(kind, Map)]
+                values = [(i, kind.values) for i, kind in writers if isinstance(kind, Map)]
                 return Map(self.type(values, f"{path}{{}}"))
-        found: Type = first
-        for other, kind in given[1:]:
-            wider = self._wider(found, kind)
+        widest: Type = first
+        for other, kind in writers[1:]:
+            wider = self._wider(widest, kind)
             if wider is None:
-                raise Differs(path, (index, described(first)), (other, described(kind)))
-            found = wider
-        return found
+                raise IncompatibleTypes(path, (index, described(first)), (other, described(kind)))
+            widest = wider
+        return widest
 
     def _wider(self, one: Type, other: Type) -> Type | None:
         if isinstance(one, Enum) and isinstance(other, Enum):
@@ -164,10 +167,10 @@ class _Walk:
             return None
         return TypeName(one.short, tuple(sorted((ones | others) - {one.short})))
 
-    def _general(self, given: Given, path: str) -> tuple[Type, ...]:
+    def _general(self, writers: WriterTypes, path: str) -> tuple[Type, ...]:
         """Branches of all unions, those of the first one first."""
-        first = next(one for one in given if len(branches(one[1])) > 1)
-        others = [one for one in given if one is not first]
+        first = next(one for one in writers if len(branches(one[1])) > 1)
+        others = [one for one in writers if one is not first]
         groups: dict[str, list[tuple[int, Type]]] = {label(branch): [] for branch in branches(first[1])}
         for index, kind in [first, *others]:
             own = branches(kind)
@@ -176,7 +179,7 @@ class _Walk:
             shared = not own or any(home in groups for home in homes)
             ambiguous = len(set(homes)) < len(homes)
             if not shared or ambiguous or (self.by_name and kind != first[1]):
-                raise Differs(path, (first[0], described(first[1])), (index, described(kind)))
+                raise IncompatibleTypes(path, (first[0], described(first[1])), (index, described(kind)))
             for home, branch in zip(homes, own, strict=True):
                 groups.setdefault(home, []).append((index, branch))
         return tuple(self._plain(group, path) for group in groups.values())
@@ -189,7 +192,7 @@ class _Walk:
             return own
         records = [name for name, group in groups.items() if group and isinstance(group[0][1], RecordType)]
         if isinstance(branch, RecordType) and len(records) == 1:
-            return records[0] if sum(isinstance(each, RecordType) for each in beside) == 1 else own
+            return records[0] if sum(isinstance(kind, RecordType) for kind in beside) == 1 else own
         if isinstance(branch, Leaf) and len(beside) == 1:
             # Readers take the first branch that Avro's promotions allow.
             promoted = next((name for name in groups if name in PROMOTIONS.get(branch.kind, ())), None)
@@ -201,37 +204,37 @@ class _Walk:
                 return promoted
         return own
 
-    def _record(self, given: Sequence[tuple[int, RecordType]], path: str) -> RecordType:
-        names = one_name_for_each([kind for _, kind in given], aliases_count=not self.by_name)
+    def _record(self, writers: Sequence[tuple[int, RecordType]], path: str) -> RecordType:
+        names = one_name_for_each([kind for _, kind in writers], aliases_count=not self.by_name)
         members: dict[str, list[tuple[int, Field]]] = {}
-        for index, kind in given:
+        for index, kind in writers:
             for member in kind.fields:
                 members.setdefault(names.get(member.name, member.name), []).append((index, member))
-        everyone = [index for index, _ in given]
+        everyone = [index for index, _ in writers]
         fields = [self._field(name, own, everyone, members, path) for name, own in members.items()]
-        return RecordType(given[0][1].name, tuple(fields))
+        return RecordType(writers[0][1].name, tuple(fields))
 
     def _field(
         self,
         name: str,
-        given: list[tuple[int, Field]],
+        writers: list[tuple[int, Field]],
         everyone: list[int],
         members: Iterable[str],
         path: str,
     ) -> Field:
         place = f"{path}.{name}" if path else name
-        kind = self.type([(index, member.type) for index, member in given], place)
+        kind = self.type([(index, member.type) for index, member in writers], place)
         default = next(
-            (recoded(member.default, member.type, kind) for _, member in given if member.default is not None), None
+            (recoded(member.default, member.type, kind) for _, member in writers if member.default is not None), None
         )  # fmt: skip
-        called = {each for _, member in given for each in (member.name, *member.aliases)}
-        aliases = called - {name, *members}
-        present = {index for index, _ in given}
+        known_names = {known_name for _, member in writers for known_name in (member.name, *member.aliases)}
+        aliases = known_names - {name, *members}
+        present = {index for index, _ in writers}
         lacking = next((index for index in everyone if index not in present), None)
         if lacking is not None and default is None:
             if not is_nullable(kind):
                 for index in present:
-                    self.needed.setdefault(index, _Needed(place, lacking))
+                    self.needed.setdefault(index, _RequiredField(place, lacking))
             default = NULL_DEFAULT
         if default == NULL_DEFAULT or (lacking is not None and self.by_name):
             # A default belongs to the first branch.

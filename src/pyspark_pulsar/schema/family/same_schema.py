@@ -45,7 +45,7 @@ def schema_text(info: SchemaInfo | None) -> str:
         document = None
     if not isinstance(document, dict) or not isinstance(document.get("fields"), list):
         return info.type.name
-    names = ", ".join(str(each.get("name")) for each in document["fields"] if isinstance(each, dict))
+    names = ", ".join(str(field.get("name")) for field in document["fields"] if isinstance(field, dict))
     return f"{info.type.name} {document.get('name', '')}({names})"
 
 
@@ -62,7 +62,7 @@ def _sides(info: SchemaInfo) -> KeyValueSchemas | None:
 def _without_docs(node: Any) -> Any:
     """An Avro document without the `doc` of its types and fields; defaults are values and stay whole."""
     if isinstance(node, list):
-        return [_without_docs(each) for each in node]
+        return [_without_docs(item) for item in node]
     if isinstance(node, dict):
         return {
             key: value if key == "default" else _without_docs(value)

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
 from pyspark_pulsar.schema.avro.tree import RecordType, document, parse, width
-from pyspark_pulsar.schema.avro.union import Differs, record_union
+from pyspark_pulsar.schema.avro.union import IncompatibleTypes, record_union
 from pyspark_pulsar.schema.family.same_schema import identity, schema_text
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
@@ -159,11 +159,11 @@ def _each(
 def _union(names: Sequence[str], side: str, make: Callable[[], _Type]) -> _Type:
     try:
         return make()
-    except Differs as found:
-        (one, has), (other, given) = found.first, found.second
-        place = f"{side}{found.path}".rstrip(".")
+    except IncompatibleTypes as fault:
+        (one, has), (other, other_has) = fault.first, fault.second
+        place = f"{side}{fault.path}".rstrip(".")
         what = f"field {place}" if place else "a message"
-        raise SchemasDiffer(f"{what} is {has} in {names[one]}, {given} in {names[other]}") from None
+        raise SchemasDiffer(f"{what} is {has} in {names[one]}, {other_has} in {names[other]}") from None
 
 
 def _payload_type(info: SchemaInfo) -> SchemaType:

@@ -67,13 +67,13 @@ def load_descriptor(files: bytes, message: str, *, where: str) -> Descriptor:
     Imports of Google's well-known types may be missing. Raises SchemaError.
     """
     try:
-        found = descriptor_pb2.FileDescriptorSet.FromString(files)
+        file_set = descriptor_pb2.FileDescriptorSet.FromString(files)
     except DecodeError as error:
         raise SchemaError(
             f"{where}: expected a FileDescriptorSet, as protoc --descriptor_set_out writes it, got other bytes "
             f"({error}); make it again"
         ) from None
-    by_name = {file.name: file for file in found.file}
+    by_name = {file.name: file for file in file_set.file}
     pool = DescriptorPool()
     try:
         for file in _in_order(by_name, where):
@@ -85,7 +85,7 @@ def load_descriptor(files: bytes, message: str, *, where: str) -> Descriptor:
             "of .proto files"
         ) from None
     except KeyError:
-        names = sorted(name for file in found.file for name in _message_names(file))
+        names = sorted(name for file in file_set.file for name in _message_names(file))
         raise SchemaError(
             f"{where}: expected message {message} in the descriptors, got {', '.join(names) or 'no message'}; "
             "name one of them"
@@ -109,7 +109,7 @@ def _in_order(
             continue
         entered.add(name)
         waiting.append((name, True))
-        waiting.extend((each, False) for each in file.dependency)
+        waiting.extend((imported, False) for imported in file.dependency)
     return list(ordered.values())
 
 
@@ -133,16 +133,16 @@ def _message_names(file: descriptor_pb2.FileDescriptorProto) -> list[str]:
 
 def descriptor_plan(descriptor: Descriptor) -> ProtobufPlan:
     """The plan of a message type and of all that it refers to. Extensions are unknown fields to it."""
-    walk = _Walk()
-    walk.message(descriptor)
+    builder = _PlanBuilder()
+    builder.message(descriptor)
     done = 0
-    while done < len(walk.waiting):
-        walk.messages.append(walk.describe(walk.waiting[done]))
+    while done < len(builder.waiting):
+        builder.messages.append(builder.describe(builder.waiting[done]))
         done += 1
-    return ProtobufPlan(tuple(walk.messages), tuple(walk.enums))
+    return ProtobufPlan(tuple(builder.messages), tuple(builder.enums))
 
 
-class _Walk:
+class _PlanBuilder:
     """Message and enum types, each once, in the order in which they are met."""
 
     def __init__(self) -> None:

@@ -51,11 +51,11 @@ def new_protobuf_info(columns: Iterable[pa.Field], *, name: str, where: str) -> 
     Raises SchemaError listing every column that has no place in it.
     """
     file = descriptor_pb2.FileDescriptorProto(name=f"{name}.proto", syntax="proto3")
-    walk = _Walk(file)
-    walk.message(file.message_type.add(name=name), columns, f".{name}", "")
-    if walk.faults:
+    builder = _MessageBuilder(file)
+    builder.message(file.message_type.add(name=name), columns, f".{name}", "")
+    if builder.faults:
         raise SchemaError(
-            f"{where}: expected columns that a Protobuf message can hold, got {'; '.join(walk.faults)}"
+            f"{where}: expected columns that a Protobuf message can hold, got {'; '.join(builder.faults)}"
         )
     files = descriptor_pb2.FileDescriptorSet(file=[file])
     return native_info(load_descriptor(files.SerializeToString(), name, where=where))
@@ -67,11 +67,11 @@ def native_info(descriptor: Descriptor) -> SchemaInfo:
     files: dict[str, bytes] = {}
     _collect(descriptor.file, files)
     # A set of files is a repeated field of them.
-    found = descriptor_pb2.FileDescriptorSet(
+    file_set = descriptor_pb2.FileDescriptorSet(
         file=[descriptor_pb2.FileDescriptorProto.FromString(data) for data in files.values()]
     )
     document = {
-        "fileDescriptorSet": base64.b64encode(found.SerializeToString(deterministic=True)).decode(),
+        "fileDescriptorSet": base64.b64encode(file_set.SerializeToString(deterministic=True)).decode(),
         "rootMessageTypeName": descriptor.full_name,
         "rootFileDescriptorName": descriptor.file.name,
     }
@@ -81,12 +81,12 @@ def native_info(descriptor: Descriptor) -> SchemaInfo:
 
 def _collect(file: FileDescriptor, files: dict[str, bytes]) -> None:
     if file.name not in files:
-        for each in file.dependencies:
-            _collect(each, files)
+        for imported in file.dependencies:
+            _collect(imported, files)
         files[file.name] = file.serialized_pb
 
 
-class _Walk:
+class _MessageBuilder:
     """State of one conversion: the file, and everything that does not convert."""
 
     def __init__(self, file: descriptor_pb2.FileDescriptorProto) -> None:

@@ -36,7 +36,7 @@ def parsing_info_plan(info: SchemaInfo, *, where: str) -> ProtobufPlan:
     try:
         avro = json.loads(info.text)
         defaults = {field["name"]: field.get("default") for field in avro["fields"]}
-        fields = tuple(_field(each, defaults) for each in _listed(text))
+        fields = tuple(_field(field, defaults) for field in _listed(text))
         return ProtobufPlan((PlanMessage(str(avro.get("name", info.name)), fields),))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SchemaError(
@@ -47,10 +47,10 @@ def parsing_info_plan(info: SchemaInfo, *, where: str) -> ProtobufPlan:
 
 
 def _listed(text: str) -> list[dict[str, Any]]:
-    found = json.loads(text)
-    if not isinstance(found, list):
+    fields = json.loads(text)
+    if not isinstance(fields, list):
         raise TypeError(text)
-    return found
+    return fields
 
 
 def _field(parsed: dict[str, Any], defaults: dict[str, Any]) -> PlanField:

@@ -114,9 +114,9 @@ class ProtobufPlan:
 
 def _without_none(message: dict[str, Any]) -> dict[str, Any]:
     fields = [
-        {key: each for key, each in field.items() if each is not None} for field in message.pop("fields")
+        {key: value for key, value in field.items() if value is not None} for field in message.pop("fields")
     ]
-    return {key: each for key, each in message.items() if each is not None} | {"fields": fields}
+    return {key: value for key, value in message.items() if value is not None} | {"fields": fields}
 
 
 class _Fields:

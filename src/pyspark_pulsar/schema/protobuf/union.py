@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from pyspark_pulsar.schema.avro.union import Differs, check_related
+from pyspark_pulsar.schema.avro.union import IncompatibleTypes, check_related
 from pyspark_pulsar.schema.protobuf.plan import PlanEnum, PlanField, PlanMessage, ProtobufPlan
 
-Given: TypeAlias = Sequence[tuple[int, int]]
-"""Message types at one place: the index of the plan, and of the type in it."""
+WriterMessages: TypeAlias = Sequence[tuple[int, int]]
+"""Message types at one place, as its writers have them: the index of the plan, and of the type in it."""
 
 # Numbers that lie in bytes alike, from narrow to wide, and hold each other's values.
 _WIDER: Final = (
@@ -25,41 +25,42 @@ _WIDER: Final = (
     ("sint32", "sint64"),
     ("string", "bytes"),
 )
-_WITH_TYPE: Final = ("message", "group", "enum")
 
 
 def plan_union(plans: Sequence[ProtobufPlan]) -> ProtobufPlan:
     """What reads messages of all `plans`, at least one; fields in the order of the first, then those that others add.
-    Raises `Differs`."""
+    Raises `IncompatibleTypes`."""
     roots = [plan.messages[0] for plan in plans]
     # Of one message, versions may have no field in common.
     check_related(
         [{*(member.number for member in root.fields), *(root.fields and [root.name])} for root in roots]
     )
-    walk = _Walk(plans)
-    walk.message(tuple((index, 0) for index in range(len(plans))), "")
-    return ProtobufPlan(tuple(walk.messages), tuple(walk.enums))
+    union = _MessageUnion(plans)
+    union.message(tuple((index, 0) for index in range(len(plans))), "")
+    return ProtobufPlan(tuple(union.messages), tuple(union.enums))
 
 
 @dataclass
-class _Walk:
+class _MessageUnion:
+    """The walk through all plans at once, and the plan that it makes."""
+
     plans: Sequence[ProtobufPlan]
     messages: list[PlanMessage] = field(default_factory=list)
     enums: list[PlanEnum] = field(default_factory=list)
     # Types contain themselves, and each other many times over.
-    met: dict[Given, int] = field(default_factory=dict)
+    met: dict[WriterMessages, int] = field(default_factory=dict)
 
-    def message(self, given: Given, path: str) -> int:
-        """The index of the type that reads all of `given`."""
-        if given in self.met:
-            return self.met[given]
-        index = self.met[given] = len(self.messages)
-        types = [(plan, self.plans[plan].messages[kind]) for plan, kind in given]
+    def message(self, writers: WriterMessages, path: str) -> int:
+        """The index of the type that reads all of `writers`."""
+        if writers in self.met:
+            return self.met[writers]
+        index = self.met[writers] = len(self.messages)
+        types = [(plan, self.plans[plan].messages[kind]) for plan, kind in writers]
         (first, one), *others = types
         self.messages.append(one)
         for other, kind in others:
             if kind.meaning != one.meaning:
-                raise Differs(path, (first, one.name), (other, kind.name))
+                raise IncompatibleTypes(path, (first, one.name), (other, kind.name))
         numbers: dict[int, list[tuple[int, PlanField]]] = {}
         for plan, kind in types:
             for member in kind.fields:
@@ -78,48 +79,52 @@ class _Walk:
     ) -> None:
         named: dict[str, tuple[int, PlanField]] = {}
         messages = {plan: kind.name for plan, kind in types}
-        for given in numbers.values():
-            first, one = given[0]
-            for other, member in given[1:]:
+        for writers in numbers.values():
+            first, one = writers[0]
+            for other, member in writers[1:]:
                 if member.name != one.name and messages[first] != messages[other]:
-                    raise Differs(f"{path}{one.name}", (first, _described(one)), (other, _described(member)))
-            other, member = named.setdefault(one.name, given[0])
+                    raise IncompatibleTypes(
+                        f"{path}{one.name}", (first, _described(one)), (other, _described(member))
+                    )
+            other, member = named.setdefault(one.name, writers[0])
             if member.number != one.number:
-                raise Differs(f"{path}{one.name}", (other, _described(member)), (first, _described(one)))
+                raise IncompatibleTypes(
+                    f"{path}{one.name}", (other, _described(member)), (first, _described(one))
+                )
 
     def _field(
         self,
-        given: list[tuple[int, PlanField]],
+        writers: list[tuple[int, PlanField]],
         types: Sequence[tuple[int, PlanMessage]],
         oneofs: list[str],
         path: str,
     ) -> PlanField:
-        first, one = given[0]
+        first, one = writers[0]
         place = f"{path}{one.name}"
         kind = one.kind
-        for other, member in given[1:]:
+        for other, member in writers[1:]:
             wider = _wider(kind, member.kind)
             # An absent field is zero to one and null to the other, or has another default.
             same = _presence(one) == _presence(member)
             if wider is None or not same or (one.type is None) != (member.type is None):
-                raise Differs(place, (first, _described(one)), (other, _described(member)))
+                raise IncompatibleTypes(place, (first, _described(one)), (other, _described(member)))
             kind = wider
-        shapes = {member.shape for _, member in given}
-        lacking = len(given) < len(types)
+        shapes = {member.shape for _, member in writers}
+        lacking = len(writers) < len(types)
         shape = one.shape if len(shapes) == 1 and not (lacking and one.shape == "required") else "optional"
-        absent = next((member.absent for _, member in given if member.absent is not None), None)
+        absent = next((member.absent for _, member in writers if member.absent is not None), None)
         return replace(
             one,
             kind=kind,
             shape=shape,
-            type=None if one.type is None else self._type(given, place),
-            oneof=self._oneof(given, types, oneofs),
+            type=None if one.type is None else self._type(writers, place),
+            oneof=self._oneof(writers, types, oneofs),
             absent=absent,
         )
 
-    def _type(self, given: list[tuple[int, PlanField]], path: str) -> int:
-        types = tuple((plan, member.type or 0) for plan, member in given)
-        if given[0][1].kind != "enum":
+    def _type(self, writers: list[tuple[int, PlanField]], path: str) -> int:
+        types = tuple((plan, member.type or 0) for plan, member in writers)
+        if writers[0][1].kind != "enum":
             return self.message(types, f"{path}.")
         values: dict[int, tuple[int, str]] = {}
         closed = True
@@ -130,21 +135,23 @@ class _Walk:
             for number, name in {number: name for name, number in reversed(known.values)}.items():
                 other, called = values.setdefault(number, (plan, name))
                 if called != name:
-                    raise Differs(path, (other, f"{called} = {number}"), (plan, f"{name} = {number}"))
+                    raise IncompatibleTypes(
+                        path, (other, f"{called} = {number}"), (plan, f"{name} = {number}")
+                    )
         named = sorted((number, name) for number, (_, name) in values.items())
         self.enums.append(PlanEnum(closed, tuple((name, number) for number, name in named)))
         return len(self.enums) - 1
 
     def _oneof(
         self,
-        given: list[tuple[int, PlanField]],
+        writers: list[tuple[int, PlanField]],
         types: Sequence[tuple[int, PlanMessage]],
         oneofs: list[str],
     ) -> int | None:
         """A choice that not all know of is none: it would hide what the others set beside each other."""
         owners = dict(types)
         names = {
-            None if member.oneof is None else owners[plan].oneofs[member.oneof] for plan, member in given
+            None if member.oneof is None else owners[plan].oneofs[member.oneof] for plan, member in writers
         }
         name = names.pop()
         if names or name is None:

@@ -20,31 +20,31 @@ def spark_schema(output: pa.Schema) -> StructType:
     would expect exactly `output` back, which is what it checks the first batch of a read against.
     """
     try:
-        found = from_arrow_schema(output, prefer_timestamp_ntz=True)
-        expected = arrow_schema(found)
+        struct = from_arrow_schema(output, prefer_timestamp_ntz=True)
+        expected = arrow_schema(struct)
     except PySparkException as error:
         raise SchemaError(
             f"Arrow schema {output}: expected types that Spark has ({error}); drop the column"
         ) from None
     if not expected.equals(output, check_metadata=True):
         raise SchemaError(
-            f"expected the Arrow schema in which Spark exchanges {found.simpleString()}, "
+            f"expected the Arrow schema in which Spark exchanges {struct.simpleString()}, "
             f"{expected}, got {output}; please report this"
         )
-    return found
+    return struct
 
 
 def arrow_schema(struct: StructType) -> pa.Schema:
     """The Arrow schema of a DataFrame's rows, timestamps labelled UTC, without the field
     metadata that only Spark reads. Raises SchemaError for types that Spark cannot exchange as Arrow."""
     try:
-        found = to_arrow_schema(struct, timezone="UTC")
+        schema = to_arrow_schema(struct, timezone="UTC")
     except PySparkException as error:
         raise SchemaError(
             f"columns {struct.simpleString()}: expected types that Arrow has ({error}); "
             "cast or drop the column"
         ) from None
-    return pa.schema([field.remove_metadata() for field in found])
+    return pa.schema([field.remove_metadata() for field in schema])
 
 
 def struct_of_json(schema: Mapping[str, Any]) -> StructType:

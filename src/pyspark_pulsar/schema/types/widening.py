@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types
 
-from pyspark_pulsar.schema.types.pairs import FitRules, type_faults
+from pyspark_pulsar.schema.types.fit import FitRules, type_faults
 from pyspark_pulsar.schema.types.text import type_text
 
 _WIDER: Final = {
@@ -19,10 +19,10 @@ _WIDER: Final = {
 }
 
 
-def misfits(has: pa.DataType, wanted: pa.DataType, path: str) -> Iterator[str]:
-    """Every way in which values of type `has` cannot be read as `wanted` without loss, by path; both in Spark's
+def misfits(source: pa.DataType, target: pa.DataType, path: str) -> Iterator[str]:
+    """Every way in which values of type `source` cannot be read as `target` without loss, by path; both in Spark's
     types. Nothing when they can."""
-    yield from type_faults(has, wanted, path, _READING)
+    yield from type_faults(source, target, path, _READING)
 
 
 def forbids_null(field: pa.Field, path: str) -> Iterator[str]:
@@ -39,31 +39,31 @@ def forbids_null(field: pa.Field, path: str) -> Iterator[str]:
         yield from forbids_null(kind.item_field, f"{path}{{}}")
 
 
-def _narrowed(has: pa.DataType, wanted: pa.DataType, path: str) -> str | None:
-    if _holds(wanted, has):
+def _narrowed(source: pa.DataType, target: pa.DataType, path: str) -> str | None:
+    if _holds(target, source):
         return None
-    return f"{path} as {type_text(wanted)}, expected {type_text(has)}{_wider_text(has)}"
+    return f"{path} as {type_text(target)}, expected {type_text(source)}{_wider_text(source)}"
 
 
 def _unknown(member: pa.Field, names: Iterable[str], prefix: str) -> str:
     return f"{prefix}{member.name}, which {prefix[:-1]} does not have (it has {', '.join(names)})"
 
 
-def _left_out(_name: str, _wanted: Iterable[str], _prefix: str) -> None:
+def _left_out(_name: str, _target: Iterable[str], _prefix: str) -> None:
     """A member that is not asked for is not read."""
 
 
-def _holds(wanted: pa.DataType, has: pa.DataType) -> bool:
-    if has == wanted or wanted in _WIDER.get(has, ()):
+def _holds(target: pa.DataType, source: pa.DataType) -> bool:
+    if source == target or target in _WIDER.get(source, ()):
         return True
-    if types.is_decimal(has) and types.is_decimal(wanted):
-        whole = wanted.precision - wanted.scale
-        return bool(wanted.scale >= has.scale and whole >= has.precision - has.scale)
+    if types.is_decimal(source) and types.is_decimal(target):
+        whole = target.precision - target.scale
+        return bool(target.scale >= source.scale and whole >= source.precision - source.scale)
     return False
 
 
-def _wider_text(has: pa.DataType) -> str:
-    wider = [type_text(each) for each in _WIDER.get(has, ())]
+def _wider_text(source: pa.DataType) -> str:
+    wider = [type_text(wider_type) for wider_type in _WIDER.get(source, ())]
     return f" or {', '.join(wider)}" if wider else ""
 
 

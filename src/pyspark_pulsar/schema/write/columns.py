@@ -28,8 +28,8 @@ from pyspark_pulsar.schema.protobuf.from_arrow import native_info
 from pyspark_pulsar.schema.protobuf.registry import PROTOBUF_TYPES, PROTOBUF_VALUE
 from pyspark_pulsar.schema.read_schema import suggestion
 from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.schema.write.absent_columns import absent_defaults
 from pyspark_pulsar.schema.write.compatibility import record_mismatches, scalar_fits
-from pyspark_pulsar.schema.write.defaults import absent_defaults
 from pyspark_pulsar.schema.write.pair_columns import fit_pair, name_faults
 from pyspark_pulsar.schema.write.registration import (
     FORMATS,
@@ -123,7 +123,9 @@ def resolve_write_schema(
 def _for_no_schema(
     values: list[pa.Field], stored: list[pa.Field], *, topic: str, value_format: str | None, record_name: str
 ) -> WriteSchema:
-    schema_type = primitive_for(values[0].type) if [each.name for each in values] == [VALUE_COLUMN] else None
+    schema_type = (
+        primitive_for(values[0].type) if [column.name for column in values] == [VALUE_COLUMN] else None
+    )
     if schema_type is not None and value_format is None:
         primitive = PRIMITIVES[schema_type]
         new = SchemaInfo(primitive.schema_name, schema_type)
@@ -200,7 +202,7 @@ def _pair(
         raise SchemaError(f"topic {topic}: expected a KEY_VALUE schema, got {info.type.name}")
     fitted = fit_pair(values, pair, where=f"topic {topic}, KEY_VALUE schema")
     faults = list(fitted.faults)
-    if pair.separated and any(each.name == "__key" for each in stored):
+    if pair.separated and any(column.name == "__key" for column in stored):
         faults.append("column __key, which is the key itself in a separated pair; drop it")
     if value_format is not None and value_format not in (pair.key.value_type, pair.value.value_type):
         faults.append(f"value format {value_format}, which neither side has; leave the format out")
@@ -212,23 +214,23 @@ def _pair(
 def _refuse_other_encoding(info: SchemaInfo, encoding: str | None, topic: str) -> None:
     if encoding is None:
         return
-    found = "no KEY_VALUE schema"
+    registered = "no KEY_VALUE schema"
     if info.type is SchemaType.KEY_VALUE:
-        found = "separated" if split(info, topic=topic).separated else "inline"
-    if found != encoding:
+        registered = "separated" if split(info, topic=topic).separated else "inline"
+    if registered != encoding:
         raise SchemaError(
-            f"topic {topic}: expected a KEY_VALUE schema with {encoding} keys, got {found}; leave the "
+            f"topic {topic}: expected a KEY_VALUE schema with {encoding} keys, got {registered}; leave the "
             "key-value encoding out, or write to another topic"
         )
 
 
 def _check_primitive(values: list[pa.Field], primitive: Primitive, info: SchemaInfo, topic: str) -> None:
     faults = [
-        f"column {each.name}{suggestion(each.name, [VALUE_COLUMN])}"
-        for each in values
-        if each.name != VALUE_COLUMN
+        f"column {column.name}{suggestion(column.name, [VALUE_COLUMN])}"
+        for column in values
+        if column.name != VALUE_COLUMN
     ]
-    column = next((each for each in values if each.name == VALUE_COLUMN), None)
+    column = next((column for column in values if column.name == VALUE_COLUMN), None)
     if column is None:
         faults.append(f"no column {VALUE_COLUMN}; name the value's column so")
     elif not scalar_fits(column.type, primitive.arrow_type):
@@ -266,9 +268,9 @@ def _split(columns: pa.Schema, topic: str) -> tuple[list[pa.Field], list[pa.Fiel
                 f"column {column.name}, which begins with {_RESERVED} as only metadata columns do{close}"
             )
         elif not _metadata_fits(column):
-            wanted = metadata_columns.WRITABLE[column.name].type
+            expected = metadata_columns.WRITABLE[column.name].type
             faults.append(
-                f"column {column.name} of type {type_text(column.type)}; cast it to {type_text(wanted)}"
+                f"column {column.name} of type {type_text(column.type)}; cast it to {type_text(expected)}"
             )
         elif column.name in metadata_columns.WRITTEN:
             stored.append(pa.field(column.name, metadata_columns.WRITABLE[column.name].type))
@@ -281,20 +283,20 @@ def _split(columns: pa.Schema, topic: str) -> tuple[list[pa.Field], list[pa.Fiel
 def _metadata_fits(column: pa.Field) -> bool:
     if column.name in metadata_columns.SET_BY_PULSAR:
         return True
-    wanted = metadata_columns.WRITABLE[column.name].type
-    if types.is_integer(wanted):
+    expected = metadata_columns.WRITABLE[column.name].type
+    if types.is_integer(expected):
         return bool(types.is_integer(column.type))
-    if types.is_timestamp(wanted):
+    if types.is_timestamp(expected):
         return bool(types.is_timestamp(column.type) and column.type.tz is not None)
-    if types.is_binary(wanted):
+    if types.is_binary(expected):
         return column.type in (pa.binary(), pa.string())
-    if types.is_list(wanted):
-        return bool(types.is_list(column.type) and column.type.value_type == wanted.value_type)
-    if types.is_map(wanted):
+    if types.is_list(expected):
+        return bool(types.is_list(column.type) and column.type.value_type == expected.value_type)
+    if types.is_map(expected):
         return bool(
             types.is_map(column.type) and column.type.key_type == column.type.item_type == pa.string()
         )
-    return bool(column.type == wanted)
+    return bool(column.type == expected)
 
 
 def _repeated(names: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from pyspark_pulsar.schema.read_schema import suggestion
-from pyspark_pulsar.schema.types.pairs import FitRules, record_faults
+from pyspark_pulsar.schema.types.fit import FitRules, record_faults
 from pyspark_pulsar.schema.types.text import type_text
 
 _INTEGER_BITS: Final = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
@@ -34,31 +34,31 @@ def record_mismatches(
     yield from record_faults(columns, target, prefix, _WRITING)
 
 
-def scalar_fits(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether every value of `given` can be written as `wanted` (see the module for units and lengths)."""
-    if given == wanted:
+def scalar_fits(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether every value of `source` can be written as `target` (see the module for units and lengths)."""
+    if source == target:
         return True
-    if given in _INTEGER_BITS:
-        if types.is_decimal(wanted):
-            return bool(wanted.precision - wanted.scale >= _DIGITS[given])
-        limit = _INTEGER_BITS.get(wanted, _EXACT_IN.get(wanted, 0))
-        return _INTEGER_BITS[given] <= limit
-    if types.is_float32(given):
-        return bool(types.is_float64(wanted))
-    if types.is_decimal(given) and types.is_decimal(wanted):
-        whole_digits = wanted.precision - wanted.scale
-        return bool(given.scale <= wanted.scale and given.precision - given.scale <= whole_digits)
-    if types.is_timestamp(given) and types.is_timestamp(wanted):
-        return (given.tz is None) == (wanted.tz is None)
-    if types.is_time(given):
-        return bool(types.is_time(wanted))
-    return bool(types.is_binary(given) and types.is_fixed_size_binary(wanted))
+    if source in _INTEGER_BITS:
+        if types.is_decimal(target):
+            return bool(target.precision - target.scale >= _DIGITS[source])
+        limit = _INTEGER_BITS.get(target, _EXACT_IN.get(target, 0))
+        return _INTEGER_BITS[source] <= limit
+    if types.is_float32(source):
+        return bool(types.is_float64(target))
+    if types.is_decimal(source) and types.is_decimal(target):
+        whole_digits = target.precision - target.scale
+        return bool(source.scale <= target.scale and source.precision - source.scale <= whole_digits)
+    if types.is_timestamp(source) and types.is_timestamp(target):
+        return (source.tz is None) == (target.tz is None)
+    if types.is_time(source):
+        return bool(types.is_time(target))
+    return bool(types.is_binary(source) and types.is_fixed_size_binary(target))
 
 
-def _cast(given: pa.DataType, wanted: pa.DataType, path: str) -> str | None:
-    if scalar_fits(given, wanted):
+def _cast(source: pa.DataType, target: pa.DataType, path: str) -> str | None:
+    if scalar_fits(source, target):
         return None
-    return f"{path} is {type_text(given)}, the topic's schema wants {type_text(wanted)}; cast it"
+    return f"{path} is {type_text(source)}, the topic's schema wants {type_text(target)}; cast it"
 
 
 def _required(field: pa.Field, _names: Iterable[str], prefix: str) -> str | None:
@@ -67,8 +67,8 @@ def _required(field: pa.Field, _names: Iterable[str], prefix: str) -> str | None
     return f"{prefix}{field.name} ({type_text(field.type)}) is required by the topic's schema and missing; add it"
 
 
-def _unknown(name: str, wanted: Iterable[str], prefix: str) -> str:
-    return f"{prefix}{name} is not in the topic's schema{suggestion(name, wanted)}"
+def _unknown(name: str, target: Iterable[str], prefix: str) -> str:
+    return f"{prefix}{name} is not in the topic's schema{suggestion(name, target)}"
 
 
 _WRITING: Final = FitRules(scalar=_cast, missing=_required, surplus=_unknown)

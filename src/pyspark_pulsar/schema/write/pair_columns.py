@@ -14,8 +14,8 @@ from pyspark_pulsar.schema.payload import KEY_COLUMN, KeyValuePair, PayloadSchem
 from pyspark_pulsar.schema.primitive import VALUE_COLUMN
 from pyspark_pulsar.schema.read_schema import suggestion
 from pyspark_pulsar.schema.types.text import type_text
+from pyspark_pulsar.schema.write.absent_columns import absent_defaults
 from pyspark_pulsar.schema.write.compatibility import record_mismatches, scalar_fits
-from pyspark_pulsar.schema.write.defaults import absent_defaults
 
 SIDES: Final = (KEY_COLUMN, VALUE_COLUMN)
 
@@ -36,9 +36,9 @@ class PairColumns:
 
 def name_faults(columns: Sequence[pa.Field]) -> list[str]:
     """Columns that a pair has no place for, and sides without a column."""
-    given = [each.name for each in columns]
-    faults = [f"column {name}{suggestion(name, SIDES)}" for name in given if name not in SIDES]
-    missing = [name for name in SIDES if name not in given]
+    names = [column.name for column in columns]
+    faults = [f"column {name}{suggestion(name, SIDES)}" for name in names if name not in SIDES]
+    missing = [name for name in SIDES if name not in names]
     return faults + [f"no column {name}; add it, null where there is none" for name in missing]
 
 
@@ -65,12 +65,12 @@ def fit_pair(columns: Sequence[pa.Field], pair: KeyValuePair, *, where: str) -> 
 
 
 def _scalar_faults(column: pa.Field, side: PayloadSchema) -> list[str]:
-    wanted = side_type(side)
-    fits = side.value_schema is None and scalar_fits(column.type, wanted)
+    side_kind = side_type(side)
+    fits = side.value_schema is None and scalar_fits(column.type, side_kind)
     return (
         []
         if fits
-        else [f"column {column.name} of type {type_text(column.type)}; cast it to {type_text(wanted)}"]
+        else [f"column {column.name} of type {type_text(column.type)}; cast it to {type_text(side_kind)}"]
     )
 
 
@@ -79,6 +79,6 @@ def _defaults(
 ) -> tuple[list[tuple[str, object]], list[str]]:
     if side.value_schema is None or side.document is None or side.value_type not in _AVRO_DOCUMENTS:
         return [], []
-    found = field_defaults(side.document, where=f"{where}, {column.name}")
-    usable, faults = absent_defaults(column.type, side.value_schema, found)
+    avro_defaults = field_defaults(side.document, where=f"{where}, {column.name}")
+    usable, faults = absent_defaults(column.type, side.value_schema, avro_defaults)
     return usable, [f"{column.name}.{fault}" for fault in faults]

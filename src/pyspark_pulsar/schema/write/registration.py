@@ -49,12 +49,12 @@ def plain_info(columns: Sequence[pa.Field], value_format: str, *, where: str) ->
     not written as it is."""
     schema_type = PLAIN_FORMATS[value_format]
     fitting = (pa.string(), pa.binary()) if schema_type is SchemaType.BYTES else (pa.string(),)
-    if [each.name for each in columns] != [VALUE_COLUMN] or columns[0].type not in fitting:
-        found = ", ".join(f"{each.name} {type_text(each.type)}" for each in columns)
+    if [column.name for column in columns] != [VALUE_COLUMN] or columns[0].type not in fitting:
+        columns_text = ", ".join(f"{column.name} {type_text(column.type)}" for column in columns)
         raise SchemaError(
             f"{where}: expected one column {VALUE_COLUMN} of type {' or '.join(map(type_text, fitting))} for "
-            f"valueFormat={value_format}, got {found}; make one column of them, as to_json(struct(*)) does, or use "
-            f"another format"
+            f"valueFormat={value_format}, got {columns_text}; make one column of them, as to_json(struct(*)) does, or "
+            f"use another format"
         )
     return SchemaInfo(PRIMITIVES[schema_type].schema_name, schema_type)
 
@@ -64,27 +64,29 @@ def pair_info(
 ) -> SchemaInfo:
     """The columns `key` and `value` as a KEY_VALUE schema: a struct as a record, named after `name`, anything
     else as the primitive that holds it. Raises SchemaError for columns that it cannot hold."""
-    sides = {each.name: each for each in columns}
-    if value_format is not None and not any(types.is_struct(each.type) for each in sides.values()):
+    sides = {column.name: column for column in columns}
+    if value_format is not None and not any(types.is_struct(column.type) for column in sides.values()):
         raise SchemaError(
             f"{where}: expected a struct in {KEY_COLUMN} or {VALUE_COLUMN} to write as {value_format}, got "
-            f"{', '.join(type_text(each.type) for each in columns)}; leave the value format out"
+            f"{', '.join(type_text(column.type) for column in columns)}; leave the value format out"
         )
-    found = {}
+    sides_info = {}
     for column in (sides[KEY_COLUMN], sides[VALUE_COLUMN]):
         place = f"{where}, column {column.name}"
         if types.is_struct(column.type) and spark_mark(column.type) is None:
             own = f"{name}_{column.name}"
-            found[column.name] = record_info(
+            sides_info[column.name] = record_info(
                 pa.schema(list(column.type)), value_format, name=own, where=place
             )
             continue
         schema_type = primitive_for(column.type)
         if schema_type is None:
-            held = ", ".join(dict.fromkeys(type_text(each.arrow_type) for each in PRIMITIVES.values()))
+            held = ", ".join(
+                dict.fromkeys(type_text(primitive.arrow_type) for primitive in PRIMITIVES.values())
+            )
             raise SchemaError(
                 f"{place}: expected a struct, or a type that a Pulsar primitive holds ({held}), got "
                 f"{type_text(column.type)}; cast it, or put it into a struct"
             )
-        found[column.name] = SchemaInfo(PRIMITIVES[schema_type].schema_name, schema_type)
-    return join(KeyValueSchemas(found[KEY_COLUMN], found[VALUE_COLUMN], separated))
+        sides_info[column.name] = SchemaInfo(PRIMITIVES[schema_type].schema_name, schema_type)
+    return join(KeyValueSchemas(sides_info[KEY_COLUMN], sides_info[VALUE_COLUMN], separated))

@@ -1,6 +1,8 @@
-"""Committing an epoch exactly once: decide, then end; and finishing what somebody else decided. See `journal`.
+"""The steps of an epoch that change the state (1, and 5 to 8, of the package's head): take over, commit, abort, finish.
 
-Every function here may die at any point and be called again, by this driver or by the next one.
+Every function here may die at any point and be called again, by this driver or by the next one: it is alone while it
+acts, reads the state first, and goes on from there. Aborting and committing may be repeated; the decision (`_decide`)
+is the one step that may not, and is one record.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from pyspark_pulsar.transaction_id import TransactionId
 from pyspark_pulsar.write.exactly_once.journal import Decider
 from pyspark_pulsar.write.exactly_once.outcome import behind_the_decision, committed_all_the_same, in_doubt
 from pyspark_pulsar.write.exactly_once.ownership import is_committed_job, refuse_others
-from pyspark_pulsar.write.exactly_once.recovery import Sink, abort_begun, alone, finish
-from pyspark_pulsar.write.exactly_once.state import JournalState, Prepared, Writer
+from pyspark_pulsar.write.exactly_once.recovery import Sink, abort_begun, exclusively, finish
+from pyspark_pulsar.write.exactly_once.state import JournalState, PreparedTransaction, Writer
 
 _log = logging.getLogger(__name__)
 
@@ -25,20 +27,21 @@ _FORGET_EVERY: Final = 100
 
 
 def take_over(
-    sink: Sink, writer: Writer, *, begins: bool = True, seen: JournalState | None = None
+    sink: Sink, writer: Writer, *, may_be_empty: bool = True, last_state: JournalState | None = None
 ) -> JournalState:
     """Make `writer` the one who writes: finish what others decided, abort what they left open.
 
-    Called by every task; cheap when it is already, also by what another task has done meanwhile. `begins`: the journal
-    may be empty. `seen`: what the journal has said just now. Raises `WriterFenced` when another run has taken over from
-    it, `JournalTaken` when the journal is another's, `CommitError` for one that is empty and must not be.
+    Called by every task; cheap when it is already, also by what another task has done meanwhile. `may_be_empty`: the
+    journal, as nothing was written with it before. `last_state`: what the journal has said just now. Raises
+    `WriterFenced` when another run has taken over from it, `JournalTaken` when the journal is another's, `CommitError`
+    for one that is empty and must not be.
     """
-    if seen is not None and seen.writer == writer and seen.former_run(writer) is None:
-        return seen
+    if last_state is not None and last_state.writer == writer and last_state.former_run(writer) is None:
+        return last_state
 
-    def look() -> JournalState | None:
+    def own_state() -> JournalState | None:
         state = sink.journal.state()
-        if state is None and not begins:
+        if state is None and not may_be_empty:
             raise CommitError(
                 f"expected the journal {sink.journal.prefix} to know the last epoch of {writer}, but it is empty: it "
                 f"was deleted, or expired by the namespace's message TTL, or the query wrote to another topic or with "
@@ -48,7 +51,7 @@ def take_over(
         refuse_others(state, writer, sink.journal.prefix)
         return state if state is not None and state.writer == writer else None
 
-    return alone(sink, lambda decider: _take_over(sink, decider, writer), look)
+    return exclusively(sink, lambda decider: _take_over(sink, decider, writer), own_state)
 
 
 def _take_over(sink: Sink, decider: Decider, writer: Writer) -> JournalState:
@@ -62,24 +65,28 @@ def _take_over(sink: Sink, decider: Decider, writer: Writer) -> JournalState:
     else:
         return state
     begun, position = sink.journal.begun_since(state.begun)
-    sink.coordinators.abort_all([each.transaction for each in begun if each.writer != writer])
-    # What this run has begun meanwhile is looked at again when its epoch is committed.
-    if all(each.writer != writer for each in begun):
+    sink.coordinators.abort_all([others.transaction for others in begun if others.writer != writer])
+    # What tasks of this run have begun meanwhile is read again when its epoch is committed.
+    if all(others.writer != writer for others in begun):
         state = replace(state, begun=position)
     decider.decide(state)
     return state
 
 
 def commit_epoch(
-    sink: Sink, writer: Writer, epoch: int, prepared: Sequence[Prepared], content: RowDigest | None = None
+    sink: Sink,
+    writer: Writer,
+    epoch: int,
+    prepared: Sequence[PreparedTransaction],
+    row_digest: RowDigest | None = None,
 ) -> None:
     """Make the rows of `prepared` visible, all of them, and abort all else that was begun.
 
-    `content` are all rows of the epoch. One that was decided before stays as it was decided, and `prepared` is aborted;
-    if it had other rows, `RepeatedEpochDiffers`. Raises `CommitUnfinished` behind the decision, and when that may be
-    stored: see `until_known`; `CommitError` when nothing of the epoch is visible, and nothing will be.
+    `row_digest` is of all rows of the epoch. One that was decided before stays as it was decided, and `prepared` is
+    aborted; if it had other rows, `RepeatedEpochDiffers`. Raises `CommitUnfinished` behind the decision, and when that
+    may be stored: see `until_known`; `CommitError` when nothing of the epoch is visible, and nothing will be.
     """
-    alone(sink, lambda decider: _commit(sink, decider, writer, epoch, prepared, content))
+    exclusively(sink, lambda decider: _commit(sink, decider, writer, epoch, prepared, row_digest))
 
 
 def _commit(
@@ -87,8 +94,8 @@ def _commit(
     decider: Decider,
     writer: Writer,
     epoch: int,
-    prepared: Sequence[Prepared],
-    content: RowDigest | None,
+    prepared: Sequence[PreparedTransaction],
+    row_digest: RowDigest | None,
 ) -> None:
     state, journal = decider.state, sink.journal.prefix
     committed = is_committed_job(state, writer)
@@ -98,16 +105,16 @@ def _commit(
         return
     refuse_others(state, writer, journal)
     if state is None or state.writer != writer:
-        sink.coordinators.abort_all([each.transaction for each in prepared])
+        sink.coordinators.abort_all([task.transaction for task in prepared])
         raise CommitError(
             f"epoch {epoch}: expected the journal {journal} to be at run {writer.run}, got another state; "
             f"it was deleted or damaged, so nothing of the epoch is counted as written; start the query again"
         )
     if epoch > state.epoch:
-        decided = replace(state, epoch=epoch, transactions=tuple(prepared), done=False, content=content)
+        decided = replace(state, epoch=epoch, transactions=tuple(prepared), done=False, row_digest=row_digest)
         state = _decide(sink, decider, decided)
     else:
-        state = _after_the_fact(sink, state, epoch, prepared, content)
+        state = _repeated_epoch(sink, state, epoch, prepared, row_digest)
     with behind_the_decision(writer, epoch, journal):
         state = finish(sink, decider, state)
     _tidy(sink, state)
@@ -124,20 +131,26 @@ def _tidy(sink: Sink, state: JournalState) -> None:
         _log.warning("%s: not tidied, which the next epochs will do: %s", sink.journal.prefix, fault)
 
 
-def _after_the_fact(
-    sink: Sink, state: JournalState, epoch: int, prepared: Sequence[Prepared], content: RowDigest | None
+def _repeated_epoch(
+    sink: Sink,
+    state: JournalState,
+    epoch: int,
+    prepared: Sequence[PreparedTransaction],
+    row_digest: RowDigest | None,
 ) -> JournalState:
+    """Spark runs again what is decided: abort what is not, and compare. Raises `CommitError`."""
     decided = set(state.decided)
-    sink.coordinators.abort_all([each.transaction for each in prepared if each.transaction not in decided])
+    sink.coordinators.abort_all([task.transaction for task in prepared if task.transaction not in decided])
     if epoch < state.epoch:
         raise CommitError(
             f"epoch {epoch}: expected it to be the last one or a new one, but epoch {state.epoch} is decided already "
             f"in {sink.journal.prefix}; the checkpoint is older than the journal: go back to the newer one"
         )
-    if content is not None and state.content is not None and not content.agrees_with(state.content):
+    known = state.row_digest
+    if row_digest is not None and known is not None and not row_digest.agrees_with(known):
         raise RepeatedEpochDiffers(
             f"epoch {epoch}: expected the rows that {state.writer} has written as this epoch already "
-            f"({state.content}), got others ({content}), of which nothing is written. The checkpoint is older than "
+            f"({known}), got others ({row_digest}), of which nothing is written. The checkpoint is older than "
             f"the journal {sink.journal.prefix}, since it was restored from a copy or has lost a file: go back to the "
             f"newer one. Or the rows are not the same whenever they are computed (uuid(), rand(), a sum of doubles), "
             f"or the query or the topic's schema has changed: then set repeatedEpochCheck=count, or none, which drops "
@@ -170,7 +183,7 @@ def _require_open(sink: Sink, state: JournalState) -> None:
         ) from fault
 
 
-def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[Prepared]) -> None:
+def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[PreparedTransaction]) -> None:
     """Abort what `writer` has begun for the epoch; if it has been decided, finish it instead. Raises `CommitUnfinished`
     for a job that was decided, also when it is committed now."""
     state = sink.journal.state()
@@ -191,18 +204,22 @@ def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[Prepa
         if writer.is_job and (decided or is_committed_job(state, writer)):
             raise committed_all_the_same(writer, epoch, sink.journal.prefix)
 
-    alone(sink, attempt)
+    exclusively(sink, attempt)
 
 
 def _abort_of(
-    sink: Sink, state: JournalState | None, writer: Writer, epoch: int, prepared: Sequence[Prepared]
+    sink: Sink,
+    state: JournalState | None,
+    writer: Writer,
+    epoch: int,
+    prepared: Sequence[PreparedTransaction],
 ) -> None:
     """Abort what is of the writer's epoch and not decided; another's is left alone."""
     decided: set[TransactionId] = set()
     if state is not None:
         decided = set(state.decided)
         abort_begun(sink, state, lambda begun: (begun.writer, begun.epoch) == (writer, epoch))
-    sink.coordinators.abort_all([each.transaction for each in prepared if each.transaction not in decided])
+    sink.coordinators.abort_all([task.transaction for task in prepared if task.transaction not in decided])
 
 
 def finish_decided(sink: Sink, *, abort_open: bool = False, release: bool = False) -> JournalState | None:
@@ -224,4 +241,4 @@ def finish_decided(sink: Sink, *, abort_open: bool = False, release: bool = Fals
             decider.decide(state)
         return state
 
-    return alone(sink, attempt)
+    return exclusively(sink, attempt)

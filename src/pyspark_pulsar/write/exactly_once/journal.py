@@ -1,13 +1,11 @@
-"""What the exactly-once sink has decided, in three topics beside the target.
+"""The journal: the three topics of the protocol (see the package's head), and deciding as compare and append.
 
-| topic | who writes | what |
-|---|---|---|
-| `...-begun` | tasks | each transaction before its first row, so that whoever comes later can abort it |
-| `...-decided` | one alone: driver, or task of a new run | which transactions an epoch consists of; the last counts |
-| `...-ended` | tasks, in their transactions | one marker each: visible if and only if the transaction was committed |
+Whoever wants to decide opens `-decided` as its only producer, which throws all others out (Pulsar's producer access
+mode ExclusiveWithFencing), appends a fence, and reads up to it. What lies before the fence is final: nobody else can
+append behind it. So the state that was read is still the last one when the next is appended, or appending fails.
 
-A decision is a compare and append: whoever wants to decide throws all other writers out of `decided`, appends a
-fence, and reads up to it; what lies before the fence is final, and nobody else can append behind it.
+A fence names the position of the last state before it, so the state is found from the end of the topic, however many
+fences lie behind it.
 """
 
 from __future__ import annotations
@@ -22,10 +20,10 @@ from pyspark_pulsar.client.broker.producer import PROBE_ID
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.transaction_id import TransactionId
-from pyspark_pulsar.write.exactly_once.records import Records, RecordWriter
+from pyspark_pulsar.write.exactly_once.journal_topic import JournalTopic, JournalTopicWriter
 from pyspark_pulsar.write.exactly_once.state import (
     VERSION,
-    Begun,
+    BegunTransaction,
     JournalState,
     begun_of,
     begun_record,
@@ -45,7 +43,7 @@ class Journal:
         """Creates what is missing, as the broker's policy says."""
         self.prefix = prefix
         topics = _topics(prefix)
-        self._begun, self._decided, self._ended = Records.open(client, topics, _FIRST_PRODUCER_ID)
+        self._begun, self._decided, self._ended = JournalTopic.open(client, topics, _FIRST_PRODUCER_ID)
 
     @classmethod
     def there(cls, client: BrokerClient, prefix: str) -> Self | None:
@@ -60,7 +58,7 @@ class Journal:
 
     def state(self) -> JournalState | None:
         """What the last driver decided; None before the first. Another one may decide anew at any time."""
-        _, state = self._find()
+        _, state = self._last_state()
         return state
 
     @property
@@ -68,7 +66,7 @@ class Journal:
         """To be added to each transaction."""
         return self._ended.name
 
-    def write_begun(self, begun: Begun) -> None:
+    def write_begun(self, begun: BegunTransaction) -> None:
         writer = self._begun.writer()
         try:
             writer.append(begun_record(begun))
@@ -83,19 +81,19 @@ class Journal:
         finally:
             writer.close()
 
-    def begun_since(self, start: Position) -> tuple[list[Begun], Position]:
+    def begun_since(self, start: Position) -> tuple[list[BegunTransaction], Position]:
         """The transactions begun from `start` on, and the position behind them."""
         records = self._begun.since(start)
-        found = [begun_of(record.content, self._begun.name) for record in records]
+        begun = [begun_of(record.content, self._begun.name) for record in records]
         if not records:
-            return found, start
+            return begun, start
         last = records[-1].position
-        return found, Position(last.ledger, last.entry + 1)
+        return begun, Position(last.ledger, last.entry + 1)
 
     def markers_since(self, start: Position) -> set[TransactionId]:
         """The transactions whose markers are visible, and fences beside them."""
         contents = (record.content for record in self._ended.since(start))
-        return {transaction_of(each["transaction"]) for each in contents if "transaction" in each}
+        return {transaction_of(content["transaction"]) for content in contents if "transaction" in content}
 
     def ended_end(self) -> Position:
         """Behind the last visible marker."""
@@ -103,7 +101,7 @@ class Journal:
 
     def forget_before(self, state: JournalState) -> None:
         """Let go of what nobody needs who begins at the last state, which is `state`. One attempt."""
-        start, _ = self._find()
+        start, _ = self._last_state()
         self._decided.forget_before(start)
         self._begun.forget_before(state.begun)
         self._ended.forget_before(state.ended)
@@ -120,35 +118,35 @@ class Journal:
         return any(record.content.get("fence") == nonce for record in self._ended.since(start))
 
     @contextmanager
-    def alone(self) -> Iterator[Decider]:
+    def exclusive(self) -> Iterator[Decider]:
         """Be the only one who decides; whoever was is fenced."""
         writer = self._decided.writer(exclusive=True)
         try:
-            before, _ = self._find()
+            before, _ = self._last_state()
             writer.append({"version": VERSION, "fence": uuid.uuid4().hex, "state_at": str(before)})
-            yield Decider(writer, self._last_state(before))
+            yield Decider(writer, self._state_since(before))
         finally:
             writer.close()
 
-    def _find(self) -> tuple[Position, JournalState | None]:
-        """Where to begin to find the last state, and that state."""
+    def _last_state(self) -> tuple[Position, JournalState | None]:
+        """Where to begin to read `-decided` to come to the last state, and that state."""
         last = self._decided.last()
         if last is None:
             return EARLIEST, None
         if "fence" not in last.content:
             return last.position, state_of(last.content, self._decided.name)
         start = Position.parse(last.content["state_at"])
-        return start, self._last_state(start)
+        return start, self._state_since(start)
 
-    def _last_state(self, start: Position) -> JournalState | None:
-        states = [each.content for each in self._decided.since(start) if "fence" not in each.content]
+    def _state_since(self, start: Position) -> JournalState | None:
+        states = [record.content for record in self._decided.since(start) if "fence" not in record.content]
         return state_of(states[-1], self._decided.name) if states else None
 
 
 class Decider:
     """Alone on `decided`, until another one comes."""
 
-    def __init__(self, writer: RecordWriter, state: JournalState | None) -> None:
+    def __init__(self, writer: JournalTopicWriter, state: JournalState | None) -> None:
         self._writer = writer
         self.state = state
 

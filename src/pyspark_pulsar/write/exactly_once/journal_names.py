@@ -37,13 +37,8 @@ class JournalName:
         return self.fixed or f"{self.beside}-{owner}-{_digest(self.target)}"
 
 
-def journal_of_stream(options: WriteOptions, checkpoint: str | None) -> JournalName | None:
-    """Of an exactly-once streaming query; None without that guarantee.
-
-    Raises `OptionError` where nothing tells its name.
-    """
-    if options.delivery_guarantee != "exactly-once":
-        return None
+def journal_of_stream(options: WriteOptions, checkpoint: str | None) -> JournalName:
+    """Of an exactly-once streaming query. Raises `OptionError` where nothing tells its name."""
     if options.transaction_journal is not None:
         return JournalName(_target(options), _checked(options))
     if checkpoint is None:
@@ -52,16 +47,12 @@ def journal_of_stream(options: WriteOptions, checkpoint: str | None) -> JournalN
             "transactionJournal, to find what was decided before a restart; got neither"
         )
     beside = _beside(_topic(options))
-    return JournalName(_target(options), None, beside, f"{beside}-{_digest(_place(checkpoint))}")
+    return JournalName(_target(options), None, beside, f"{beside}-{_digest(_normalized(checkpoint))}")
 
 
-def journal_of_batch(options: WriteOptions) -> JournalName | None:
-    """Of all exactly-once jobs that write to the topic; None without that guarantee.
-
-    Raises `OptionError` where rows name their topics and no journal is given.
-    """
-    if options.delivery_guarantee != "exactly-once":
-        return None
+def journal_of_batch(options: WriteOptions) -> JournalName:
+    """Of all exactly-once jobs that write to the topic. Raises `OptionError` where rows name their topics and no
+    journal is given."""
     if options.transaction_journal is not None:
         return JournalName(_target(options), _checked(options))
     topic = _topic(options)
@@ -72,11 +63,9 @@ def journals_of_query(options: WriteOptions, query: str | None, checkpoint: str 
     """Those that the query to option `topic` can have: by its id, and by its checkpoint as earlier versions called it;
     without what is None."""
     name = journal_of_stream(options, checkpoint or "/")
-    if name is None:
-        return []
     by_id = None if query is None else name.of(query)
     by_checkpoint = None if checkpoint is None else name.by_checkpoint
-    return [known for known in (by_id, by_checkpoint) if known is not None]
+    return [journal for journal in (by_id, by_checkpoint) if journal is not None]
 
 
 def _target(options: WriteOptions) -> str:
@@ -108,7 +97,7 @@ def _beside(topic: TopicName) -> str:
     return f"persistent://{topic.namespace}/{_PREFIX}"
 
 
-def _place(checkpoint: str) -> str:
+def _normalized(checkpoint: str) -> str:
     """One spelling for the ways in which a local folder can be written."""
     url = urlsplit(checkpoint)
     if url.scheme in ("", "file"):

@@ -1,8 +1,8 @@
 """Ends of a commit that are neither success nor failure: its rows are decided, or may be, and not known as committed.
 
-Before a decision is sent an error means that no row becomes visible. Behind it that would be a lie, and whoever
-believed it would write the rows again. So a commit goes on until it knows, for as long as transactions live; then it
-says that it does not.
+Before a decision is sent (step 6 of the package's head) an error means that no row becomes visible. Behind it that
+would be a lie, and whoever believed it would write the rows again. So a commit goes on until it knows, for as long as
+transactions live; then it says that it does not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pyspark_pulsar.errors import (
     SendError,
     WriterFenced,
 )
-from pyspark_pulsar.write.exactly_once.ownership import Superseded
+from pyspark_pulsar.write.exactly_once.ownership import RunFenced
 from pyspark_pulsar.write.exactly_once.state import Writer
 
 _log = logging.getLogger(__name__)
@@ -102,13 +102,11 @@ def until_known(attempt: Callable[[], T], patience_seconds: float) -> T:
 
 
 def _may_pass(cause: BaseException | None) -> bool:
-    return isinstance(cause, ConnectionFailed | SendError | WriterFenced) and not isinstance(
-        cause, Superseded
-    )
+    return isinstance(cause, ConnectionFailed | SendError | WriterFenced) and not isinstance(cause, RunFenced)
 
 
 def _is_known(fault: PulsarError) -> bool:
     """Whether an attempt that fails so has read in the journal that nothing was decided."""
-    return isinstance(fault, Superseded) or (
+    return isinstance(fault, RunFenced) or (
         isinstance(fault, CommitError) and not isinstance(fault, WriterFenced)
     )

@@ -6,12 +6,12 @@ from pyspark_pulsar.errors import JournalTaken, WriterFenced
 from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, JournalState, Writer
 
 
-class Superseded(WriterFenced):
+class RunFenced(WriterFenced):
     """For good, other than having been thrown out while something was decided."""
 
 
 def refuse_others(state: JournalState | None, writer: Writer, journal: str) -> None:
-    """Raises `Superseded` for a run that another one has taken over from, `JournalTaken` for a writer whose journal it
+    """Raises `RunFenced` for a run that another one has taken over from, `JournalTaken` for a writer whose journal it
     is not."""
     if state is None:
         return
@@ -19,7 +19,7 @@ def refuse_others(state: JournalState | None, writer: Writer, journal: str) -> N
         now = (
             "the journal was released by hand" if state.writer == writer else f"{state.writer} has taken over"
         )
-        raise Superseded(
+        raise RunFenced(
             f"{writer}, run {writer.run}: expected to be the run that writes, but {now}, as the journal {journal} says "
             f"(run {state.writer.run}). What was decided before is committed, and nothing else of run {writer.run} "
             f"counts as written. Let only one query run on a checkpoint, and give each of several jobs that run at the "

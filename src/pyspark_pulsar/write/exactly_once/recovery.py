@@ -1,5 +1,9 @@
-"""What committing is done with, and the steps of everybody who comes to a journal: being alone, finishing what is
-decided, aborting what is not."""
+"""What everybody does who comes to a journal: be alone, finish what is decided, abort what is not.
+
+Finishing commits all transactions of the last decision, also those that a dead driver has committed already: the
+broker answers that these have ended, but not how. Their markers in `-ended` tell. Aborting takes what is in `-begun`
+and not in the decision; a transaction that is being committed is not aborted by it, as the coordinator refuses that.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,14 @@ from pyspark_pulsar.position import Position
 from pyspark_pulsar.write.exactly_once.journal import Decider, Journal
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
 from pyspark_pulsar.write.exactly_once.outcome import RowsLost
-from pyspark_pulsar.write.exactly_once.ownership import Superseded
-from pyspark_pulsar.write.exactly_once.state import NO_EPOCH, Begun, JournalState, Prepared, Writer
+from pyspark_pulsar.write.exactly_once.ownership import RunFenced
+from pyspark_pulsar.write.exactly_once.state import (
+    NO_EPOCH,
+    BegunTransaction,
+    JournalState,
+    PreparedTransaction,
+    Writer,
+)
 
 _TRIES: Final = 6
 _PAUSE_SECONDS: Final = 0.2
@@ -47,23 +57,30 @@ class Sink:
         state = sink.journal.state()
         if state is None and name.by_checkpoint is not None:
             earlier = Journal.there(client, name.by_checkpoint)
-            found = None if earlier is None else earlier.state()
-            if earlier is not None and found is not None and found.writer.owner == writer.owner:
-                return cls(client, earlier, sink.coordinators), found
+            earlier_state = None if earlier is None else earlier.state()
+            if (
+                earlier is not None
+                and earlier_state is not None
+                and earlier_state.writer.owner == writer.owner
+            ):
+                return cls(client, earlier, sink.coordinators), earlier_state
         return sink, state
 
 
-def alone(sink: Sink, attempt: Callable[[Decider], T], look: Callable[[], T | None] = lambda: None) -> T:
-    """Call `attempt` as the only one who decides. It looks at the journal's state before it acts, so it may be called
-    again. `look` comes before each try: when it gives something, nobody needs to be thrown out."""
+def exclusively(
+    sink: Sink, attempt: Callable[[Decider], T], settled: Callable[[], T | None] = lambda: None
+) -> T:
+    """Call `attempt` as the only one who decides. It reads the journal's state before it acts, so it may be called
+    again. `settled` comes before each try: when it gives something, nobody needs to be thrown out. Raises
+    `WriterFenced` when others come every time."""
     for number in range(_TRIES):
-        found = look()
-        if found is not None:
-            return found
+        result = settled()
+        if result is not None:
+            return result
         try:
-            with sink.journal.alone() as decider:
+            with sink.journal.exclusive() as decider:
                 return attempt(decider)
-        except Superseded:
+        except RunFenced:
             raise
         except WriterFenced:
             if number == _TRIES - 1:
@@ -79,19 +96,20 @@ def finish(sink: Sink, decider: Decider, state: JournalState) -> JournalState:
         return state
     ended = sink.coordinators.commit_all(state.decided)
     if ended:
-        _require_markers(sink, state, [each for each in state.transactions if each.transaction in ended])
+        _require_markers(sink, state, [task for task in state.transactions if task.transaction in ended])
     done = replace(state, done=True, ended=sink.journal.ended_end())
     decider.decide(done)
     return done
 
 
-def _require_markers(sink: Sink, state: JournalState, unknown: Sequence[Prepared]) -> None:
-    """Raises `RowsLost` unless the marker of each is visible, `DeadlineExceeded` when that cannot be seen."""
+def _require_markers(sink: Sink, state: JournalState, ended: Sequence[PreparedTransaction]) -> None:
+    """Of transactions that have ended, in one way or the other. Raises `RowsLost` unless the marker of each is visible,
+    `DeadlineExceeded` when that cannot be seen."""
     deadline = time.monotonic() + sink.client.request_seconds
     while True:
         settled = sink.journal.fence_markers(state.ended)
         visible = sink.journal.markers_since(state.ended)
-        missing = [each for each in unknown if each.transaction not in visible]
+        missing = [task for task in ended if task.transaction not in visible]
         if not missing:
             return
         if settled:
@@ -106,10 +124,10 @@ def _require_markers(sink: Sink, state: JournalState, unknown: Sequence[Prepared
         time.sleep(_PAUSE_SECONDS)
 
 
-def _lost(sink: Sink, state: JournalState, missing: Sequence[Prepared]) -> str:
-    rows = sum(each.rows for each in missing)
-    tasks = ", ".join(str(each.partition) for each in missing)
-    names = ", ".join(named(each.transaction) for each in missing)
+def _lost(sink: Sink, state: JournalState, missing: Sequence[PreparedTransaction]) -> str:
+    rows = sum(task.rows for task in missing)
+    tasks = ", ".join(str(task.partition) for task in missing)
+    names = ", ".join(named(task.transaction) for task in missing)
     return (
         f"epoch {state.epoch}: expected all its {len(state.transactions)} transactions to be committed, as was "
         f"decided, but the broker has aborted {len(missing)} of them (they timed out): {rows} rows of Spark's "
@@ -119,11 +137,13 @@ def _lost(sink: Sink, state: JournalState, missing: Sequence[Prepared]) -> str:
     )
 
 
-def abort_begun(sink: Sink, state: JournalState, stray: Callable[[Begun], bool] = lambda _: True) -> Position:
-    """Abort the strays among what is begun and not decided; returns the position up to which that was looked at."""
+def abort_begun(
+    sink: Sink, state: JournalState, aborted: Callable[[BegunTransaction], bool] = lambda _: True
+) -> Position:
+    """Abort what is begun and not decided, and is `aborted`; returns the position up to which `-begun` was read."""
     begun, position = sink.journal.begun_since(state.begun)
     decided = set(state.decided)
     sink.coordinators.abort_all(
-        [each.transaction for each in begun if each.transaction not in decided and stray(each)]
+        [attempt.transaction for attempt in begun if attempt.transaction not in decided and aborted(attempt)]
     )
     return position

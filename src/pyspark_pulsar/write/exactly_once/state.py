@@ -1,4 +1,4 @@
-"""What the journal of an exactly-once sink says, and its records.
+"""What the journal of an exactly-once sink says: the state, whose changes are pure, and its records.
 
 Records are JSON objects of version 1. Fields that came later may be missing, and readers that do not know them pass
 over them: `target`, `former_epochs`, `rows`, `digest`, `released`.
@@ -42,7 +42,7 @@ class Writer:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedTransaction:
     """A transaction that holds all rows of a task's partition, and its marker."""
 
     transaction: TransactionId
@@ -51,7 +51,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class BegunTransaction:
     """A transaction that a task attempt began."""
 
     transaction: TransactionId
@@ -60,7 +60,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Former:
+class FormerRun:
     """A run that was taken over from: it must not write any more."""
 
     run: str
@@ -75,25 +75,25 @@ class JournalState:
 
     writer: Writer
     epoch: int = NO_EPOCH
-    transactions: tuple[Prepared, ...] = ()
+    transactions: tuple[PreparedTransaction, ...] = ()
     done: bool = True
-    former: tuple[Former, ...] = ()
+    former_runs: tuple[FormerRun, ...] = ()
     """The last hundred."""
     begun: Position = EARLIEST
     """Transactions begun before it have ended."""
     ended: Position = EARLIEST
     """Markers before it are of epochs that are done."""
-    content: RowDigest | None = None
+    row_digest: RowDigest | None = None
     """The rows of `epoch`; None where nobody wrote it down."""
     released: bool = False
     """Whether another owner may take over."""
 
     @property
     def decided(self) -> tuple[TransactionId, ...]:
-        return tuple(each.transaction for each in self.transactions)
+        return tuple(prepared.transaction for prepared in self.transactions)
 
-    def former_run(self, writer: Writer) -> Former | None:
-        return next((each for each in self.former if each.run == writer.run), None)
+    def former_run(self, writer: Writer) -> FormerRun | None:
+        return next((former for former in self.former_runs if former.run == writer.run), None)
 
     def belongs_to(self, writer: Writer) -> bool:
         """Whether `writer` may take over: the next start of the query with the same topic, or the next job."""
@@ -105,17 +105,17 @@ class JournalState:
     def taken_over_by(self, writer: Writer) -> JournalState:
         """Epochs are numbered anew for another owner."""
         state = replace(
-            self, writer=writer, transactions=(), done=True, former=self._with_run(), released=False
+            self, writer=writer, transactions=(), done=True, former_runs=self._with_run(), released=False
         )
-        return state if writer.owner == self.writer.owner else replace(state, epoch=NO_EPOCH, content=None)
+        return state if writer.owner == self.writer.owner else replace(state, epoch=NO_EPOCH, row_digest=None)
 
     def release(self) -> JournalState:
         """Its owner may go on with it in another run, or another owner take over."""
-        return replace(self, former=self._with_run(), released=True)
+        return replace(self, former_runs=self._with_run(), released=True)
 
-    def _with_run(self) -> tuple[Former, ...]:
-        others = (each for each in self.former if each.run != self.writer.run)
-        return (*others, Former(self.writer.run, self.epoch))[-_FORMER_RUNS:]
+    def _with_run(self) -> tuple[FormerRun, ...]:
+        others = (former for former in self.former_runs if former.run != self.writer.run)
+        return (*others, FormerRun(self.writer.run, self.epoch))[-_FORMER_RUNS:]
 
 
 # Records and what they mean
@@ -127,18 +127,20 @@ def state_record(state: JournalState) -> dict[str, Any]:
         "owner": state.writer.owner,
         "run": state.writer.run,
         "epoch": state.epoch,
-        "transactions": [[*each.transaction, each.partition, each.rows] for each in state.transactions],
+        "transactions": [
+            [*prepared.transaction, prepared.partition, prepared.rows] for prepared in state.transactions
+        ],
         "done": state.done,
-        "former": [each.run for each in state.former],
+        "former": [former.run for former in state.former_runs],
         "begun": str(state.begun),
         "ended": str(state.ended),
-        "former_epochs": [each.epoch for each in state.former],
+        "former_epochs": [former.epoch for former in state.former_runs],
         "released": state.released,
     }
     if state.writer.target is not None:
         record["target"] = state.writer.target
-    if state.content is not None:
-        record.update(rows=state.content.rows, digest=state.content.digest)
+    if state.row_digest is not None:
+        record.update(rows=state.row_digest.rows, digest=state.row_digest.digest)
     return record
 
 
@@ -154,25 +156,25 @@ def state_of(content: dict[str, Any], where: str) -> JournalState:
             writer=Writer(content["owner"], content["run"], content.get("target")),
             epoch=content["epoch"],
             transactions=tuple(
-                Prepared((most, least), partition, rows)
+                PreparedTransaction((most, least), partition, rows)
                 for most, least, partition, rows in content["transactions"]
             ),
             done=content["done"],
-            former=_former(content["former"], content.get("former_epochs")),
+            former_runs=_former_runs(content["former"], content.get("former_epochs")),
             begun=Position.parse(content["begun"]),
             ended=Position.parse(content["ended"]),
-            content=RowDigest(content["rows"], content.get("digest")) if "rows" in content else None,
+            row_digest=RowDigest(content["rows"], content.get("digest")) if "rows" in content else None,
             released=content.get("released", False),
         )
     except (KeyError, TypeError, ValueError) as fault:
         raise _foreign(where, fault) from fault
 
 
-def _former(runs: list[str], epochs: list[int | None] | None) -> tuple[Former, ...]:
-    return tuple(Former(run, epoch) for run, epoch in zip(runs, epochs or [None] * len(runs), strict=True))
+def _former_runs(runs: list[str], epochs: list[int | None] | None) -> tuple[FormerRun, ...]:
+    return tuple(FormerRun(run, epoch) for run, epoch in zip(runs, epochs or [None] * len(runs), strict=True))
 
 
-def begun_record(begun: Begun) -> dict[str, Any]:
+def begun_record(begun: BegunTransaction) -> dict[str, Any]:
     return {
         "transaction": list(begun.transaction),
         "owner": begun.writer.owner,
@@ -181,11 +183,11 @@ def begun_record(begun: Begun) -> dict[str, Any]:
     }
 
 
-def begun_of(content: dict[str, Any], where: str) -> Begun:
+def begun_of(content: dict[str, Any], where: str) -> BegunTransaction:
     """Raises `CommitError` for a record that is none."""
     try:
         writer = Writer(content["owner"], content["run"])
-        return Begun(transaction_of(content["transaction"]), writer, content["epoch"])
+        return BegunTransaction(transaction_of(content["transaction"]), writer, content["epoch"])
     except (KeyError, TypeError, ValueError) as fault:
         raise _foreign(where, fault) from fault
 

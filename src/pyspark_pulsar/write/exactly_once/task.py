@@ -1,4 +1,5 @@
-"""The part of a task in an exactly-once write: its rows in a transaction of its own, left open for the driver."""
+"""The part of a task in an exactly-once write (steps 1 to 4 of the package's head): its rows in a transaction of its
+own, left open for the driver."""
 
 from __future__ import annotations
 
@@ -16,12 +17,19 @@ from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.spark.task_context import present_epoch, present_partition
 from pyspark_pulsar.transaction_id import TransactionId
-from pyspark_pulsar.write.commit import RowsPrepared
+from pyspark_pulsar.write.commit_message import RowsPrepared
 from pyspark_pulsar.write.exactly_once.epochs import take_over
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
 from pyspark_pulsar.write.exactly_once.recovery import Sink
 from pyspark_pulsar.write.exactly_once.repeated import digest_rows
-from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, Begun, JournalState, Prepared, Writer
+from pyspark_pulsar.write.exactly_once.state import (
+    EPOCH_OF_A_JOB,
+    BegunTransaction,
+    JournalState,
+    PreparedTransaction,
+    Writer,
+)
+from pyspark_pulsar.write.sender import DeliveryTerms
 from pyspark_pulsar.write.target import RowTargets, Target
 from pyspark_pulsar.write.task import send_rows
 
@@ -43,39 +51,39 @@ def write_in_transaction(
     writer, epoch = _epoch_of_a_stream() if job is None else (job, EPOCH_OF_A_JOB)
     writer = replace(writer, target=journal.target)
     with BrokerClient(options) as client:
-        sink, seen = Sink.open_of(client, journal, writer)
-        begins = epoch == 0 or options.transaction_journal is not None
-        state = take_over(sink, writer, begins=begins, seen=seen)
+        sink, last_state = Sink.open_of(client, journal, writer)
+        may_be_empty = epoch == 0 or options.transaction_journal is not None
+        state = take_over(sink, writer, may_be_empty=may_be_empty, last_state=last_state)
         if epoch <= state.epoch:
-            content = _content_again(options, target, batches, client, state, epoch)
-            return RowsPrepared(writer, sink.journal.prefix, None, content)
+            row_digest = _repeated_rows(options, target, batches, client, state, epoch)
+            return RowsPrepared(writer, sink.journal.prefix, None, row_digest)
         first = next(batches, None)
         if first is None:
             return RowsPrepared(writer, sink.journal.prefix, None, RowDigest())
         transaction = sink.coordinators.begin(options.transaction_timeout_ms)
         try:
-            sink.journal.write_begun(Begun(transaction, writer, epoch))
+            sink.journal.write_begun(BegunTransaction(transaction, writer, epoch))
             open_transaction = OpenTransaction(sink.coordinators, transaction)
-            # Topics that rows name are taken in when their first rows come.
-            known = target.partitions if isinstance(target, Target) else ()
-            open_transaction.add_partitions([sink.journal.marker_partition, *known])
+            # Topics that rows name are added when their first rows come.
+            partitions = target.partitions if isinstance(target, Target) else ()
+            open_transaction.add_partitions([sink.journal.marker_partition, *partitions])
             rows = itertools.chain([first], batches)
-            content = send_rows(
-                options, target, rows, client, open_transaction, digests=job is None and _digests(options)
-            )
+            # Spark never runs a job again, so nobody would compare its rows.
+            terms = DeliveryTerms(transaction=open_transaction, digests=job is None and _digests(options))
+            row_digest = send_rows(options, target, rows, client, terms)
             sink.journal.write_marker(transaction)
         except BaseException:
             _abort(sink, transaction)
             raise
-        prepared = Prepared(transaction, present_partition(), content.rows)
-        return RowsPrepared(writer, sink.journal.prefix, prepared, content)
+        prepared = PreparedTransaction(transaction, present_partition(), row_digest.rows)
+        return RowsPrepared(writer, sink.journal.prefix, prepared, row_digest)
 
 
 def _digests(options: WriteOptions) -> bool:
     return options.repeated_epoch_check == "rows"
 
 
-def _content_again(
+def _repeated_rows(
     options: WriteOptions,
     target: Target | RowTargets,
     batches: Iterator[pa.RecordBatch],
@@ -85,7 +93,7 @@ def _content_again(
 ) -> RowDigest:
     """Of rows that are dropped, since their epoch was decided before. Takes all of them: Spark's worker must, before it
     ends."""
-    compared = epoch == state.epoch and state.content is not None and state.content.digest is not None
+    compared = epoch == state.epoch and state.row_digest is not None and state.row_digest.digest is not None
     if compared and _digests(options):
         return digest_rows(options, target, batches, client)
     return RowDigest(sum(batch.num_rows for batch in batches), None)
@@ -97,7 +105,7 @@ def _epoch_of_a_stream() -> tuple[Writer, int]:
 
 
 def _abort(sink: Sink, transaction: TransactionId) -> None:
-    """What made the task fail is what the user must see."""
+    """Raises nothing: what made the task fail is what the user must see."""
     try:
         sink.coordinators.abort_all([transaction])
     except PulsarError as fault:

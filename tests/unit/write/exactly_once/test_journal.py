@@ -12,9 +12,9 @@ from pyspark_pulsar.position import Position
 from pyspark_pulsar.write.exactly_once.ownership import is_committed_job, refuse_others
 from pyspark_pulsar.write.exactly_once.state import (
     NO_EPOCH,
-    Former,
+    FormerRun,
     JournalState,
-    Prepared,
+    PreparedTransaction,
     Writer,
     state_of,
     state_record,
@@ -23,12 +23,12 @@ from pyspark_pulsar.write.exactly_once.state import (
 STATE = JournalState(
     writer=Writer("query", "run", "persistent://t/n/orders"),
     epoch=7,
-    transactions=(Prepared((2**63 + 1, 5), 0, 100), Prepared((0, 1), 1, 0)),
+    transactions=(PreparedTransaction((2**63 + 1, 5), 0, 100), PreparedTransaction((0, 1), 1, 0)),
     done=False,
-    former=(Former("older", 6),),
+    former_runs=(FormerRun("older", 6),),
     begun=Position(1, 2, 0),
     ended=Position(3, 4, 1),
-    content=RowDigest(100, 2**64 - 1),
+    row_digest=RowDigest(100, 2**64 - 1),
 )
 # What the first versions wrote.
 FIELDS = ["version", "owner", "run", "epoch", "transactions", "done", "former", "begun", "ended"]
@@ -49,7 +49,11 @@ def test_a_state_survives_json(state: JournalState) -> None:
 def test_a_record_of_the_first_version() -> None:
     state = of_the_first_version(STATE)
     assert (state.writer, state.epoch, state.transactions) == (STATE.writer, 7, STATE.transactions)
-    assert (state.former, state.content, state.writer.target) == ((Former("older", None),), None, None)
+    assert (state.former_runs, state.row_digest, state.writer.target) == (
+        (FormerRun("older", None),),
+        None,
+        None,
+    )
     assert state.belongs_to(Writer("query", "next", "persistent://t/n/orders"))
     assert not state.belongs_to(Writer("other", "next", "persistent://t/n/orders"))
 
@@ -68,22 +72,22 @@ def test_a_foreign_record_is_refused(missing: str) -> None:
 
 def test_a_restart_keeps_the_epoch_and_what_it_held() -> None:
     next_run = STATE.taken_over_by(Writer("query", "next"))
-    assert (next_run.epoch, next_run.content) == (7, STATE.content)
-    assert next_run.former == (Former("older", 6), Former("run", 7))
+    assert (next_run.epoch, next_run.row_digest) == (7, STATE.row_digest)
+    assert next_run.former_runs == (FormerRun("older", 6), FormerRun("run", 7))
     assert next_run.transactions == ()
 
 
 def test_another_owner_numbers_its_epochs_anew() -> None:
     next_run = STATE.release().taken_over_by(Writer("other", "next"))
-    assert (next_run.epoch, next_run.content, next_run.released) == (NO_EPOCH, None, False)
+    assert (next_run.epoch, next_run.row_digest, next_run.released) == (NO_EPOCH, None, False)
 
 
 def test_former_runs_are_bounded() -> None:
     state = STATE
     for number in range(500):
         state = state.taken_over_by(Writer("query", str(number)))
-    assert len(state.former) == 100
-    assert state.former[-1].run == "498"
+    assert len(state.former_runs) == 100
+    assert state.former_runs[-1].run == "498"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from pyspark_pulsar.errors import (
 )
 from pyspark_pulsar.write.exactly_once import outcome
 from pyspark_pulsar.write.exactly_once.outcome import RowsLost, behind_the_decision, in_doubt, until_known
-from pyspark_pulsar.write.exactly_once.ownership import Superseded
+from pyspark_pulsar.write.exactly_once.ownership import RunFenced
 from pyspark_pulsar.write.exactly_once.state import Writer
 
 JOB, QUERY = Writer("job", "job", "t"), Writer("query", "run", "t")
@@ -58,7 +58,7 @@ def test_what_may_pass_is_tried_again_behind_it(fault: PulsarError) -> None:
     assert ends(unfinished(fault), fault, unfinished(fault)) == "committed"
 
 
-@pytest.mark.parametrize("fault", [CommitError("not decided"), Superseded("not decided")])
+@pytest.mark.parametrize("fault", [CommitError("not decided"), RunFenced("not decided")])
 def test_a_later_attempt_may_find_that_nothing_was_decided(fault: PulsarError) -> None:
     with pytest.raises(type(fault), match="not decided"):
         ends(unfinished(DeadlineExceeded("x")), fault)

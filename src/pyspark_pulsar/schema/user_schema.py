@@ -1,4 +1,4 @@
-"""The columns that a user names with their types, by `.schema(...)`."""
+"""The columns that a user names with their types, by `.schema(...)` (Spark's user-specified schema)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 from pyspark_pulsar.errors import SchemaError
-from pyspark_pulsar.schema.avro.adaptation import old_field, promoted, with_old_fields
+from pyspark_pulsar.schema.avro.reader_schema import old_field, promoted, with_old_fields
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import columns_of, for_reading, payload_schema
 from pyspark_pulsar.schema.read_schema import (
@@ -28,26 +28,26 @@ OlderSchemas = Callable[[], Iterable[SchemaInfo]]
 
 
 def restrict_to(
-    resolved: ReadSchema, wanted: pa.Schema, *, topic: str, older: OlderSchemas = tuple
+    resolved: ReadSchema, user_schema: pa.Schema, *, topic: str, older: OlderSchemas = tuple
 ) -> ReadSchema:
-    """The read schema that yields exactly `wanted`, the columns of `.schema(...)`, in its order.
+    """The read schema that yields exactly `user_schema`, the columns of `.schema(...)`, in its order.
 
     A column may be any value or metadata column or the corrupt-record column, may leave members of structs out,
     and may be wider where no digit is lost. A field that only an `older` version has is null in messages that
     lack it. Raises `SchemaError` naming every column that cannot be had, what is wanted and what there is.
     """
-    if wanted.equals(resolved.output_schema):
+    if user_schema.equals(resolved.output_schema):
         return resolved
-    found = _with_former_fields(resolved, wanted, older, topic)
-    known = known_columns(found.value_columns, found.corrupt_column)
-    faults = [fault for field in wanted for fault in _faults(field, known)]
+    with_former = _with_former_fields(resolved, user_schema, older, topic)
+    known = known_columns(with_former.value_columns, with_former.corrupt_column)
+    faults = [fault for field in user_schema for fault in _faults(field, known)]
     if faults:
         raise SchemaError(
             f"topic {topic}: expected a schema with columns among {', '.join(known)}, got "
             + "; ".join(faults)
         )
-    check_output(wanted, found.value_columns, found.corrupt_column, topic)
-    return replace(_widened(found, wanted, topic), output_schema=wanted)
+    check_output(user_schema, with_former.value_columns, with_former.corrupt_column, topic)
+    return replace(_widened(with_former, user_schema, topic), output_schema=user_schema)
 
 
 def _faults(field: pa.Field, known: dict[str, pa.Field]) -> Iterator[str]:
@@ -61,10 +61,10 @@ def _faults(field: pa.Field, known: dict[str, pa.Field]) -> Iterator[str]:
 
 
 def _with_former_fields(
-    resolved: ReadSchema, wanted: pa.Schema, older: OlderSchemas, topic: str
+    resolved: ReadSchema, user_schema: pa.Schema, older: OlderSchemas, topic: str
 ) -> ReadSchema:
     known = known_columns(resolved.value_columns, resolved.corrupt_column)
-    missing = [name for name in wanted.names if name not in known]
+    missing = [name for name in user_schema.names if name not in known]
     latest = resolved.info
     if not missing or latest is None or latest.type not in _BY_DOCUMENT:
         return resolved
@@ -81,11 +81,11 @@ def _with_former_fields(
     return _by_document(resolved, latest, with_old_fields(latest.text, former), topic)
 
 
-def _widened(resolved: ReadSchema, wanted: pa.Schema, topic: str) -> ReadSchema:
+def _widened(resolved: ReadSchema, user_schema: pa.Schema, topic: str) -> ReadSchema:
     info, document = resolved.info, resolved.value.document
     if info is None or info.type not in _BY_DOCUMENT or document is None:
         return resolved
-    values = [field for field in wanted if field.name in resolved.value_columns.names]
+    values = [field for field in user_schema if field.name in resolved.value_columns.names]
     return _by_document(resolved, info, promoted(document, values), topic)
 
 

@@ -8,7 +8,7 @@ from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.avro.to_arrow import list_of, map_of
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.read_schema import ColumnChoice, ReadSchema, resolve_read_schema
-from pyspark_pulsar.schema.wanted_columns import restrict_to
+from pyspark_pulsar.schema.user_schema import restrict_to
 
 POINT = {
     "type": "record",

@@ -1,4 +1,4 @@
-"""What a record's fields without a column are written as, where their document gives them a default."""
+"""Fields of a topic's record that the DataFrame has no column for: written as the default that Avro gives them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def absent_defaults(
     values: Iterable[pa.Field], fields: pa.Schema, defaults: dict[str, object]
 ) -> tuple[list[tuple[str, object]], list[str]]:
     """Defaults to write for fields without a column, as Python values; and faults for unusable ones."""
-    given = {each.name for each in values}
+    present = {column.name for column in values}
     usable: list[tuple[str, object]] = []
     faults: list[str] = []
     for field in fields:
         default = defaults.get(field.name)
-        if field.name in given or default is None:
+        if field.name in present or default is None:
             continue
         try:
             usable.append((field.name, default_scalar(default, field.type)))

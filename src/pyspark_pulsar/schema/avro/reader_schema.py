@@ -1,4 +1,5 @@
-"""Change an Avro document so that it reads what a user's schema asks for: wider numbers, fields of older versions.
+"""The reader's schema of Avro, changed so that it reads what a user's schema asks for: wider numbers, fields of older
+versions.
 
 The reader's document decides what other versions are resolved to. So a column that is wanted as bigint while the
 document says int must be a long in it, else a later version that promoted the field would not be readable; and a
@@ -45,48 +46,48 @@ def old_field(document: str, name: str) -> Any | None:
     return None
 
 
-def promoted(document: str, wanted: Iterable[pa.Field]) -> str:
-    """`document` with int and float widened where `wanted` has a wider column. The rest stays as it is."""
+def promoted(document: str, columns: Iterable[pa.Field]) -> str:
+    """`document` with int and float widened where `columns` has a wider column. The rest stays as it is."""
     record = json.loads(document)
-    _promote_record(record, {field.name: field.type for field in wanted}, _definitions(record))
+    _promote_record(record, {field.name: field.type for field in columns}, _definitions(record))
     return json.dumps(record)
 
 
 def _promote_record(
-    record: dict[str, Any], wanted: Mapping[str, pa.DataType], definitions: Mapping[str, dict[str, Any]]
+    record: dict[str, Any], reader_types: Mapping[str, pa.DataType], definitions: Mapping[str, dict[str, Any]]
 ) -> None:
     for field in record["fields"]:
-        if field["name"] in wanted:
-            field["type"] = _promote(field["type"], wanted[field["name"]], definitions)
+        if field["name"] in reader_types:
+            field["type"] = _promote(field["type"], reader_types[field["name"]], definitions)
 
 
-def _promote(node: Any, wanted: pa.DataType, definitions: Mapping[str, dict[str, Any]]) -> Any:
+def _promote(node: Any, reader_type: pa.DataType, definitions: Mapping[str, dict[str, Any]]) -> Any:
     if isinstance(node, list):
         # A general union is a struct of its branches, which are not widened one by one.
         general = sum(branch not in ("null", {"type": "null"}) for branch in node) > 1
-        return node if general else [_promote(branch, wanted, definitions) for branch in node]
+        return node if general else [_promote(branch, reader_type, definitions) for branch in node]
     if isinstance(node, str):
         if node in definitions:
-            _promote(definitions[node], wanted, definitions)
+            _promote(definitions[node], reader_type, definitions)
             return node
-        return _PROMOTED.get((wanted, node), node)
+        return _PROMOTED.get((reader_type, node), node)
     kind = node.get("type")
     if isinstance(kind, dict | list):
-        node["type"] = _promote(kind, wanted, definitions)
-    elif kind in ("record", "error") and types.is_struct(wanted):
-        _promote_record(node, {member.name: member.type for member in wanted}, definitions)
-    elif kind == "array" and types.is_list(wanted):
-        node["items"] = _promote(node["items"], wanted.value_type, definitions)
-    elif kind == "map" and types.is_map(wanted):
-        node["values"] = _promote(node["values"], wanted.item_type, definitions)
-    elif (wanted, kind) in _PROMOTED:
-        return _PROMOTED[wanted, kind]
+        node["type"] = _promote(kind, reader_type, definitions)
+    elif kind in ("record", "error") and types.is_struct(reader_type):
+        _promote_record(node, {member.name: member.type for member in reader_type}, definitions)
+    elif kind == "array" and types.is_list(reader_type):
+        node["items"] = _promote(node["items"], reader_type.value_type, definitions)
+    elif kind == "map" and types.is_map(reader_type):
+        node["values"] = _promote(node["values"], reader_type.item_type, definitions)
+    elif (reader_type, kind) in _PROMOTED:
+        return _PROMOTED[reader_type, kind]
     return node
 
 
 def _definitions(record: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Named types of the document by full name, and by short name where nothing else has it."""
-    found: dict[str, dict[str, Any]] = {}
+    definitions: dict[str, dict[str, Any]] = {}
 
     def walk(node: Any, namespace: str) -> None:
         if isinstance(node, list):
@@ -96,8 +97,8 @@ def _definitions(record: dict[str, Any]) -> dict[str, dict[str, Any]]:
             if node.get("type") in ("record", "error", "enum", "fixed") and "name" in node:
                 full = _full_name(node, namespace)
                 namespace = full.rpartition(".")[0]
-                found[full] = node
-                found.setdefault(full.rpartition(".")[2], node)
+                definitions[full] = node
+                definitions.setdefault(full.rpartition(".")[2], node)
             for key in ("type", "items", "values"):
                 if isinstance(node.get(key), dict | list):
                     walk(node[key], namespace)
@@ -105,7 +106,7 @@ def _definitions(record: dict[str, Any]) -> dict[str, dict[str, Any]]:
                 walk(field, namespace)
 
     walk(record, "")
-    return found
+    return definitions
 
 
 def _full_name(node: Mapping[str, Any], namespace: str) -> str:

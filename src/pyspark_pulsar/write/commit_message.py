@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from pyspark.sql.datasource import WriterCommitMessage
 
 from pyspark_pulsar.codec.row_digest import RowDigest
-from pyspark_pulsar.write.exactly_once.state import Prepared, Writer
+from pyspark_pulsar.write.exactly_once.state import PreparedTransaction, Writer
 
 
 @dataclass(frozen=True)
 class RowsStored(WriterCommitMessage):
-    """Picklable; `rows` have receipts from the broker, unless the delivery guarantee is `none`."""
+    """Picklable; `rows` have receipts from the broker, unless its delivery awaits none."""
 
     rows: int
 
@@ -23,7 +24,10 @@ class RowsPrepared(WriterCommitMessage):
 
     writer: Writer
     journal: str
-    """As `Journal.prefix`; it is found by tasks."""
-    prepared: Prepared | None
-    content: RowDigest
+    """As `Journal.prefix`: only tasks know a query's id, which its name is made of."""
+    prepared: PreparedTransaction | None
+    row_digest: RowDigest
     """The rows of the task, also of one whose epoch was decided before."""
+
+
+CommitMessage: TypeAlias = RowsStored | RowsPrepared

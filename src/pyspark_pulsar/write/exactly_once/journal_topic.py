@@ -1,4 +1,4 @@
-"""Small topics of JSON records: what the exactly-once sink writes down about itself.
+"""One topic of a journal: JSON records, which the exactly-once sink writes down about itself.
 
 A record is one message, UTF-8 JSON in a topic without schema. Appending waits for the broker's receipt; reading goes
 up to the last message that consumers can see.
@@ -38,15 +38,15 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Record:
+class JournalRecord:
     """A record and where it lies."""
 
     position: Position
     content: dict[str, Any]
 
 
-class Records:
-    """One such topic, created where it is missing. Used by one thread."""
+class JournalTopic:
+    """Created where it is missing. Used by one thread."""
 
     def __init__(self, client: BrokerClient, name: str, producer_id: int) -> None:
         """`producer_id` must be unique among the producers of `client`."""
@@ -63,7 +63,9 @@ class Records:
         names = [str(topic.with_partition(0) if counts[topic] else topic) for topic in topics]
         return [cls(client, name, first_producer_id + index) for index, name in enumerate(names)]
 
-    def writer(self, *, exclusive: bool = False, transaction: TransactionId | None = None) -> RecordWriter:
+    def writer(
+        self, *, exclusive: bool = False, transaction: TransactionId | None = None
+    ) -> JournalTopicWriter:
         """Raises what opening a producer raises. `exclusive`: every other writer is thrown out for good."""
         producer = Producer(
             self._client,
@@ -77,19 +79,19 @@ class Records:
             keep_for=KEEPER,
         )
         producer.open()
-        return RecordWriter(producer, transaction)
+        return JournalTopicWriter(producer, transaction)
 
-    def since(self, start: Position) -> list[Record]:
+    def since(self, start: Position) -> list[JournalRecord]:
         """The visible records from `start` on. Retries where the topic moves."""
-        return self._found(lambda: list(self._read(start)), [])
+        return self._if_exists(lambda: list(self._read(start)), [])
 
-    def last(self) -> Record | None:
+    def last(self) -> JournalRecord | None:
         """The last visible record; None where there is none."""
-        return self._found(self._last, None)
+        return self._if_exists(self._last, None)
 
     def end(self) -> Position:
         """Behind the last visible record."""
-        return self._found(self._end, EARLIEST)
+        return self._if_exists(self._end, EARLIEST)
 
     def forget_before(self, position: Position) -> None:
         """Let the broker delete what lies before `position`: whole ledgers, as for any subscription. One attempt;
@@ -102,8 +104,8 @@ class Records:
         finally:
             cursor.close()
 
-    def _found(self, attempt: Callable[[], T], nothing: T) -> T:
-        """The first writer creates the topic."""
+    def _if_exists(self, attempt: Callable[[], T], nothing: T) -> T:
+        """`nothing` where there is no topic yet: the first writer creates it."""
         try:
             return self._client.retrying(attempt)
         except TopicNotFoundError:
@@ -116,14 +118,14 @@ class Records:
         finally:
             consumer.close()
 
-    def _last(self) -> Record | None:
+    def _last(self) -> JournalRecord | None:
         end = self._end()
         if end == EARLIEST:
             return None
-        found = list(self._read(Position(end.ledger, end.entry - 1), end))
-        return found[-1] if found else None
+        records = list(self._read(Position(end.ledger, end.entry - 1), end))
+        return records[-1] if records else None
 
-    def _read(self, start: Position, end: Position | None = None) -> Iterator[Record]:
+    def _read(self, start: Position, end: Position | None = None) -> Iterator[JournalRecord]:
         consumer = subscribe(self._client, self.name, start)
         try:
             end = consumer.end() if end is None else end
@@ -141,7 +143,9 @@ class Records:
         finally:
             consumer.close()
 
-    def _decoded(self, consumer: EntryConsumer, decoder: EntryDecoder, end: Position) -> Iterator[Record]:
+    def _decoded(
+        self, consumer: EntryConsumer, decoder: EntryDecoder, end: Position
+    ) -> Iterator[JournalRecord]:
         deadline = time.monotonic() + self._client.request_seconds
         reached = EARLIEST
         consumer.add_permits(_PERMITS)
@@ -162,7 +166,7 @@ class Records:
             yield from _records(batch, self.name)
 
 
-class RecordWriter:
+class JournalTopicWriter:
     """Appends; close it. With a transaction its records are visible when that is committed."""
 
     def __init__(self, producer: Producer, transaction: TransactionId | None) -> None:
@@ -196,7 +200,7 @@ def _record_schema(topic: str) -> WriteSchema:
     return resolve_write_schema(columns, None, topic=topic)
 
 
-def _records(batch: pa.RecordBatch, topic: str) -> Iterator[Record]:
+def _records(batch: pa.RecordBatch, topic: str) -> Iterator[JournalRecord]:
     for row in batch.to_pylist():
         where = row["__messageId"]
         position = Position(where["ledger"], where["entry"], max(0, where["batchIndex"]))
@@ -209,4 +213,4 @@ def _records(batch: pa.RecordBatch, topic: str) -> Iterator[Record]:
                 f"{topic}: expected records of pyspark-pulsar's exactly-once sink, got something else at {position}; "
                 f"give transactionJournal a name that nothing else writes to"
             )
-        yield Record(position, content)
+        yield JournalRecord(position, content)
