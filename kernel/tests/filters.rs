@@ -8,10 +8,10 @@ use _kernel::decode::{Decoder, DecoderOptions, IntakeOptions};
 use _kernel::encryption::OnFailure;
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::ErrorKind;
-use _kernel::key_slot::slot_of_key;
 use _kernel::metadata::SingleMetadata;
-use _kernel::row_filter::RowFilter;
-use _kernel::select::{Range, Selection};
+use _kernel::selection::key_slot::slot_of_key;
+use _kernel::selection::row_filter::RowFilter;
+use _kernel::selection::{Range, Selection};
 use _kernel::wire::{put_bytes, put_number};
 use arrow_schema::{DataType, Field};
 use common::*;
@@ -225,9 +225,9 @@ fn filtered_entries_ask_for_no_schema_version() {
         put_bytes(&mut md, 16, version);
         entry(&md, b"\x02")
     };
-    let document = r#"{"type":"record","name":"R","fields":[{"name":"f","type":"int"}]}"#;
+    let definition = r#"{"type":"record","name":"R","fields":[{"name":"f","type":"int"}]}"#;
     let mut options = options("avro", vec![Field::new("f", DataType::Int32, true)]);
-    options.value = avro(document);
+    options.value = avro(definition);
     options.value.value_schema =
         Some(std::sync::Arc::new(arrow_schema::Schema::new(vec![Field::new("f", DataType::Int32, true)])));
     options.filter = time(5, 9);
@@ -307,7 +307,7 @@ fn encrypted(mut md: Vec<u8>, batched: bool) -> Vec<u8> {
     if batched {
         put_number(&mut md, 11, 2);
     }
-    entry(&md, b"sealed")
+    entry(&md, b"undecryptable")
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn entries_that_stay_encrypted_are_taken_by_what_their_row_shows() {
         let mut rows = 0;
         loop {
             rows += drain(&mut decoder)?.iter().map(|batch| batch.num_rows()).sum::<usize>();
-            let Some(key) = decoder.wanted_data_keys().first().cloned() else { break };
+            let Some(key) = decoder.needed_data_keys().first().cloned() else { break };
             decoder.refuse_data_key(&key.wrapped, "no private key");
         }
         Ok::<_, _kernel::KernelError>((rows, decoder.discarded()))

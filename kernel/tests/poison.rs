@@ -8,8 +8,8 @@ use _kernel::compression::{Codec, Compressor};
 use _kernel::decode::{BadRows, Decoder, DecoderOptions, IntakeOptions};
 use _kernel::error::{ErrorKind, KernelError};
 use _kernel::metadata::SingleMetadata;
-use _kernel::payload_schema::{Pair, PayloadSchema};
-use _kernel::select::{Range, Selection};
+use _kernel::payload_schema::{KeyValueSchema, PayloadSchema};
+use _kernel::selection::{Range, Selection};
 use _kernel::wire::{put_bytes, put_number};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
@@ -219,7 +219,7 @@ fn of_equal_property_keys_the_last_counts() {
 fn a_separated_key_that_is_not_base64_is_a_bad_row() {
     let columns = nullable([("key", DataType::Utf8), ("value", DataType::Utf8), ("bad", DataType::Binary)]);
     let side = || PayloadSchema::of_type("string");
-    let pair = Pair { key: side(), value: side(), separated: true };
+    let pair = KeyValueSchema { key: side(), value: side(), separated: true };
     let schema = PayloadSchema { pair: Some(Box::new(pair)), ..PayloadSchema::of_type("key_value") };
     let keyed = |text: &[u8]| {
         entry(

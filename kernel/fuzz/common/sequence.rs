@@ -10,8 +10,8 @@ use _kernel::encryption::OnFailure;
 use _kernel::entry::EntryBatch;
 use _kernel::error::Result;
 use _kernel::payload_schema::PayloadSchema;
-use _kernel::row_filter::RowFilter;
-use _kernel::select::{Position, Range};
+use _kernel::selection::row_filter::RowFilter;
+use _kernel::selection::{Position, Range};
 use _kernel::wire::{put_bytes, put_number};
 use aes_gcm::aead::{Aead, KeyInit};
 use aes_gcm::{Aes128Gcm, Nonce};
@@ -138,7 +138,7 @@ impl Reading {
 
 /// Give the decoder what it waits for; false when it does not wait.
 fn supply(decoder: &mut Decoder, topic: &[Vec<u8>]) -> Result<bool> {
-    if let Some(key) = decoder.wanted_data_keys().first().cloned() {
+    if let Some(key) = decoder.needed_data_keys().first().cloned() {
         match key.wrapped.as_slice() {
             [1] => decoder.add_data_key(&key.wrapped, &KEY),
             [2] => decoder.add_data_key(&key.wrapped, &[3; 16]),

@@ -11,14 +11,14 @@ pub struct ExactNumber {
 
 /// What text says that is a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum WrittenNumber {
     /// A number.
     Number(ExactNumber),
     /// A number of more digits than any decimal has.
     TooLong,
 }
 
-impl Written {
+impl WrittenNumber {
     /// What Java's `BigDecimal` takes, which is what JSON takes, and a plus, `.5` and `5.`; `None` for other text.
     pub fn parse(text: &str) -> Option<Self> {
         let (negative, unsigned) = signed(text.as_bytes());
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn decimal(text: &str) -> Option<i128> {
-        Written::parse(text)?.decimal(10, 2)
+        WrittenNumber::parse(text)?.decimal(10, 2)
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
             "1e-999999999999999999999999",
             "123456789012345678901234567890123456789012345678901234567890",
         ] {
-            assert!(Written::parse(text).is_some(), "{text}");
+            assert!(WrittenNumber::parse(text).is_some(), "{text}");
             assert_eq!(decimal(text), None, "{text}");
         }
     }
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn other_text_is_no_number() {
         for text in ["", "-", "+", ".", "e5", "1e", "1e+", "1.2.3", "0x1", "1 ", "NaN", "1_0", "--1", "1d"] {
-            assert_eq!(Written::parse(text), None, "{text}");
+            assert_eq!(WrittenNumber::parse(text), None, "{text}");
         }
     }
 
@@ -164,7 +164,7 @@ mod tests {
             ("1.5", None),
             ("1e3", Some(1000)),
         ] {
-            assert_eq!(Written::parse(text).and_then(Written::integer), value, "{text}");
+            assert_eq!(WrittenNumber::parse(text).and_then(WrittenNumber::integer), value, "{text}");
         }
     }
 }

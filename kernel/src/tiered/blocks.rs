@@ -5,7 +5,7 @@
 //! No entry crosses a block's end. After Pulsar's `DataBlockHeaderImpl` and `BlockAwareSegmentInputStreamImpl`.
 
 use super::object::split_i64;
-use super::{MAX_STORED, Run};
+use super::{EntryRun, MAX_STORED};
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::wire::split_u32;
 
@@ -52,7 +52,7 @@ pub struct Blocks {
     padded: bool,
 }
 
-enum Step {
+enum BlockStep {
     /// So many bytes were handled.
     Used(usize),
     /// More bytes are needed.
@@ -66,20 +66,20 @@ impl Blocks {
     }
 
     /// Handle what is complete of `data`, which begins where the last call ended; `used` counts its bytes.
-    pub(super) fn split(&mut self, data: &[u8], run: &mut Run, used: &mut usize) -> Result<()> {
+    pub(super) fn split(&mut self, data: &[u8], run: &mut EntryRun, used: &mut usize) -> Result<()> {
         while !run.is_done() {
             let Some(block) = self.left.last().copied() else { break };
             let rest = data.get(*used..).unwrap_or_default();
             match self.step(block, rest, run)? {
-                Step::Wait => return Ok(()),
-                Step::Used(bytes) => *used += bytes,
+                BlockStep::Wait => return Ok(()),
+                BlockStep::Used(bytes) => *used += bytes,
             }
         }
         *used = data.len();
         Ok(())
     }
 
-    fn step(&mut self, block: Block, rest: &[u8], run: &mut Run) -> Result<Step> {
+    fn step(&mut self, block: Block, rest: &[u8], run: &mut EntryRun) -> Result<BlockStep> {
         if self.at == 0 {
             return self.header(block, rest, run);
         }
@@ -87,7 +87,7 @@ impl Blocks {
         if self.padded || left < ENTRY_HEADER {
             return Ok(self.skip(left, rest));
         }
-        let Some((length, after)) = split_u32(rest) else { return Ok(Step::Wait) };
+        let Some((length, after)) = split_u32(rest) else { return Ok(BlockStep::Wait) };
         if length == PADDING {
             if run.expected == Some(block.first_entry) {
                 let why = format!(
@@ -98,12 +98,12 @@ impl Blocks {
                 return Err(run.missing(block.first_entry, &why));
             }
             self.padded = true;
-            return Ok(Step::Used(0));
+            return Ok(BlockStep::Used(0));
         }
         self.entry(u64::from(length), left - ENTRY_HEADER, after, run)
     }
 
-    fn entry(&mut self, length: u64, room: u64, after: &[u8], run: &mut Run) -> Result<Step> {
+    fn entry(&mut self, length: u64, room: u64, after: &[u8], run: &mut EntryRun) -> Result<BlockStep> {
         if length > room {
             return Err(KernelError::corrupt(format!(
                 "expected an entry in the {room} bytes that are left of its block, got one of {length}"
@@ -117,16 +117,16 @@ impl Blocks {
         }
         let Some(data) = split_i64(after).and_then(|(id, data)| Some((id, data.get(..length as usize)?)))
         else {
-            return Ok(Step::Wait);
+            return Ok(BlockStep::Wait);
         };
         run.take(data.0, data.1)?;
         let bytes = ENTRY_HEADER + length;
         self.at += bytes;
-        Ok(Step::Used(bytes as usize))
+        Ok(BlockStep::Used(bytes as usize))
     }
 
-    fn header(&mut self, block: Block, rest: &[u8], run: &Run) -> Result<Step> {
-        let Some(header) = rest.get(..HEADER_LENGTH as usize) else { return Ok(Step::Wait) };
+    fn header(&mut self, block: Block, rest: &[u8], run: &EntryRun) -> Result<BlockStep> {
+        let Some(header) = rest.get(..HEADER_LENGTH as usize) else { return Ok(BlockStep::Wait) };
         let said = parse_header(header);
         let expected = (MAGIC, HEADER_LENGTH as i64, block.length as i64, block.first_entry);
         if said != Some(expected) {
@@ -143,10 +143,10 @@ impl Blocks {
             );
         }
         self.at = HEADER_LENGTH;
-        Ok(Step::Used(HEADER_LENGTH as usize))
+        Ok(BlockStep::Used(HEADER_LENGTH as usize))
     }
 
-    fn skip(&mut self, left: u64, rest: &[u8]) -> Step {
+    fn skip(&mut self, left: u64, rest: &[u8]) -> BlockStep {
         let bytes = left.min(rest.len() as u64);
         self.at += bytes;
         if bytes == left {
@@ -154,9 +154,9 @@ impl Blocks {
             self.at = 0;
             self.padded = false;
         } else if bytes == 0 {
-            return Step::Wait;
+            return BlockStep::Wait;
         }
-        Step::Used(bytes as usize)
+        BlockStep::Used(bytes as usize)
     }
 }
 

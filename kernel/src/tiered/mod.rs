@@ -23,7 +23,7 @@ const MAX_OUT: usize = 16 << 20;
 
 /// Which entries of a ledger are wanted, and how far they have come.
 #[derive(Debug)]
-pub struct Run {
+pub struct EntryRun {
     ledger: i64,
     first: i64,
     last: i64,
@@ -32,7 +32,7 @@ pub struct Run {
     batch: EntryBatch,
 }
 
-impl Run {
+impl EntryRun {
     /// The entries `first` to `last` (inclusive) of `ledger`; the bytes begin with the entry `begins`.
     fn new(ledger: i64, first: i64, last: i64, begins: Option<i64>) -> Self {
         Self { ledger, first, last, expected: begins, batch: EntryBatch::default() }
@@ -96,7 +96,7 @@ pub struct StoredEntries {
     /// Behind the last byte that has to be fed; `None`: as far as the file goes.
     pub end: Option<u64>,
     layout: Layout,
-    run: Run,
+    run: EntryRun,
     /// Where the bytes in `pending` begin.
     position: u64,
     pending: Vec<u8>,
@@ -106,7 +106,7 @@ pub struct StoredEntries {
 }
 
 impl StoredEntries {
-    fn new(start: u64, end: Option<u64>, layout: Layout, run: Run) -> Self {
+    fn new(start: u64, end: Option<u64>, layout: Layout, run: EntryRun) -> Self {
         Self { start, end, layout, run, position: start, pending: Vec::new(), failed: None, has_more: false }
     }
 

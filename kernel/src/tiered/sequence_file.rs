@@ -11,7 +11,7 @@
 use flate2::{Decompress, FlushDecompress, Status};
 
 use super::object::split_i64;
-use super::{MAX_STORED, Run};
+use super::{EntryRun, MAX_STORED};
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::wire::split_u32;
 
@@ -51,7 +51,7 @@ pub struct Header {
 impl Header {
     /// From the first bytes of a file, which must hold all of the header.
     pub fn parse(data: &[u8]) -> Result<Self> {
-        let mut cursor = Cursor { data, at: 0 };
+        let mut cursor = ByteCursor { data, at: 0 };
         let header = parse_header(&mut cursor)?;
         header.ok_or_else(|| {
             KernelError::corrupt(format!(
@@ -62,7 +62,7 @@ impl Header {
     }
 }
 
-fn parse_header(cursor: &mut Cursor<'_>) -> Result<Option<Header>> {
+fn parse_header(cursor: &mut ByteCursor<'_>) -> Result<Option<Header>> {
     let Some(magic) = cursor.bytes(4) else { return Ok(None) };
     if magic != b"SEQ\x06" {
         return Err(KernelError::corrupt(format!("expected a SequenceFile of version 6, got {magic:x?}")));
@@ -113,17 +113,17 @@ pub(super) trait Sink {
     fn skipped(&mut self, keys: &mut dyn Iterator<Item = i64>) -> Result<()>;
 }
 
-impl Sink for Run {
+impl Sink for EntryRun {
     fn wants(&self, last: i64) -> bool {
         last >= self.first
     }
 
     fn is_done(&self) -> bool {
-        Run::is_done(self)
+        EntryRun::is_done(self)
     }
 
     fn is_full(&self) -> bool {
-        Run::is_full(self)
+        EntryRun::is_full(self)
     }
 
     fn record(&mut self, key: i64, value: &[u8]) -> Result<()> {
@@ -177,7 +177,7 @@ impl Records {
     /// Handle what is complete of `data`, which begins where the last call ended; `used` counts its bytes.
     pub(super) fn split(&self, data: &[u8], sink: &mut impl Sink, used: &mut usize) -> Result<()> {
         while !sink.is_done() {
-            let mut cursor = Cursor { data, at: *used };
+            let mut cursor = ByteCursor { data, at: *used };
             let complete = match self.header.compression {
                 Compression::Block => self.block(&mut cursor, sink)?,
                 _ => self.record(&mut cursor, sink)?,
@@ -194,7 +194,7 @@ impl Records {
         Ok(())
     }
 
-    fn record(&self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<Option<()>> {
+    fn record(&self, cursor: &mut ByteCursor<'_>, sink: &mut impl Sink) -> Result<Option<()>> {
         let Some(mut length) = cursor.u32() else { return Ok(None) };
         if length == SYNC_ESCAPE {
             if self.sync(cursor)?.is_none() {
@@ -221,7 +221,7 @@ impl Records {
         Ok(Some(()))
     }
 
-    fn block(&self, cursor: &mut Cursor<'_>, sink: &mut impl Sink) -> Result<Option<()>> {
+    fn block(&self, cursor: &mut ByteCursor<'_>, sink: &mut impl Sink) -> Result<Option<()>> {
         let Some(escape) = cursor.u32() else { return Ok(None) };
         if escape != SYNC_ESCAPE {
             return Err(KernelError::corrupt(format!("expected a sync before the block, got {escape:#x}")));
@@ -252,7 +252,7 @@ impl Records {
         Ok(Some(()))
     }
 
-    fn sync(&self, cursor: &mut Cursor<'_>) -> Result<Option<()>> {
+    fn sync(&self, cursor: &mut ByteCursor<'_>) -> Result<Option<()>> {
         match cursor.bytes(SYNC_LENGTH) {
             Some(sync) if sync == self.header.sync => Ok(Some(())),
             Some(_) => Err(KernelError::corrupt("expected the sync bytes of the file's header, got others")),
@@ -270,8 +270,8 @@ fn records(
 ) -> Result<()> {
     let lengths = inflate(lengths, MAX_STORED)?;
     let values = inflate(values, MAX_STORED)?;
-    let mut lengths = Cursor { data: &lengths, at: 0 };
-    let mut values = Cursor { data: &values, at: 0 };
+    let mut lengths = ByteCursor { data: &lengths, at: 0 };
+    let mut values = ByteCursor { data: &values, at: 0 };
     for key in keys {
         let value = lengths.length()?.and_then(|length| values.bytes(length));
         let value =
@@ -329,12 +329,12 @@ fn inflate(data: &[u8], most: usize) -> Result<Vec<u8>> {
 
 /// A place in bytes of which the end may not have come yet: `None` when they do not reach.
 #[derive(Clone, Copy)]
-struct Cursor<'a> {
+struct ByteCursor<'a> {
     data: &'a [u8],
     at: usize,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> ByteCursor<'a> {
     fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let taken = self.data.get(self.at..)?.get(..count)?;
         self.at += count;
