@@ -1,7 +1,7 @@
 //! What decoder and encoder must know of a Protobuf message: the plan.
 //!
 //! Descriptors are read in Python, which has the official library; the kernel is given their essence as
-//! JSON (`src/pyspark_pulsar/schema/protobuf_plan.py` writes it and documents it). A field is known by its
+//! JSON (`src/pyspark_pulsar/schema/protobuf/plan.py` writes it and documents it). A field is known by its
 //! number; its name is only that of its column.
 //! <https://protobuf.dev/programming-guides/encoding/>
 

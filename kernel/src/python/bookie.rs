@@ -7,6 +7,9 @@ use super::entries::PyEntryBatch;
 use crate::bookie::digest::Digest;
 use crate::bookie::frames;
 
+/// Request id, entry, code, count.
+type PyReadOutcome = (Option<i64>, i64, i32, u32);
+
 /// See `_kernel.pyi`.
 #[pyclass(name = "LedgerFrames", module = "pyspark_pulsar._kernel")]
 pub struct PyLedgerFrames(frames::LedgerFrames);
@@ -69,12 +72,7 @@ impl PyLedgerFrames {
         PyBytes::new(py, &self.0.batch_request(first, stop, request_id, max_bytes))
     }
 
-    fn feed(
-        &mut self,
-        py: Python<'_>,
-        connection: u32,
-        data: &[u8],
-    ) -> PyResult<Vec<(Option<i64>, i64, i32, u32)>> {
+    fn feed(&mut self, py: Python<'_>, connection: u32, data: &[u8]) -> PyResult<Vec<PyReadOutcome>> {
         let outcomes = py.detach(|| self.0.feed(connection, data))?;
         Ok(outcomes.iter().map(|read| (read.request_id, read.entry, read.code, read.count)).collect())
     }

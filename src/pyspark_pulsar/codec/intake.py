@@ -76,16 +76,16 @@ class Intake:
 def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
     """Give the decoder what its entry waits for; False when none waits. Raises `TransactionsUnknown`, and the errors of
     `intake`, those of `earlier` with the message that waits."""
-    undecided = decoder.wanted_transactions()
+    undecided = decoder.undecided_transactions()
     if undecided:
         _decide(decoder, intake, topic, undecided)
-    wanted = decoder.wanted_data_keys()
-    for name, wrapped in wanted:
-        found = intake.unwrap(name, wrapped)
-        if isinstance(found, bytes):
-            decoder.add_data_key(wrapped, found)
+    needed_keys = decoder.needed_data_keys()
+    for name, wrapped in needed_keys:
+        data_key = intake.unwrap(name, wrapped)
+        if isinstance(data_key, bytes):
+            decoder.add_data_key(wrapped, data_key)
             break
-        decoder.refuse_data_key(wrapped, found)
+        decoder.refuse_data_key(wrapped, data_key)
     missing = decoder.missing_chunks()
     if missing is not None:
         ledger, entry, chunks = missing
@@ -102,7 +102,7 @@ def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
                 f"topic {topic}, ledger {ledger}, entry {entry}: looking back for the first of the {chunks} chunks of "
                 f"the message that ends there: {fault}"
             ) from fault
-    return bool(undecided or wanted) or missing is not None
+    return bool(undecided or needed_keys) or missing is not None
 
 
 def _decide(decoder: Decoder, intake: Intake, topic: str, undecided: Sequence[TransactionId]) -> None:
@@ -123,11 +123,11 @@ def _decide(decoder: Decoder, intake: Intake, topic: str, undecided: Sequence[Tr
 def _look_back(decoder: Decoder, runs: Runs) -> None:
     with closing(runs):
         for run in runs:
-            anew, found = True, False
+            restart, has_first = True, False
             for entries in run:
-                found = decoder.look_back(entries, anew)
-                anew = False
-            if found:
+                has_first = decoder.look_back(entries, restart)
+                restart = False
+            if has_first:
                 break
     decoder.end_look_back()
 

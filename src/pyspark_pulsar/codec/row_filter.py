@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
-
-
-class _Arguments(TypedDict):
-    published_from: int | None
-    published_before: int | None
-    event_before: int | None
-    event_from: int | None
-    keys: frozenset[bytes] | None
-    slots: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
     """A message that is filtered is not decoded, so that it is never an error; one that is damaged is, since nobody
-    knows whether it is wanted. The default wants all messages."""
+    knows whether it is wanted. The default wants all messages. The kernel reads these attributes."""
 
     published_from: int | None = None
     """Those whose `__publishTime` is this or later (Unix milliseconds) ..."""
@@ -37,14 +27,3 @@ class RowFilter:
     @property
     def wants_all(self) -> bool:
         return self == RowFilter()
-
-    def arguments(self) -> _Arguments:
-        """As the kernel takes them."""
-        return {
-            "published_from": self.published_from,
-            "published_before": self.published_before,
-            "event_before": self.event_before,
-            "event_from": self.event_from,
-            "keys": self.keys,
-            "slots": self.slots,
-        }
