@@ -6,7 +6,7 @@ mod filtering;
 
 use _kernel::decode::{Decoder, IntakeOptions};
 use _kernel::encryption::OnFailure;
-use _kernel::error::{ErrorKind, KernelError};
+use _kernel::error::ErrorKind;
 use _kernel::selection::row_filter::RowFilter;
 use _kernel::wire::{put_bytes, put_number};
 use arrow_schema::{DataType, Field};

@@ -1,8 +1,8 @@
 """The Rust kernel: bytes to Arrow and Arrow to bytes, for everything that happens once per message.
 
 Pure: no socket, no clock, no thread, no call back into Python. Every method that does real work
-releases the interpreter lock. Only `codec` and, in `client`, `bookkeeper` and `broker.transport` may import this module; see
-docs/decisions for why each side of the border lies where it does.
+releases the interpreter lock. Only `codec` and, in `client`, `bookkeeper` and `broker.transport` may import this
+module; see docs/decisions for why each side of the border lies where it does.
 
 Positions are `(ledger, entry, batch_index)`: the next message to read. A message that is not part of
 a batch has batch index -1 in `__messageId` (as in Pulsar's own clients) and counts as index 0 in a

@@ -181,8 +181,9 @@ impl ProducerNames {
             return Ok(Arc::new(texts.collect::<StringArray>()));
         };
         let known = self.only.take().filter(|(known, _)| known == name);
-        let anew = || (name.clone(), ConstantColumn::new(Arc::new(StringArray::from(vec![name.as_deref()]))));
-        let (_, same) = self.only.insert(known.unwrap_or_else(anew));
+        let fresh =
+            || (name.clone(), ConstantColumn::new(Arc::new(StringArray::from(vec![name.as_deref()]))));
+        let (_, same) = self.only.insert(known.unwrap_or_else(fresh));
         same.rows = *rows;
         same.finish()
     }

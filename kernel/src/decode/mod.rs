@@ -2,8 +2,6 @@
 
 mod avro;
 mod bad_rows;
-mod decimal_bytes;
-mod exact_number;
 mod intake;
 mod json;
 mod key_value;
@@ -131,8 +129,8 @@ impl Decoder {
             return Err(KernelError::schema("a decoder that is still in its range cannot take another one"));
         }
         for (column, field) in self.columns.iter_mut().zip(self.schema.fields()) {
-            if let Some(anew) = MetadataColumn::new(field.name(), &self.topic, partition) {
-                *column = OutputColumn::Metadata(anew);
+            if let Some(fresh) = MetadataColumn::new(field.name(), &self.topic, partition) {
+                *column = OutputColumn::Metadata(fresh);
             }
         }
         self.selection = Arc::new(selection.into());

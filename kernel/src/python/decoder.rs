@@ -168,9 +168,9 @@ impl PyDecoder {
         self.inner().missing_chunks().map(|missing| (missing.at.ledger, missing.at.entry, missing.chunks))
     }
 
-    fn look_back(&mut self, py: Python<'_>, entries: &mut PyEntryBatch, anew: bool) -> PyResult<bool> {
+    fn look_back(&mut self, py: Python<'_>, entries: &mut PyEntryBatch, restart: bool) -> PyResult<bool> {
         let (decoder, entries) = (self.inner(), &mut entries.0);
-        Ok(py.detach(move || decoder.look_back(entries, anew))?)
+        Ok(py.detach(move || decoder.look_back(entries, restart))?)
     }
 
     fn end_look_back(&mut self) {

@@ -6,7 +6,7 @@
 
 use super::object::split_i64;
 use super::sequence_file::{Compression, Header, Records, Sink};
-use super::{EntryRun, Layout, StoredEntries};
+use super::{EntryRange, Layout, StoredEntries};
 use crate::error::{KernelError, MessageRef, Result};
 
 const DATA_VALUES: &str = "org.apache.hadoop.io.BytesWritable";
@@ -49,9 +49,9 @@ impl MapFile {
         // The block at the first position behind may hold earlier keys as well; that at the second cannot.
         let behind = self.positions.partition_point(|(key, _)| *key <= last);
         let end = self.positions.get(behind.saturating_add(1)).map(|(_, position)| *position);
-        let run = EntryRun::new(self.ledger, first, last, None);
+        let range = EntryRange::new(self.ledger, first, last, None);
         let start = start.unwrap_or(self.header.length as u64);
-        Ok(StoredEntries::new(start, end, Layout::Records(Records::new(self.header.clone())), run))
+        Ok(StoredEntries::new(start, end, Layout::Records(Records::new(self.header.clone())), range))
     }
 }
 

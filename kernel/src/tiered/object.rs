@@ -5,7 +5,7 @@
 //! Pulsar's `OffloadIndexBlockImpl`.
 
 use super::blocks::{Block, Blocks, HEADER_LENGTH};
-use super::{EntryRun, Layout, StoredEntries};
+use super::{EntryRange, Layout, StoredEntries};
 use crate::error::{ErrorKind, KernelError, MessageRef, Result};
 use crate::wire::{WireFields, split_u32};
 
@@ -52,8 +52,8 @@ impl ObjectIndex {
         let blocks = self.blocks.get(begin..end).unwrap_or_default().to_vec();
         let start = blocks.first().map_or(0, |block| block.offset);
         let end = blocks.last().map_or(0, Block::end);
-        let run = EntryRun::new(self.ledger, first, last, blocks.first().map(|block| block.first_entry));
-        Ok(StoredEntries::new(start, Some(end), Layout::Blocks(Blocks::new(blocks)), run))
+        let range = EntryRange::new(self.ledger, first, last, blocks.first().map(|block| block.first_entry));
+        Ok(StoredEntries::new(start, Some(end), Layout::Blocks(Blocks::new(blocks)), range))
     }
 }
 

@@ -80,8 +80,8 @@ pub fn resolve(writer: &AvroType, reader: &AvroType) -> Resolved {
         (AvroType::Map(value), AvroType::Map(reader_value)) => {
             Ok(AvroPlan::Map(Box::new(resolve(value, reader_value).map_err(|e| e.below("{}"))?)))
         }
-        (AvroType::Record(record), AvroType::Record(wanted)) => {
-            record_plan(record, wanted).map(AvroPlan::Record)
+        (AvroType::Record(written), AvroType::Record(read)) => {
+            record_plan(written, read).map(AvroPlan::Record)
         }
         (AvroType::Enum(written), AvroType::Enum(read)) if read.name.accepts(&written.name) => {
             Ok(AvroPlan::Enum(written.symbols.iter().map(|symbol| read_symbol(symbol, read)).collect()))

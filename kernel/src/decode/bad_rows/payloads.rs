@@ -48,15 +48,15 @@ impl Payloads {
 
     /// The payload of a row; `None` for a null value.
     pub fn payload(&self, row: usize) -> Option<&[u8]> {
-        let kept = self.rows.get(row).filter(|kept| !kept.is_null)?;
+        let payload = self.rows.get(row).filter(|payload| !payload.is_null)?;
         let start =
             row.checked_sub(1).and_then(|before| self.rows.get(before)).map_or(0, |before| before.end);
-        self.bytes.get(start..kept.end)
+        self.bytes.get(start..payload.end)
     }
 
     /// The schema version of a row.
     pub fn version(&self, row: usize) -> &[u8] {
-        let version = self.rows.get(row).and_then(|kept| self.versions.get(kept.version));
+        let version = self.rows.get(row).and_then(|payload| self.versions.get(payload.version));
         version.map_or(&[], Vec::as_slice)
     }
 
@@ -70,7 +70,7 @@ impl Payloads {
 
     fn index_of(&mut self, version: &[u8]) -> usize {
         // Neighbours mostly share their version, and a batch holds few.
-        let last = self.rows.last().map(|kept| kept.version);
+        let last = self.rows.last().map(|payload| payload.version);
         let same = |index: &usize| self.versions.get(*index).is_some_and(|known| known == version);
         if let Some(index) = last.filter(same).or_else(|| self.versions.iter().position(|v| v == version)) {
             return index;

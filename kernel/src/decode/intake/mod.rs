@@ -294,8 +294,8 @@ impl Intake {
             self.chunks.break_off(metadata);
         }
         // One row for the whole entry, whose place is that of its first message.
-        let wanted = entry.role != Role::EarlierChunk && range.contains(entry.ledger, entry.entry, 0);
-        if !wanted {
+        let in_range = entry.role != Role::EarlierChunk && range.contains(entry.ledger, entry.entry, 0);
+        if !in_range {
             return Ok(Outcome::Nothing);
         }
         if self.options.on_crypto_failure == OnFailure::Discard {

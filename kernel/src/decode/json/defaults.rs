@@ -4,10 +4,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
+use super::exact_number::decimal_from_bytes;
 use crate::avro_schema::{AvroField, AvroType};
 use crate::conform::uuid_text;
 use crate::decode::avro::default::{code_points, encode_default};
-use crate::decode::decimal_bytes::from_big_endian;
 
 /// What a message would have for the default of `field`; `None` when it has none, or one that does not fit.
 pub fn default_text(field: &AvroField) -> Option<String> {
@@ -24,7 +24,7 @@ fn written(kind: &AvroType, value: &Value) -> Option<Value> {
         }
         (AvroType::Uuid(_), Value::String(text)) => uuid_text(&code_points(text)?).into(),
         (AvroType::Decimal { scale, .. }, Value::String(text)) => {
-            let unscaled = from_big_endian(&code_points(text)?)?;
+            let unscaled = decimal_from_bytes(&code_points(text)?)?;
             format!("{unscaled}e{}", -i32::from(*scale)).into()
         }
         (AvroType::Array(item), Value::Array(items)) => {

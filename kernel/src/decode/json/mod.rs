@@ -8,6 +8,7 @@ mod buffers;
 mod columns;
 mod cursor;
 mod defaults;
+mod exact_number;
 mod numbers;
 mod records;
 mod texts;

@@ -8,11 +8,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::cursor::{JsonCursor, JsonResult, ValueStart};
+use super::exact_number::WrittenNumber;
 use super::records::RecordColumn;
 use super::values::read;
 use crate::avro_schema::AvroType;
 use crate::avro_schema::json_tags::BranchTags;
-use crate::decode::exact_number::WrittenNumber;
 
 /// What the decoder of a union must know about its branches.
 #[derive(Debug)]

@@ -10,10 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use super::buffers::BytesBuffer;
 use super::columns::JsonColumn;
 use super::cursor::{JsonCursor, JsonResult, ValueStart};
+use super::exact_number::{WrittenNumber, decimal_from_bytes};
 use super::records::RecordColumn;
 use super::unions::union;
-use crate::decode::decimal_bytes::from_big_endian;
-use crate::decode::exact_number::WrittenNumber;
 use crate::decode::list_column::Items;
 
 /// Append the value at the cursor, which may be null where that is `nullable`.
@@ -174,7 +173,7 @@ fn decimal(cursor: &mut JsonCursor<'_>, start: ValueStart, precision: u8, scale:
             let text = cursor.text()?;
             exact(text.trim_ascii(), precision, scale).unwrap_or_else(|| {
                 let unscaled =
-                    STANDARD.decode(text.as_bytes()).ok().and_then(|bytes| from_big_endian(&bytes));
+                    STANDARD.decode(text.as_bytes()).ok().and_then(|bytes| decimal_from_bytes(&bytes));
                 let limit = 10u128.checked_pow(u32::from(precision)).unwrap_or(u128::MAX);
                 unscaled.filter(|value| value.unsigned_abs() < limit)
             })

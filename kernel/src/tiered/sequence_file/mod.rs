@@ -8,96 +8,23 @@
 //! `DefaultCodec`, zlib. After <https://hadoop.apache.org/docs/stable/api/org/apache/hadoop/io/SequenceFile.html> and
 //! `WritableUtils.readVLong`.
 
+mod cursor;
+mod header;
+
 use flate2::{Decompress, FlushDecompress, Status};
 
 use super::object::split_i64;
-use super::{EntryRun, MAX_STORED};
+use super::{EntryRange, MAX_STORED};
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::wire::split_u32;
+use cursor::ByteCursor;
+use header::SYNC_LENGTH;
+pub use header::{Compression, Header};
 
-const SYNC_LENGTH: usize = 16;
 const SYNC_ESCAPE: u32 = u32::MAX;
-const KEY_CLASS: &str = "org.apache.hadoop.io.LongWritable";
-const CODEC: &str = "org.apache.hadoop.io.compress.DefaultCodec";
 const KEY_LENGTH: usize = 8;
-/// Longest name of a class or text of the header.
-const MAX_TEXT: usize = 4096;
 /// The key under which the offloader stores the ledger's metadata, before the first entry.
 const METADATA_KEY: i64 = -1;
-
-/// How the values are compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compression {
-    /// Not at all.
-    None,
-    /// Each value by itself.
-    Record,
-    /// Many records together, keys and values apart.
-    Block,
-}
-
-/// What a file says about itself at its beginning.
-#[derive(Debug, Clone)]
-pub struct Header {
-    /// How the values are compressed.
-    pub compression: Compression,
-    /// Class of the values.
-    pub value_class: String,
-    /// Bytes of the header; records begin behind them.
-    pub length: usize,
-    sync: [u8; SYNC_LENGTH],
-}
-
-impl Header {
-    /// From the first bytes of a file, which must hold all of the header.
-    pub fn parse(data: &[u8]) -> Result<Self> {
-        let mut cursor = ByteCursor { data, at: 0 };
-        let header = parse_header(&mut cursor)?;
-        header.ok_or_else(|| {
-            KernelError::corrupt(format!(
-                "expected the header of a SequenceFile, got the end after {} bytes",
-                data.len()
-            ))
-        })
-    }
-}
-
-fn parse_header(cursor: &mut ByteCursor<'_>) -> Result<Option<Header>> {
-    let Some(magic) = cursor.bytes(4) else { return Ok(None) };
-    if magic != b"SEQ\x06" {
-        return Err(KernelError::corrupt(format!("expected a SequenceFile of version 6, got {magic:x?}")));
-    }
-    let Some(key_class) = cursor.text()? else { return Ok(None) };
-    let Some(value_class) = cursor.text()? else { return Ok(None) };
-    if key_class != KEY_CLASS {
-        return Err(KernelError::corrupt(format!("expected keys of {KEY_CLASS}, got {key_class:?}")));
-    }
-    let Some(&[compressed, blocks]) = cursor.bytes(2).and_then(|b| b.first_chunk::<2>()) else {
-        return Ok(None);
-    };
-    if compressed != 0 {
-        let Some(codec) = cursor.text()? else { return Ok(None) };
-        if codec != CODEC {
-            let text = format!("expected the codec {CODEC}, got {codec:?}");
-            return Err(KernelError::new(ErrorKind::Unsupported, text));
-        }
-    }
-    let compression = match (compressed, blocks) {
-        (0, _) => Compression::None,
-        (_, 0) => Compression::Record,
-        _ => Compression::Block,
-    };
-    let Some(pairs) = cursor.u32() else { return Ok(None) };
-    for _ in 0..u64::from(pairs) * 2 {
-        if cursor.text()?.is_none() {
-            return Ok(None);
-        }
-    }
-    let Some(sync) = cursor.bytes(SYNC_LENGTH).and_then(|b| b.first_chunk()).copied() else {
-        return Ok(None);
-    };
-    Ok(Some(Header { compression, value_class, length: cursor.at, sync }))
-}
 
 /// What becomes of the records of a file.
 pub(super) trait Sink {
@@ -113,17 +40,17 @@ pub(super) trait Sink {
     fn skipped(&mut self, keys: &mut dyn Iterator<Item = i64>) -> Result<()>;
 }
 
-impl Sink for EntryRun {
+impl Sink for EntryRange {
     fn wants(&self, last: i64) -> bool {
         last >= self.first
     }
 
     fn is_done(&self) -> bool {
-        EntryRun::is_done(self)
+        EntryRange::is_done(self)
     }
 
     fn is_full(&self) -> bool {
-        EntryRun::is_full(self)
+        EntryRange::is_full(self)
     }
 
     fn record(&mut self, key: i64, value: &[u8]) -> Result<()> {
@@ -324,51 +251,5 @@ fn inflate(data: &[u8], most: usize) -> Result<Vec<u8>> {
         } else if before == (inflater.total_in(), out.len()) {
             return Err(damaged("it ends too early"));
         }
-    }
-}
-
-/// A place in bytes of which the end may not have come yet: `None` when they do not reach.
-#[derive(Clone, Copy)]
-struct ByteCursor<'a> {
-    data: &'a [u8],
-    at: usize,
-}
-
-impl<'a> ByteCursor<'a> {
-    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
-        let taken = self.data.get(self.at..)?.get(..count)?;
-        self.at += count;
-        Some(taken)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.bytes(4).and_then(split_u32).map(|(value, _)| value)
-    }
-
-    /// A vint that is a length or a count. The first byte is the number itself from -112 to 127; below, it says the
-    /// sign and how many bytes follow.
-    fn length(&mut self) -> Result<Option<usize>> {
-        let Some(&[first]) = self.bytes(1).and_then(|b| b.first_chunk::<1>()) else { return Ok(None) };
-        let first = first as i8;
-        let value = match first {
-            0.. => first as u64,
-            -120..=-113 => {
-                let Some(bytes) = self.bytes((-112 - i32::from(first)) as usize) else { return Ok(None) };
-                bytes.iter().fold(0u64, |value, byte| value << 8 | u64::from(*byte))
-            }
-            _ => return Err(KernelError::corrupt("expected a length, got a negative number")),
-        };
-        match usize::try_from(value).ok().filter(|value| *value <= i32::MAX as usize) {
-            Some(value) => Ok(Some(value)),
-            None => Err(KernelError::corrupt(format!("expected a length below 2 GiB, got {value}"))),
-        }
-    }
-
-    fn text(&mut self) -> Result<Option<String>> {
-        let Some(length) = self.length()? else { return Ok(None) };
-        if length > MAX_TEXT {
-            return Err(KernelError::corrupt(format!("a text of {length} bytes in the file's header")));
-        }
-        Ok(self.bytes(length).map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
     }
 }

@@ -1,4 +1,4 @@
-//! Numbers written as decimal text, taken exactly: nothing is rounded.
+//! Numbers written as decimal text, or as the bytes of a decimal, taken exactly: nothing is rounded.
 
 /// `± mantissa * 10^exponent`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +103,14 @@ fn parse_exponent(text: &[u8]) -> Option<i64> {
     let push = |value: i64, digit: &u8| value.saturating_mul(10).saturating_add(i64::from(digit - b'0'));
     let value = digits.iter().fold(0, push);
     Some(if negative { -value } else { value })
+}
+
+/// The unscaled value of a decimal as Avro writes it, two's complement, big endian: of 1 to 16 bytes; `None` for another number of them.
+pub fn decimal_from_bytes(bytes: &[u8]) -> Option<i128> {
+    let first = *bytes.first()?;
+    let mut wide = [if first & 0x80 == 0 { 0 } else { 0xff }; 16];
+    wide.get_mut(16usize.checked_sub(bytes.len())?..)?.copy_from_slice(bytes);
+    Some(i128::from_be_bytes(wide))
 }
 
 #[cfg(test)]
