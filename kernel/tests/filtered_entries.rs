@@ -10,7 +10,6 @@ use _kernel::error::ErrorKind;
 use _kernel::selection::row_filter::RowFilter;
 use _kernel::wire::{put_bytes, put_number};
 use arrow_schema::{DataType, Field};
-
 use common::*;
 use filtering::*;
 

@@ -13,7 +13,6 @@ use _kernel::selection::row_filter::RowFilter;
 use _kernel::selection::{Range, Selection};
 use _kernel::wire::put_bytes;
 use arrow_schema::{DataType, Field, Schema};
-
 use common::*;
 use filtering::*;
 

@@ -10,7 +10,6 @@ use _kernel::metadata::SingleMetadata;
 use _kernel::selection::key_slot::slot_of_key;
 use _kernel::selection::row_filter::RowFilter;
 use _kernel::wire::{put_bytes, put_number};
-
 use common::*;
 use filtering::*;
 

@@ -15,7 +15,6 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampMicrosecondType;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Schema};
-
 use common::*;
 use odd::*;
 

@@ -11,7 +11,6 @@ use _kernel::selection::{Range, Selection};
 use _kernel::wire::{put_bytes, put_number};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-
 use common::*;
 use odd::*;
 

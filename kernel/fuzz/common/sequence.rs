@@ -53,7 +53,7 @@ fn entry([what, number, key, fill]: [u8; 4]) -> Vec<u8> {
         put_number(&mut metadata, 28, if what & 0x20 == 0 { 64 } else { u64::from(number) });
         put_number(&mut metadata, 29, u64::from(number & 3));
     }
-    // One key that is known, one that is not, or both, in any order; a payload may be sealed with another.
+    // One key that is known, one that is not, or both, in any order; a payload may be encrypted with another.
     for name in [key & 3, key >> 2 & 3] {
         if name != 0 {
             let mut wrapped = Vec::new();

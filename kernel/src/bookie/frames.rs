@@ -23,7 +23,7 @@
 //! | request                            | id in the frame                    | reported as [`ReadOutcome`]                      |
 //! |------------------------------------|------------------------------------|--------------------------------------------------|
 //! | READ_ENTRY (`read_requests`)       | none                               | only a refusal, or [`DAMAGED`]                   |
-//! | a group of them (`read_requests`)  | minus the number of entries in it  | each entry that it lacks, as if asked for alone  |
+//! | a group of them (`read_requests`)  | minus the number of entries in it  | each entry that it lacks, as for READ_ENTRY       |
 //! | BATCH_READ (`batch_request`)       | the caller's, 0 or more            | always, with the number of good entries          |
 //!
 //! A group is a BATCH_READ that saves frames and nothing else: its negative id brings its own size back, so that nothing

@@ -292,8 +292,8 @@ fn fit(array: &ArrayRef, name: &str, types: &[&DataType]) -> Result<ArrayRef> {
     cast(array).map_err(|error| {
         let why = KernelError::payload(format!("column {name}: {error}"));
         // Not `slice`, which keeps the items of all lists.
-        let alone = |row: usize| take(array, &UInt32Array::from(vec![row as u32]), None);
-        match (0..array.len()).find(|row| alone(*row).and_then(|array| cast(&array)).is_err()) {
+        let one_row = |row: usize| take(array, &UInt32Array::from(vec![row as u32]), None);
+        match (0..array.len()).find(|row| one_row(*row).and_then(|array| cast(&array)).is_err()) {
             Some(row) => why.in_row(row),
             None => why,
         }

@@ -1,4 +1,4 @@
-//! How a message of one version is read, step by step; made by `avro_resolve`, followed by `avro_read`.
+//! How a message of one version is read, step by step; made by `resolve`, followed by `read`.
 
 use crate::avro_schema::AvroType;
 

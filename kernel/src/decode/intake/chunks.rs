@@ -220,7 +220,7 @@ impl Chunks {
         Ok(search.has_first)
     }
 
-    /// The chunks found, once the reader has looked back as far as it can.
+    /// The chunks that were found, once the reader has looked back as far as it can.
     pub fn end_look_back(&mut self) -> Vec<Entry> {
         self.search.take().map_or_else(Vec::new, |search| search.chunks)
     }

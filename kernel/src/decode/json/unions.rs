@@ -45,8 +45,8 @@ impl UnionShape {
         let Some(member) = self.tags.branch(&cursor.key()?) else { return Ok(None) };
         let value = cursor;
         cursor.skip()?;
-        let alone = !cursor.more(false, b'}')?;
-        Ok(alone.then_some(Tagged { member, value, end: cursor }))
+        let is_only_member = !cursor.more(false, b'}')?;
+        Ok(is_only_member.then_some(Tagged { member, value, end: cursor }))
     }
 
     /// The member that the value at the cursor belongs to.
