@@ -137,7 +137,7 @@ def _records(target: str) -> Iterator[bytes]:
         if target == "key-value":
             record = len(record).to_bytes(4, "big") + record + (3).to_bytes(4, "big") + b"abc"
         yield bytes([2 * len(record) if target == "separated" else 0]) + record
-    elif target == "document":
+    elif target == "definition":
         for text in re.findall(r'r#"(.*?)"#', (COMMON / "record.rs").read_text(), re.DOTALL):
             yield from (bytes([choice]) + text.encode() for choice in (0, 1, 3))
         yield from (bytes([choice]) + (COMMON / "everything.json").read_bytes() for choice in (2, 4))

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::entry::{Entry, EntryBatch};
-use crate::row_filter::RowFilter;
-use crate::select::Position;
+use crate::selection::Position;
+use crate::selection::row_filter::RowFilter;
 
 /// What is left of one entry.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ struct Count {
 
 /// A part of a range, from its start on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Taken {
+pub struct BacklogSlice {
     /// Behind it.
     pub end: Position,
     /// Messages in it.
@@ -80,8 +80,8 @@ impl Backlog {
     /// As much of what was counted from `start` to `end` as neither limit forbids; what is taken ends between
     /// entries unless the limit of messages, or bytes in the first entry, ends inside one. With `at_least_one` the
     /// first message, or the first entry if it has none, is taken whatever its size.
-    pub fn take(&self, start: Position, end: Position, most: (u64, u64), at_least_one: bool) -> Taken {
-        let mut taken = Taken { end: start, messages: 0, bytes: 0 };
+    pub fn take(&self, start: Position, end: Position, most: (u64, u64), at_least_one: bool) -> BacklogSlice {
+        let mut taken = BacklogSlice { end: start, messages: 0, bytes: 0 };
         let mut must = at_least_one;
         let from = self.counts.partition_point(|count| (count.ledger, count.entry) < (start.0, start.1));
         for count in self.counts.range(from..) {

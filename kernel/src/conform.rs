@@ -15,10 +15,11 @@ use arrow_buffer::NullBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, TimeUnit};
 
-type Result<T> = std::result::Result<T, ArrowError>;
+/// What Arrow's own functions may refuse.
+pub type ArrowResult<T> = Result<T, ArrowError>;
 
 /// `array` as `field`; an error when it holds a null that `field` forbids.
-pub fn conform(array: &ArrayRef, field: &Field) -> Result<ArrayRef> {
+pub fn conform(array: &ArrayRef, field: &Field) -> ArrowResult<ArrayRef> {
     let out = conform_type(array, field.data_type())?;
     if !field.is_nullable() && out.logical_null_count() > 0 {
         return Err(ArrowError::InvalidArgumentError(format!(
@@ -31,7 +32,7 @@ pub fn conform(array: &ArrayRef, field: &Field) -> Result<ArrayRef> {
 }
 
 /// `array` as `target`.
-pub fn conform_type(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+pub fn conform_type(array: &ArrayRef, target: &DataType) -> ArrowResult<ArrayRef> {
     if array.data_type() == target {
         return Ok(array.clone());
     }
@@ -79,7 +80,7 @@ pub fn conform_type(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     }
 }
 
-fn cast(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+fn cast(array: &ArrayRef, target: &DataType) -> ArrowResult<ArrayRef> {
     // `safe` would turn what does not fit into nulls: silent loss.
     cast_with_options(array, target, &CastOptions { safe: false, ..CastOptions::default() })
 }
@@ -89,7 +90,7 @@ fn mismatch(array: &ArrayRef, target: &DataType) -> ArrowError {
 }
 
 /// The same buffers under another type of the same layout.
-fn relabel(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+fn relabel(array: &ArrayRef, target: &DataType) -> ArrowResult<ArrayRef> {
     Ok(arrow_array::make_array(array.to_data().into_builder().data_type(target.clone()).build()?))
 }
 
@@ -100,15 +101,17 @@ fn timestamp(
     zoned: bool,
     to: TimeUnit,
     target: &DataType,
-) -> Result<ArrayRef> {
+) -> ArrowResult<ArrayRef> {
     if from == to {
         return relabel(array, target);
     }
-    let (own, wanted) = (per_second(from), per_second(to));
-    if own > wanted {
+    let (from_ticks, to_ticks) = (per_second(from), per_second(to));
+    if from_ticks > to_ticks {
         // Digits are cut towards the past, before 1970 too: arrow would cut towards 1970.
         let numbers = relabel(array, &DataType::Int64)?;
-        let cut = numbers.as_primitive::<Int64Type>().unary::<_, Int64Type>(|n| n.div_euclid(own / wanted));
+        let cut = numbers
+            .as_primitive::<Int64Type>()
+            .unary::<_, Int64Type>(|n| n.div_euclid(from_ticks / to_ticks));
         return relabel(&(Arc::new(cut) as ArrayRef), target);
     }
     let plain = if zoned { relabel(array, &DataType::Timestamp(from, None))? } else { array.clone() };
@@ -126,7 +129,7 @@ pub fn per_second(unit: TimeUnit) -> i64 {
 }
 
 /// Numbers of the unit since midnight; Spark has no time outside of a day.
-fn time_of_day(array: &ArrayRef, unit: TimeUnit, target: &DataType) -> Result<ArrayRef> {
+fn time_of_day(array: &ArrayRef, unit: TimeUnit, target: &DataType) -> ArrowResult<ArrayRef> {
     let limit = 86_400 * per_second(unit);
     let numbers = cast(array, &DataType::Int64)?;
     if let Some(odd) = numbers.as_primitive::<Int64Type>().iter().flatten().find(|n| !(0..limit).contains(n))
@@ -138,7 +141,7 @@ fn time_of_day(array: &ArrayRef, unit: TimeUnit, target: &DataType) -> Result<Ar
 }
 
 /// Children by name, or by position when no name fits; a field the source lacks becomes null.
-fn structure(array: &StructArray, fields: &Fields) -> Result<ArrayRef> {
+fn structure(array: &StructArray, fields: &Fields) -> ArrowResult<ArrayRef> {
     let columns = fields
         .iter()
         .map(|field| match array.column_by_name(field.name()) {
@@ -149,7 +152,7 @@ fn structure(array: &StructArray, fields: &Fields) -> Result<ArrayRef> {
             Some(column) => conform(column, field),
             None => conform(&new_null_array(field.data_type(), array.len()), field),
         })
-        .collect::<Result<Vec<_>>>()?;
+        .collect::<ArrowResult<Vec<_>>>()?;
     if fields.is_empty() {
         return Ok(Arc::new(StructArray::new_empty_fields(array.len(), array.nulls().cloned())));
     }
@@ -157,7 +160,7 @@ fn structure(array: &StructArray, fields: &Fields) -> Result<ArrayRef> {
 }
 
 /// `column`, null wherever its parent is: some writers leave empty values there, which need not fit.
-pub fn masked(column: &ArrayRef, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
+pub fn masked(column: &ArrayRef, parent: Option<&NullBuffer>) -> ArrowResult<ArrayRef> {
     let Some(parent) = parent else { return Ok(column.clone()) };
     if column.data_type() == &DataType::Null || column.nulls().is_some_and(|own| own.contains(parent)) {
         return Ok(column.clone());
@@ -166,7 +169,7 @@ pub fn masked(column: &ArrayRef, parent: Option<&NullBuffer>) -> Result<ArrayRef
     Ok(arrow_array::make_array(column.to_data().into_builder().nulls(nulls).build()?))
 }
 
-fn map(array: &MapArray, entries: &FieldRef, sorted: bool) -> Result<ArrayRef> {
+fn map(array: &MapArray, entries: &FieldRef, sorted: bool) -> ArrowResult<ArrayRef> {
     let DataType::Struct(fields) = entries.data_type() else {
         return Err(ArrowError::SchemaError("map entries must be a struct".into()));
     };
@@ -179,7 +182,7 @@ fn map(array: &MapArray, entries: &FieldRef, sorted: bool) -> Result<ArrayRef> {
     Ok(Arc::new(MapArray::try_new(entries.clone(), offsets, rebuilt, nulls, sorted)?))
 }
 
-fn uuid_texts(array: &ArrayRef) -> Result<arrow_array::StringArray> {
+fn uuid_texts(array: &ArrayRef) -> ArrowResult<arrow_array::StringArray> {
     let array: &FixedSizeBinaryArray = array.as_fixed_size_binary();
     let mut out = StringBuilder::with_capacity(array.len(), array.len() * 36);
     for value in array.iter() {
@@ -200,7 +203,7 @@ pub fn uuid_text(bytes: &[u8]) -> String {
     text
 }
 
-fn uuid_bytes(array: &ArrayRef) -> Result<FixedSizeBinaryArray> {
+fn uuid_bytes(array: &ArrayRef) -> ArrowResult<FixedSizeBinaryArray> {
     let mut out = FixedSizeBinaryBuilder::with_capacity(array.len(), 16);
     for value in array.as_string::<i32>().iter() {
         let Some(text) = value else {

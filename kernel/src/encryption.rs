@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::metadata::MessageMetadata;
-use crate::wire::Fields;
+use crate::wire::WireFields;
 
 const NONCE_BYTES: usize = 12;
 /// Producers make a new data key every few hours; above this number the oldest are asked for again.
@@ -67,7 +67,7 @@ pub struct WrappedKey {
 impl WrappedKey {
     fn parse(bytes: &[u8]) -> Result<Self> {
         let mut key = Self { name: String::new(), wrapped: Vec::new(), metadata: Vec::new() };
-        let mut fields = Fields::new(bytes);
+        let mut fields = WireFields::new(bytes);
         while let Some((number, value)) = fields.next_field()? {
             match number {
                 1 => key.name = lossy(value.bytes("encryption key name")?),
@@ -82,7 +82,7 @@ impl WrappedKey {
 
 fn parse_pair(bytes: &[u8]) -> Result<(String, String)> {
     let mut pair = (String::new(), String::new());
-    let mut fields = Fields::new(bytes);
+    let mut fields = WireFields::new(bytes);
     while let Some((number, value)) = fields.next_field()? {
         match number {
             1 => pair.0 = lossy(value.bytes("metadata key")?),
@@ -134,7 +134,7 @@ pub enum Decrypted {
     /// None of those that are known fits, and these have not been unwrapped or refused yet.
     Unknown(Vec<WrappedKey>),
     /// It cannot be decrypted, and why.
-    Sealed(String),
+    Undecryptable(String),
 }
 
 /// Data keys by their wrapped form.
@@ -168,13 +168,15 @@ impl Keyring {
         let wrapped = wrapped_keys(metadata)?;
         if wrapped.len() > MAX_KEYS_OF_ENTRY {
             let count = wrapped.len();
-            return Ok(Decrypted::Sealed(format!(
+            return Ok(Decrypted::Undecryptable(format!(
                 "it has {count} wrapped keys, expected at most {MAX_KEYS_OF_ENTRY}"
             )));
         }
         let Ok(nonce) = <&[u8; NONCE_BYTES]>::try_from(metadata.encryption_param) else {
             let length = metadata.encryption_param.len();
-            return Ok(Decrypted::Sealed(format!("its nonce has {length} bytes, expected {NONCE_BYTES}")));
+            return Ok(Decrypted::Undecryptable(format!(
+                "its nonce has {length} bytes, expected {NONCE_BYTES}"
+            )));
         };
         let mut reasons: Vec<String> = Vec::new();
         let mut unknown = Vec::new();
@@ -194,7 +196,7 @@ impl Keyring {
         }
         Ok(if unknown.is_empty() {
             reasons.dedup();
-            Decrypted::Sealed(reasons.join("; "))
+            Decrypted::Undecryptable(reasons.join("; "))
         } else {
             Decrypted::Unknown(unknown)
         })
@@ -202,7 +204,7 @@ impl Keyring {
 }
 
 /// The error for an entry that cannot be decrypted.
-pub fn sealed_error(metadata: &MessageMetadata<'_>, why: &str) -> KernelError {
+pub fn undecryptable_error(metadata: &MessageMetadata<'_>, why: &str) -> KernelError {
     let keys = wrapped_keys(metadata).unwrap_or_default();
     let names: Vec<String> = keys.into_iter().take(MAX_NAMED).map(|key| key.name).collect();
     KernelError::new(

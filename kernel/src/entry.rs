@@ -6,7 +6,7 @@
 
 use crate::error::{KernelError, MessageRef, Result};
 use crate::metadata::{BrokerMetadata, MessageMetadata};
-use crate::select::{Range, Selection};
+use crate::selection::{Range, Selection};
 use crate::wire::split_u32;
 
 const BROKER_METADATA_MAGIC: [u8; 2] = [0x0e, 0x02];
@@ -34,11 +34,11 @@ pub struct Entry {
 pub(crate) enum Role {
     /// For the messages in it.
     #[default]
-    Wanted,
+    InRange,
     /// Looked back for: a chunk before the one that completes a message; gives no row itself.
-    Earlier,
-    /// As `Wanted`, after all that could be found before it: what is missing now is missing for good.
-    LookedBack,
+    EarlierChunk,
+    /// As `InRange`, after all that could be found before it: what is missing now is missing for good.
+    AfterLookBack,
 }
 
 /// An entry taken apart; everything is borrowed from it.
@@ -178,14 +178,14 @@ impl EntryBatch {
 
     /// Distinct schema versions of the entries that may have wanted messages, in order of first sight;
     /// empty bytes stand for none. Verifies the checksums of those entries. Markers have none.
-    pub fn schema_versions(&mut self, wanted: &Selection) -> Result<Vec<Vec<u8>>> {
+    pub fn schema_versions(&mut self, selection: &Selection) -> Result<Vec<Vec<u8>>> {
         let mut versions: Vec<Vec<u8>> = Vec::new();
         // What lies outside is not read: it may be damaged, or of a version that the reader cannot resolve.
-        let inside = |e: &&mut Entry| wanted.range.touches(e.ledger, e.entry, i32::MAX);
+        let inside = |e: &&mut Entry| selection.range.touches(e.ledger, e.entry, i32::MAX);
         for entry in self.entries.iter_mut().filter(inside) {
             entry.verify()?;
             let metadata = entry.parts()?.metadata;
-            if !wanted.filter.may_want(&metadata) {
+            if !selection.filter.may_want(&metadata) {
                 continue;
             }
             let version = metadata.schema_version.unwrap_or_default();

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::entry::{Entry, EntryBatch};
 use crate::error::{KernelError, Result};
-use crate::wire::{Fields, split_u32};
+use crate::wire::{WireFields, split_u32};
 
 const TYPE_FIELD: u32 = 1;
 const MESSAGE_FIELD: u32 = 9;
@@ -99,7 +99,7 @@ impl FrameDecoder {
             commands.push(command.to_vec());
             return Ok(());
         };
-        let target = Target::parse(message)?;
+        let target = MessageTarget::parse(message)?;
         if !self.dropped.contains(&target.consumer_id) {
             let entry = Entry::new(target.ledger, target.entry, body.to_vec());
             self.queues.entry(target.consumer_id).or_default().push(entry);
@@ -110,7 +110,7 @@ impl FrameDecoder {
 
 /// The bytes of CommandMessage when the BaseCommand is one.
 fn message_command(command: &[u8]) -> Result<Option<&[u8]>> {
-    let mut fields = Fields::new(command);
+    let mut fields = WireFields::new(command);
     let (mut is_message, mut message) = (false, None);
     while let Some((number, value)) = fields.next_field()? {
         match number {
@@ -131,16 +131,16 @@ fn message_command(command: &[u8]) -> Result<Option<&[u8]>> {
 }
 
 /// Which consumer a MESSAGE is for, and which entry it is.
-struct Target {
+struct MessageTarget {
     consumer_id: u64,
     ledger: i64,
     entry: i64,
 }
 
-impl Target {
+impl MessageTarget {
     fn parse(message: &[u8]) -> Result<Self> {
         let (mut consumer_id, mut id) = (None, None);
-        let mut fields = Fields::new(message);
+        let mut fields = WireFields::new(message);
         while let Some((number, value)) = fields.next_field()? {
             match number {
                 1 => consumer_id = Some(value.number("consumer_id")?),
@@ -152,7 +152,7 @@ impl Target {
             return Err(KernelError::corrupt("a MESSAGE frame without consumer or message id"));
         };
         let (mut ledger, mut entry) = (0, 0);
-        let mut fields = Fields::new(id);
+        let mut fields = WireFields::new(id);
         while let Some((number, value)) = fields.next_field()? {
             match number {
                 1 => ledger = value.number("ledgerId")? as i64,

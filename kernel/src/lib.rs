@@ -9,27 +9,23 @@
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod avro_schema;
 pub mod backlog;
 pub mod bookie;
 pub mod compression;
 pub mod conform;
 pub mod decode;
-pub mod document;
-mod document_parse;
 pub mod encode;
 pub mod encryption;
 pub mod entry;
 pub mod error;
 pub mod frame;
-mod json_union;
-pub mod key_slot;
 pub mod metadata;
 pub mod payload_schema;
 pub mod protobuf;
 #[cfg(feature = "python")]
 mod python;
-pub mod row_filter;
-pub mod select;
+pub mod selection;
 pub mod tiered;
 pub mod wire;
 

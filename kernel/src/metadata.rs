@@ -9,7 +9,7 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use crate::error::{KernelError, Result};
-use crate::wire::{Fields, bytes_field_size, put_bytes, put_number, put_varint};
+use crate::wire::{WireFields, bytes_field_size, put_bytes, put_number, put_varint};
 
 /// As `java.util.Base64` decodes: without padding, and with any last bits.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -59,7 +59,7 @@ impl BrokerMetadata {
     /// Read from the bytes of exactly one `BrokerEntryMetadata`.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let mut metadata = Self::default();
-        let mut fields = Fields::new(bytes);
+        let mut fields = WireFields::new(bytes);
         while let Some((number, value)) = fields.next_field()? {
             match number {
                 1 => metadata.timestamp = Some(value.number("broker_timestamp")?),
@@ -134,7 +134,7 @@ impl<'a> MessageMetadata<'a> {
     /// Read from the bytes of exactly one `MessageMetadata`.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let mut metadata = Self::default();
-        let mut fields = Fields::new(bytes);
+        let mut fields = WireFields::new(bytes);
         let mut required = 0u8;
         while let Some((number, value)) = fields.next_field()? {
             match number {
@@ -240,7 +240,7 @@ impl<'a> SingleMetadata<'a> {
         let mut properties = std::mem::take(&mut self.properties);
         properties.clear();
         *self = Self { properties, ..Self::default() };
-        let mut fields = Fields::new(bytes);
+        let mut fields = WireFields::new(bytes);
         let mut sized = false;
         while let Some((number, value)) = fields.next_field()? {
             match number {
@@ -306,7 +306,7 @@ impl<'a> SingleMetadata<'a> {
 
 fn parse_property(bytes: &[u8]) -> Result<Property<'_>> {
     let (mut key, mut value) = (&[][..], &[][..]);
-    let mut fields = Fields::new(bytes);
+    let mut fields = WireFields::new(bytes);
     while let Some((number, field)) = fields.next_field()? {
         match number {
             1 => key = field.bytes("property key")?,

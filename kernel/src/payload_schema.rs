@@ -9,17 +9,18 @@ use crate::error::{KernelError, Result};
 pub struct PayloadSchema {
     /// Name of the type: a primitive's, or the format of a record.
     pub value_type: String,
-    /// The fields of a record as their document describes them, in its units; `None` for primitives.
+    /// The fields of a record as `definition` describes them, in its units; `None` for primitives.
     pub value_schema: Option<SchemaRef>,
-    /// What describes the record: for avro and json an Avro schema. A reader resolves to it.
-    pub document: Option<String>,
-    /// The two sides of "key_value", which has no fields and no document of its own.
-    pub pair: Option<Box<Pair>>,
+    /// What describes the record: for avro and json an Avro schema, for protobuf the plan of [`crate::protobuf`]. A reader
+    /// resolves to it.
+    pub definition: Option<String>,
+    /// The two sides of "key_value", which has no fields and no definition of its own.
+    pub pair: Option<Box<KeyValueSchema>>,
 }
 
 /// The sides of a key-value schema, each a primitive or a record.
 #[derive(Debug, Clone, Default)]
-pub struct Pair {
+pub struct KeyValueSchema {
     /// The column `key`.
     pub key: PayloadSchema,
     /// The column `value`.
@@ -29,7 +30,7 @@ pub struct Pair {
 }
 
 impl PayloadSchema {
-    /// A type without fields or document.
+    /// A type without fields or definition.
     pub fn of_type(value_type: &str) -> Self {
         Self { value_type: value_type.to_owned(), ..Self::default() }
     }
@@ -39,13 +40,13 @@ impl PayloadSchema {
         self.value_schema.as_ref().ok_or_else(|| self.missing("value_schema"))
     }
 
-    /// The document. Raises "schema" where there is none.
-    pub fn document(&self) -> Result<&str> {
-        self.document.as_deref().ok_or_else(|| self.missing("document"))
+    /// The definition. Raises "schema" where there is none.
+    pub fn definition(&self) -> Result<&str> {
+        self.definition.as_deref().ok_or_else(|| self.missing("definition"))
     }
 
     /// The sides. Raises "schema" where there are none.
-    pub fn pair(&self) -> Result<&Pair> {
+    pub fn pair(&self) -> Result<&KeyValueSchema> {
         self.pair.as_deref().ok_or_else(|| self.missing("pair"))
     }
 

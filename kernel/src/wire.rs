@@ -7,7 +7,7 @@ use crate::error::{KernelError, Result};
 
 /// Value of one field.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Value<'a> {
+pub enum WireValue<'a> {
     /// Wire type 0.
     Varint(u64),
     /// Wire type 2.
@@ -16,7 +16,7 @@ pub enum Value<'a> {
     Fixed,
 }
 
-impl<'a> Value<'a> {
+impl<'a> WireValue<'a> {
     /// The number of a varint field. An error for another wire type.
     pub fn number(self, field: &'static str) -> Result<u64> {
         match self {
@@ -35,11 +35,11 @@ impl<'a> Value<'a> {
 }
 
 /// Reads the fields of one message in order; unknown fields come out like known ones.
-pub struct Fields<'a> {
+pub struct WireFields<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> WireFields<'a> {
     /// Over the bytes of exactly one message.
     pub fn new(message: &'a [u8]) -> Self {
         Self { rest: message }
@@ -48,7 +48,7 @@ impl<'a> Fields<'a> {
     /// The next field number and value; `None` at the end of the message.
     // Called for each field of each message: the error's size makes returning a result expensive.
     #[inline(always)]
-    pub fn next_field(&mut self) -> Result<Option<(u32, Value<'a>)>> {
+    pub fn next_field(&mut self) -> Result<Option<(u32, WireValue<'a>)>> {
         if self.rest.is_empty() {
             return Ok(None);
         }
@@ -58,13 +58,13 @@ impl<'a> Fields<'a> {
             return Err(KernelError::corrupt("a protobuf field with an impossible number"));
         }
         let value = match tag & 7 {
-            0 => Value::Varint(self.varint()?),
+            0 => WireValue::Varint(self.varint()?),
             2 => {
                 let length = usize::try_from(self.varint()?).unwrap_or(usize::MAX);
-                Value::Bytes(self.take(length)?)
+                WireValue::Bytes(self.take(length)?)
             }
-            1 => self.take(8).map(|_| Value::Fixed)?,
-            5 => self.take(4).map(|_| Value::Fixed)?,
+            1 => self.take(8).map(|_| WireValue::Fixed)?,
+            5 => self.take(4).map(|_| WireValue::Fixed)?,
             other => {
                 return Err(KernelError::corrupt(format!(
                     "protobuf field {number} has wire type {other}, which Pulsar does not use"

@@ -31,7 +31,7 @@ fn evolution_decoder() -> Decoder {
     ];
     let mut options = options("avro", fields.clone());
     options.value.value_schema = Some(Arc::new(Schema::new(fields)));
-    options.value.document = Some(NEW.to_owned());
+    options.value.definition = Some(NEW.to_owned());
     Decoder::new(options).unwrap()
 }
 
@@ -78,13 +78,13 @@ fn avro_that_does_not_fit_is_named() {
 }
 
 #[test]
-fn documents_without_columns_are_refused() {
+fn schemas_without_columns_are_refused() {
     let field = |kind: &str| {
         let fields = format!(r#"{{"name":"id","type":"long"}},{{"name":"f","type":{kind}}}"#);
         format!(r#"{{"type":"record","name":"R","fields":[{fields}]}}"#)
     };
     let mut decoder = evolution_decoder();
-    decoder.add_writer_schema(b"", &avro(&field(r#"["int", "string"]"#))).expect("a document with columns");
+    decoder.add_writer_schema(b"", &avro(&field(r#"["int", "string"]"#))).expect("a schema with columns");
     for kind in [
         r#""R""#,
         r#"["null", {"type": "array", "items": "R"}]"#,

@@ -2,10 +2,10 @@
 
 mod common;
 
-use _kernel::backlog::{Backlog, Taken};
+use _kernel::backlog::{Backlog, BacklogSlice};
 use _kernel::entry::{Entry, EntryBatch};
-use _kernel::row_filter::RowFilter;
-use _kernel::select::Position;
+use _kernel::selection::Position;
+use _kernel::selection::row_filter::RowFilter;
 use _kernel::wire::{put_bytes, put_number};
 use common::*;
 
@@ -49,7 +49,7 @@ fn counted(sizes: &[usize]) -> Backlog {
     backlog
 }
 
-fn end(taken: Taken) -> (Position, u64) {
+fn end(taken: BacklogSlice) -> (Position, u64) {
     (taken.end, taken.messages)
 }
 
@@ -68,7 +68,7 @@ fn messages_are_those_that_a_reader_gets() {
     let bytes = data.iter().map(|each| each.len() as u64).sum();
     assert_eq!(backlog.add(&mut stored(7, 0, &data)), (1 + 5 + 1 + 1 + 1, bytes));
     let all = backlog.take(EARLIEST, (9, 0, 0), NO_LIMIT, false);
-    assert_eq!(all, Taken { end: (7, 7, 0), messages: 9, bytes });
+    assert_eq!(all, BacklogSlice { end: (7, 7, 0), messages: 9, bytes });
 }
 
 #[test]
@@ -108,13 +108,13 @@ fn the_limit_of_bytes_ends_between_entries_but_for_the_first() {
     backlog.add(&mut topic(&[4, 4]));
     let whole = batched_entry(4).len() as u64;
     let upto = |most| backlog.take(EARLIEST, (7, 2, 0), (u64::MAX, most), false);
-    assert_eq!(upto(0), Taken { end: EARLIEST, messages: 0, bytes: 0 });
+    assert_eq!(upto(0), BacklogSlice { end: EARLIEST, messages: 0, bytes: 0 });
     assert_eq!(end(upto(whole.div_ceil(2))), ((7, 0, 2), 2));
     assert_eq!(end(upto(whole)), ((7, 1, 0), 4));
     assert_eq!(end(upto(whole + whole / 2)), ((7, 1, 0), 4));
     assert_eq!(end(upto(2 * whole)), ((7, 2, 0), 8));
     let forced = backlog.take(EARLIEST, (7, 2, 0), (u64::MAX, 1), true);
-    assert_eq!(forced, Taken { end: (7, 0, 1), messages: 1, bytes: whole.div_ceil(4) });
+    assert_eq!(forced, BacklogSlice { end: (7, 0, 1), messages: 1, bytes: whole.div_ceil(4) });
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use _kernel::decode::{BadRows, Decoder, DecoderOptions};
 use _kernel::error::{ErrorKind, KernelError};
 use _kernel::payload_schema::PayloadSchema;
-use _kernel::select::Range;
+use _kernel::selection::Range;
 use _kernel::wire::{put_bytes, put_number};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
@@ -15,7 +15,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use common::{drain, entries, entry, metadata, options};
 
-const DOCUMENT: &str = r#"{"type": "record", "name": "R", "fields": [
+const AVRO_SCHEMA: &str = r#"{"type": "record", "name": "R", "fields": [
   {"name": "a", "type": "int"}, {"name": "s", "type": ["null", "string"], "default": null}]}"#;
 
 fn record_options(value_type: &str, mode: BadRows, batch_rows: usize) -> DecoderOptions {
@@ -26,7 +26,7 @@ fn record_options(value_type: &str, mode: BadRows, batch_rows: usize) -> Decoder
     options.value = PayloadSchema {
         value_type: value_type.to_owned(),
         value_schema: Some(Arc::new(Schema::new(fields))),
-        document: Some(DOCUMENT.to_owned()),
+        definition: Some(AVRO_SCHEMA.to_owned()),
         pair: None,
     };
     options.bad_rows = mode;
@@ -35,8 +35,8 @@ fn record_options(value_type: &str, mode: BadRows, batch_rows: usize) -> Decoder
     options
 }
 
-fn written(document: &str) -> PayloadSchema {
-    PayloadSchema { document: Some(document.to_owned()), ..PayloadSchema::of_type("avro") }
+fn written(definition: &str) -> PayloadSchema {
+    PayloadSchema { definition: Some(definition.to_owned()), ..PayloadSchema::of_type("avro") }
 }
 
 fn plain(payload: &[u8]) -> Vec<u8> {
@@ -78,7 +78,7 @@ fn run(
     data: &[Vec<u8>],
 ) -> Result<(Vec<Seen>, u64, Option<KernelError>), KernelError> {
     let mut decoder = Decoder::new(options)?;
-    decoder.add_writer_schema(b"", &written(DOCUMENT))?;
+    decoder.add_writer_schema(b"", &written(AVRO_SCHEMA))?;
     decoder.push(&mut entries(data));
     let batches = drain(&mut decoder)?;
     let count = decoder.bad_rows();
@@ -152,7 +152,7 @@ fn failing_fast_names_the_first_bad_message_and_its_version() {
 #[test]
 fn avro_of_any_version_or_of_a_refused_one() {
     let mut decoder = Decoder::new(record_options("avro", BadRows::Null, 100)).unwrap();
-    decoder.add_writer_schema(&[0, 0, 0, 0, 0, 0, 0, 1], &written(DOCUMENT)).unwrap();
+    decoder.add_writer_schema(&[0, 0, 0, 0, 0, 0, 0, 1], &written(AVRO_SCHEMA)).unwrap();
     let old = r#"{"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}"#;
     decoder.add_writer_schema(&[0, 0, 0, 0, 0, 0, 0, 2], &written(old)).unwrap();
     let mut batch = entries(&[
@@ -261,7 +261,7 @@ fn late_options(mode: BadRows) -> DecoderOptions {
         *schema = Arc::new(Schema::new(own.chain([time.clone()]).collect::<Vec<_>>()));
     }
     let field = r#", {"name": "t", "type": ["null", {"type": "int", "logicalType": "time-millis"}]}]}"#;
-    options.value.document = Some(DOCUMENT.replace("]}", "").trim_end().to_owned() + field);
+    options.value.definition = Some(AVRO_SCHEMA.replace("]}", "").trim_end().to_owned() + field);
     options
 }
 

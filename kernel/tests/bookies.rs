@@ -3,7 +3,7 @@
 use _kernel::ErrorKind;
 use _kernel::bookie::compacted;
 use _kernel::bookie::digest::Digest;
-use _kernel::bookie::frames::{Answer, DAMAGED, LedgerFrames};
+use _kernel::bookie::frames::{DAMAGED, LedgerFrames, ReadOutcome};
 use _kernel::bookie::protocol::{put_batch_read, put_read};
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::wire::{put_bytes, put_number};
@@ -133,7 +133,7 @@ fn of_a_group_only_what_lacks_is_told() {
     let mut frames = frames(0, 9);
     assert_eq!(frames.feed(0, &batch_answer(-2, 0..2)).unwrap(), []);
     assert_eq!((taken(&mut frames), frames.groups()), (vec![0, 1], 1));
-    let alone = |entry, code| Answer { request_id: None, entry, code, count: 0 };
+    let alone = |entry, code| ReadOutcome { request_id: None, entry, code, count: 0 };
     // The bookie stopped before the end, says why there is nothing, or gives something damaged.
     let mut short = batch_answer(-3, 2..3);
     assert_eq!(frames.feed(0, &short).unwrap(), [alone(3, 0), alone(4, 0)]);
@@ -170,11 +170,11 @@ fn any_cut_of_two_connections_gives_the_entries_in_order() {
 fn batches_are_told() {
     let mut frames = frames(0, 9);
     let answers = frames.feed(0, &[batch_answer(5, 0..4), batch_answer(6, 4..6)].concat()).unwrap();
-    let told = |id, entry, count| Answer { request_id: Some(id), entry, code: 0, count };
+    let told = |id, entry, count| ReadOutcome { request_id: Some(id), entry, code: 0, count };
     assert_eq!(answers, [told(5, 0, 4), told(6, 4, 2)]);
     assert_eq!(taken(&mut frames), [0, 1, 2, 3, 4, 5]);
     let empty = frames.feed(0, &batch_answer(7, 6..6)).unwrap();
-    assert_eq!(empty, [Answer { request_id: Some(7), entry: 6, code: DAMAGED, count: 0 }]);
+    assert_eq!(empty, [ReadOutcome { request_id: Some(7), entry: 6, code: DAMAGED, count: 0 }]);
 }
 
 #[test]
@@ -193,8 +193,8 @@ fn refusals_are_told() {
     let mut frames = frames(0, 9);
     let said = [frame(2, 2, LEDGER, 3, b""), frame(7, 106, LEDGER, 4, &9i64.to_be_bytes())].concat();
     let expected = [
-        Answer { request_id: None, entry: 3, code: 2, count: 0 },
-        Answer { request_id: Some(9), entry: 4, code: 106, count: 0 },
+        ReadOutcome { request_id: None, entry: 3, code: 2, count: 0 },
+        ReadOutcome { request_id: Some(9), entry: 4, code: 106, count: 0 },
     ];
     assert_eq!(frames.feed(0, &said).unwrap(), expected);
     assert!(frames.take().is_none());
@@ -229,12 +229,12 @@ fn a_damaged_entry_is_told_and_the_others_stay() {
     *damaged.last_mut().unwrap() ^= 1;
     let mut frames = frames(0, 9);
     let answers = frames.feed(0, &frame(2, 0, LEDGER, 1, &damaged)).unwrap();
-    assert_eq!(answers, [Answer { request_id: None, entry: 1, code: DAMAGED, count: 0 }]);
+    assert_eq!(answers, [ReadOutcome { request_id: None, entry: 1, code: DAMAGED, count: 0 }]);
     let mut batch = batch_answer(3, 0..3);
     let last = batch.len() - 1;
     batch[last] ^= 1;
     let answers = frames.feed(0, &batch).unwrap();
-    assert_eq!(answers, [Answer { request_id: Some(3), entry: 0, code: DAMAGED, count: 2 }]);
+    assert_eq!(answers, [ReadOutcome { request_id: Some(3), entry: 0, code: DAMAGED, count: 2 }]);
     assert_eq!(taken(&mut frames), [0, 1]);
 }
 

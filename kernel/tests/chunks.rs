@@ -5,7 +5,7 @@ mod common;
 use _kernel::decode::{Decoder, IntakeOptions};
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::ErrorKind;
-use _kernel::select::Range;
+use _kernel::selection::Range;
 use _kernel::wire::{put_bytes, put_number};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;

@@ -11,7 +11,7 @@ use _kernel::error::ErrorKind;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use common::*;
 
-const DOCUMENT: &str = r#"{"type":"record","name":"R","fields":[{"name":"id","type":"long"},
+const AVRO_SCHEMA: &str = r#"{"type":"record","name":"R","fields":[{"name":"id","type":"long"},
   {"name":"s","type":["null","string"]},{"name":"d","type":["null","double"]},
   {"name":"l","type":["null",{"type":"array","items":"string"}]},
   {"name":"m","type":["null",{"type":"map","values":"long"}]}]}"#;
@@ -42,7 +42,7 @@ fn sample(value_type: &str, codec: &str) -> Vec<u8> {
     let batch = batch();
     let mut options = encoder_options(batch.schema(), value_type);
     options.value.value_schema = Some(value_schema());
-    options.value.document = Some(DOCUMENT.to_owned());
+    options.value.definition = Some(AVRO_SCHEMA.to_owned());
     options.compression = codec.to_owned();
     entries_of(&encoder(&options).encode(&batch, PUBLISH_TIME).unwrap()[0]).remove(0)
 }
@@ -51,10 +51,10 @@ fn decoder(value_type: &str) -> Decoder {
     let mut options: DecoderOptions =
         options(value_type, value_schema().fields().iter().map(|f| f.as_ref().clone()).collect());
     options.value.value_schema = Some(value_schema());
-    options.value.document = Some(DOCUMENT.to_owned());
+    options.value.definition = Some(AVRO_SCHEMA.to_owned());
     let mut decoder = Decoder::new(options).unwrap();
     for version in [&[0; 8][..], &[]] {
-        decoder.add_writer_schema(version, &avro(DOCUMENT)).unwrap();
+        decoder.add_writer_schema(version, &avro(AVRO_SCHEMA)).unwrap();
     }
     decoder
 }

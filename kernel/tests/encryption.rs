@@ -5,7 +5,7 @@ mod common;
 use _kernel::decode::{BadRows, Decoder, IntakeOptions};
 use _kernel::encryption::OnFailure;
 use _kernel::error::{ErrorKind, MessageRef, Result};
-use _kernel::select::Range;
+use _kernel::selection::Range;
 use _kernel::wire::{put_bytes, put_number};
 use aes_gcm::aead::{Aead, KeyInit};
 use aes_gcm::{Aes128Gcm, Aes256Gcm, Nonce};
@@ -58,7 +58,7 @@ fn decode(
     let mut out = Vec::new();
     loop {
         out.extend(drain(decoder)?);
-        let wanted = decoder.wanted_data_keys().to_vec();
+        let wanted = decoder.needed_data_keys().to_vec();
         if wanted.is_empty() {
             return Ok(out);
         }
@@ -207,8 +207,8 @@ fn looked_back_chunks_may_need_a_key_too() {
 
 #[test]
 fn keys_of_128_bits_and_nonces_of_other_lengths() {
-    let sealed = Aes128Gcm::new_from_slice(&KEY[..16]).unwrap();
-    let payload = sealed.encrypt(&Nonce::from(NONCE), b"x".as_slice()).unwrap();
+    let undecryptable = Aes128Gcm::new_from_slice(&KEY[..16]).unwrap();
+    let payload = undecryptable.encrypt(&Nonce::from(NONCE), b"x".as_slice()).unwrap();
     let data = [entry(&sealed_metadata(&["a"]), &payload)];
     let batches = decode(&mut decoder(OnFailure::Fail, "string"), &data, |_| Ok(KEY[..16].to_vec()));
     assert_eq!(batches.unwrap()[0].num_rows(), 1);
@@ -306,7 +306,7 @@ fn a_key_that_does_not_fit_is_not_asked_for_again() {
             Err(error) => break error,
             Ok(batch) => assert!(batch.is_none()),
         }
-        let key = decoder.wanted_data_keys().first().cloned().expect("an answer or a wanted key");
+        let key = decoder.needed_data_keys().first().cloned().expect("an answer or a wanted key");
         asked.push(key.name.clone());
         assert!(asked.len() <= 3, "asked for {asked:?}");
         decoder.add_data_key(&key.wrapped, &[1; 32]);

@@ -6,7 +6,7 @@ use _kernel::decode::Decoder;
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::{ErrorKind, MessageRef};
 use _kernel::metadata::SingleMetadata;
-use _kernel::select::{Range, Selection};
+use _kernel::selection::{Range, Selection};
 use _kernel::wire::{put_bytes, put_number};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;

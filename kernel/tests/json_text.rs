@@ -1,6 +1,6 @@
 //! Numbers and texts of JSON against serde_json, which writes each as short as it gets.
 
-use _kernel::encode::json_text::{Token, put_bool, put_double, put_float, put_long, put_text, put_text_at};
+use _kernel::encode::json::text::{Token, put_bool, put_double, put_float, put_long, put_text, put_text_at};
 
 fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut out = b"before ".to_vec();

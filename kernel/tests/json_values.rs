@@ -134,11 +134,11 @@ fn decimals_are_never_rounded() {
     }
 }
 
-/// The columns of one message, by a document.
-fn by_document(document: &str, fields: Vec<Field>, payload: &str) -> Result<String, KernelError> {
+/// The columns of one message, by a schema.
+fn by_definition(definition: &str, fields: Vec<Field>, payload: &str) -> Result<String, KernelError> {
     let mut options = options("json", fields.clone());
     options.value.value_schema = Some(Arc::new(Schema::new(fields.clone())));
-    options.value.document = Some(document.to_owned());
+    options.value.definition = Some(definition.to_owned());
     let batch = decode_all(options, &[entry(&metadata(), payload.as_bytes())])?.remove(0);
     let shown = |at: usize| {
         let options = FormatOptions::default().with_null("null");
@@ -149,7 +149,7 @@ fn by_document(document: &str, fields: Vec<Field>, payload: &str) -> Result<Stri
 
 #[test]
 fn a_required_field_is_there_or_has_its_default() {
-    let document = r#"{"type":"record","name":"R","fields":[
+    let definition = r#"{"type":"record","name":"R","fields":[
       {"name":"id","type":"int"},
       {"name":"note","type":["null","string"],"default":null},
       {"name":"level","type":"int","default":7},
@@ -160,7 +160,7 @@ fn a_required_field_is_there_or_has_its_default() {
         ("level", DataType::Int32),
         ("kind", DataType::Utf8),
     ]);
-    let one = |payload: &str| by_document(document, fields.clone(), payload);
+    let one = |payload: &str| by_definition(definition, fields.clone(), payload);
     assert_eq!(one(r#"{"id": 1}"#).unwrap(), "1; null; 7; null");
     assert_eq!(one(r#"{"level": 2, "kind": null, "note": "n", "id": 3}"#).unwrap(), "3; n; 2; null");
     for (bad, why) in [
@@ -180,13 +180,13 @@ fn a_required_field_is_there_or_has_its_default() {
     // What is not asked for is not looked for.
     let mut options = options("json", fields[1..2].to_vec());
     options.value.value_schema = Some(Arc::new(Schema::new(fields)));
-    options.value.document = Some(document.to_owned());
+    options.value.definition = Some(definition.to_owned());
     assert_eq!(strings(&decode_all(options, &[entry(&metadata(), b"{}")]).unwrap()[0], "note"), [None]);
 }
 
 #[test]
 fn nulls_inside_of_what_allows_none() {
-    let document = r#"{"type":"record","name":"R","fields":[
+    let definition = r#"{"type":"record","name":"R","fields":[
       {"name":"list","type":["null",{"type":"array","items":"int"}]},
       {"name":"some","type":["null",{"type":"array","items":["null","int"]}]},
       {"name":"map","type":["null",{"type":"map","values":"int"}]},
@@ -204,7 +204,7 @@ fn nulls_inside_of_what_allows_none() {
         ("rows", list_of(inner)),
         ("either", either),
     ]);
-    let one = |payload: &str| by_document(document, fields.clone(), payload);
+    let one = |payload: &str| by_definition(definition, fields.clone(), payload);
     assert_eq!(one("{}").unwrap(), "null; null; null; null; null; null");
     assert_eq!(
         one(r#"{"list": [1], "some": [null], "map": {"a": 1}, "inner": {"x": 1}, "rows": [{"x": 2}], "either": {"x": 3}}"#)
@@ -227,7 +227,7 @@ fn nulls_inside_of_what_allows_none() {
 
 #[test]
 fn defaults_of_every_kind() {
-    let document = r#"{"type":"record","name":"R","fields":[
+    let definition = r#"{"type":"record","name":"R","fields":[
       {"name":"raw","type":"bytes","default":"\u0000\u00ff"},
       {"name":"price","type":{"type":"bytes","logicalType":"decimal","precision":10,"scale":2},"default":"\u0004\u00e2"},
       {"name":"list","type":{"type":"array","items":"bytes"},"default":["a"]},
@@ -247,14 +247,14 @@ fn defaults_of_every_kind() {
         ("either", either),
     ]);
     assert_eq!(
-        by_document(document, fields, "{}").unwrap(),
+        by_definition(definition, fields, "{}").unwrap(),
         "00ff; 12.50; [61]; {a: 1, b: null}; {x: NaN, y: \"é}; {member0: 5, member1: null}"
     );
 }
 
 #[test]
 fn numbers_go_to_the_branch_of_a_union_that_holds_them() {
-    let document = r#"{"type":"record","name":"R","fields":[
+    let definition = r#"{"type":"record","name":"R","fields":[
       {"name":"u","type":["int",{"type":"bytes","logicalType":"decimal","precision":4,"scale":2},"long","double"]},
       {"name":"t","type":["null","bytes","string"]}]}"#;
     let members = [
@@ -279,7 +279,7 @@ fn numbers_go_to_the_branch_of_a_union_that_holds_them() {
         ),
     ] {
         let payload = format!(r#"{{"u": {value}, "t": "no base64"}}"#);
-        let found = by_document(document, fields.clone(), &payload).expect(value);
+        let found = by_definition(definition, fields.clone(), &payload).expect(value);
         assert_eq!(found, format!("{member}; {{member0: null, member1: no base64}}"), "{value}");
     }
 }
@@ -287,13 +287,13 @@ fn numbers_go_to_the_branch_of_a_union_that_holds_them() {
 #[test]
 fn floats_above_their_range_are_refused() {
     let fields = nullable([("f", DataType::Float32)]);
-    let document = r#"{"type":"record","name":"R","fields":[{"name":"f","type":"float"}]}"#;
+    let definition = r#"{"type":"record","name":"R","fields":[{"name":"f","type":"float"}]}"#;
     for (value, expected) in [("3.4028235e38", "3.4028235e38"), ("\"Infinity\"", "inf"), ("1e-60", "0.0")] {
         let payload = format!(r#"{{"f": {value}}}"#);
-        assert_eq!(by_document(document, fields.clone(), &payload).unwrap(), expected);
+        assert_eq!(by_definition(definition, fields.clone(), &payload).unwrap(), expected);
     }
     for bad in ["1e39", "-1e39", "\"1e39\""] {
-        let error = by_document(document, fields.clone(), &format!(r#"{{"f": {bad}}}"#)).expect_err(bad);
+        let error = by_definition(definition, fields.clone(), &format!(r#"{{"f": {bad}}}"#)).expect_err(bad);
         assert!(error.message.contains("in the range of its type"), "{error}");
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use _kernel::decode::{Decoder, DecoderOptions};
 use _kernel::encode::{Encoder, EncoderOptions};
 use _kernel::error::{ErrorKind, KernelError};
-use _kernel::payload_schema::{Pair, PayloadSchema};
+use _kernel::payload_schema::{KeyValueSchema, PayloadSchema};
 use _kernel::wire::put_bytes;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -33,13 +33,13 @@ fn order_fields() -> Fields {
 fn avro_order() -> PayloadSchema {
     PayloadSchema {
         value_schema: Some(Arc::new(Schema::new(order_fields()))),
-        document: Some(ORDER.to_owned()),
+        definition: Some(ORDER.to_owned()),
         ..PayloadSchema::of_type("avro")
     }
 }
 
 fn pair(key: PayloadSchema, value: PayloadSchema, separated: bool) -> PayloadSchema {
-    let pair = Some(Box::new(Pair { key, value, separated }));
+    let pair = Some(Box::new(KeyValueSchema { key, value, separated }));
     PayloadSchema { pair, ..PayloadSchema::of_type("key_value") }
 }
 
@@ -161,10 +161,10 @@ fn versioned(version: u8, key: Option<&[u8]>, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn versions_have_their_own_documents_and_encoding() {
-    let record = |document: &str, fields: Vec<Field>| PayloadSchema {
+fn versions_have_their_own_schemas_and_encoding() {
+    let record = |definition: &str, fields: Vec<Field>| PayloadSchema {
         value_schema: Some(Arc::new(Schema::new(fields))),
-        document: Some(document.to_owned()),
+        definition: Some(definition.to_owned()),
         ..PayloadSchema::of_type("avro")
     };
     let id = |kind| Field::new("id", kind, true);

@@ -5,12 +5,12 @@ mod common;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use _kernel::encode::resend::renew_chunks;
+use _kernel::encode::entries::resend::renew_chunks;
 use _kernel::encode::{Batching, Encoder, EncoderOptions, Producing, SendFrames};
 use _kernel::entry::Entry;
 use _kernel::error::ErrorKind;
 use _kernel::metadata::MessageMetadata;
-use _kernel::wire::{Fields, split_u32};
+use _kernel::wire::{WireFields, split_u32};
 use arrow_array::builder::{ListBuilder, MapBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampMicrosecondType;
@@ -317,7 +317,7 @@ fn rows_name_the_clusters_that_they_go_to() {
     let replicate_to = |entry: &Entry| {
         let (_, rest) = split_u32(&entry.data[6..]).unwrap();
         let length = u32::from_be_bytes(entry.data[6..10].try_into().unwrap()) as usize;
-        let mut fields = Fields::new(&rest[..length]);
+        let mut fields = WireFields::new(&rest[..length]);
         let mut named = Vec::new();
         while let Some((number, value)) = fields.next_field().unwrap() {
             if number == 7 {

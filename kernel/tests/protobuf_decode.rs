@@ -215,8 +215,11 @@ fn a_required_field_is_there() {
         assert!(PLAN.contains(&optional));
         PLAN.replace(&optional, &optional.replace("optional", "required"))
     };
-    let read = |document: &str, payload: &[u8]| {
-        decode(DecoderOptions { value: schema(document), ..options_of(&["id", "text", "inner"]) }, &[payload])
+    let read = |definition: &str, payload: &[u8]| {
+        decode(
+            DecoderOptions { value: schema(definition), ..options_of(&["id", "text", "inner"]) },
+            &[payload],
+        )
     };
     let own = required(r#""number": 2, "kind": "string""#);
     assert_eq!(texts(&read(&own, b"\x12\x00").unwrap()["text"]), [Some("")]);

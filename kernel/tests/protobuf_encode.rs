@@ -15,8 +15,8 @@ use arrow_schema::{DataType, Field};
 use common::*;
 use message::*;
 
-fn encoded(batch: &RecordBatch, document: &str) -> Result<Vec<u8>, KernelError> {
-    let options = EncoderOptions { value: schema(document), ..encoder_options(batch.schema(), "protobuf") };
+fn encoded(batch: &RecordBatch, definition: &str) -> Result<Vec<u8>, KernelError> {
+    let options = EncoderOptions { value: schema(definition), ..encoder_options(batch.schema(), "protobuf") };
     let frames = encoder(&options).encode(batch, PUBLISH_TIME)?;
     let read = decode_all(options_of_bytes(), &entries_of(&frames[0]))?;
     Ok(read[0]["value"].as_binary::<i32>().value(0).to_vec())

@@ -2,7 +2,7 @@
 //! `String.hashCode`.
 
 use _kernel::encode::route::{Hashing, java_string_hash, partition_of_key};
-use _kernel::key_slot::murmur3_32;
+use _kernel::selection::key_slot::murmur3_32;
 
 #[test]
 fn equals_java() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use _kernel::encode::{Batching, Encoder, Producer, Producing};
 use _kernel::entry::Entry;
 use _kernel::metadata::MessageMetadata;
-use _kernel::wire::{Fields, Value};
+use _kernel::wire::{WireFields, WireValue};
 use arrow_array::{RecordBatch, StringArray, TimestampMillisecondArray};
 use common::*;
 
@@ -41,8 +41,8 @@ fn writing(transaction: Option<(u64, u64)>, batching: Batching, chunk_bytes: Opt
     encoder
 }
 
-fn field(message: &[u8], wanted: u32) -> Option<Value<'_>> {
-    let mut fields = Fields::new(message);
+fn field(message: &[u8], wanted: u32) -> Option<WireValue<'_>> {
+    let mut fields = WireFields::new(message);
     while let Some((number, value)) = fields.next_field().unwrap() {
         if number == wanted {
             return Some(value);

@@ -4,8 +4,8 @@ mod common;
 
 use _kernel::decode::{Decoder, DecoderOptions};
 use _kernel::entry::{Entry, EntryBatch};
-use _kernel::row_filter::RowFilter;
-use _kernel::select::Range;
+use _kernel::selection::Range;
+use _kernel::selection::row_filter::RowFilter;
 use _kernel::wire::put_number;
 use arrow_array::RecordBatch;
 use common::*;
@@ -52,7 +52,7 @@ fn entries_of_a_broker_need_no_answer() {
     let mut decoder = Decoder::new(string_options()).unwrap();
     decoder.push(&mut entries(&[message(1, "a"), marker(ABORT, 2), message(2, "b"), marker(COMMIT, 1)]));
     assert_eq!(texts(&drain(&mut decoder).unwrap()), ["a", "b"]);
-    assert!(decoder.wanted_transactions().is_empty());
+    assert!(decoder.undecided_transactions().is_empty());
 }
 
 #[test]
@@ -61,10 +61,10 @@ fn stored_entries_wait_until_their_transactions_are_known() {
     let data = [plain("0"), message(1, "1"), message(2, "2"), message(1, "3"), message(3, "4"), plain("5")];
     decoder.push(&mut stored(&data, 0));
     assert!(decoder.next_batch(true).unwrap().is_none(), "rows before it wait for a full batch too");
-    assert_eq!(decoder.wanted_transactions(), [(1, 1), (1, 2), (1, 3)], "all that are there, at once");
+    assert_eq!(decoder.undecided_transactions(), [(1, 1), (1, 2), (1, 3)], "all that are there, at once");
     decoder.add_transaction((1, 1), false);
     assert!(decoder.next_batch(true).unwrap().is_none());
-    assert_eq!(decoder.wanted_transactions(), [(1, 2), (1, 3)]);
+    assert_eq!(decoder.undecided_transactions(), [(1, 2), (1, 3)]);
     decoder.add_transaction((1, 2), true);
     decoder.add_transaction((1, 3), true);
     assert_eq!(texts(&drain(&mut decoder).unwrap()), ["0", "1", "3", "5"]);
@@ -74,7 +74,7 @@ fn stored_entries_wait_until_their_transactions_are_known() {
     decoder.rewind(3, Range::default()).unwrap();
     decoder.push(&mut stored(&data, 0));
     assert!(drain(&mut decoder).unwrap().is_empty());
-    assert_eq!(decoder.wanted_transactions().len(), 3);
+    assert_eq!(decoder.undecided_transactions().len(), 3);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn abort_markers_answer_and_commit_markers_do_not() {
     ];
     decoder.push(&mut stored(&data, 0));
     assert!(drain(&mut decoder).unwrap().is_empty());
-    assert_eq!(decoder.wanted_transactions(), [(1, 2)]);
+    assert_eq!(decoder.undecided_transactions(), [(1, 2)]);
     decoder.add_transaction((1, 2), false);
     assert_eq!(texts(&drain(&mut decoder).unwrap()), ["committed"]);
 }
@@ -114,7 +114,7 @@ fn only_wanted_messages_ask() {
         [message(1, "before"), late(2), message(3, "in"), late(4), message(5, "behind"), marker(ABORT, 3)];
     decoder.push(&mut stored(&data, 0));
     assert!(drain(&mut decoder).unwrap().is_empty());
-    assert!(decoder.wanted_transactions().is_empty(), "the marker behind the range has told");
+    assert!(decoder.undecided_transactions().is_empty(), "the marker behind the range has told");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn damaged_entries_tell_nothing() {
     *broken.last_mut().unwrap() ^= 1;
     decoder.push(&mut stored(&[message(1, "a"), broken], 0));
     assert!(decoder.next_batch(true).unwrap().is_none());
-    assert_eq!(decoder.wanted_transactions(), [(1, 1)]);
+    assert_eq!(decoder.undecided_transactions(), [(1, 1)]);
     decoder.add_transaction((1, 1), false);
     let error = decoder.next_batch(true).unwrap_err();
     assert_eq!(error.at.unwrap().entry, 1);
@@ -142,17 +142,17 @@ fn batches_chunks_and_sealed_entries_of_aborted_transactions_are_hidden() {
         }
         entry(&md, b"c")
     };
-    let mut sealed = of(1);
+    let mut undecryptable = of(1);
     let mut wrapped = Vec::new();
     _kernel::wire::put_bytes(&mut wrapped, 1, b"name");
     _kernel::wire::put_bytes(&mut wrapped, 2, b"wrapped");
-    _kernel::wire::put_bytes(&mut sealed, 13, &wrapped);
+    _kernel::wire::put_bytes(&mut undecryptable, 13, &wrapped);
     let data = [
         marker(ABORT, 1),
         entry(&batch, &batch_payload(2)),
         chunk(0),
         chunk(1),
-        entry(&sealed, b"x"),
+        entry(&undecryptable, b"x"),
         plain("shown"),
     ];
     let mut decoder = Decoder::new(string_options()).unwrap();
@@ -168,7 +168,7 @@ fn giving_up_says_where_another_source_goes_on() {
     decoder.push(&mut stored(&data, 0));
     assert!(decoder.next_batch(true).unwrap().is_none());
     assert_eq!(decoder.give_up_transactions(), Some((7, 1)));
-    assert!(decoder.wanted_transactions().is_empty());
+    assert!(decoder.undecided_transactions().is_empty());
     let mut broker = EntryBatch::default();
     for entry in [2, 3] {
         broker.push(Entry::new(7, entry, data[entry as usize].clone()));

@@ -16,7 +16,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field};
 use common::*;
 
-const DOCUMENT: &str = r#"{"type": "record", "name": "R", "namespace": "a.b", "fields": [
+const AVRO_SCHEMA: &str = r#"{"type": "record", "name": "R", "namespace": "a.b", "fields": [
   {"name": "id", "type": "long"},
   {"name": "text", "type": ["null", "string"], "default": null},
   {"name": "amount", "type": ["double", "null"]},
@@ -105,30 +105,34 @@ fn record_batch() -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(record_columns().into_iter().map(|(n, a)| (n, a, true))).unwrap()
 }
 
-fn options_for(batch: &RecordBatch, value_type: &str, document: &str) -> EncoderOptions {
+fn options_for(batch: &RecordBatch, value_type: &str, definition: &str) -> EncoderOptions {
     let mut options = encoder_options(batch.schema(), value_type);
     options.value.value_schema = Some(batch.schema());
-    options.value.document = Some(document.to_owned());
+    options.value.definition = Some(definition.to_owned());
     options
 }
 
-fn round_trip(batch: &RecordBatch, value_type: &str, document: &str, codec: &str) -> RecordBatch {
-    let mut options = options_for(batch, value_type, document);
+fn round_trip(batch: &RecordBatch, value_type: &str, definition: &str, codec: &str) -> RecordBatch {
+    let mut options = options_for(batch, value_type, definition);
     options.compression = codec.to_owned();
     let frames = encoder(&options).encode(batch, PUBLISH_TIME).unwrap();
-    let mut decoder_options = decoder_options(batch, value_type, document);
+    let mut decoder_options = decoder_options(batch, value_type, definition);
     decoder_options.output_schema = batch.schema();
     let mut decoder = Decoder::new(decoder_options).unwrap();
-    decoder.add_writer_schema(&[0; 8], &avro(document)).unwrap();
+    decoder.add_writer_schema(&[0; 8], &avro(definition)).unwrap();
     decoder.push(&mut entries(&entries_of(&frames[0])));
     drain(&mut decoder).unwrap().remove(0)
 }
 
-fn decoder_options(batch: &RecordBatch, value_type: &str, document: &str) -> _kernel::decode::DecoderOptions {
+fn decoder_options(
+    batch: &RecordBatch,
+    value_type: &str,
+    definition: &str,
+) -> _kernel::decode::DecoderOptions {
     let fields = batch.schema().fields().iter().map(|f| f.as_ref().clone()).collect();
     let mut options = options(value_type, fields);
     options.value.value_schema = Some(batch.schema());
-    options.value.document = Some(document.to_owned());
+    options.value.definition = Some(definition.to_owned());
     options
 }
 
@@ -137,7 +141,7 @@ fn records_come_back() {
     let batch = record_batch();
     for value_type in ["json", "avro"] {
         for codec in ["NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY"] {
-            let back = round_trip(&batch, value_type, DOCUMENT, codec);
+            let back = round_trip(&batch, value_type, AVRO_SCHEMA, codec);
             for (i, field) in batch.schema().fields().iter().enumerate() {
                 assert_eq!(back.column(i), batch.column(i), "{value_type} {codec} {}", field.name());
             }
@@ -172,9 +176,9 @@ fn primitives_come_back() {
 fn what_cannot_be_written_names_row_and_field() {
     let ids: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
     let batch = RecordBatch::try_from_iter_with_nullable([("id", ids, true)]).unwrap();
-    let document = r#"{"type":"record","name":"R","fields":[{"name":"id","type":"long"}]}"#;
+    let definition = r#"{"type":"record","name":"R","fields":[{"name":"id","type":"long"}]}"#;
     for value_type in ["avro", "json"] {
-        let error = encoder(&options_for(&batch, value_type, document)).encode(&batch, 1).unwrap_err();
+        let error = encoder(&options_for(&batch, value_type, definition)).encode(&batch, 1).unwrap_err();
         assert_eq!((error.kind, error.row), (ErrorKind::Payload, Some(1)), "{error}");
         assert!(error.message.contains("id"), "{error}");
     }

@@ -1,6 +1,6 @@
 //! Protobuf's numbers of every length, against the definition and as they are read back.
 
-use _kernel::wire::{Fields, Value, put_number, put_varint};
+use _kernel::wire::{WireFields, WireValue, put_number, put_varint};
 
 fn one_by_one(mut value: u64) -> Vec<u8> {
     let mut out = Vec::new();
@@ -21,8 +21,8 @@ fn numbers_of_every_length() {
         for field in [1, 15, 16, 300] {
             let mut out = Vec::new();
             put_number(&mut out, field, value);
-            let mut fields = Fields::new(&out);
-            assert_eq!(fields.next_field().unwrap(), Some((field, Value::Varint(value))));
+            let mut fields = WireFields::new(&out);
+            assert_eq!(fields.next_field().unwrap(), Some((field, WireValue::Varint(value))));
             assert_eq!(fields.next_field().unwrap(), None);
         }
     };

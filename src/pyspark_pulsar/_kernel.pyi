@@ -1,8 +1,8 @@
 """The Rust kernel: bytes to Arrow and Arrow to bytes, for everything that happens once per message.
 
 Pure: no socket, no clock, no thread, no call back into Python. Every method that does real work
-releases the interpreter lock. Only `codec` and, in `client`, `transport` and `ledger_*` may import this module; see
-docs/decisions for why each side of the border lies where it does.
+releases the interpreter lock. Only `codec` and, in `client`, `bookkeeper` and `broker.transport` may import this
+module; see docs/decisions for why each side of the border lies where it does.
 
 Positions are `(ledger, entry, batch_index)`: the next message to read. A message that is not part of
 a batch has batch index -1 in `__messageId` (as in Pulsar's own clients) and counts as index 0 in a
@@ -33,10 +33,10 @@ class PayloadSchema(Protocol):
 
     @property
     def value_schema(self) -> ArrowSchemaExportable | None:
-        """For records, the fields as their document describes them (timestamp-millis is timestamp[ms], ...)."""
+        """For records, the fields as `definition` describes them (timestamp-millis is timestamp[ms], ...)."""
 
     @property
-    def document(self) -> str | None:
+    def definition(self) -> str | None:
         """For records, the Avro schema; for Protobuf the plan that `schema.protobuf_plan` describes."""
 
     @property
@@ -64,7 +64,7 @@ class KernelError(Exception):
     "payload": the bytes are whole, but a value does not fit its schema.
     "unsupported": something valid that this version cannot decode (a compression type, ...).
     "encrypted": an encrypted message that cannot be decrypted with the keys given.
-    "schema": a schema document or Arrow schema that cannot be used, or an unknown schema version.
+    "schema": a schema or Arrow schema that cannot be used, or an unknown schema version.
     "too_large": one message exceeds the broker's maximum message size.
     `ledger`, `entry`, `batch_index` are -1 where they do not apply; `row` is the row of the record
     batch given to `Encoder.encode`, -1 elsewhere.
@@ -297,68 +297,119 @@ class MapFile:
     def entries(self, first: int, last: int) -> StoredEntries:
         """The entries `first` to `last`, both inclusive."""
 
+class RowFilter(Protocol):
+    """Which messages of a range are decoded, by what they say of themselves; `codec.row_filter.RowFilter` is one.
+
+    What is filtered is not decompressed where the entry's metadata tell, never decoded, and needs no schema version; a
+    chunked message is taken by the metadata of its last chunk. Checksums are verified all the same. None wants all."""
+
+    @property
+    def published_from(self) -> int | None:
+        """Only messages published at this time or later, Unix milliseconds."""
+
+    @property
+    def published_before(self) -> int | None:
+        """Only messages published before this time, Unix milliseconds."""
+
+    @property
+    def event_from(self) -> int | None:
+        """Only messages with this event time or a later one, Unix milliseconds."""
+
+    @property
+    def event_before(self) -> int | None:
+        """Only messages with an event time before this, Unix milliseconds, and those without one."""
+
+    @property
+    def keys(self) -> AbstractSet[bytes] | None:
+        """Only messages with one of these keys, as `__key` shows them."""
+
+    @property
+    def slots(self) -> tuple[int, int] | None:
+        """Only messages whose ordering key, else key, lies in these hash slots of Key_Shared subscriptions (the second
+        exclusive, of 65536); of a message without either it is that of its entry's producer name and sequence id."""
+
+class IntakeOptions(Protocol):
+    """How entries are opened; `codec.intake.Intake` is one."""
+
+    @property
+    def max_open_chunked(self) -> int:
+        """Chunked messages to keep chunks of at the same time (0: no limit); chunks of the oldest are dropped for more,
+        and looked back for when its last chunk comes."""
+
+    @property
+    def crypto_failure_action(self) -> str:
+        """What becomes of an entry that cannot be decrypted. "FAIL": KernelError "encrypted". "DISCARD": no row.
+        "CONSUME": one row with batch index -1, the encrypted payload (a bad row unless the value is bytes), and how it
+        is encrypted as JSON in the property `__encryption`."""
+
+    @property
+    def max_uncompressed(self) -> int | None:
+        """Most bytes that the payload of an entry, or of a chunked message, may unpack to; None: 16 times its bytes as
+        stored, and at least 80 MiB. Never more than 1 GiB."""
+
+class DecoderOptions(Protocol):
+    """What a `Decoder` is made with; `codec.decoder_options.DecoderOptions` is one."""
+
+    @property
+    def output_schema(self) -> ArrowSchemaExportable:
+        """Value and metadata columns in any order, exactly as they come out; metadata columns are known by name
+        (`__key`, `__topic`, `__partition`, `__messageId`, `__publishTime`, `__eventTime`, `__messageProperties`,
+        `__orderingKey`, `__producerName`, `__sequenceId`, `__schemaVersion`, `__messageSize`, `__replicatedFrom`,
+        `__index`, `__brokerPublishTime`). What it does not name is not decoded."""
+
+    @property
+    def topic(self) -> str:
+        """Text of `__topic`, without the partition suffix."""
+
+    @property
+    def partition(self) -> int:
+        """-1 when not partitioned."""
+
+    @property
+    def value(self) -> PayloadSchema:
+        """A primitive is one value column, `value`; the fields of a record lie at top level, cast from
+        `value.value_schema` to `output_schema`; the sides of a pair are the columns `key` and `value`, a record there
+        is a struct. Avro messages are resolved to `value.definition`."""
+
+    @property
+    def batch_rows(self) -> int:
+        """Rows of a full batch; the only bound on memory besides one decompressed entry."""
+
+    @property
+    def start(self) -> Position | None:
+        """Inclusive; None is unbounded. Messages outside are dropped row by row. A chunked message lies where its last
+        chunk lies."""
+
+    @property
+    def end(self) -> Position | None:
+        """Exclusive; None is unbounded."""
+
+    @property
+    def row_filter(self) -> RowFilter: ...
+    @property
+    def bad_rows(self) -> str:
+        """What becomes of a message that does not decode: its value ("payload"), or what a metadata column cannot hold,
+        which is null there; and of an entry whose payload cannot be opened ("payload", "unsupported", "too_large"),
+        which is one row with batch index -1 and the payload as stored. "fail" raises, "null" makes its value columns
+        null, "drop" leaves it out. Damaged entries always raise."""
+
+    @property
+    def corrupt_column(self) -> str | None:
+        """Name of the output column (binary) that holds the payloads of such messages."""
+
+    @property
+    def intake(self) -> IntakeOptions: ...
+
 class Decoder:
     """Entries of one topic partition to Arrow record batches of one fixed schema."""
 
-    def __init__(
-        self,
-        output_schema: ArrowSchemaExportable,
-        *,
-        topic: str,
-        partition: int,
-        value: PayloadSchema,
-        batch_rows: int = 16384,
-        start: Position | None = None,
-        end: Position | None = None,
-        bad_rows: str = "fail",
-        corrupt_column: str | None = None,
-        max_open_chunked: int = 10,
-        crypto_failure_action: str = "FAIL",
-        max_uncompressed: int | None = None,
-        published_from: int | None = None,
-        published_before: int | None = None,
-        event_before: int | None = None,
-        event_from: int | None = None,
-        keys: AbstractSet[bytes] | None = None,
-        slots: tuple[int, int] | None = None,
-    ) -> None:
-        """`output_schema`: value and metadata columns in any order, exactly as they come out; metadata columns
-        are known by name (`__key`, `__topic`, `__partition`, `__messageId`, `__publishTime`, `__eventTime`,
-        `__messageProperties`, `__orderingKey`, `__producerName`, `__sequenceId`, `__schemaVersion`,
-        `__messageSize`, `__replicatedFrom`, `__index`, `__brokerPublishTime`). What it does not name is not decoded.
-        `topic`: text of `__topic`, without the partition suffix. `partition`: -1 when not partitioned.
-        `value`: a primitive is one value column, `value`; the fields of a record lie at top level, cast from
-        `value.value_schema` to `output_schema`; the sides of a pair are the columns `key` and `value`, a
-        record there is a struct. Avro messages are resolved to `value.document`.
-        `batch_rows`: rows of a full batch; the only bound on memory besides one decompressed entry.
-        `start` inclusive, `end` exclusive; None is unbounded. Messages outside are dropped row by row. A
-        chunked message lies where its last chunk lies.
-        `published_from` (inclusive), `published_before` (exclusive): only messages published in this time, Unix
-        milliseconds. `event_before` (exclusive): only messages with an event time before this, and those without one;
-        `event_from` (inclusive): only messages with this event time or a later one. `keys`: only messages with one of
-        these keys, as `__key` shows them. `slots`: only messages whose ordering key, else key, lies in these hash slots
-        of Key_Shared subscriptions (the second exclusive, of 65536); of a message without either it is that of its
-        entry's producer name and sequence id. What is filtered is not
-        decompressed where the entry's metadata tell, never decoded, and needs no schema version; a chunked
-        message is taken by the metadata of its last chunk. Checksums are verified all the same.
-        `max_open_chunked`: chunked messages to keep chunks of at the same time (0: no limit); chunks of the
-        oldest are dropped for more, and looked back for when its last chunk comes.
-        `crypto_failure_action`: what becomes of an entry that cannot be decrypted. "FAIL": KernelError
-        "encrypted". "DISCARD": no row. "CONSUME": one row with batch index -1, the encrypted payload (a bad
-        row unless the value is bytes), and how it is encrypted as JSON in the property `__encryption`.
-        `max_uncompressed`: most bytes that the payload of an entry, or of a chunked message, may unpack to; None: 16
-        times its bytes as stored, and at least 80 MiB. Never more than 1 GiB.
-        `bad_rows`: what becomes of a message that does not decode: its value ("payload"), or what a metadata column
-        cannot hold, which is null there; and of an entry whose payload cannot be opened ("payload", "unsupported",
-        "too_large"), which is one row with batch index -1 and the payload as stored. "fail" raises, "null" makes its
-        value columns null, "drop" leaves it out. Damaged entries always raise.
-        `corrupt_column`: name of the output column (binary) that holds the payloads of such messages.
-        Raises KernelError "schema"."""
+    def __init__(self, options: DecoderOptions) -> None:
+        """Raises KernelError "schema" when the options contradict each other."""
 
     def add_writer_schema(self, version: bytes, written: PayloadSchema) -> None:
         """Make a registry version known (b"" is the version of messages that name none), by what its
         messages were written with. Only avro, protobuf and key_value need it. Raises KernelError "schema" when it
-        cannot be resolved to the reader's document."""
+        cannot be resolved to the reader's schema."""
 
     def refuse_version(self, version: bytes, why: str) -> None:
         """Make every message of this version a bad row for the reason `why`. Instead of `add_writer_schema`.
@@ -375,11 +426,11 @@ class Decoder:
     def next_batch(self, flush: bool) -> ArrowArrayExportable | None:
         """The next record batch: `batch_rows` rows (fewer when they hold more than 256 MiB), or with `flush`
         the remaining 1..batch_rows rows.
-        None when there is not enough, or when an entry waits for what `wanted_data_keys`, `missing_chunks` or
-        `wanted_transactions` name. Raises KernelError "corrupt", "payload", "unsupported", "encrypted" naming
+        None when there is not enough, or when an entry waits for what `needed_data_keys`, `missing_chunks` or
+        `undecided_transactions` name. Raises KernelError "corrupt", "payload", "unsupported", "encrypted" naming
         ledger, entry and batch index; the decoder is of no use after that."""
 
-    def wanted_data_keys(self) -> list[tuple[str, bytes]]:
+    def needed_data_keys(self) -> list[tuple[str, bytes]]:
         """Name of the key pair and wrapped data key, for each pair that the waiting entry was encrypted for;
         [] when none waits for a key. One key that is added is enough; else refuse every one."""
 
@@ -394,15 +445,15 @@ class Decoder:
         many chunks it has; None when none waits for chunks. Call `look_back` with what lies before, then
         `end_look_back`."""
 
-    def look_back(self, entries: EntryBatch, anew: bool) -> bool:
+    def look_back(self, entries: EntryBatch, restart: bool) -> bool:
         """Keep what the waiting message needs of `entries`, which lie in order before it; `entries` is empty
-        afterwards. `anew`: begin a search that reaches further back. True when the first chunk was found: then
+        afterwards. `restart`: begin a search that reaches further back. True when the first chunk was found: then
         what lies between it and the waiting message is enough. Raises KernelError "corrupt"."""
 
     def end_look_back(self) -> None:
         """Go on with the chunks found; a message that is still not whole is reported by `take_lost`."""
 
-    def wanted_transactions(self) -> list[tuple[int, int]]:
+    def undecided_transactions(self) -> list[tuple[int, int]]:
         """Transactions (most and least significant bits, unsigned) of which `add_transaction` must say whether they
         were aborted; the first entry of an `unfiltered` batch that belongs to one waits. [] when none waits."""
 
@@ -427,17 +478,7 @@ class Decoder:
         """Messages of this range that did not decode, as far as batches came out, and the first one's error."""
 
     def rewind(
-        self,
-        partition: int,
-        start: Position | None,
-        end: Position | None,
-        *,
-        published_from: int | None = None,
-        published_before: int | None = None,
-        event_before: int | None = None,
-        event_from: int | None = None,
-        keys: AbstractSet[bytes] | None = None,
-        slots: tuple[int, int] | None = None,
+        self, partition: int, start: Position | None, end: Position | None, row_filter: RowFilter
     ) -> None:
         """Decode another range next, of this or another partition of the same topic; known versions stay
         known. Raises KernelError "schema" unless every row of the present range was handed out."""
@@ -486,7 +527,7 @@ class Encoder:
         whatever the value is); other columns whose names begin with `__` are ignored; the others are the value:
         one column `value` for primitives, the record's fields (by name) for json, avro and protobuf, the
         columns `key` and `value` for key_value (and no `__key` where they are separated).
-        A field of `value.value_schema`, which is in the document's order, without an input column is
+        A field of `value.value_schema`, which is in the schema's order, without an input column is
         written as null.
         `compression`: NONE, LZ4, ZLIB, ZSTD, SNAPPY.
         Raises KernelError "schema"."""

@@ -10,18 +10,18 @@ mod record;
 
 use std::sync::Arc;
 
+use _kernel::avro_schema::AvroType;
 use _kernel::decode::{BadRows, Decoder, DecoderOptions};
-use _kernel::document::AvroType;
 use _kernel::encode::{Encoder, EncoderOptions, Producer};
 use _kernel::error::{ErrorKind, Result};
-use _kernel::payload_schema::{Pair, PayloadSchema};
-use _kernel::protobuf::Plan;
+use _kernel::payload_schema::{KeyValueSchema, PayloadSchema};
+use _kernel::protobuf::ProtobufPlan;
 use _kernel::wire::{put_bytes, put_number};
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use handmade::{decoder_of, drain, entries, metadata, metadata_fields, stored, utc_micros};
-use record::{DOCUMENT, EVERYTHING, OLDER_DOCUMENT, everything, fields};
+use record::{AVRO_SCHEMA, EVERYTHING, OLDER_DOCUMENT, everything, fields};
 
 /// Names of the value types of one column, `value`, and their Arrow types.
 pub fn primitives() -> [(&'static str, DataType); 16] {
@@ -45,9 +45,9 @@ pub fn primitives() -> [(&'static str, DataType); 16] {
     ]
 }
 
-/// Schema versions and their documents; none is the reader's own.
+/// Schema versions and their definitions; none is the reader's own.
 const VERSIONS: [(&[u8], &str); 3] =
-    [(b"", DOCUMENT), (&[0; 8], DOCUMENT), (&[0, 0, 0, 0, 0, 0, 0, 1], OLDER_DOCUMENT)];
+    [(b"", AVRO_SCHEMA), (&[0; 8], AVRO_SCHEMA), (&[0, 0, 0, 0, 0, 0, 0, 1], OLDER_DOCUMENT)];
 
 /// How a value lies in bytes, and its columns.
 #[derive(Debug, Clone)]
@@ -66,7 +66,7 @@ impl Kind {
 
     /// "avro" or "json" with a field of every kind.
     pub fn record(value_type: &str) -> Self {
-        Self::described(value_type, DOCUMENT, fields())
+        Self::described(value_type, AVRO_SCHEMA, fields())
     }
 
     /// The message of tests/java/Everything.java, by the plan that Python makes of its descriptor.
@@ -90,27 +90,28 @@ impl Kind {
             Field::new("key", DataType::Struct(key.columns.clone().into()), true),
             Field::new("value", DataType::Utf8, true),
         ];
-        let pair = Pair { key: key.value, value: PayloadSchema::of_type("string"), separated: false };
+        let pair =
+            KeyValueSchema { key: key.value, value: PayloadSchema::of_type("string"), separated: false };
         let value = PayloadSchema { pair: Some(Box::new(pair)), ..PayloadSchema::of_type("key_value") };
         Self { value, columns }
     }
 
-    fn described(value_type: &str, document: &str, columns: Vec<Field>) -> Self {
+    fn described(value_type: &str, definition: &str, columns: Vec<Field>) -> Self {
         let value = PayloadSchema {
             value_schema: Some(Arc::new(Schema::new(columns.clone()))),
-            document: Some(document.to_owned()),
+            definition: Some(definition.to_owned()),
             ..PayloadSchema::of_type(value_type)
         };
         Self { value, columns }
     }
 
-    /// What messages were written with whose Avro part has `document`.
-    fn written(&self, document: &str) -> PayloadSchema {
+    /// What messages were written with whose Avro part has `definition`.
+    fn written(&self, definition: &str) -> PayloadSchema {
         let mut written = self.value.clone();
         match &mut written.pair {
-            Some(pair) => pair.key.document = Some(document.to_owned()),
+            Some(pair) => pair.key.definition = Some(definition.to_owned()),
             None if self.value.value_type == "protobuf" => {}
-            None => written.document = Some(document.to_owned()),
+            None => written.definition = Some(definition.to_owned()),
         }
         written
     }
@@ -126,10 +127,10 @@ impl Kind {
         options.intake.max_uncompressed = Some(1 << 20);
         options.bad_rows = bad_rows;
         let mut decoder = Decoder::new(options).expect("a decoder");
-        for (version, document) in VERSIONS {
-            let counts = self.value.document.is_some() || self.value.pair.is_some();
+        for (version, definition) in VERSIONS {
+            let counts = self.value.definition.is_some() || self.value.pair.is_some();
             if counts && wanted.is_none_or(|name| name == version) {
-                decoder.add_writer_schema(version, &self.written(document)).expect("a version");
+                decoder.add_writer_schema(version, &self.written(definition)).expect("a version");
             }
         }
         decoder
@@ -178,12 +179,12 @@ pub fn keyed_entry(kind: &Kind, key: &[u8], is_base64: bool, payload: &[u8]) {
     let _ = run(&mut kind.decoder(true, None, BadRows::Fail), stored(&metadata, payload));
 }
 
-/// Let `document` describe what a reader reads, and decode a few payloads by it.
-pub fn by_document(value_type: &str, document: &str) {
-    let Some(columns) = columns_of(value_type, document) else { return };
+/// Let `definition` describe what a reader reads, and decode a few payloads by it.
+pub fn by_definition(value_type: &str, definition: &str) {
+    let Some(columns) = columns_of(value_type, definition) else { return };
     let value = PayloadSchema {
         value_schema: Some(Arc::new(Schema::new(columns.clone()))),
-        document: Some(document.to_owned()),
+        definition: Some(definition.to_owned()),
         ..PayloadSchema::of_type(value_type)
     };
     let options = DecoderOptions {
@@ -196,7 +197,7 @@ pub fn by_document(value_type: &str, document: &str) {
     if decoder.add_writer_schema(b"", &value).is_err() {
         return;
     }
-    for payload in [&b""[..], b"{}", &[0; 64], &[2; 64], document.as_bytes()] {
+    for payload in [&b""[..], b"{}", &[0; 64], &[2; 64], definition.as_bytes()] {
         let _ = run(&mut decoder, stored(&metadata(), payload));
     }
 }
@@ -204,29 +205,29 @@ pub fn by_document(value_type: &str, document: &str) {
 /// Few enough for the time that an input has.
 const MOST_COLUMNS: usize = 100;
 
-fn columns_of(value_type: &str, document: &str) -> Option<Vec<Field>> {
+fn columns_of(value_type: &str, definition: &str) -> Option<Vec<Field>> {
     let columns: Vec<Field> = if value_type == "protobuf" {
-        let plan = Plan::parse(document).ok()?;
+        let plan = ProtobufPlan::parse(definition).ok()?;
         let column = |field: &_| Some(Field::new("", plan.arrow_type(field).ok()?, true));
         let fields = plan.root().ok()?.fields.iter();
         fields.map(|field| Some(column(field)?.with_name(&field.name))).collect::<Option<_>>()?
     } else {
-        let kind = AvroType::parse(document).ok()?;
+        let kind = AvroType::parse(definition).ok()?;
         let fields = kind.fields().ok()?.iter();
         fields.map(|field| Field::new(&field.name, field.kind.physical(), true)).collect()
     };
     (columns.len() <= MOST_COLUMNS).then_some(columns)
 }
 
-/// Let `document` describe what messages were written with, and decode a few of them.
-pub fn by_writer(kind: &Kind, document: &str) {
+/// Let `definition` describe what messages were written with, and decode a few of them.
+pub fn by_writer(kind: &Kind, definition: &str) {
     let mut decoder = kind.decoder(false, Some(b""), BadRows::Fail);
     let version = b"another";
-    let written = PayloadSchema { document: Some(document.to_owned()), ..kind.value.clone() };
+    let written = PayloadSchema { definition: Some(definition.to_owned()), ..kind.value.clone() };
     if decoder.add_writer_schema(version, &written).is_err() {
         return;
     }
-    for payload in [&b""[..], &[0; 64], &[2; 64], document.as_bytes()] {
+    for payload in [&b""[..], &[0; 64], &[2; 64], definition.as_bytes()] {
         if run(&mut decoder, message(version, payload)).is_err() {
             return;
         }

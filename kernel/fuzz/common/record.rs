@@ -1,11 +1,11 @@
-//! A record with a field of every kind that the kernel decodes, as its document and as Arrow describe it.
+//! A record with a field of every kind that the kernel decodes, as its schema and as Arrow describe it.
 
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 
 use super::handmade::{list_of, map_between, nullable, utc_micros};
 
-/// The Avro document.
-pub const DOCUMENT: &str = r#"{"type":"record","name":"R","fields":[
+/// The Avro schema.
+pub const AVRO_SCHEMA: &str = r#"{"type":"record","name":"R","fields":[
   {"name":"flag","type":"boolean"}, {"name":"small","type":["null","int"]}, {"name":"large","type":"long"},
   {"name":"single","type":["float","null"]}, {"name":"twice","type":"double"},
   {"name":"words","type":"string"}, {"name":"data","type":["null","bytes"]},

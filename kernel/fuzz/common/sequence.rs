@@ -10,8 +10,8 @@ use _kernel::encryption::OnFailure;
 use _kernel::entry::EntryBatch;
 use _kernel::error::Result;
 use _kernel::payload_schema::PayloadSchema;
-use _kernel::row_filter::RowFilter;
-use _kernel::select::{Position, Range};
+use _kernel::selection::row_filter::RowFilter;
+use _kernel::selection::{Position, Range};
 use _kernel::wire::{put_bytes, put_number};
 use aes_gcm::aead::{Aead, KeyInit};
 use aes_gcm::{Aes128Gcm, Nonce};
@@ -53,7 +53,7 @@ fn entry([what, number, key, fill]: [u8; 4]) -> Vec<u8> {
         put_number(&mut metadata, 28, if what & 0x20 == 0 { 64 } else { u64::from(number) });
         put_number(&mut metadata, 29, u64::from(number & 3));
     }
-    // One key that is known, one that is not, or both, in any order; a payload may be sealed with another.
+    // One key that is known, one that is not, or both, in any order; a payload may be encrypted with another.
     for name in [key & 3, key >> 2 & 3] {
         if name != 0 {
             let mut wrapped = Vec::new();
@@ -138,7 +138,7 @@ impl Reading {
 
 /// Give the decoder what it waits for; false when it does not wait.
 fn supply(decoder: &mut Decoder, topic: &[Vec<u8>]) -> Result<bool> {
-    if let Some(key) = decoder.wanted_data_keys().first().cloned() {
+    if let Some(key) = decoder.needed_data_keys().first().cloned() {
         match key.wrapped.as_slice() {
             [1] => decoder.add_data_key(&key.wrapped, &KEY),
             [2] => decoder.add_data_key(&key.wrapped, &[3; 16]),

@@ -2,7 +2,7 @@
 #![no_main]
 
 use _kernel::frame::FrameDecoder;
-use _kernel::select::Selection;
+use _kernel::selection::Selection;
 use libfuzzer_sys::fuzz_target;
 
 const MAX_FRAME_BYTES: usize = 1 << 20;

@@ -3,7 +3,7 @@
 
 use crate::entry::{Entry, EntryBatch};
 use crate::error::{KernelError, Result};
-use crate::wire::{Fields, split_u32};
+use crate::wire::{WireFields, split_u32};
 
 /// Give the entries the ids that they had, and take them out of what is around them.
 ///
@@ -43,7 +43,7 @@ fn unwrap_one(data: &[u8]) -> Result<Entry> {
 
 fn message_id(id: &[u8]) -> Result<(i64, i64)> {
     let (mut ledger, mut entry) = (None, None);
-    let mut fields = Fields::new(id);
+    let mut fields = WireFields::new(id);
     while let Some((number, value)) = fields.next_field()? {
         match number {
             1 => ledger = Some(value.number("ledgerId")? as i64),

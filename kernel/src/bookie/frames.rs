@@ -1,4 +1,44 @@
-//! The entries of one run of a ledger, from any number of bookies, in order.
+//! The entries `first` to `last` of one ledger, from any number of bookies, in order.
+//!
+//! [`LedgerFrames`] knows no socket and no bookie. It makes requests, takes what the sockets give, and hands out entries
+//! from [`next`](LedgerFrames::next) on without a gap. Which bookie is asked, and when again, is its caller's decision.
+//!
+//! # An entry
+//!
+//! | state    | it is                                                        | leaves it by                            |
+//! |----------|--------------------------------------------------------------|-----------------------------------------|
+//! | missing  | at `next` or behind it, and not received                     | an answer whose digest fits             |
+//! | received | verified and copied, perhaps behind a gap                    | `take`, when all before it are received |
+//! | taken    | before `next`                                                |                                         |
+//!
+//! Asked for or not is no state here: a request may be lost with its connection, be repeated, or be sent to two bookies
+//! at once. An answer for an entry that is received or taken is verified and dropped, so that any of this is harmless.
+//! What nobody asked for cannot come in: an answer about another ledger, or behind `last`, is an error of the connection.
+//!
+//! # Two kinds of requests
+//!
+//! READ_ENTRY asks for one entry, BATCH_READ for a number of them in a row. Protocol 2 returns no request id for
+//! READ_ENTRY; the entry tells which request an answer belongs to. For BATCH_READ the id tells how it is reported:
+//!
+//! | request                            | id in the frame                    | reported as [`ReadOutcome`]                      |
+//! |------------------------------------|------------------------------------|--------------------------------------------------|
+//! | READ_ENTRY (`read_requests`)       | none                               | only a refusal, or [`DAMAGED`]                   |
+//! | a group of them (`read_requests`)  | minus the number of entries in it  | each entry that it lacks, as for READ_ENTRY       |
+//! | BATCH_READ (`batch_request`)       | the caller's, 0 or more            | always, with the number of good entries          |
+//!
+//! A group is a BATCH_READ that saves frames and nothing else: its negative id brings its own size back, so that nothing
+//! has to be remembered about it. The first entry that it lacks gets the code of the answer; those behind it get
+//! [`OK`], which means that the bookie did not get to them (64 entries and 4 MiB are the most), and are asked for again.
+//!
+//! # Frames
+//!
+//! Bytes of a connection come in any pieces. Whole frames are handled at once, and the beginning of the next one waits
+//! in `pending` for each connection until the rest comes, or the connection is gone (`forget`). An error leaves nothing
+//! of the connection behind: its bytes cannot be split any more.
+//!
+//! Why damage cannot pass: the bytes of an entry name their ledger and entry, and the digest covers both and the data. So
+//! an entry in the place of another one is [`DAMAGED`] as well. In a batch nothing behind a damaged entry is kept, since its length may be what is damaged. An
+//! answer without any entry counts as damaged, or it would be asked for without end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -14,7 +54,7 @@ pub const DAMAGED: i32 = -1;
 
 /// An answer that is not just an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
+pub struct ReadOutcome {
     /// Of a BATCH_READ that was asked for as such; each of them is told, also when it went well.
     pub request_id: Option<i64>,
     /// Entry asked for; of a BATCH_READ the first.
@@ -41,16 +81,26 @@ pub struct LedgerFrames {
     /// The beginning of a frame, for each connection.
     pending: HashMap<u32, Vec<u8>>,
     /// Entries that are here and were not taken.
-    here: BTreeMap<i64, Vec<u8>>,
-    here_bytes: usize,
+    received: BTreeMap<i64, Vec<u8>>,
+    received_bytes: usize,
     groups: u64,
 }
 
 impl LedgerFrames {
     /// For the entries `first` to `last`, both inclusive. Frames above `max_frame_bytes` are refused.
     pub fn new(ledger: i64, first: i64, last: i64, digest: Digest, max_frame_bytes: usize) -> Self {
-        let (pending, here) = (HashMap::new(), BTreeMap::new());
-        Self { ledger, next: first, last, digest, max_frame_bytes, pending, here, here_bytes: 0, groups: 0 }
+        let (pending, received) = (HashMap::new(), BTreeMap::new());
+        Self {
+            ledger,
+            next: first,
+            last,
+            digest,
+            max_frame_bytes,
+            pending,
+            received,
+            received_bytes: 0,
+            groups: 0,
+        }
     }
 
     /// The first entry that was not taken; behind `last` when all were.
@@ -60,7 +110,7 @@ impl LedgerFrames {
 
     /// Bytes that wait inside: entries, and beginnings of frames.
     pub fn buffered_bytes(&self) -> usize {
-        self.pending.values().map(Vec::len).fold(self.here_bytes, usize::saturating_add)
+        self.pending.values().map(Vec::len).fold(self.received_bytes, usize::saturating_add)
     }
 
     /// How many groups of entries were given whole.
@@ -83,7 +133,7 @@ impl LedgerFrames {
     }
 
     fn is_missing(&self, entry: i64) -> bool {
-        entry >= self.next && !self.here.contains_key(&entry)
+        entry >= self.next && !self.received.contains_key(&entry)
     }
 
     /// How many of their entries are not here yet.
@@ -119,22 +169,22 @@ impl LedgerFrames {
     }
 
     /// Take what the socket of this connection gave. An error leaves the connection of no use: `forget` it.
-    pub fn feed(&mut self, connection: u32, data: &[u8]) -> Result<Vec<Answer>> {
-        let mut answers = Vec::new();
+    pub fn feed(&mut self, connection: u32, data: &[u8]) -> Result<Vec<ReadOutcome>> {
+        let mut outcomes = Vec::new();
         let mut pending = self.pending.remove(&connection).unwrap_or_default();
         let rest = if pending.is_empty() {
-            let used = self.split(data, &mut answers)?;
+            let used = self.split(data, &mut outcomes)?;
             data.get(used..).unwrap_or_default().to_vec()
         } else {
             pending.extend_from_slice(data);
-            let used = self.split(&pending, &mut answers)?;
+            let used = self.split(&pending, &mut outcomes)?;
             pending.drain(..used);
             pending
         };
         if !rest.is_empty() {
             self.pending.insert(connection, rest);
         }
-        Ok(answers)
+        Ok(outcomes)
     }
 
     /// The connection is gone: drop the beginning of the frame that it left.
@@ -145,8 +195,8 @@ impl LedgerFrames {
     /// The entries from `next` on, as far as they are here without a gap.
     pub fn take(&mut self) -> Option<EntryBatch> {
         let mut taken = EntryBatch::default();
-        while let Some(data) = self.here.remove(&self.next) {
-            self.here_bytes = self.here_bytes.saturating_sub(data.len());
+        while let Some(data) = self.received.remove(&self.next) {
+            self.received_bytes = self.received_bytes.saturating_sub(data.len());
             taken.push(Entry::new(self.ledger, self.next, data));
             self.next = self.next.saturating_add(1);
         }
@@ -154,7 +204,7 @@ impl LedgerFrames {
     }
 
     /// Handle all complete frames of `data`; returns how many bytes they took.
-    fn split(&mut self, data: &[u8], answers: &mut Vec<Answer>) -> Result<usize> {
+    fn split(&mut self, data: &[u8], outcomes: &mut Vec<ReadOutcome>) -> Result<usize> {
         let mut rest = data;
         while let Some((length, after)) = split_u32(rest) {
             let length = length as usize;
@@ -172,24 +222,24 @@ impl LedgerFrames {
                     response.ledger, self.ledger
                 )));
             }
-            self.handle(&response, answers)?;
+            self.handle(&response, outcomes)?;
             rest = after;
         }
         Ok(data.len() - rest.len())
     }
 
-    fn handle(&mut self, response: &Response<'_>, answers: &mut Vec<Answer>) -> Result<()> {
+    fn handle(&mut self, response: &Response<'_>, outcomes: &mut Vec<ReadOutcome>) -> Result<()> {
         let Response { request_id, entry, code, .. } = *response;
         match request_id {
-            Some(id) if id < 0 => self.handle_group(response, id.saturating_neg(), answers)?,
+            Some(id) if id < 0 => self.handle_group(response, id.saturating_neg(), outcomes)?,
             Some(_) => {
                 let (code, count) = self.keep_all(response)?;
-                answers.push(Answer { request_id, entry, code, count });
+                outcomes.push(ReadOutcome { request_id, entry, code, count });
             }
-            None if code != OK => answers.push(Answer { request_id, entry, code, count: 0 }),
+            None if code != OK => outcomes.push(ReadOutcome { request_id, entry, code, count: 0 }),
             None => {
                 if !self.keep(entry, response.rest)? {
-                    answers.push(Answer { request_id, entry, code: DAMAGED, count: 0 });
+                    outcomes.push(ReadOutcome { request_id, entry, code: DAMAGED, count: 0 });
                 }
             }
         }
@@ -197,7 +247,12 @@ impl LedgerFrames {
     }
 
     /// The answer for a group of `size` entries: told is each that it lacks, as if it had been asked for by itself.
-    fn handle_group(&mut self, response: &Response<'_>, size: i64, answers: &mut Vec<Answer>) -> Result<()> {
+    fn handle_group(
+        &mut self,
+        response: &Response<'_>,
+        size: i64,
+        outcomes: &mut Vec<ReadOutcome>,
+    ) -> Result<()> {
         if size > GROUP_ENTRIES {
             return Err(KernelError::corrupt(format!(
                 "an answer for {size} entries, more than are asked for"
@@ -211,9 +266,9 @@ impl LedgerFrames {
         let lacking = response.entry.saturating_add(i64::from(count))..stop;
         self.groups += u64::from(lacking.is_empty());
         let failed = lacking.start;
-        answers.extend(lacking.map(|entry| {
+        outcomes.extend(lacking.map(|entry| {
             let code = if entry == failed { code } else { OK };
-            Answer { request_id: None, entry, code, count: 0 }
+            ReadOutcome { request_id: None, entry, code, count: 0 }
         }));
         Ok(())
     }
@@ -246,9 +301,9 @@ impl LedgerFrames {
         if entry > self.last {
             return Err(self.beyond(entry));
         }
-        if entry >= self.next && !self.here.contains_key(&entry) {
-            self.here_bytes = self.here_bytes.saturating_add(data.len());
-            self.here.insert(entry, data.to_vec());
+        if entry >= self.next && !self.received.contains_key(&entry) {
+            self.received_bytes = self.received_bytes.saturating_add(data.len());
+            self.received.insert(entry, data.to_vec());
         }
         Ok(true)
     }

@@ -12,17 +12,17 @@ use arrow_array::builder::NullBufferBuilder;
 use arrow_array::{ArrayRef, StructArray};
 use arrow_schema::{ArrowError, DataType, FieldRef};
 
-use super::metadata_columns::Row;
+use super::message_row::MessageRow;
 use super::values::Values;
 use crate::error::{KernelError, MessageRef, Result};
 use crate::metadata::Key;
-use crate::payload_schema::{Pair, PayloadSchema};
+use crate::payload_schema::{KeyValueSchema, PayloadSchema};
 use crate::wire::split_u32;
 
 /// The two columns under construction.
 pub struct KeyValues {
-    key: Side,
-    value: Side,
+    key: SideDecoder,
+    value: SideDecoder,
     /// Positions of the columns among the output fields.
     key_first: bool,
     /// By schema version, whether the key lies apart from the value.
@@ -31,7 +31,7 @@ pub struct KeyValues {
 
 impl KeyValues {
     /// `output` names `key`, `value` or both, once each; a side that it does not name is not decoded.
-    pub fn new(pair: &Pair, output: &[FieldRef], batch_rows: usize) -> Result<Self> {
+    pub fn new(pair: &KeyValueSchema, output: &[FieldRef], batch_rows: usize) -> Result<Self> {
         if let Some(other) = output.iter().find(|field| !matches!(field.name().as_str(), "key" | "value")) {
             let name = other.name();
             return Err(KernelError::schema(format!(
@@ -40,7 +40,7 @@ impl KeyValues {
         }
         let side = |name, schema| {
             let field = output.iter().find(|field| field.name() == name).cloned();
-            Side::new(name, schema, field, batch_rows).map_err(|e| e.within(name))
+            SideDecoder::new(name, schema, field, batch_rows).map_err(|e| e.within(name))
         };
         Ok(Self {
             key: side("key", &pair.key)?,
@@ -69,7 +69,7 @@ impl KeyValues {
     }
 
     /// The message as `append` takes it, which is the inline form; a separated one is put together in `joined`.
-    pub fn payload<'a>(&self, row: &Row<'a>, joined: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
+    pub fn payload<'a>(&self, row: &MessageRow<'a>, joined: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
         if self.separated.get(row.schema_version) != Some(&true) {
             return Ok(row.payload);
         }
@@ -140,7 +140,7 @@ fn split_side<'a>(bytes: &'a [u8], name: &str) -> Result<(Option<&'a [u8]>, &'a 
 }
 
 /// One of the two columns.
-struct Side {
+struct SideDecoder {
     name: &'static str,
     schema: PayloadSchema,
     /// `None` when nobody asked for it.
@@ -153,7 +153,7 @@ struct SideColumn {
     nulls: NullBufferBuilder,
 }
 
-impl Side {
+impl SideDecoder {
     fn new(
         name: &'static str,
         schema: &PayloadSchema,

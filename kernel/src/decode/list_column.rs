@@ -6,16 +6,16 @@ use arrow_array::{ArrayRef, ListArray, MapArray, StructArray};
 use arrow_buffer::{NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType};
 
-use super::repeated_keys::{find_outdone, remove_outdone};
+use super::repeated_keys::{find_overwritten, remove_overwritten};
 
-type Result<T> = std::result::Result<T, ArrowError>;
+use crate::conform::ArrowResult;
 
 /// A column under construction that can be the items of lists.
 pub trait Items {
     /// Number of values so far.
     fn len(&self) -> usize;
     /// The column so far; starts a new one.
-    fn finish(&mut self) -> Result<ArrayRef>;
+    fn finish(&mut self) -> ArrowResult<ArrayRef>;
 }
 
 /// Lists, or the values of maps.
@@ -25,7 +25,7 @@ pub struct ListColumn<C> {
     offsets: Vec<i32>,
     nulls: NullBufferBuilder,
     /// Entries of maps, ascending, whose key comes again in their map: the last one counts.
-    outdone: Vec<usize>,
+    overwritten: Vec<usize>,
     /// Whether items may be null.
     pub nullable_items: bool,
     /// All items one after the other.
@@ -47,7 +47,7 @@ impl<C: Items> ListColumn<C> {
             kind,
             offsets: vec![0],
             nulls: NullBufferBuilder::new(0),
-            outdone: Vec::new(),
+            overwritten: Vec::new(),
             nullable_items,
             items: Box::new(items),
         }
@@ -72,7 +72,7 @@ impl<C: Items> ListColumn<C> {
     #[must_use]
     pub fn close_map<'k>(&mut self, key: impl Fn(usize) -> &'k [u8]) -> bool {
         let start = self.offsets.last().map_or(0, |end| *end as usize);
-        find_outdone(start..self.items.len(), key, &mut self.outdone);
+        find_overwritten(start..self.items.len(), key, &mut self.overwritten);
         self.close()
     }
 
@@ -88,14 +88,14 @@ impl<C: Items> ListColumn<C> {
         self.offsets.truncate(rows + 1);
         self.nulls.truncate(rows);
         let items = self.offsets.last().map_or(0, |end| *end as usize);
-        while self.outdone.last().is_some_and(|entry| *entry >= items) {
-            self.outdone.pop();
+        while self.overwritten.last().is_some_and(|entry| *entry >= items) {
+            self.overwritten.pop();
         }
         items
     }
 
     /// The lists so far; starts new ones.
-    pub fn finish(&mut self) -> Result<ArrayRef> {
+    pub fn finish(&mut self) -> ArrowResult<ArrayRef> {
         let DataType::List(item) = self.kind.clone() else { return Err(misshapen(&self.kind)) };
         let (offsets, nulls) = self.take();
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
@@ -103,11 +103,12 @@ impl<C: Items> ListColumn<C> {
     }
 
     /// As maps from `keys`, of which there is one for each item.
-    pub fn finish_maps(&mut self, keys: ArrayRef) -> Result<ArrayRef> {
+    pub fn finish_maps(&mut self, keys: ArrayRef) -> ArrowResult<ArrayRef> {
         let DataType::Map(entries, sorted) = self.kind.clone() else { return Err(misshapen(&self.kind)) };
         let DataType::Struct(fields) = entries.data_type() else { return Err(misshapen(&self.kind)) };
         let (mut offsets, nulls) = self.take();
-        let (keys, values) = remove_outdone(&mut self.outdone, &mut offsets, keys, self.items.finish()?)?;
+        let (keys, values) =
+            remove_overwritten(&mut self.overwritten, &mut offsets, keys, self.items.finish()?)?;
         let pairs = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
         Ok(Arc::new(MapArray::try_new(entries, offsets, pairs, nulls, sorted)?))

@@ -7,56 +7,11 @@ use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, StringArray, StructAr
 use arrow_schema::{DataType, Field, TimeUnit};
 use arrow_select::take::take;
 
-use super::repeated_keys::find_outdone;
+use super::message_row::MessageRow;
+use super::repeated_keys::find_overwritten;
 use crate::conform::conform_type;
 use crate::error::{KernelError, MessageRef, Result};
-use crate::metadata::{BrokerMetadata, Key, Property};
-
-/// Everything a column may need of one message.
-#[derive(Debug)]
-pub struct Row<'a> {
-    /// Where the message lies.
-    pub at: MessageRef,
-    /// Its key.
-    pub key: Option<Key<'a>>,
-    /// Its properties.
-    pub properties: &'a [Property<'a>],
-    /// Unix milliseconds.
-    pub publish_time: u64,
-    /// Unix milliseconds, 0 is none.
-    pub event_time: u64,
-    /// Its ordering key.
-    pub ordering_key: Option<&'a [u8]>,
-    /// Its producer.
-    pub producer_name: &'a [u8],
-    /// Its sequence id.
-    pub sequence_id: u64,
-    /// Empty is none.
-    pub schema_version: &'a [u8],
-    /// `None` is a null value.
-    pub payload: Option<&'a [u8]>,
-    /// The payload is still encrypted.
-    pub sealed: bool,
-    /// Why the payload cannot be opened: then it is that of the whole entry, as stored.
-    pub unopened: Option<&'a KernelError>,
-    /// The cluster in which it was produced, when it came by replication.
-    pub replicated_from: Option<&'a [u8]>,
-    /// What the broker added, the index being the message's own.
-    pub broker: BrokerMetadata,
-}
-
-impl Row<'_> {
-    /// Bytes the row may add to a batch; bounds its memory and its 32-bit offsets.
-    pub fn weight(&self) -> usize {
-        let properties: usize = self.properties.iter().map(|(k, v)| k.len() + v.len()).sum();
-        self.payload.map_or(0, <[u8]>::len)
-            + self.key.map_or(0, |k| k.text.len())
-            + self.ordering_key.map_or(0, <[u8]>::len)
-            + self.producer_name.len()
-            + self.replicated_from.map_or(0, <[u8]>::len)
-            + properties
-    }
-}
+use crate::metadata::Property;
 
 /// One metadata column under construction.
 #[derive(Debug)]
@@ -64,11 +19,11 @@ pub enum MetadataColumn {
     /// `__key`
     Key(BinaryBuilder),
     /// `__topic`: the same text in all rows
-    Topic(Same),
+    Topic(ConstantColumn),
     /// `__partition`: the same number in all rows
-    Partition(Same),
+    Partition(ConstantColumn),
     /// `__messageId`
-    MessageId(MessageIds),
+    MessageId(MessageIdColumn),
     /// `__publishTime`
     PublishTime(Int64Builder),
     /// `__eventTime`
@@ -78,7 +33,7 @@ pub enum MetadataColumn {
     /// `__orderingKey`
     OrderingKey(BinaryBuilder),
     /// `__producerName`
-    ProducerName(Names),
+    ProducerName(ProducerNames),
     /// `__sequenceId`
     SequenceId(Vec<i64>),
     /// `__schemaVersion`
@@ -98,9 +53,11 @@ impl MetadataColumn {
     pub fn new(name: &str, topic: &str, partition: i32) -> Option<Self> {
         Some(match name {
             "__key" => Self::Key(BinaryBuilder::new()),
-            "__topic" => Self::Topic(Same::new(Arc::new(StringArray::from(vec![topic])))),
-            "__partition" => Self::Partition(Same::new(Arc::new(Int32Array::from(vec![partition])))),
-            "__messageId" => Self::MessageId(MessageIds { partition, ..MessageIds::default() }),
+            "__topic" => Self::Topic(ConstantColumn::new(Arc::new(StringArray::from(vec![topic])))),
+            "__partition" => {
+                Self::Partition(ConstantColumn::new(Arc::new(Int32Array::from(vec![partition]))))
+            }
+            "__messageId" => Self::MessageId(MessageIdColumn { partition, ..MessageIdColumn::default() }),
             "__publishTime" => Self::PublishTime(Int64Builder::new()),
             "__eventTime" => Self::EventTime(Int64Builder::new()),
             "__messageProperties" => {
@@ -113,7 +70,7 @@ impl MetadataColumn {
                 )))
             }
             "__orderingKey" => Self::OrderingKey(BinaryBuilder::new()),
-            "__producerName" => Self::ProducerName(Names::default()),
+            "__producerName" => Self::ProducerName(ProducerNames::default()),
             "__sequenceId" => Self::SequenceId(Vec::new()),
             "__schemaVersion" => Self::SchemaVersion(Int64Builder::new()),
             "__messageSize" => Self::MessageSize(Vec::new()),
@@ -125,7 +82,7 @@ impl MetadataColumn {
     }
 
     /// Add one message. What the column cannot hold is an error that says so, and null in the column.
-    pub fn append(&mut self, row: &Row<'_>) -> Result<()> {
+    pub fn append(&mut self, row: &MessageRow<'_>) -> Result<()> {
         match self {
             Self::Key(b) => b.append_option(row.key.map(|key| key.bytes())),
             Self::Topic(same) | Self::Partition(same) => same.rows += 1,
@@ -171,13 +128,13 @@ impl MetadataColumn {
 
 /// A column with the same value in all rows.
 #[derive(Debug)]
-pub struct Same {
+pub struct ConstantColumn {
     /// As many rows as the largest batch so far had, at least one.
     longest: ArrayRef,
     rows: usize,
 }
 
-impl Same {
+impl ConstantColumn {
     fn new(value: ArrayRef) -> Self {
         Self { longest: value, rows: 0 }
     }
@@ -196,14 +153,14 @@ impl Same {
 
 /// Texts of which many in a row are the same.
 #[derive(Debug, Default)]
-pub struct Names {
+pub struct ProducerNames {
     /// Texts, null where there is none, and how often they repeat.
     runs: Vec<(Option<String>, usize)>,
     /// The text of the last batch that had only one.
-    only: Option<(Option<String>, Same)>,
+    only: Option<(Option<String>, ConstantColumn)>,
 }
 
-impl Names {
+impl ProducerNames {
     fn append(&mut self, name: &[u8]) -> Result<()> {
         match self.runs.last_mut() {
             Some((Some(last), rows)) if last.as_bytes() == name => *rows += 1,
@@ -224,8 +181,9 @@ impl Names {
             return Ok(Arc::new(texts.collect::<StringArray>()));
         };
         let known = self.only.take().filter(|(known, _)| known == name);
-        let anew = || (name.clone(), Same::new(Arc::new(StringArray::from(vec![name.as_deref()]))));
-        let (_, same) = self.only.insert(known.unwrap_or_else(anew));
+        let fresh =
+            || (name.clone(), ConstantColumn::new(Arc::new(StringArray::from(vec![name.as_deref()]))));
+        let (_, same) = self.only.insert(known.unwrap_or_else(fresh));
         same.rows = *rows;
         same.finish()
     }
@@ -233,14 +191,14 @@ impl Names {
 
 /// The children of `__messageId`.
 #[derive(Debug, Default)]
-pub struct MessageIds {
+pub struct MessageIdColumn {
     ledgers: Vec<i64>,
     entries: Vec<i64>,
     indexes: Vec<i32>,
     partition: i32,
 }
 
-impl MessageIds {
+impl MessageIdColumn {
     fn append(&mut self, at: MessageRef) {
         self.ledgers.push(at.ledger);
         self.entries.push(at.entry);
@@ -306,11 +264,15 @@ fn append_properties(
     let mut sides =
         properties.iter().flat_map(|(key, value)| [(key, "property key"), (value, "property value")]);
     let fault = sides.find_map(|(bytes, what)| utf8(bytes, what).err());
-    let mut outdone = Vec::new();
+    let mut overwritten = Vec::new();
     if fault.is_none() {
-        find_outdone(0..properties.len(), |index| properties.get(index).map(|(key, _)| key), &mut outdone);
+        find_overwritten(
+            0..properties.len(),
+            |index| properties.get(index).map(|(key, _)| key),
+            &mut overwritten,
+        );
         for (index, (key, value)) in properties.iter().enumerate() {
-            if outdone.binary_search(&index).is_err() {
+            if overwritten.binary_search(&index).is_err() {
                 builder.keys().append_value(utf8(key, "property key")?);
                 builder.values().append_value(utf8(value, "property value")?);
             }

@@ -1,37 +1,17 @@
 //! Entries of one topic partition to Arrow record batches of one fixed schema.
 
 mod avro;
-mod avro_columns;
-mod avro_cursor;
-mod avro_default;
-mod avro_plan;
-mod avro_read;
-mod avro_resolve;
-mod chunks;
-mod decimal_bytes;
-mod exact_number;
+mod bad_rows;
 mod intake;
 mod json;
-mod json_buffers;
-mod json_columns;
-mod json_cursor;
-mod json_defaults;
-mod json_numbers;
-mod json_records;
-mod json_texts;
-mod json_types;
-mod json_unions;
-mod json_values;
-mod kept_rows;
 mod key_value;
 mod list_column;
-mod messages;
+mod message_row;
 mod metadata_columns;
-mod payloads;
+mod options;
 pub mod primitive;
 mod protobuf;
 mod repeated_keys;
-mod transactions;
 mod value_columns;
 mod values;
 
@@ -45,15 +25,13 @@ use arrow_select::filter::filter_record_batch;
 use crate::entry::{Entry, EntryBatch};
 use crate::error::{KernelError, MessageRef, Result};
 use crate::payload_schema::PayloadSchema;
-use crate::row_filter::RowFilter;
-use crate::select::{Range, Selection};
-pub use chunks::{LostMessage, MissingChunks};
-pub use intake::IntakeOptions;
-use intake::{Intake, Taken};
-use messages::OpenEntry;
-use metadata_columns::{MetadataColumn, Row};
-pub use transactions::TransactionId;
-pub use value_columns::{BadRowCount, BadRows};
+use crate::selection::Selection;
+use intake::{Intake, OpenEntry, Opened};
+pub use intake::{IntakeOptions, LostMessage, MissingChunks, TransactionId};
+use message_row::MessageRow;
+use metadata_columns::MetadataColumn;
+pub use options::{BadRows, DecoderOptions};
+pub use value_columns::BadRowCount;
 use value_columns::{FinishedValues, ValueColumns};
 
 /// A batch also closes when its rows weigh this much: 32-bit offsets must not overflow, and memory is
@@ -62,33 +40,8 @@ const MAX_BATCH_BYTES: usize = 256 << 20;
 /// Most rows of a batch.
 pub const MAX_BATCH_ROWS: usize = 1 << 20;
 
-/// What a decoder is made of.
-#[derive(Debug, Clone)]
-pub struct DecoderOptions {
-    /// Value columns and then metadata columns, exactly as they come out.
-    pub output_schema: SchemaRef,
-    /// Text of `__topic`.
-    pub topic: String,
-    /// Partition of the topic, -1 when not partitioned.
-    pub partition: i32,
-    /// The value; messages of other versions are resolved to its document.
-    pub value: PayloadSchema,
-    /// Rows of a full batch.
-    pub batch_rows: usize,
-    /// Messages wanted.
-    pub range: Range,
-    /// Of these messages, those wanted.
-    pub filter: RowFilter,
-    /// Chunked, encrypted and compressed messages.
-    pub intake: IntakeOptions,
-    /// What to do with messages whose value does not decode.
-    pub bad_rows: BadRows,
-    /// Name of the output column that holds the payloads of such messages.
-    pub corrupt_column: Option<String>,
-}
-
 /// Where an output column comes from.
-enum Column {
+enum OutputColumn {
     Value(usize),
     Metadata(MetadataColumn),
     /// The payloads of bad rows.
@@ -98,12 +51,12 @@ enum Column {
 /// Decodes entries in the order in which they are pushed.
 pub struct Decoder {
     schema: SchemaRef,
-    columns: Vec<Column>,
+    columns: Vec<OutputColumn>,
     values: ValueColumns,
     topic: String,
     drops_bad_rows: bool,
     batch_rows: usize,
-    wanted: Arc<Selection>,
+    selection: Arc<Selection>,
     queue: VecDeque<Entry>,
     intake: Intake,
     open: Option<OpenEntry>,
@@ -127,11 +80,11 @@ impl Decoder {
         let mut columns = Vec::new();
         for field in options.output_schema.fields() {
             columns.push(match MetadataColumn::new(field.name(), &options.topic, options.partition) {
-                Some(column) => Column::Metadata(column),
-                None if Some(field.name()) == options.corrupt_column.as_ref() => Column::Corrupt,
+                Some(column) => OutputColumn::Metadata(column),
+                None if Some(field.name()) == options.corrupt_column.as_ref() => OutputColumn::Corrupt,
                 None => {
                     value_fields.push(field.clone());
-                    Column::Value(value_fields.len() - 1)
+                    OutputColumn::Value(value_fields.len() - 1)
                 }
             });
         }
@@ -142,7 +95,7 @@ impl Decoder {
             topic: options.topic,
             drops_bad_rows: options.bad_rows == BadRows::Drop,
             batch_rows: rows,
-            wanted: Arc::new(Selection { range: options.range, filter: options.filter }),
+            selection: Arc::new(Selection { range: options.range, filter: options.filter }),
             values,
             queue: VecDeque::new(),
             intake: Intake::new(options.intake, options.bad_rows != BadRows::Fail),
@@ -171,16 +124,16 @@ impl Decoder {
 
     /// Decode another selection next, of this or another partition of the topic. Raises "schema" unless every
     /// row of the present one was handed out.
-    pub fn rewind(&mut self, partition: i32, wanted: impl Into<Selection>) -> Result<()> {
+    pub fn rewind(&mut self, partition: i32, selection: impl Into<Selection>) -> Result<()> {
         if self.failed.is_some() || !self.queue.is_empty() || self.open.is_some() || !self.rows.is_empty() {
             return Err(KernelError::schema("a decoder that is still in its range cannot take another one"));
         }
         for (column, field) in self.columns.iter_mut().zip(self.schema.fields()) {
-            if let Some(anew) = MetadataColumn::new(field.name(), &self.topic, partition) {
-                *column = Column::Metadata(anew);
+            if let Some(fresh) = MetadataColumn::new(field.name(), &self.topic, partition) {
+                *column = OutputColumn::Metadata(fresh);
             }
         }
-        self.wanted = Arc::new(wanted.into());
+        self.selection = Arc::new(selection.into());
         self.intake.rewind();
         self.values.reset_count();
         Ok(())
@@ -192,7 +145,7 @@ impl Decoder {
         if !self.values.needs_versions() {
             return Ok(Vec::new());
         }
-        let mut versions = entries.schema_versions(&self.wanted)?;
+        let mut versions = entries.schema_versions(&self.selection)?;
         versions.retain(|version| !self.values.knows(version));
         Ok(versions)
     }
@@ -203,8 +156,8 @@ impl Decoder {
     }
 
     /// `batch_rows` rows (fewer when they weigh more than 256 MiB); with `flush` the remaining rows; `None`
-    /// when there are not enough, or an entry waits for what `wanted_data_keys`, `missing_chunks` or
-    /// `wanted_transactions` name. After
+    /// when there are not enough, or an entry waits for what `needed_data_keys`, `missing_chunks` or
+    /// `undecided_transactions` name. After
     /// an error every call repeats it.
     pub fn next_batch(&mut self, flush: bool) -> Result<Option<RecordBatch>> {
         if let Some(error) = &self.failed {
@@ -237,23 +190,23 @@ impl Decoder {
 
     /// Decode messages until the batch is full or the entries are used up.
     fn fill(&mut self) -> Result<()> {
-        let wanted = Arc::clone(&self.wanted);
+        let selection = Arc::clone(&self.selection);
         while !self.is_full() {
             if self.open.is_none() {
                 let Some(entry) = self.queue.pop_front() else { return Ok(()) };
-                match self.intake.take(entry, &wanted)? {
-                    Taken::Messages(open) => self.open = Some(open),
-                    Taken::Nothing => {}
-                    Taken::Waiting(entry) => {
+                match self.intake.take(entry, &selection)? {
+                    Opened::Messages(open) => self.open = Some(open),
+                    Opened::Nothing => {}
+                    Opened::Waiting(entry) => {
                         self.queue.push_front(entry);
-                        if !self.look_ahead() {
+                        if !self.learn_from_queue() {
                             return Ok(());
                         }
                     }
                 }
             }
             let Some(mut open) = self.open.take() else { continue };
-            let finished = open.each_message(&wanted, |row| {
+            let finished = open.each_message(&selection, |row| {
                 self.append(row).map_err(|e| e.at(row.at))?;
                 Ok(!self.is_full())
             })?;
@@ -266,10 +219,10 @@ impl Decoder {
         Ok(())
     }
 
-    fn append(&mut self, row: &Row<'_>) -> Result<()> {
+    fn append(&mut self, row: &MessageRow<'_>) -> Result<()> {
         let mut fault = row.unopened.cloned();
         for column in &mut self.columns {
-            if let Column::Metadata(column) = column
+            if let OutputColumn::Metadata(column) = column
                 && let Err(error) = column.append(row)
             {
                 fault.get_or_insert(error);
@@ -304,7 +257,7 @@ impl Decoder {
     }
 }
 
-impl Column {
+impl OutputColumn {
     fn finish(&mut self, values: &FinishedValues, field: &Field, rows: usize) -> Result<ArrayRef> {
         match self {
             Self::Metadata(column) => column.finish(field),

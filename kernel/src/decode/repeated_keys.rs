@@ -12,42 +12,46 @@ use arrow_select::filter::filter;
 /// Maps of up to so many entries are searched for equal keys pair by pair.
 const FEW: usize = 16;
 
-/// Add to `outdone` the `entries` of one map, ascending, whose key comes again in it.
-pub fn find_outdone<K: Eq + Hash>(entries: Range<usize>, key: impl Fn(usize) -> K, outdone: &mut Vec<usize>) {
+/// Add to `overwritten` the `entries` of one map, ascending, whose key comes again in it.
+pub fn find_overwritten<K: Eq + Hash>(
+    entries: Range<usize>,
+    key: impl Fn(usize) -> K,
+    overwritten: &mut Vec<usize>,
+) {
     let Range { start, end } = entries;
     if end - start <= FEW {
         let repeats = |entry: &usize| (entry + 1..end).any(|later| key(*entry) == key(later));
-        return outdone.extend((start..end).filter(repeats));
+        return overwritten.extend((start..end).filter(repeats));
     }
     let mut last = HashMap::with_capacity(end - start);
     for entry in start..end {
         last.insert(key(entry), entry);
     }
     if last.len() < end - start {
-        outdone.extend((start..end).filter(|entry| last.get(&key(*entry)) != Some(entry)));
+        overwritten.extend((start..end).filter(|entry| last.get(&key(*entry)) != Some(entry)));
     }
 }
 
-/// `keys` and `values` without the entries `outdone`, which ascend and are forgotten; `offsets` move along.
-pub fn remove_outdone(
-    outdone: &mut Vec<usize>,
+/// `keys` and `values` without the entries `overwritten`, which ascend and are forgotten; `offsets` move along.
+pub fn remove_overwritten(
+    overwritten: &mut Vec<usize>,
     offsets: &mut [i32],
     keys: ArrayRef,
     values: ArrayRef,
 ) -> Result<(ArrayRef, ArrayRef), ArrowError> {
-    if outdone.is_empty() {
+    if overwritten.is_empty() {
         return Ok((keys, values));
     }
     let mut counts = vec![true; keys.len()];
-    for entry in outdone.iter() {
+    for entry in overwritten.iter() {
         if let Some(slot) = counts.get_mut(*entry) {
             *slot = false;
         }
     }
     for offset in offsets {
-        *offset -= outdone.partition_point(|entry| *entry < *offset as usize) as i32;
+        *offset -= overwritten.partition_point(|entry| *entry < *offset as usize) as i32;
     }
-    outdone.clear();
+    overwritten.clear();
     let counts = BooleanArray::from(counts);
     Ok((filter(&keys, &counts)?, filter(&values, &counts)?))
 }

@@ -3,40 +3,12 @@
 use arrow_array::{ArrayRef, BinaryArray};
 use arrow_schema::FieldRef;
 
-use super::DecoderOptions;
-use super::kept_rows::{KeptRows, is_of_message, named};
-use super::metadata_columns::Row;
+use super::bad_rows::{BatchMessages, is_of_message, named};
+use super::message_row::MessageRow;
+use super::options::{BadRows, DecoderOptions};
 use super::values::Values;
 use crate::error::{KernelError, MessageRef, Result};
 use crate::payload_schema::PayloadSchema;
-
-/// What becomes of a message that is whole but whose value does not decode.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum BadRows {
-    /// It is an error.
-    #[default]
-    Fail,
-    /// Its value columns are null.
-    Null,
-    /// It yields no row.
-    Drop,
-}
-
-impl BadRows {
-    /// By its name in Python: "fail", "null" or "drop".
-    pub fn from_name(name: &str) -> Result<Self> {
-        Ok(match name {
-            "fail" => Self::Fail,
-            "null" => Self::Null,
-            "drop" => Self::Drop,
-            _ => {
-                return Err(KernelError::schema(format!(
-                    "bad_rows: expected fail, null or drop, got {name:?}"
-                )));
-            }
-        })
-    }
-}
 
 /// The value columns of a finished batch.
 pub struct FinishedValues {
@@ -62,7 +34,7 @@ pub struct ValueColumns {
     values: Values,
     /// Whether some version that messages may have is refused.
     refuses: bool,
-    kept: KeptRows,
+    messages: BatchMessages,
     /// `values` failed: the rows of the batch are only kept, until it is finished.
     broken: bool,
     count: BadRowCount,
@@ -77,7 +49,7 @@ impl ValueColumns {
             mode: options.bad_rows,
             values,
             refuses: false,
-            kept: KeptRows::new(options.value.clone(), fields),
+            messages: BatchMessages::new(options.value.clone(), fields),
             broken: false,
             count: BadRowCount::default(),
         })
@@ -90,20 +62,20 @@ impl ValueColumns {
 
     /// Whether `add_version` or `refuse_version` was called with it.
     pub fn knows(&self, version: &[u8]) -> bool {
-        self.kept.knows(version) || self.values.knows(version)
+        self.messages.knows(version) || self.values.knows(version)
     }
 
     /// Make a version known; ignored where versions do not matter.
     pub fn add_version(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
         self.values.add_version(version, written)?;
-        self.kept.learn(version, written);
+        self.messages.learn(version, written);
         Ok(())
     }
 
     /// Make all messages of a version bad rows, or in mode [`BadRows::Fail`] an error of the schema; `why` is the
     /// reason.
     pub fn refuse_version(&mut self, version: &[u8], why: &str) {
-        self.kept.refuse(
+        self.messages.refuse(
             version,
             match self.mode {
                 BadRows::Fail => KernelError::schema(why),
@@ -125,16 +97,22 @@ impl ValueColumns {
 
     /// Add one message; what does not lie in one piece is put together in `joined`. `fault` says why the message is
     /// bad, whatever its value is. In mode [`BadRows::Fail`] a message that is known to be bad already is an error.
-    pub fn append(&mut self, row: &Row<'_>, fault: Option<KernelError>, joined: &mut Vec<u8>) -> Result<()> {
-        if row.sealed && !self.values.takes_sealed() {
-            let sealed = || KernelError::payload("the message is still encrypted, so its value is not known");
-            return self.append_bad(row.payload, fault.unwrap_or_else(sealed));
+    pub fn append(
+        &mut self,
+        row: &MessageRow<'_>,
+        fault: Option<KernelError>,
+        joined: &mut Vec<u8>,
+    ) -> Result<()> {
+        if row.undecryptable && !self.values.shows_undecryptable() {
+            let undecryptable =
+                || KernelError::payload("the message is still encrypted, so its value is not known");
+            return self.append_bad(row.payload, fault.unwrap_or_else(undecryptable));
         }
         // A message that stays encrypted names a version, but is not of it.
-        let version = if row.sealed { &[] } else { row.schema_version };
+        let version = if row.undecryptable { &[] } else { row.schema_version };
         let payload = match fault {
             Some(fault) => Err(fault),
-            None if row.sealed => Ok(row.payload),
+            None if row.undecryptable => Ok(row.payload),
             None => self.values.payload(row, joined),
         };
         match payload {
@@ -151,7 +129,7 @@ impl ValueColumns {
             return Ok(());
         }
         let appended = match self.refuses {
-            true => self.kept.append(&mut self.values, payload, version),
+            true => self.messages.append(&mut self.values, payload, version),
             false => self.values.append(payload, version),
         };
         match appended {
@@ -167,14 +145,14 @@ impl ValueColumns {
             return Err(fault);
         }
         self.keep(payload, &[]);
-        self.kept.condemn(fault);
+        self.messages.mark_bad(fault);
         self.broken = true;
         Ok(())
     }
 
     /// Without columns only the number of messages counts.
     fn keep(&mut self, payload: Option<&[u8]>, version: &[u8]) {
-        self.kept.push(payload.filter(|_| self.kept.has_columns()), version);
+        self.messages.push(payload.filter(|_| self.messages.has_columns()), version);
     }
 
     /// The columns so far; starts new ones. `at` names the rows' messages.
@@ -182,24 +160,24 @@ impl ValueColumns {
         if !self.broken {
             match self.values.finish(at) {
                 Ok(columns) => {
-                    self.kept.clear();
+                    self.messages.clear();
                     return Ok(FinishedValues { columns, bad: None });
                 }
                 Err(error) if self.tolerates(&error) => {}
-                Err(error) => return Err(self.kept.blame(error, at)),
+                Err(error) => return Err(self.messages.blame(error, at)),
             }
         }
-        let salvage = self.kept.salvage(at)?;
+        let salvage = self.messages.salvage(at)?;
         self.count.rows += salvage.bad_rows;
         self.count.first = self.count.first.take().or(salvage.first);
-        self.kept.clear();
+        self.messages.clear();
         self.broken = false;
-        self.values = self.kept.decoder(self.batch_rows)?;
+        self.values = self.messages.decoder(self.batch_rows)?;
         Ok(FinishedValues { columns: salvage.columns, bad: Some(salvage.bad) })
     }
 
     fn keeps_payloads(&self) -> bool {
-        self.mode != BadRows::Fail || (self.kept.has_columns() && self.values.fails_late())
+        self.mode != BadRows::Fail || (self.messages.has_columns() && self.values.fails_late())
     }
 
     /// Whether a message with this fault is a bad row; else the read is at fault.

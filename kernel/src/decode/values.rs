@@ -6,7 +6,7 @@ use arrow_schema::FieldRef;
 use super::avro::AvroValues;
 use super::json::JsonValues;
 use super::key_value::KeyValues;
-use super::metadata_columns::Row;
+use super::message_row::MessageRow;
 use super::primitive::PrimitiveValues;
 use super::protobuf::ProtobufValues;
 use crate::conform::conform;
@@ -53,14 +53,14 @@ impl Values {
             return Ok(Self::KeyValue(Box::new(KeyValues::new(schema.pair()?, &fields, batch_rows)?)));
         }
         if value_type == "protobuf" {
-            return Ok(Self::Protobuf(Box::new(ProtobufValues::new(fields, schema.document()?)?)));
+            return Ok(Self::Protobuf(Box::new(ProtobufValues::new(fields, schema.definition()?)?)));
         }
         let declared = schema.fields()?;
         if value_type == "json" {
-            let document = schema.document.as_deref();
-            return Ok(Self::Json(Box::new(JsonValues::new(fields, declared, document)?)));
+            let definition = schema.definition.as_deref();
+            return Ok(Self::Json(Box::new(JsonValues::new(fields, declared, definition)?)));
         }
-        Ok(Self::Avro(Box::new(AvroValues::new(fields, declared, schema.document()?)?)))
+        Ok(Self::Avro(Box::new(AvroValues::new(fields, declared, schema.definition()?)?)))
     }
 
     /// Whether schema versions matter.
@@ -81,15 +81,15 @@ impl Values {
     /// Make a version known, by what its messages were written with; ignored where versions do not matter.
     pub fn add_version(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
         match self {
-            Self::Avro(values) => values.add_version(version, written.document()?),
+            Self::Avro(values) => values.add_version(version, written.definition()?),
             Self::KeyValue(values) => values.add_version(version, written),
-            Self::Protobuf(values) => values.add_version(version, written.document()?),
+            Self::Protobuf(values) => values.add_version(version, written.definition()?),
             _ => Ok(()),
         }
     }
 
     /// Whether a payload that is still encrypted can be shown: as bytes, or not at all.
-    pub fn takes_sealed(&self) -> bool {
+    pub fn shows_undecryptable(&self) -> bool {
         matches!(self, Self::Primitive(PrimitiveValues::Bytes(_) | PrimitiveValues::Skipped(_), _))
     }
 
@@ -100,7 +100,7 @@ impl Values {
 
     /// What `append` takes of a message: its payload, unless a part of the value lies elsewhere; then all of
     /// it, put together in `joined`.
-    pub fn payload<'a>(&self, row: &Row<'a>, joined: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
+    pub fn payload<'a>(&self, row: &MessageRow<'a>, joined: &'a mut Vec<u8>) -> Result<Option<&'a [u8]>> {
         match self {
             Self::KeyValue(values) => values.payload(row, joined),
             _ => Ok(row.payload),

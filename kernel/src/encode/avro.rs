@@ -1,14 +1,14 @@
 //! Avro binary encoding of bound columns.
 //!
-//! A topic has its own document, with its own order of fields and union branches; the encoder walks that.
+//! A topic has its own schema, with its own order of fields and union branches; the encoder walks that.
 //! <https://avro.apache.org/docs/1.12.0/specification/#binary-encoding>
 
 use arrow_array::Array;
 
-use super::bind::{Bound, BoundField, Refused, Written, span};
+use super::binding::{Bound, BoundField, EncodeResult, Refused, span};
 
 /// Append the value in `row`, which must not be null unless its type is nullable.
-pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
+pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     let mut node = node;
     if let Bound::Nullable(inner, null_branch) = node {
         if inner.is_null(row) {
@@ -31,7 +31,7 @@ pub fn write(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
 
 /// The types, and the nulls, that [`write`] does not write itself.
 #[inline(never)]
-fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
+fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     if let Bound::Union(union) = node {
         let Some(member) = union.chosen(row)? else {
             put_long(out, union.null_branch.unwrap_or_default() as i64);
@@ -84,7 +84,7 @@ fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> Written {
 }
 
 /// Append the fields of a record one after the other.
-pub fn record(fields: &[BoundField], row: usize, out: &mut Vec<u8>) -> Written {
+pub fn record(fields: &[BoundField], row: usize, out: &mut Vec<u8>) -> EncodeResult {
     for field in fields {
         write(&field.values, row, out).map_err(|e| e.below(&field.name))?;
     }
@@ -108,12 +108,12 @@ fn block(out: &mut Vec<u8>, items: usize) {
 }
 
 fn symbol(text: &str, symbols: &[String]) -> Result<i64, Box<Refused>> {
-    let found = symbols.iter().position(|s| s == text);
-    found.map(|i| i as i64).ok_or_else(|| Refused::new(format!("expected one of {symbols:?}, got {text:?}")))
+    let index = symbols.iter().position(|s| s == text);
+    index.map(|i| i as i64).ok_or_else(|| Refused::new(format!("expected one of {symbols:?}, got {text:?}")))
 }
 
 /// Two's complement, big endian: as short as it gets on bytes, sign-extended on a fixed.
-fn decimal(value: i128, fixed: Option<i32>, out: &mut Vec<u8>) -> Written {
+fn decimal(value: i128, fixed: Option<i32>, out: &mut Vec<u8>) -> EncodeResult {
     let bytes = value.to_be_bytes();
     let sign = if value < 0 { 0xff } else { 0 };
     let redundant =

@@ -13,18 +13,19 @@ use arrow_select::take::take;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::ValueKind;
-use super::bind::{Bound, BoundField, span};
-use super::key_value::Pair;
-use super::protobuf_bind::MessageWriter;
+use super::binding::{Bound, BoundField, span};
+use super::key_value::PairColumns;
+use super::protobuf::binding::MessageWriter;
+use super::value_kind::ValueKind;
 use super::{avro, json, primitive, protobuf};
 use crate::conform::conform_type;
 use crate::error::{KernelError, Result};
 use crate::metadata::SingleMetadata;
+use crate::protobuf::FieldPlan;
 
 /// Value and metadata columns of one batch.
 pub struct Input {
-    value: Value,
+    value: InputValue,
     key: Option<BinaryArray>,
     ordering_key: Option<BinaryArray>,
     event_time: Option<TimestampMillisecondArray>,
@@ -40,18 +41,18 @@ pub struct Input {
 const NOWHERE: &str = "__local__";
 
 /// The columns of a value, or of one side of a key-value pair.
-pub enum Value {
+pub enum InputValue {
     /// One column.
     Primitive(ArrayRef),
     /// The fields of a record.
     Record {
-        /// In the document's order.
+        /// In the schema's order.
         fields: Vec<BoundField>,
         /// JSON rather than Avro binary.
         json: bool,
     },
     /// Key and value.
-    Pair(Box<Pair>),
+    Pair(Box<PairColumns>),
     /// The fields of a Protobuf message.
     Protobuf(MessageWriter),
 }
@@ -79,7 +80,7 @@ impl Input {
             Ok(array.map(|a| a.as_primitive::<TimestampMillisecondType>().clone()))
         };
         Ok(Self {
-            value: Value::new(batch, kind)?,
+            value: InputValue::new(batch, kind)?,
             key: column("__key", DataType::Binary)?.map(|a| a.as_binary().clone()),
             ordering_key: column("__orderingKey", DataType::Binary)?.map(|a| a.as_binary().clone()),
             event_time: millis("__eventTime")?,
@@ -97,7 +98,7 @@ impl Input {
     /// UTF-8 are written as base64, like the official clients do.
     /// The key of a separated key-value pair is always base64, in the Java client too.
     pub fn key(&self, row: usize) -> Result<Option<(Cow<'_, str>, bool)>> {
-        if let Value::Pair(pair) = &self.value
+        if let InputValue::Pair(pair) = &self.value
             && pair.separated
         {
             return Ok(pair.write_key(row)?.map(|bytes| (Cow::Owned(STANDARD.encode(bytes)), true)));
@@ -111,7 +112,7 @@ impl Input {
 
     /// Whether the message's key is the key of a separated key-value pair.
     pub fn key_is_part_of_the_value(&self) -> bool {
-        matches!(&self.value, Value::Pair(pair) if pair.separated)
+        matches!(&self.value, InputValue::Pair(pair) if pair.separated)
     }
 
     /// Which messages belong together wherever this is not null, else by their key.
@@ -236,7 +237,7 @@ impl Input {
     }
 }
 
-impl Value {
+impl InputValue {
     /// Append the value; false when it is a null value, which has no bytes.
     pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {
         let written = match self {
@@ -261,7 +262,7 @@ impl Value {
                 Ok(Self::Primitive(fit(array, "value", &[physical])?))
             }
             ValueKind::Record { fields, json } => {
-                let bind = |(field, declared): &(crate::document::AvroField, DataType)| {
+                let bind = |(field, declared): &(crate::avro_schema::AvroField, DataType)| {
                     let physical = field.kind.physical();
                     let array = match batch.column_by_name(&field.name) {
                         Some(array) => fit(array, &field.name, &[declared, &physical])?,
@@ -272,9 +273,9 @@ impl Value {
                 let fields = fields.iter().map(bind).collect::<Result<_>>()?;
                 Ok(Self::Record { fields, json: *json })
             }
-            ValueKind::Pair(kind) => Ok(Self::Pair(Box::new(Pair::new(batch, kind)?))),
+            ValueKind::Pair(kind) => Ok(Self::Pair(Box::new(PairColumns::new(batch, kind)?))),
             ValueKind::Protobuf(plan) => {
-                let column = |field: &crate::protobuf::Field| {
+                let column = |field: &FieldPlan| {
                     let array = batch.column_by_name(&field.name);
                     let fitted = array.map(|array| fit(array, &field.name, &[&plan.arrow_type(field)?]));
                     fitted.transpose()
@@ -291,8 +292,8 @@ fn fit(array: &ArrayRef, name: &str, types: &[&DataType]) -> Result<ArrayRef> {
     cast(array).map_err(|error| {
         let why = KernelError::payload(format!("column {name}: {error}"));
         // Not `slice`, which keeps the items of all lists.
-        let alone = |row: usize| take(array, &UInt32Array::from(vec![row as u32]), None);
-        match (0..array.len()).find(|row| alone(*row).and_then(|array| cast(&array)).is_err()) {
+        let one_row = |row: usize| take(array, &UInt32Array::from(vec![row as u32]), None);
+        match (0..array.len()).find(|row| one_row(*row).and_then(|array| cast(&array)).is_err()) {
             Some(row) => why.in_row(row),
             None => why,
         }

@@ -6,8 +6,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema};
 
-use super::ValueKind;
-use super::input::Value;
+use super::input::InputValue;
+use super::value_kind::ValueKind;
 use crate::conform::masked;
 use crate::error::{KernelError, Result};
 use crate::payload_schema;
@@ -22,7 +22,7 @@ pub struct PairKind {
 
 impl PairKind {
     /// `columns` must hold `key` and `value`, and no `__key` where the key becomes the message's key.
-    pub fn new(pair: &payload_schema::Pair, columns: &Schema) -> Result<Self> {
+    pub fn new(pair: &payload_schema::KeyValueSchema, columns: &Schema) -> Result<Self> {
         if pair.separated && columns.field_with_name("__key").is_ok() {
             return Err(KernelError::schema(
                 "__key: expected no such column, as the column `key` becomes the message's key",
@@ -45,19 +45,19 @@ impl PairKind {
 }
 
 /// The two columns of a batch.
-pub struct Pair {
-    key: Side,
-    value: Side,
+pub struct PairColumns {
+    key: SideEncoder,
+    value: SideEncoder,
     /// Whether the key becomes the message's key.
     pub separated: bool,
 }
 
-impl Pair {
+impl PairColumns {
     /// Cast the columns; a value that does not fit is "payload" and names its row.
     pub fn new(batch: &RecordBatch, kind: &PairKind) -> Result<Self> {
         let side = |name: &'static str, kind| {
             let column = batch.column_by_name(name).ok_or_else(|| lacking(name))?;
-            Side::new(name, column, kind).map_err(|e| e.within(name))
+            SideEncoder::new(name, column, kind).map_err(|e| e.within(name))
         };
         Ok(Self {
             key: side("key", &kind.key)?,
@@ -87,13 +87,13 @@ impl Pair {
     }
 }
 
-struct Side {
+struct SideEncoder {
     name: &'static str,
     column: ArrayRef,
-    value: Value,
+    value: InputValue,
 }
 
-impl Side {
+impl SideEncoder {
     fn new(name: &'static str, column: &ArrayRef, kind: &ValueKind) -> Result<Self> {
         let field = Field::new(name, column.data_type().clone(), true);
         let arrays = match column.data_type() {
@@ -109,7 +109,7 @@ impl Side {
         let options = RecordBatchOptions::new().with_row_count(Some(column.len()));
         let batch = RecordBatch::try_new_with_options(Arc::new(side_schema(&field)), arrays, &options)
             .map_err(|e| KernelError::schema(e.to_string()))?;
-        Ok(Self { name, column: column.clone(), value: Value::new(&batch, kind)? })
+        Ok(Self { name, column: column.clone(), value: InputValue::new(&batch, kind)? })
     }
 
     fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<bool> {

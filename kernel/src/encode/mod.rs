@@ -1,127 +1,32 @@
 //! Arrow record batches to batched entries inside SEND frames, routed to partitions.
 
-mod alone;
 mod avro;
-mod batch;
-mod bind;
-mod bind_union;
-mod digest;
+mod binding;
+pub mod entries;
 mod input;
-mod json;
-pub mod json_text;
+pub mod json;
 mod key_value;
 mod options;
-mod order;
-mod packing;
 mod primitive;
 mod protobuf;
-mod protobuf_bind;
-pub mod resend;
 pub mod route;
+mod row_digest;
+mod rows_by_key;
+mod value_kind;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Schema, SchemaRef};
 
 use crate::compression::Codec;
-use crate::decode::primitive::physical_type;
-use crate::document::{AvroField, AvroType};
 use crate::error::{KernelError, Result};
 use crate::metadata::{Property, SingleMetadata};
-use crate::payload_schema::PayloadSchema;
-use crate::protobuf::Plan;
-use alone::Alone;
-use batch::PartitionWriter;
-pub use batch::{Limits, Producer, SendFrames};
-pub use digest::RowDigest;
+use entries::batch::PartitionWriter;
+use entries::packing::{EntryCipher, Packing};
+use entries::unbatched::UnbatchedFields;
+pub use entries::{Limits, Producer, SendFrames, resend};
 use input::Input;
-use key_value::PairKind;
-pub use options::{Batching, Producing};
-use packing::{Packing, Seal};
-
-/// What an encoder is made of.
-#[derive(Debug, Clone)]
-pub struct EncoderOptions {
-    /// Schema of every batch.
-    pub input_schema: SchemaRef,
-    /// The value, its fields in the document's order.
-    pub value: PayloadSchema,
-    /// Partitions of the topic; 1 for a topic without.
-    pub partitions: usize,
-    /// Name of the codec.
-    pub compression: String,
-    /// Most messages of an entry.
-    pub batching_max_messages: usize,
-    /// Most uncompressed bytes of an entry of several messages.
-    pub batching_max_bytes: usize,
-    /// Most bytes of an entry as sent.
-    pub max_message_bytes: usize,
-}
-
-/// How values are written.
-#[derive(Debug)]
-pub enum ValueKind {
-    /// The column `value` as this type.
-    Primitive(DataType),
-    /// Fields of a record, each with the type that its document gives it.
-    Record {
-        /// In the document's order.
-        fields: Vec<(AvroField, DataType)>,
-        /// JSON rather than Avro binary.
-        json: bool,
-    },
-    /// The columns `key` and `value`.
-    Pair(Box<PairKind>),
-    /// Fields of a Protobuf message.
-    Protobuf(Plan),
-}
-
-impl ValueKind {
-    /// `columns` is the schema of the batches.
-    fn new(schema: &PayloadSchema, columns: &Schema) -> Result<Self> {
-        let value_type = schema.value_type.as_str();
-        if let Some(physical) = physical_type(value_type) {
-            columns
-                .field_with_name("value")
-                .map_err(|_| KernelError::schema(format!("expected a column `value` for {value_type}")))?;
-            return Ok(Self::Primitive(physical));
-        }
-        if value_type == "key_value" {
-            return Ok(Self::Pair(Box::new(PairKind::new(schema.pair()?, columns)?)));
-        }
-        if value_type == "protobuf" {
-            let plan = Plan::parse(schema.document()?)?;
-            let known: Vec<&str> = plan.root()?.fields.iter().map(|field| field.name.as_str()).collect();
-            refuse_unknown(columns, &known)?;
-            return Ok(Self::Protobuf(plan));
-        }
-        if !matches!(value_type, "json" | "avro") {
-            return Err(KernelError::schema(format!(
-                "value_type: {value_type:?} is not one the kernel encodes"
-            )));
-        }
-        let document = AvroType::parse(schema.document()?)?;
-        let value_schema = schema.fields()?;
-        let mut fields = Vec::new();
-        for field in document.fields()? {
-            let declared = value_schema.field_with_name(&field.name).map_err(|_| {
-                KernelError::schema(format!("value_schema lacks the document's field {}", field.name))
-            })?;
-            fields.push((field.clone(), declared.data_type().clone()));
-        }
-        let known: Vec<&str> = fields.iter().map(|(field, _)| field.name.as_str()).collect();
-        refuse_unknown(columns, &known)?;
-        Ok(Self::Record { fields, json: value_type == "json" })
-    }
-}
-
-/// Every value column must be a field.
-fn refuse_unknown(columns: &Schema, known: &[&str]) -> Result<()> {
-    let mut names = columns.fields().iter().map(|f| f.name().as_str()).filter(|n| !n.starts_with("__"));
-    match names.find(|name| !known.contains(name)) {
-        None => Ok(()),
-        Some(name) => Err(KernelError::schema(format!("column {name} is not a field of the topic's schema"))),
-    }
-}
+pub use options::{Batching, EncoderOptions, Producing};
+pub use row_digest::RowDigest;
+use value_kind::ValueKind;
 
 /// Encodes batches of one schema for one topic.
 #[derive(Debug)]
@@ -129,7 +34,7 @@ pub struct Encoder {
     kind: ValueKind,
     limits: Limits,
     producing: Producing,
-    seal: Option<Seal>,
+    cipher: Option<EntryCipher>,
     producers: Vec<Option<Producer>>,
     /// Partition of the next message without a key.
     round: Option<usize>,
@@ -151,10 +56,10 @@ impl Encoder {
                 max_message_bytes: options.max_message_bytes,
                 chunk_bytes: None,
                 by_key: false,
-                seal_bytes: 0,
+                encryption_bytes: 0,
             },
             producing: Producing::default(),
-            seal: None,
+            cipher: None,
             producers: vec![None; options.partitions],
             round: None,
             digest: None,
@@ -171,9 +76,9 @@ impl Encoder {
     /// Encrypt every entry with a data key of 32 bytes, which no other encoder may have; `wrapped` are the name of
     /// a key pair and the data key wrapped with it.
     pub fn set_data_key(&mut self, key: &[u8], wrapped: &[(String, Vec<u8>)]) -> Result<()> {
-        let seal = Seal::new(key, wrapped)?;
-        self.limits.seal_bytes = seal.overhead();
-        self.seal = Some(seal);
+        let cipher = EntryCipher::new(key, wrapped)?;
+        self.limits.encryption_bytes = cipher.overhead();
+        self.cipher = Some(cipher);
         Ok(())
     }
 
@@ -202,11 +107,12 @@ impl Encoder {
             route::first_partition(name, producers.len())
         });
         let round = Round { partition: round, partitions: producers.len(), used: false };
-        let packing = Packing::new(self.limits.codec, self.seal.as_mut());
+        let packing = Packing::new(self.limits.codec, self.cipher.as_mut());
         let (payload, properties) = (Vec::new(), Vec::new());
         let producing = self.producing;
         let digest = self.digest;
-        let mut run = Run { input: &input, writers, round, packing, producing, payload, properties, digest };
+        let mut run =
+            EncodeCall { input: &input, writers, round, packing, producing, payload, properties, digest };
         run.all(batch.num_rows())?;
         if run.round.used {
             run.round.advance();
@@ -241,7 +147,7 @@ impl Round {
 }
 
 /// One call of `encode`.
-struct Run<'a> {
+struct EncodeCall<'a> {
     input: &'a Input,
     writers: Vec<PartitionWriter<'a>>,
     round: Round,
@@ -253,12 +159,12 @@ struct Run<'a> {
     digest: Option<RowDigest>,
 }
 
-impl Run<'_> {
+impl EncodeCall<'_> {
     fn all(&mut self, rows: usize) -> Result<()> {
         if self.producing.batching != Batching::ByKey {
             return (0..rows).try_for_each(|row| self.row(row));
         }
-        for group in order::rows_by_key(self.input, rows)? {
+        for group in rows_by_key::rows_by_key(self.input, rows)? {
             group.into_iter().try_for_each(|row| self.row(row))?;
             self.writers.iter_mut().try_for_each(|writer| writer.close(&mut self.packing))?;
         }
@@ -286,18 +192,18 @@ impl Run<'_> {
             (chosen, _) => chosen,
         };
         let partition = chosen.map_or_else(|| self.next_of_round(weight), Ok)?;
-        let alone = Alone {
+        let own_fields = UnbatchedFields {
             deliver_at: self.input.deliver_at(row)?,
             replicate_to: self.input.replicate_to(row)?,
             sequence_id: self.input.sequence_id(row)?,
         };
-        let clusters: usize = alone.replicate_to.iter().map(|cluster| cluster.len() + 4).sum();
+        let clusters: usize = own_fields.replicate_to.iter().map(|cluster| cluster.len() + 4).sum();
         let weight = weight + clusters;
         let Some(writer) = self.writers.get_mut(partition) else { return Ok(()) };
         writer.check_metadata(properties + keys + clusters, row)?;
-        let unbatched = !alone.is_default() || self.producing.batching == Batching::None;
-        let full = if unbatched || writer.must_chunk(weight) {
-            writer.append_alone(&single, &alone, &self.payload, row, &mut self.packing)?;
+        let has_own_entry = !own_fields.is_default() || self.producing.batching == Batching::None;
+        let full = if has_own_entry || writer.must_chunk(weight) {
+            writer.append_unbatched(&single, &own_fields, &self.payload, row, &mut self.packing)?;
             true
         } else {
             if writer.must_close_before(weight) {

@@ -1,7 +1,29 @@
-//! How messages become entries.
+//! What an encoder is made of, and how messages become entries.
+
+use arrow_schema::SchemaRef;
 
 use super::route::Hashing;
 use crate::error::{KernelError, Result};
+use crate::payload_schema::PayloadSchema;
+
+/// What an encoder is made of.
+#[derive(Debug, Clone)]
+pub struct EncoderOptions {
+    /// Schema of every batch.
+    pub input_schema: SchemaRef,
+    /// The value, its fields in the schema's order.
+    pub value: PayloadSchema,
+    /// Partitions of the topic; 1 for a topic without.
+    pub partitions: usize,
+    /// Name of the codec.
+    pub compression: String,
+    /// Most messages of an entry.
+    pub batching_max_messages: usize,
+    /// Most uncompressed bytes of an entry of several messages.
+    pub batching_max_bytes: usize,
+    /// Most bytes of an entry as sent.
+    pub max_message_bytes: usize,
+}
 
 /// What shares an entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

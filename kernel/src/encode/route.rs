@@ -1,7 +1,7 @@
 //! Which partition a message goes to: as the official clients decide.
 
 use crate::error::{KernelError, Result};
-use crate::key_slot::murmur3_32;
+use crate::selection::key_slot::murmur3_32;
 
 /// `java.lang.String.hashCode()` of UTF-8 text: over UTF-16 code units, wrapping.
 pub fn java_string_hash(text: &str) -> i32 {

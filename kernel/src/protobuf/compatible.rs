@@ -3,10 +3,10 @@
 
 use std::collections::HashSet;
 
-use super::{Field, Kind, Plan, Shape};
+use super::{FieldPlan, Kind, ProtobufPlan, Shape};
 use crate::error::{KernelError, Result};
 
-impl Plan {
+impl ProtobufPlan {
     /// An error naming the first field whose bytes would be read as something else than was written.
     pub fn check_reads(&self, writer: &Self) -> Result<()> {
         let mut check = Check { reader: self, writer, seen: HashSet::new() };
@@ -15,8 +15,8 @@ impl Plan {
 }
 
 struct Check<'a> {
-    reader: &'a Plan,
-    writer: &'a Plan,
+    reader: &'a ProtobufPlan,
+    writer: &'a ProtobufPlan,
     seen: HashSet<(usize, usize)>,
 }
 
@@ -52,8 +52,8 @@ impl Check<'_> {
         }
     }
 
-    fn fits(reader: &Field, writer: &Field) -> bool {
-        let listed = |field: &Field| matches!(field.shape, Shape::Repeated | Shape::Map);
+    fn fits(reader: &FieldPlan, writer: &FieldPlan) -> bool {
+        let listed = |field: &FieldPlan| matches!(field.shape, Shape::Repeated | Shape::Map);
         // A packed list is one value to whoever expects single numbers.
         if !listed(reader) && listed(writer) && writer.packed {
             return false;
@@ -65,7 +65,7 @@ impl Check<'_> {
     }
 }
 
-fn message_of(field: &Field) -> Option<usize> {
+fn message_of(field: &FieldPlan) -> Option<usize> {
     match field.kind {
         Kind::Message(index) | Kind::Group(index) => Some(index),
         _ => None,
@@ -89,7 +89,7 @@ fn family(kind: Kind) -> u8 {
     }
 }
 
-fn describe(field: &Field) -> String {
+fn describe(field: &FieldPlan) -> String {
     let kind = match field.kind {
         Kind::Enum(_) | Kind::EnumNumber => "enum".to_owned(),
         Kind::Message(_) | Kind::Opaque => "message".to_owned(),

@@ -1,7 +1,7 @@
 //! What decoder and encoder must know of a Protobuf message: the plan.
 //!
 //! Descriptors are read in Python, which has the official library; the kernel is given their essence as
-//! JSON (`src/pyspark_pulsar/schema/protobuf_plan.py` writes it and documents it). A field is known by its
+//! JSON (`src/pyspark_pulsar/schema/protobuf/plan.py` writes it and documents it). A field is known by its
 //! number; its name is only that of its column.
 //! <https://protobuf.dev/programming-guides/encoding/>
 
@@ -11,7 +11,7 @@ mod parse;
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field as ArrowField, FieldRef, Fields, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 
 use crate::error::{KernelError, Result};
 use names::EnumNames;
@@ -34,18 +34,18 @@ pub const FIXED32: u32 = 5;
 
 /// All message and enum types of a value; the first message is the value.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct ProtobufPlan {
     /// Registry version, as people know it; empty when there is none.
     pub version: String,
     /// Message types; kinds refer to them by index.
-    pub messages: Vec<Message>,
+    pub messages: Vec<MessagePlan>,
     /// Enum types; kinds refer to them by index.
     pub enums: Vec<Arc<EnumNames>>,
 }
 
 /// A message type.
 #[derive(Debug, Clone)]
-pub struct Message {
+pub struct MessagePlan {
     /// Full name.
     pub name: String,
     /// What its value is.
@@ -53,7 +53,7 @@ pub struct Message {
     /// Names of its oneofs.
     pub oneofs: Vec<String>,
     /// In the descriptor's order.
-    pub fields: Vec<Field>,
+    pub fields: Vec<FieldPlan>,
 }
 
 /// What the value of a message is in a column.
@@ -71,7 +71,7 @@ pub enum Meaning {
 
 /// One field of a message.
 #[derive(Debug, Clone)]
-pub struct Field {
+pub struct FieldPlan {
     /// Name in the descriptor.
     pub name: String,
     /// Number on the wire.
@@ -161,14 +161,14 @@ impl Kind {
     }
 }
 
-impl Plan {
+impl ProtobufPlan {
     /// The message that values are.
-    pub fn root(&self) -> Result<&Message> {
+    pub fn root(&self) -> Result<&MessagePlan> {
         self.message(0)
     }
 
     /// A message by index.
-    pub fn message(&self, index: usize) -> Result<&Message> {
+    pub fn message(&self, index: usize) -> Result<&MessagePlan> {
         self.messages
             .get(index)
             .ok_or_else(|| KernelError::schema(format!("the Protobuf plan has no message of index {index}")))
@@ -182,7 +182,7 @@ impl Plan {
     }
 
     /// Key and value of a map's entries.
-    pub fn entry(&self, field: &Field) -> Result<(&Field, &Field)> {
+    pub fn entry(&self, field: &FieldPlan) -> Result<(&FieldPlan, &FieldPlan)> {
         let entry = match field.kind {
             Kind::Message(index) => self.message(index)?.fields.as_slice(),
             _ => &[],
@@ -197,11 +197,11 @@ impl Plan {
     }
 
     /// The type of the column that holds a field; everything in it is nullable but map keys.
-    pub fn arrow_type(&self, field: &Field) -> Result<DataType> {
+    pub fn arrow_type(&self, field: &FieldPlan) -> Result<DataType> {
         self.type_at(field, 0)
     }
 
-    fn type_at(&self, field: &Field, depth: usize) -> Result<DataType> {
+    fn type_at(&self, field: &FieldPlan, depth: usize) -> Result<DataType> {
         Ok(match field.shape {
             Shape::Repeated => DataType::List(list_item(self.item_type(field, depth)?)),
             Shape::Map => {
@@ -214,7 +214,7 @@ impl Plan {
     }
 
     /// The type of one item of a field.
-    pub fn item_type(&self, field: &Field, depth: usize) -> Result<DataType> {
+    pub fn item_type(&self, field: &FieldPlan, depth: usize) -> Result<DataType> {
         let depth = nested(field, depth)?;
         Ok(match field.kind {
             Kind::Double => DataType::Float64,
@@ -232,8 +232,8 @@ impl Plan {
                     Meaning::Duration => DataType::Duration(TimeUnit::Microsecond),
                     Meaning::Wrapper => self.item_type(wrapped(message)?, depth)?,
                     Meaning::Struct => {
-                        let child = |field: &Field| {
-                            Ok(Arc::new(ArrowField::new(&field.name, self.type_at(field, depth)?, true)))
+                        let child = |field: &FieldPlan| {
+                            Ok(Arc::new(Field::new(&field.name, self.type_at(field, depth)?, true)))
                         };
                         DataType::Struct(message.fields.iter().map(child).collect::<Result<Fields>>()?)
                     }
@@ -244,7 +244,7 @@ impl Plan {
 }
 
 /// The depth below `field`; an error for a type that contains itself, or lies too deep.
-pub fn nested(field: &Field, depth: usize) -> Result<usize> {
+pub fn nested(field: &FieldPlan, depth: usize) -> Result<usize> {
     if depth >= MAX_DEPTH {
         return Err(KernelError::schema(format!(
             "field {}: expected at most {MAX_DEPTH} messages inside each other",
@@ -255,7 +255,7 @@ pub fn nested(field: &Field, depth: usize) -> Result<usize> {
 }
 
 /// The only field of a wrapper.
-pub fn wrapped(message: &Message) -> Result<&Field> {
+pub fn wrapped(message: &MessagePlan) -> Result<&FieldPlan> {
     match message.fields.as_slice() {
         [value] if value.number == 1 => Ok(value),
         _ => Err(KernelError::schema(format!("{}: expected the one field `value`", message.name))),
@@ -264,11 +264,11 @@ pub fn wrapped(message: &Message) -> Result<&Field> {
 
 /// The item of a list, as Spark names it.
 pub fn list_item(kind: DataType) -> FieldRef {
-    Arc::new(ArrowField::new("element", kind, true))
+    Arc::new(Field::new("element", kind, true))
 }
 
 /// The entries of a map, as Spark names them.
 pub fn map_entries(key: DataType, value: DataType) -> FieldRef {
-    let pair = vec![ArrowField::new("key", key, false), ArrowField::new("value", value, true)];
-    Arc::new(ArrowField::new("entries", DataType::Struct(pair.into()), false))
+    let pair = vec![Field::new("key", key, false), Field::new("value", value, true)];
+    Arc::new(Field::new("entries", DataType::Struct(pair.into()), false))
 }

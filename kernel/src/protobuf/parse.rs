@@ -7,16 +7,16 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::names::EnumNames;
-use super::{Absent, Field, Kind, Meaning, Message, Plan, Shape};
+use super::{Absent, FieldPlan, Kind, Meaning, MessagePlan, ProtobufPlan, Shape};
 use crate::error::{KernelError, Result};
 
 /// Above it no field number is legal.
 const MAX_NUMBER: u64 = (1 << 29) - 1;
 
-impl Plan {
+impl ProtobufPlan {
     /// From JSON. An error for anything that Python would not have written.
-    pub fn parse(document: &str) -> Result<Self> {
-        let root: Value = serde_json::from_str(document)
+    pub fn parse(definition: &str) -> Result<Self> {
+        let root: Value = serde_json::from_str(definition)
             .map_err(|e| KernelError::schema(format!("the Protobuf plan is not JSON: {e}")))?;
         let version = root.get("version").and_then(Value::as_str).unwrap_or_default().to_owned();
         let messages = list(&root, "messages")?.iter().map(message).collect::<Result<Vec<_>>>()?;
@@ -31,7 +31,7 @@ impl Plan {
         Ok(plan)
     }
 
-    fn check(&self, message: &Message, field: &Field) -> Result<()> {
+    fn check(&self, message: &MessagePlan, field: &FieldPlan) -> Result<()> {
         match field.kind {
             Kind::Message(index) | Kind::Group(index) => self.message(index).map(|_| ())?,
             Kind::Enum(index) => self.names(index).map(|_| ())?,
@@ -63,7 +63,7 @@ fn index(value: &Value, key: &str) -> Option<usize> {
     value.get(key).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok())
 }
 
-fn message(value: &Value) -> Result<Message> {
+fn message(value: &Value) -> Result<MessagePlan> {
     let meaning = match value.get("meaning").and_then(Value::as_str) {
         None => Meaning::Struct,
         Some("timestamp") => Meaning::Timestamp,
@@ -73,10 +73,10 @@ fn message(value: &Value) -> Result<Message> {
     };
     let oneofs = list(value, "oneofs")?.iter().filter_map(Value::as_str).map(str::to_owned).collect();
     let fields = list(value, "fields")?.iter().map(field).collect::<Result<_>>()?;
-    Ok(Message { name: text(value, "name")?.to_owned(), meaning, oneofs, fields })
+    Ok(MessagePlan { name: text(value, "name")?.to_owned(), meaning, oneofs, fields })
 }
 
-fn field(value: &Value) -> Result<Field> {
+fn field(value: &Value) -> Result<FieldPlan> {
     let name = text(value, "name")?.to_owned();
     let number = value.get("number").and_then(Value::as_u64).filter(|n| (1..=MAX_NUMBER).contains(n));
     let kind = kind(value)?;
@@ -88,7 +88,7 @@ fn field(value: &Value) -> Result<Field> {
         "map" => Shape::Map,
         _ => return Err(lacks("shape", "a known shape")),
     };
-    Ok(Field {
+    Ok(FieldPlan {
         number: number.ok_or_else(|| lacks("number", "a field number"))? as u32,
         kind,
         shape,

@@ -2,24 +2,24 @@
 
 use pyo3::prelude::*;
 
-use super::classes::EntryBatch;
+use super::entries::PyEntryBatch;
 use crate::backlog;
-use crate::row_filter::RowFilter;
-use crate::select::Position;
+use crate::selection::Position;
+use crate::selection::row_filter::RowFilter;
 
 /// See `_kernel.pyi`.
-#[pyclass(module = "pyspark_pulsar._kernel")]
-pub struct Backlog(backlog::Backlog);
+#[pyclass(name = "Backlog", module = "pyspark_pulsar._kernel")]
+pub struct PyBacklog(backlog::Backlog);
 
 #[pymethods]
-impl Backlog {
+impl PyBacklog {
     #[new]
     #[pyo3(signature = (*, published_from=None))]
     fn new(published_from: Option<i64>) -> Self {
         Self(backlog::Backlog::new(RowFilter { published_from, ..RowFilter::default() }))
     }
 
-    fn add(&mut self, py: Python<'_>, entries: &mut EntryBatch) -> (u64, u64) {
+    fn add(&mut self, py: Python<'_>, entries: &mut PyEntryBatch) -> (u64, u64) {
         let entries = &mut entries.0;
         py.detach(|| self.0.add(entries))
     }

@@ -3,19 +3,19 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::classes::EntryBatch;
+use super::entries::PyEntryBatch;
 use crate::bookie::digest::Digest;
 use crate::bookie::frames;
 
 /// Request id, entry, code, count.
-type Answer = (Option<i64>, i64, i32, u32);
+type PyReadOutcome = (Option<i64>, i64, i32, u32);
 
 /// See `_kernel.pyi`.
-#[pyclass(module = "pyspark_pulsar._kernel")]
-pub struct LedgerFrames(frames::LedgerFrames);
+#[pyclass(name = "LedgerFrames", module = "pyspark_pulsar._kernel")]
+pub struct PyLedgerFrames(frames::LedgerFrames);
 
 #[pymethods]
-impl LedgerFrames {
+impl PyLedgerFrames {
     #[new]
     #[pyo3(signature = (ledger, first, last, *, digest, max_frame_bytes))]
     fn new(
@@ -72,16 +72,16 @@ impl LedgerFrames {
         PyBytes::new(py, &self.0.batch_request(first, stop, request_id, max_bytes))
     }
 
-    fn feed(&mut self, py: Python<'_>, connection: u32, data: &[u8]) -> PyResult<Vec<Answer>> {
-        let answers = py.detach(|| self.0.feed(connection, data))?;
-        Ok(answers.iter().map(|each| (each.request_id, each.entry, each.code, each.count)).collect())
+    fn feed(&mut self, py: Python<'_>, connection: u32, data: &[u8]) -> PyResult<Vec<PyReadOutcome>> {
+        let outcomes = py.detach(|| self.0.feed(connection, data))?;
+        Ok(outcomes.iter().map(|read| (read.request_id, read.entry, read.code, read.count)).collect())
     }
 
     fn forget(&mut self, connection: u32) {
         self.0.forget(connection);
     }
 
-    fn take(&mut self) -> Option<EntryBatch> {
-        self.0.take().map(EntryBatch)
+    fn take(&mut self) -> Option<PyEntryBatch> {
+        self.0.take().map(PyEntryBatch)
     }
 }

@@ -6,8 +6,10 @@
 mod backlog;
 mod bookie;
 mod capsule;
-mod classes;
-mod codecs;
+mod decoder;
+mod encoder;
+mod entries;
+mod payload_schema;
 mod tiered;
 
 use pyo3::exceptions::PyException;
@@ -45,17 +47,17 @@ fn _kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error.setattr("__qualname__", "KernelError")?;
     error.setattr("__module__", "pyspark_pulsar._kernel")?;
     module.add("KernelError", error)?;
-    module.add_class::<classes::EntryBatch>()?;
-    module.add_class::<classes::FrameDecoder>()?;
-    module.add_class::<backlog::Backlog>()?;
-    module.add_class::<bookie::LedgerFrames>()?;
-    module.add_class::<codecs::Decoder>()?;
-    module.add_class::<codecs::Encoder>()?;
-    module.add_class::<codecs::SendFrames>()?;
-    module.add_function(wrap_pyfunction!(codecs::renew_chunks, module)?)?;
+    module.add_class::<entries::PyEntryBatch>()?;
+    module.add_class::<entries::PyFrameDecoder>()?;
+    module.add_class::<backlog::PyBacklog>()?;
+    module.add_class::<bookie::PyLedgerFrames>()?;
+    module.add_class::<decoder::PyDecoder>()?;
+    module.add_class::<encoder::PyEncoder>()?;
+    module.add_class::<encoder::PySendFrames>()?;
+    module.add_function(wrap_pyfunction!(encoder::renew_chunks, module)?)?;
     module.add_class::<capsule::ArrowBatch>()?;
-    module.add_class::<tiered::ObjectIndex>()?;
-    module.add_class::<tiered::MapFile>()?;
-    module.add_class::<tiered::StoredEntries>()?;
+    module.add_class::<tiered::PyObjectIndex>()?;
+    module.add_class::<tiered::PyMapFile>()?;
+    module.add_class::<tiered::PyStoredEntries>()?;
     Ok(())
 }

@@ -2,15 +2,15 @@
 
 use pyo3::prelude::*;
 
-use super::classes::EntryBatch;
+use super::entries::PyEntryBatch;
 use crate::tiered::{self, map_file, object};
 
 /// See `_kernel.pyi`.
-#[pyclass(frozen, module = "pyspark_pulsar._kernel")]
-pub struct ObjectIndex(object::ObjectIndex);
+#[pyclass(name = "ObjectIndex", frozen, module = "pyspark_pulsar._kernel")]
+pub struct PyObjectIndex(object::ObjectIndex);
 
 #[pymethods]
-impl ObjectIndex {
+impl PyObjectIndex {
     #[new]
     fn new(ledger: i64, data: &[u8]) -> PyResult<Self> {
         Ok(Self(object::ObjectIndex::parse(ledger, data)?))
@@ -36,17 +36,17 @@ impl ObjectIndex {
         self.0.blocks.iter().map(|block| (block.first_entry, block.offset)).collect()
     }
 
-    fn entries(&self, first: i64, last: i64) -> PyResult<StoredEntries> {
-        Ok(StoredEntries(self.0.entries(first, last)?))
+    fn entries(&self, first: i64, last: i64) -> PyResult<PyStoredEntries> {
+        Ok(PyStoredEntries(self.0.entries(first, last)?))
     }
 }
 
 /// See `_kernel.pyi`.
-#[pyclass(frozen, module = "pyspark_pulsar._kernel")]
-pub struct MapFile(map_file::MapFile);
+#[pyclass(name = "MapFile", frozen, module = "pyspark_pulsar._kernel")]
+pub struct PyMapFile(map_file::MapFile);
 
 #[pymethods]
-impl MapFile {
+impl PyMapFile {
     #[new]
     fn new(py: Python<'_>, ledger: i64, data: &[u8], index: &[u8]) -> PyResult<Self> {
         Ok(Self(py.detach(|| map_file::MapFile::parse(ledger, data, index))?))
@@ -57,17 +57,17 @@ impl MapFile {
         self.0.positions.clone()
     }
 
-    fn entries(&self, first: i64, last: i64) -> PyResult<StoredEntries> {
-        Ok(StoredEntries(self.0.entries(first, last)?))
+    fn entries(&self, first: i64, last: i64) -> PyResult<PyStoredEntries> {
+        Ok(PyStoredEntries(self.0.entries(first, last)?))
     }
 }
 
 /// See `_kernel.pyi`.
-#[pyclass(module = "pyspark_pulsar._kernel")]
-pub struct StoredEntries(tiered::StoredEntries);
+#[pyclass(name = "StoredEntries", module = "pyspark_pulsar._kernel")]
+pub struct PyStoredEntries(tiered::StoredEntries);
 
 #[pymethods]
-impl StoredEntries {
+impl PyStoredEntries {
     #[getter]
     fn start(&self) -> u64 {
         self.0.start
@@ -93,8 +93,8 @@ impl StoredEntries {
         self.0.has_more
     }
 
-    fn feed(&mut self, py: Python<'_>, data: &[u8]) -> PyResult<EntryBatch> {
-        Ok(EntryBatch(py.detach(|| self.0.feed(data))?))
+    fn feed(&mut self, py: Python<'_>, data: &[u8]) -> PyResult<PyEntryBatch> {
+        Ok(PyEntryBatch(py.detach(|| self.0.feed(data))?))
     }
 
     fn finish(&self) -> PyResult<()> {

@@ -5,7 +5,7 @@
 //! No entry crosses a block's end. After Pulsar's `DataBlockHeaderImpl` and `BlockAwareSegmentInputStreamImpl`.
 
 use super::object::split_i64;
-use super::{MAX_STORED, Run};
+use super::{EntryRange, MAX_STORED};
 use crate::error::{ErrorKind, KernelError, Result};
 use crate::wire::split_u32;
 
@@ -52,7 +52,7 @@ pub struct Blocks {
     padded: bool,
 }
 
-enum Step {
+enum BlockStep {
     /// So many bytes were handled.
     Used(usize),
     /// More bytes are needed.
@@ -66,44 +66,44 @@ impl Blocks {
     }
 
     /// Handle what is complete of `data`, which begins where the last call ended; `used` counts its bytes.
-    pub(super) fn split(&mut self, data: &[u8], run: &mut Run, used: &mut usize) -> Result<()> {
-        while !run.is_done() {
+    pub(super) fn split(&mut self, data: &[u8], range: &mut EntryRange, used: &mut usize) -> Result<()> {
+        while !range.is_done() {
             let Some(block) = self.left.last().copied() else { break };
             let rest = data.get(*used..).unwrap_or_default();
-            match self.step(block, rest, run)? {
-                Step::Wait => return Ok(()),
-                Step::Used(bytes) => *used += bytes,
+            match self.step(block, rest, range)? {
+                BlockStep::Wait => return Ok(()),
+                BlockStep::Used(bytes) => *used += bytes,
             }
         }
         *used = data.len();
         Ok(())
     }
 
-    fn step(&mut self, block: Block, rest: &[u8], run: &mut Run) -> Result<Step> {
+    fn step(&mut self, block: Block, rest: &[u8], range: &mut EntryRange) -> Result<BlockStep> {
         if self.at == 0 {
-            return self.header(block, rest, run);
+            return self.header(block, rest, range);
         }
         let left = block.length.saturating_sub(self.at);
         if self.padded || left < ENTRY_HEADER {
             return Ok(self.skip(left, rest));
         }
-        let Some((length, after)) = split_u32(rest) else { return Ok(Step::Wait) };
+        let Some((length, after)) = split_u32(rest) else { return Ok(BlockStep::Wait) };
         if length == PADDING {
-            if run.expected == Some(block.first_entry) {
+            if range.expected == Some(block.first_entry) {
                 let why = format!(
                     "the block at byte {} holds padding only: the offloader leaves entries out that are longer than \
                      a block",
                     block.offset
                 );
-                return Err(run.missing(block.first_entry, &why));
+                return Err(range.missing(block.first_entry, &why));
             }
             self.padded = true;
-            return Ok(Step::Used(0));
+            return Ok(BlockStep::Used(0));
         }
-        self.entry(u64::from(length), left - ENTRY_HEADER, after, run)
+        self.entry(u64::from(length), left - ENTRY_HEADER, after, range)
     }
 
-    fn entry(&mut self, length: u64, room: u64, after: &[u8], run: &mut Run) -> Result<Step> {
+    fn entry(&mut self, length: u64, room: u64, after: &[u8], range: &mut EntryRange) -> Result<BlockStep> {
         if length > room {
             return Err(KernelError::corrupt(format!(
                 "expected an entry in the {room} bytes that are left of its block, got one of {length}"
@@ -117,16 +117,16 @@ impl Blocks {
         }
         let Some(data) = split_i64(after).and_then(|(id, data)| Some((id, data.get(..length as usize)?)))
         else {
-            return Ok(Step::Wait);
+            return Ok(BlockStep::Wait);
         };
-        run.take(data.0, data.1)?;
+        range.take(data.0, data.1)?;
         let bytes = ENTRY_HEADER + length;
         self.at += bytes;
-        Ok(Step::Used(bytes as usize))
+        Ok(BlockStep::Used(bytes as usize))
     }
 
-    fn header(&mut self, block: Block, rest: &[u8], run: &Run) -> Result<Step> {
-        let Some(header) = rest.get(..HEADER_LENGTH as usize) else { return Ok(Step::Wait) };
+    fn header(&mut self, block: Block, rest: &[u8], range: &EntryRange) -> Result<BlockStep> {
+        let Some(header) = rest.get(..HEADER_LENGTH as usize) else { return Ok(BlockStep::Wait) };
         let said = parse_header(header);
         let expected = (MAGIC, HEADER_LENGTH as i64, block.length as i64, block.first_entry);
         if said != Some(expected) {
@@ -137,16 +137,16 @@ impl Blocks {
                 said.map_or("none".to_owned(), |said| format!("{said:x?}"))
             )));
         }
-        if let Some(missing) = run.expected.filter(|expected| *expected != block.first_entry) {
+        if let Some(missing) = range.expected.filter(|expected| *expected != block.first_entry) {
             return Err(
-                run.missing(missing, &format!("the next block begins with entry {}", block.first_entry))
+                range.missing(missing, &format!("the next block begins with entry {}", block.first_entry))
             );
         }
         self.at = HEADER_LENGTH;
-        Ok(Step::Used(HEADER_LENGTH as usize))
+        Ok(BlockStep::Used(HEADER_LENGTH as usize))
     }
 
-    fn skip(&mut self, left: u64, rest: &[u8]) -> Step {
+    fn skip(&mut self, left: u64, rest: &[u8]) -> BlockStep {
         let bytes = left.min(rest.len() as u64);
         self.at += bytes;
         if bytes == left {
@@ -154,9 +154,9 @@ impl Blocks {
             self.at = 0;
             self.padded = false;
         } else if bytes == 0 {
-            return Step::Wait;
+            return BlockStep::Wait;
         }
-        Step::Used(bytes as usize)
+        BlockStep::Used(bytes as usize)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::object::split_i64;
 use super::sequence_file::{Compression, Header, Records, Sink};
-use super::{Layout, Run, StoredEntries};
+use super::{EntryRange, Layout, StoredEntries};
 use crate::error::{KernelError, MessageRef, Result};
 
 const DATA_VALUES: &str = "org.apache.hadoop.io.BytesWritable";
@@ -49,9 +49,9 @@ impl MapFile {
         // The block at the first position behind may hold earlier keys as well; that at the second cannot.
         let behind = self.positions.partition_point(|(key, _)| *key <= last);
         let end = self.positions.get(behind.saturating_add(1)).map(|(_, position)| *position);
-        let run = Run::new(self.ledger, first, last, None);
+        let range = EntryRange::new(self.ledger, first, last, None);
         let start = start.unwrap_or(self.header.length as u64);
-        Ok(StoredEntries::new(start, end, Layout::Records(Records::new(self.header.clone())), run))
+        Ok(StoredEntries::new(start, end, Layout::Records(Records::new(self.header.clone())), range))
     }
 }
 
@@ -69,13 +69,13 @@ fn header(data: &[u8], values: &str) -> Result<Header> {
 fn positions(index: &[u8], least: u64) -> Result<Vec<(i64, u64)>> {
     let header = header(index, INDEX_VALUES)?;
     let records = index.get(header.length..).unwrap_or_default();
-    let mut found = Positions { least, rows: Vec::new() };
+    let mut positions = Positions { least, rows: Vec::new() };
     let mut used = 0;
-    Records::new(header).split(records, &mut found, &mut used)?;
+    Records::new(header).split(records, &mut positions, &mut used)?;
     if used < records.len() {
         return Err(KernelError::corrupt(format!("it ends inside a record, at byte {}", index.len())));
     }
-    Ok(found.rows)
+    Ok(positions.rows)
 }
 
 struct Positions {

@@ -23,7 +23,7 @@ const MAX_OUT: usize = 16 << 20;
 
 /// Which entries of a ledger are wanted, and how far they have come.
 #[derive(Debug)]
-pub struct Run {
+pub struct EntryRange {
     ledger: i64,
     first: i64,
     last: i64,
@@ -32,7 +32,7 @@ pub struct Run {
     batch: EntryBatch,
 }
 
-impl Run {
+impl EntryRange {
     /// The entries `first` to `last` (inclusive) of `ledger`; the bytes begin with the entry `begins`.
     fn new(ledger: i64, first: i64, last: i64, begins: Option<i64>) -> Self {
         Self { ledger, first, last, expected: begins, batch: EntryBatch::default() }
@@ -96,7 +96,7 @@ pub struct StoredEntries {
     /// Behind the last byte that has to be fed; `None`: as far as the file goes.
     pub end: Option<u64>,
     layout: Layout,
-    run: Run,
+    range: EntryRange,
     /// Where the bytes in `pending` begin.
     position: u64,
     pending: Vec<u8>,
@@ -106,18 +106,27 @@ pub struct StoredEntries {
 }
 
 impl StoredEntries {
-    fn new(start: u64, end: Option<u64>, layout: Layout, run: Run) -> Self {
-        Self { start, end, layout, run, position: start, pending: Vec::new(), failed: None, has_more: false }
+    fn new(start: u64, end: Option<u64>, layout: Layout, range: EntryRange) -> Self {
+        Self {
+            start,
+            end,
+            layout,
+            range,
+            position: start,
+            pending: Vec::new(),
+            failed: None,
+            has_more: false,
+        }
     }
 
     /// The first wanted entry that did not come out yet.
     pub fn next_entry(&self) -> i64 {
-        self.run.next_entry()
+        self.range.next_entry()
     }
 
     /// Whether all wanted entries came out; what follows need not be fed.
     pub fn is_done(&self) -> bool {
-        self.run.is_done()
+        self.range.is_done()
     }
 
     /// Take the bytes that follow, and give the entries that became complete, about 16 MiB at a time: while
@@ -128,24 +137,24 @@ impl StoredEntries {
             return Err(error.clone());
         }
         if let Err(error) = self.parse(data) {
-            let error = error.at(self.run.reference(self.run.next_entry()));
+            let error = error.at(self.range.reference(self.range.next_entry()));
             self.failed = Some(error.clone());
-            if self.run.batch.entries.is_empty() {
+            if self.range.batch.entries.is_empty() {
                 return Err(error);
             }
         }
-        self.has_more = self.failed.is_none() && self.run.is_full() && !self.run.is_done();
-        Ok(std::mem::take(&mut self.run.batch))
+        self.has_more = self.failed.is_none() && self.range.is_full() && !self.range.is_done();
+        Ok(std::mem::take(&mut self.range.batch))
     }
 
     /// Say that there are no more bytes. An error unless all wanted entries came out.
     pub fn finish(&self) -> Result<()> {
         match &self.failed {
             Some(error) => Err(error.clone()),
-            None if self.run.is_done() => Ok(()),
-            None => Err(self.run.missing(
-                self.run.next_entry(),
-                &format!("it ends before, and entries up to {} should follow", self.run.last),
+            None if self.range.is_done() => Ok(()),
+            None => Err(self.range.missing(
+                self.range.next_entry(),
+                &format!("it ends before, and entries up to {} should follow", self.range.last),
             )),
         }
     }
@@ -166,13 +175,13 @@ impl StoredEntries {
 
     /// Handle what is complete; returns how many bytes that took.
     fn split(&mut self, data: &[u8]) -> Result<usize> {
-        if self.run.is_done() {
+        if self.range.is_done() {
             return Ok(data.len());
         }
         let mut used = 0;
         let outcome = match &mut self.layout {
-            Layout::Blocks(blocks) => blocks.split(data, &mut self.run, &mut used),
-            Layout::Records(records) => records.split(data, &mut self.run, &mut used),
+            Layout::Blocks(blocks) => blocks.split(data, &mut self.range, &mut used),
+            Layout::Records(records) => records.split(data, &mut self.range, &mut used),
         };
         self.position = self.position.saturating_add(used as u64);
         outcome.map_err(|error| match error.at {

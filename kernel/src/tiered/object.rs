@@ -5,9 +5,9 @@
 //! Pulsar's `OffloadIndexBlockImpl`.
 
 use super::blocks::{Block, Blocks, HEADER_LENGTH};
-use super::{Layout, Run, StoredEntries};
+use super::{EntryRange, Layout, StoredEntries};
 use crate::error::{ErrorKind, KernelError, MessageRef, Result};
-use crate::wire::{Fields, split_u32};
+use crate::wire::{WireFields, split_u32};
 
 const MAGIC: u32 = 0xde47_de47;
 /// Of the index of a streaming offload, which holds several ledgers; brokers do not write it.
@@ -52,8 +52,8 @@ impl ObjectIndex {
         let blocks = self.blocks.get(begin..end).unwrap_or_default().to_vec();
         let start = blocks.first().map_or(0, |block| block.offset);
         let end = blocks.last().map_or(0, Block::end);
-        let run = Run::new(self.ledger, first, last, blocks.first().map(|block| block.first_entry));
-        Ok(StoredEntries::new(start, Some(end), Layout::Blocks(Blocks::new(blocks)), run))
+        let range = EntryRange::new(self.ledger, first, last, blocks.first().map(|block| block.first_entry));
+        Ok(StoredEntries::new(start, Some(end), Layout::Blocks(Blocks::new(blocks)), range))
     }
 }
 
@@ -67,16 +67,16 @@ fn parse(ledger: i64, data: &[u8]) -> Result<ObjectIndex> {
             rest.len()
         )));
     };
-    let wanted = head.block_count.saturating_mul(BLOCK_ENTRY);
-    if table.len() < wanted {
+    let table_bytes = head.block_count.saturating_mul(BLOCK_ENTRY);
+    if table.len() < table_bytes {
         return Err(KernelError::corrupt(format!(
-            "expected {} blocks in {wanted} bytes, got {} bytes",
+            "expected {} blocks in {table_bytes} bytes, got {} bytes",
             head.block_count,
             table.len()
         )));
     }
     let last_entry = last_entry(metadata)?;
-    let starts = starts(table.get(..wanted).unwrap_or_default(), last_entry)?;
+    let starts = starts(table.get(..table_bytes).unwrap_or_default(), last_entry)?;
     let (stored, void): (Vec<_>, Vec<_>) = starts.into_iter().partition(|(_, at)| *at < head.data_length);
     Ok(ObjectIndex {
         ledger,
@@ -165,7 +165,7 @@ fn blocks(starts: &[(i64, u64)], data_length: u64) -> Result<Vec<Block>> {
 
 /// From `LedgerMetadataFormat` of BookKeeper's DataFormats.proto; only closed ledgers are offloaded.
 fn last_entry(metadata: &[u8]) -> Result<i64> {
-    let mut fields = Fields::new(metadata);
+    let mut fields = WireFields::new(metadata);
     while let Some((number, value)) = fields.next_field()? {
         if number == LAST_ENTRY_FIELD {
             let last = value.number("lastEntryId")? as i64;

@@ -56,9 +56,9 @@ pub fn options(value_type: &str, value_fields: Vec<Field>) -> DecoderOptions {
     decoder_of(PayloadSchema::of_type(value_type), fields)
 }
 
-/// What messages of a version with this document were written with.
-pub fn avro(document: &str) -> PayloadSchema {
-    PayloadSchema { document: Some(document.to_owned()), ..PayloadSchema::of_type("avro") }
+/// What messages of a version with this schema were written with.
+pub fn avro(definition: &str) -> PayloadSchema {
+    PayloadSchema { definition: Some(definition.to_owned()), ..PayloadSchema::of_type("avro") }
 }
 
 pub fn string_options() -> DecoderOptions {

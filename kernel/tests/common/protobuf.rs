@@ -75,8 +75,8 @@ pub fn columns() -> Vec<Field> {
     .collect()
 }
 
-pub fn schema(document: &str) -> PayloadSchema {
-    PayloadSchema { document: Some(document.to_owned()), ..PayloadSchema::of_type("protobuf") }
+pub fn schema(definition: &str) -> PayloadSchema {
+    PayloadSchema { definition: Some(definition.to_owned()), ..PayloadSchema::of_type("protobuf") }
 }
 
 pub fn options_of(names: &[&str]) -> DecoderOptions {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from pyspark_pulsar._kernel import Decoder, KernelError
+from pyspark_pulsar.codec.decoder_options import DEFAULT_BATCH_ROWS, DecoderOptions
 from pyspark_pulsar.codec.decoder_pool import DECODERS
 from pyspark_pulsar.codec.intake import Intake, supply, tell_discarded, tell_lost
 from pyspark_pulsar.codec.kernel_errors import read_error, version_error, version_text
@@ -23,7 +24,6 @@ from pyspark_pulsar.topic import TopicName
 if TYPE_CHECKING:
     from pyspark_pulsar._kernel import EntryBatch, Position
 
-DEFAULT_BATCH_ROWS: Final = 16384
 NO_VERSION: Final = b""
 """The version that a message names which names none."""
 
@@ -82,21 +82,21 @@ class EntryDecoder:
         resting = DECODERS.take(self._key) if self._key else None
         try:
             if resting is not None:
-                resting.rewind(partition, start, end, **self._row_filter.arguments())
+                resting.rewind(partition, start, end, self._row_filter)
             self._decoder = resting or Decoder(
-                schema.output_schema,
-                topic=topic,
-                partition=partition,
-                value=schema.value,
-                batch_rows=batch_rows,
-                start=start,
-                end=end,
-                bad_rows=_BAD_ROWS[mode],
-                corrupt_column=schema.corrupt_column,
-                max_open_chunked=self._intake.max_open_chunked,
-                crypto_failure_action=self._intake.crypto_failure_action,
-                max_uncompressed=self._intake.max_uncompressed,
-                **self._row_filter.arguments(),
+                DecoderOptions(
+                    output_schema=schema.output_schema,
+                    topic=topic,
+                    partition=partition,
+                    value=schema.value,
+                    batch_rows=batch_rows,
+                    start=start,
+                    end=end,
+                    row_filter=self._row_filter,
+                    bad_rows=_BAD_ROWS[mode],
+                    corrupt_column=schema.corrupt_column,
+                    intake=self._intake,
+                )
             )
         except KernelError as error:
             raise read_error(error, topic=self._full_name) from None

@@ -76,11 +76,11 @@ class Intake:
 def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
     """Give the decoder what its entry waits for; False when none waits. Raises `TransactionsUnknown`, and the errors of
     `intake`, those of `earlier` with the message that waits."""
-    undecided = decoder.wanted_transactions()
+    undecided = decoder.undecided_transactions()
     if undecided:
         _decide(decoder, intake, topic, undecided)
-    wrapped_keys = decoder.wanted_data_keys()
-    for name, wrapped in wrapped_keys:
+    needed_keys = decoder.needed_data_keys()
+    for name, wrapped in needed_keys:
         data_key = intake.unwrap(name, wrapped)
         if isinstance(data_key, bytes):
             decoder.add_data_key(wrapped, data_key)
@@ -102,7 +102,7 @@ def supply(decoder: Decoder, intake: Intake, topic: str) -> bool:
                 f"topic {topic}, ledger {ledger}, entry {entry}: looking back for the first of the {chunks} chunks of "
                 f"the message that ends there: {fault}"
             ) from fault
-    return bool(undecided or wrapped_keys) or missing is not None
+    return bool(undecided or needed_keys) or missing is not None
 
 
 def _decide(decoder: Decoder, intake: Intake, topic: str, undecided: Sequence[TransactionId]) -> None:
@@ -123,10 +123,10 @@ def _decide(decoder: Decoder, intake: Intake, topic: str, undecided: Sequence[Tr
 def _look_back(decoder: Decoder, runs: Runs) -> None:
     with closing(runs):
         for run in runs:
-            is_new_run, has_first = True, False
+            restart, has_first = True, False
             for entries in run:
-                has_first = decoder.look_back(entries, is_new_run)
-                is_new_run = False
+                has_first = decoder.look_back(entries, restart)
+                restart = False
             if has_first:
                 break
     decoder.end_look_back()

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
 
 from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
-
-
-class _Arguments(TypedDict):
-    published_from: int | None
-    published_before: int | None
-    event_before: int | None
-    event_from: int | None
-    keys: frozenset[bytes] | None
-    slots: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
     """A message that is filtered is not decoded, so that it is never an error; one that is damaged is, since nobody
-    knows whether it is wanted. The default wants all messages."""
+    knows whether it is wanted. The default wants all messages. The kernel reads these attributes."""
 
     window: TimeWindow = ALL_TIMES
     """Those whose `__publishTime` and `__eventTime` lie in it."""
@@ -36,13 +26,15 @@ class RowFilter:
     def wants_all(self) -> bool:
         return self == RowFilter()
 
-    def arguments(self) -> _Arguments:
-        """As the kernel takes them."""
-        return {
-            "published_from": self.window.published_from,
-            "published_before": self.window.published_before,
-            "event_before": self.window.event_before,
-            "event_from": self.event_from,
-            "keys": self.keys,
-            "slots": self.slots,
-        }
+    @property
+    def published_from(self) -> int | None:
+        """Of the window, as are the next two."""
+        return self.window.published_from
+
+    @property
+    def published_before(self) -> int | None:
+        return self.window.published_before
+
+    @property
+    def event_before(self) -> int | None:
+        return self.window.event_before

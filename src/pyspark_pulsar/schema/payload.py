@@ -35,13 +35,13 @@ class PayloadSchema:
     """Picklable; made on the driver for the executors.
 
     `value_type` is the kernel's name of the type: a primitive's, the format of a record, or `key_value`. For a
-    record, `value_schema` holds its fields in the units of `document`, and `document` is what describes them, for
+    record, `value_schema` holds its fields in the units of `definition`, and `definition` is what describes them, for
     Avro and JSON an Avro schema, for Protobuf a plan; both are None for others. `pair` is there for `key_value` only.
     """
 
     value_type: str
     value_schema: pa.Schema | None = None
-    document: str | None = None
+    definition: str | None = None
     pair: KeyValuePair | None = None
 
 
@@ -58,7 +58,7 @@ class KeyValuePair:
 def payload_schema(
     info: SchemaInfo, *, topic: str, descriptor: DescriptorFile | None = None
 ) -> PayloadSchema:
-    """How payloads of the schema `info` lie in bytes, fields nullable where their document says so.
+    """How payloads of the schema `info` lie in bytes, fields nullable where their definition says so.
 
     With a `descriptor` they are its Protobuf messages; then `info` must be of Protobuf, or say nothing.
     `topic` names the origin in errors. Raises SchemaError for a schema that cannot become columns.
@@ -116,7 +116,7 @@ def written_schema(info: SchemaInfo, *, topic: str) -> PayloadSchema:
 
 
 def columns_of(payload: PayloadSchema) -> pa.Schema:
-    """The columns that the payload is to a reader, in the units of its documents."""
+    """The columns that the payload is to a reader, in the units of its definitions."""
     if payload.pair is not None:
         sides = ((KEY_COLUMN, payload.pair.key), (VALUE_COLUMN, payload.pair.value))
         return pa.schema([pa.field(name, side_type(side)) for name, side in sides])

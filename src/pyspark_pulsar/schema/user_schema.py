@@ -82,7 +82,7 @@ def _with_former_fields(
 
 
 def _widened(resolved: ReadSchema, user_schema: pa.Schema, topic: str) -> ReadSchema:
-    info, document = resolved.info, resolved.value.document
+    info, document = resolved.info, resolved.value.definition
     if info is None or info.type not in _BY_DOCUMENT or document is None:
         return resolved
     values = [field for field in user_schema if field.name in resolved.value_columns.names]

@@ -1,13 +1,16 @@
 import pyarrow as pa
 
 from pyspark_pulsar._kernel import Decoder
+from pyspark_pulsar.codec.decoder_options import DecoderOptions
 from pyspark_pulsar.codec.decoder_pool import DecoderPool
 from pyspark_pulsar.schema.payload import PayloadSchema
 
 
 def decoder() -> Decoder:
     output = pa.schema([pa.field("value", pa.binary())])
-    return Decoder(output, topic="t", partition=-1, value=PayloadSchema("bytes"))
+    return Decoder(
+        DecoderOptions(output_schema=output, topic="t", partition=-1, value=PayloadSchema("bytes"))
+    )
 
 
 def test_each_decoder_has_one_taker_and_its_own_key() -> None:

@@ -72,6 +72,6 @@ def test_the_fuzzed_protobuf_plan_is_that_of_the_golden_entries() -> None:
     plan = Path(__file__).parents[3] / "kernel" / "fuzz" / "common" / "everything.json"
     (line, _) = (each for each in LINES if each["name"] == "PROTOBUF_NATIVE")
     schema = resolve_read_schema(_info(line), topic=TOPIC)
-    assert schema.value.document is not None
-    made = json.loads(schema.value.document) | {"version": ""}  # the version is only named in errors
+    assert schema.value.definition is not None
+    made = json.loads(schema.value.definition) | {"version": ""}  # the version is only named in errors
     assert json.loads(plan.read_text("utf-8")) == made

@@ -8,6 +8,7 @@ import pytest
 from unit.codec.sent_entries import entries_of
 
 from pyspark_pulsar._kernel import Decoder, SendFrames
+from pyspark_pulsar.codec.decoder_options import DecoderOptions
 from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.codec.producing import Producing
 from pyspark_pulsar.codec.public_keys import DataKey
@@ -32,12 +33,14 @@ def sent(transaction: TransactionId | None) -> list[SendFrames]:
 def wanted(frames: list[SendFrames]) -> list[TransactionId]:
     """The transactions that a reader of storage asks for."""
     schema = resolve_read_schema(None, topic=TOPIC, columns=["value"])
-    decoder = Decoder(schema.output_schema, topic=TOPIC, partition=-1, value=schema.value)
+    decoder = Decoder(
+        DecoderOptions(output_schema=schema.output_schema, topic=TOPIC, partition=-1, value=schema.value)
+    )
     entries = entries_of(frames)
     entries.unfiltered = True
     decoder.push(entries)
     decoder.next_batch(True)
-    return decoder.wanted_transactions()
+    return decoder.undecided_transactions()
 
 
 def command(frames: SendFrames) -> bytes:
@@ -93,16 +96,20 @@ def rows_of(values: list[str], producing: Producing, *, aborted: bool) -> list[s
     entries = entries_of(encoder.encode(batch, 1_700_000_000_000))
     entries.unfiltered = True
     read_schema = resolve_read_schema(schema.info, topic=TOPIC, columns=["value"])
-    decoder = Decoder(read_schema.output_schema, topic=TOPIC, partition=-1, value=read_schema.value)
+    decoder = Decoder(
+        DecoderOptions(
+            output_schema=read_schema.output_schema, topic=TOPIC, partition=-1, value=read_schema.value
+        )
+    )
     decoder.push(entries)
     found: list[str] = []
     while True:
         rows = decoder.next_batch(True)
         if rows is not None:
             found += pa.record_batch(rows).column("value").to_pylist()
-        elif decoder.wanted_transactions():
+        elif decoder.undecided_transactions():
             decoder.add_transaction(1, 2, aborted)
-        elif decoder.wanted_data_keys():
+        elif decoder.needed_data_keys():
             decoder.add_data_key(b"wrapped", bytes(range(32)))
         else:
             return found

@@ -66,7 +66,7 @@ def test_record_in_spark_types() -> None:
     found = resolve_read_schema(RECORD, topic="t")
     instant = pa.timestamp("us", tz="UTC")
     assert found.value.value_type == "avro"
-    assert found.value.document == RECORD.text
+    assert found.value.definition == RECORD.text
     assert found.value.value_schema is not None
     assert found.value.value_schema.field("at") == pa.field(
         "at", pa.timestamp("ms", tz="UTC"), nullable=False

@@ -57,8 +57,8 @@ def restricted(*fields: pa.Field, kind: SchemaType = SchemaType.AVRO) -> ReadSch
 
 
 def field_types(found: ReadSchema) -> dict[str, object]:
-    assert found.value.document is not None
-    return {each["name"]: each["type"] for each in json.loads(found.value.document)["fields"]}
+    assert found.value.definition is not None
+    return {each["name"]: each["type"] for each in json.loads(found.value.definition)["fields"]}
 
 
 def test_the_inferred_columns_are_taken_as_they_are() -> None:

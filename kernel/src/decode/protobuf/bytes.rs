@@ -6,19 +6,19 @@ use super::leaf::renew;
 
 /// Values one behind the other.
 #[derive(Debug)]
-pub struct Bytes {
+pub struct BytesColumn {
     /// Where each row begins, and where the last one ends.
     offsets: Vec<i32>,
     data: Vec<u8>,
 }
 
-impl Default for Bytes {
+impl Default for BytesColumn {
     fn default() -> Self {
         Self { offsets: vec![0], data: Vec::new() }
     }
 }
 
-impl Bytes {
+impl BytesColumn {
     /// Rows.
     #[inline]
     pub fn len(&self) -> usize {

@@ -7,7 +7,7 @@ const MAX_UNKNOWN_DEPTH: usize = 100;
 
 /// What is wrong with a payload, and where.
 #[derive(Debug)]
-pub struct Fault {
+pub struct ProtobufFault {
     /// Field names, outermost first; empty outside a known field.
     pub path: String,
     /// Expected and got.
@@ -16,7 +16,7 @@ pub struct Fault {
     pub position: usize,
 }
 
-impl Fault {
+impl ProtobufFault {
     /// Below the field `name`.
     pub fn below(mut self: Box<Self>, name: &str) -> Box<Self> {
         self.path = if self.path.is_empty() { name.to_owned() } else { format!("{name}.{}", self.path) };
@@ -25,16 +25,16 @@ impl Fault {
 }
 
 /// Result of reading a piece of a payload.
-pub type Read<T> = std::result::Result<T, Box<Fault>>;
+pub type ProtobufResult<T> = std::result::Result<T, Box<ProtobufFault>>;
 
 /// Reads one message, which may lie within another: positions count from the start of the payload.
-pub struct Cursor<'a> {
+pub struct ProtobufCursor<'a> {
     /// The payload up to the end of the message.
     bytes: &'a [u8],
     position: usize,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> ProtobufCursor<'a> {
     /// Over a whole payload.
     pub fn new(payload: &'a [u8]) -> Self {
         Self { bytes: payload, position: 0 }
@@ -47,13 +47,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// An error at this place.
-    pub fn fault<T>(&self, why: impl Into<String>) -> Read<T> {
-        Err(Box::new(Fault { path: String::new(), why: why.into(), position: self.position }))
+    pub fn fault<T>(&self, why: impl Into<String>) -> ProtobufResult<T> {
+        Err(Box::new(ProtobufFault { path: String::new(), why: why.into(), position: self.position }))
     }
 
     /// Number and wire type of the next field, as one number.
     #[inline]
-    pub fn tag(&mut self) -> Read<u32> {
+    pub fn tag(&mut self) -> ProtobufResult<u32> {
         let start = self.position;
         match u32::try_from(self.varint()?) {
             Ok(tag) if tag >> 3 != 0 => Ok(tag),
@@ -66,7 +66,7 @@ impl<'a> Cursor<'a> {
 
     /// A value of a wire type that is a number.
     #[inline]
-    pub fn number(&mut self, wire: u32) -> Read<u64> {
+    pub fn number(&mut self, wire: u32) -> ProtobufResult<u64> {
         match wire {
             VARINT => self.varint(),
             FIXED32 => self.chunk::<4>().map(|bytes| u64::from(u32::from_le_bytes(bytes))),
@@ -77,7 +77,7 @@ impl<'a> Cursor<'a> {
 
     /// Wire type 0.
     #[inline]
-    pub fn varint(&mut self) -> Read<u64> {
+    pub fn varint(&mut self) -> ProtobufResult<u64> {
         match self.bytes.get(self.position) {
             Some(&byte) if byte < 0x80 => {
                 self.position += 1;
@@ -87,7 +87,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn long_varint(&mut self) -> Read<u64> {
+    fn long_varint(&mut self) -> ProtobufResult<u64> {
         let rest = self.bytes.get(self.position..).unwrap_or_default();
         let mut value = 0u64;
         for (i, &byte) in rest.iter().enumerate().take(10) {
@@ -104,7 +104,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline]
-    fn chunk<const N: usize>(&mut self) -> Read<[u8; N]> {
+    fn chunk<const N: usize>(&mut self) -> ProtobufResult<[u8; N]> {
         match self.bytes.get(self.position..).and_then(|rest| rest.first_chunk::<N>()) {
             Some(chunk) => {
                 self.position += N;
@@ -116,20 +116,20 @@ impl<'a> Cursor<'a> {
 
     /// Content of a length-delimited field.
     #[inline]
-    pub fn delimited(&mut self) -> Read<&'a [u8]> {
+    pub fn delimited(&mut self) -> ProtobufResult<&'a [u8]> {
         let inner = self.message()?;
         Ok(inner.bytes.get(inner.position..).unwrap_or_default())
     }
 
     /// The message in a length-delimited field.
     #[inline]
-    pub fn message(&mut self) -> Read<Cursor<'a>> {
+    pub fn message(&mut self) -> ProtobufResult<ProtobufCursor<'a>> {
         let start = self.position;
         let length = self.varint()?;
         let end = usize::try_from(length).ok().and_then(|length| self.position.checked_add(length));
         match end.and_then(|end| self.bytes.get(..end)) {
             Some(bytes) => {
-                let inner = Cursor { bytes, position: self.position };
+                let inner = ProtobufCursor { bytes, position: self.position };
                 self.position = bytes.len();
                 Ok(inner)
             }
@@ -142,11 +142,11 @@ impl<'a> Cursor<'a> {
     }
 
     /// Pass over the value of a field that nobody asked for.
-    pub fn skip(&mut self, tag: u32) -> Read<()> {
+    pub fn skip(&mut self, tag: u32) -> ProtobufResult<()> {
         self.skip_below(tag, MAX_UNKNOWN_DEPTH)
     }
 
-    fn skip_below(&mut self, tag: u32, depth: usize) -> Read<()> {
+    fn skip_below(&mut self, tag: u32, depth: usize) -> ProtobufResult<()> {
         match tag & 7 {
             VARINT => self.varint().map(|_| ()),
             FIXED64 => self.chunk::<8>().map(|_| ()),
@@ -168,7 +168,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// `tag` ends a group: it must be the open one.
-    pub fn end_group(&self, tag: u32, open: u32) -> Read<()> {
+    pub fn end_group(&self, tag: u32, open: u32) -> ProtobufResult<()> {
         if tag >> 3 == open {
             return Ok(());
         }

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use arrow_array::types::{Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type};
 use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Decimal128Array, PrimitiveArray, StringArray};
 
-use super::bytes::Bytes;
+use super::bytes::BytesColumn;
 use super::nulls::Nulls;
 use crate::error::{KernelError, Result};
 use crate::protobuf::names::EnumNames;
-use crate::protobuf::{Absent, Field, Kind, Plan};
+use crate::protobuf::{Absent, FieldPlan, Kind, ProtobufPlan};
 
 /// Values, by how they come from the wire and how they lie in Arrow.
 #[derive(Debug)]
-enum Store {
+enum ScalarStore {
     /// Varint or fixed.
     Int32(Vec<i32>),
     /// Varint with the sign in the last bit.
@@ -32,18 +32,18 @@ enum Store {
     Float(Vec<f32>),
     Double(Vec<f64>),
     Bool(Vec<bool>),
-    Text(Bytes),
-    Binary(Bytes),
+    Text(BytesColumn),
+    Binary(BytesColumn),
     /// Encodings of one message one after the other are that of the merged message.
-    Opaque(Bytes),
+    Opaque(BytesColumn),
     /// Names of enum numbers.
-    Names(Bytes, Arc<EnumNames>),
+    Names(BytesColumn, Arc<EnumNames>),
 }
 
 /// One column of scalars.
 #[derive(Debug)]
-pub struct Leaf {
-    store: Store,
+pub struct ScalarColumn {
+    store: ScalarStore,
     nulls: Nulls,
     absent: Option<Absent>,
     /// Wire type of a value.
@@ -53,35 +53,39 @@ pub struct Leaf {
 macro_rules! every {
     ($store:expr, $values:ident => $action:expr) => {
         match $store {
-            Store::Int32($values) | Store::ZigZag32($values) => $action,
-            Store::Int64($values) | Store::ZigZag64($values) | Store::Unsigned32($values) => $action,
-            Store::Unsigned64($values) => $action,
-            Store::Float($values) => $action,
-            Store::Double($values) => $action,
-            Store::Bool($values) => $action,
-            Store::Text($values) | Store::Binary($values) | Store::Opaque($values) => $action,
-            Store::Names($values, _) => $action,
+            ScalarStore::Int32($values) | ScalarStore::ZigZag32($values) => $action,
+            ScalarStore::Int64($values)
+            | ScalarStore::ZigZag64($values)
+            | ScalarStore::Unsigned32($values) => $action,
+            ScalarStore::Unsigned64($values) => $action,
+            ScalarStore::Float($values) => $action,
+            ScalarStore::Double($values) => $action,
+            ScalarStore::Bool($values) => $action,
+            ScalarStore::Text($values) | ScalarStore::Binary($values) | ScalarStore::Opaque($values) => {
+                $action
+            }
+            ScalarStore::Names($values, _) => $action,
         }
     };
 }
 
-impl Leaf {
+impl ScalarColumn {
     /// For the items of `field`, which is of no message type.
-    pub fn new(plan: &Plan, field: &Field) -> Result<Self> {
+    pub fn new(plan: &ProtobufPlan, field: &FieldPlan) -> Result<Self> {
         let store = match field.kind {
-            Kind::Int32 | Kind::SFixed32 | Kind::EnumNumber => Store::Int32(Vec::new()),
-            Kind::SInt32 => Store::ZigZag32(Vec::new()),
-            Kind::Int64 | Kind::SFixed64 => Store::Int64(Vec::new()),
-            Kind::SInt64 => Store::ZigZag64(Vec::new()),
-            Kind::UInt32 | Kind::Fixed32 => Store::Unsigned32(Vec::new()),
-            Kind::UInt64 | Kind::Fixed64 => Store::Unsigned64(Vec::new()),
-            Kind::Float => Store::Float(Vec::new()),
-            Kind::Double => Store::Double(Vec::new()),
-            Kind::Bool => Store::Bool(Vec::new()),
-            Kind::String => Store::Text(Bytes::default()),
-            Kind::Bytes => Store::Binary(Bytes::default()),
-            Kind::Opaque => Store::Opaque(Bytes::default()),
-            Kind::Enum(index) => Store::Names(Bytes::default(), plan.names(index)?.clone()),
+            Kind::Int32 | Kind::SFixed32 | Kind::EnumNumber => ScalarStore::Int32(Vec::new()),
+            Kind::SInt32 => ScalarStore::ZigZag32(Vec::new()),
+            Kind::Int64 | Kind::SFixed64 => ScalarStore::Int64(Vec::new()),
+            Kind::SInt64 => ScalarStore::ZigZag64(Vec::new()),
+            Kind::UInt32 | Kind::Fixed32 => ScalarStore::Unsigned32(Vec::new()),
+            Kind::UInt64 | Kind::Fixed64 => ScalarStore::Unsigned64(Vec::new()),
+            Kind::Float => ScalarStore::Float(Vec::new()),
+            Kind::Double => ScalarStore::Double(Vec::new()),
+            Kind::Bool => ScalarStore::Bool(Vec::new()),
+            Kind::String => ScalarStore::Text(BytesColumn::default()),
+            Kind::Bytes => ScalarStore::Binary(BytesColumn::default()),
+            Kind::Opaque => ScalarStore::Opaque(BytesColumn::default()),
+            Kind::Enum(index) => ScalarStore::Names(BytesColumn::default(), plan.names(index)?.clone()),
             Kind::Message(_) | Kind::Group(_) => {
                 return Err(KernelError::schema(format!("field {}: expected a scalar", field.name)));
             }
@@ -99,21 +103,21 @@ impl Leaf {
     #[inline]
     pub fn set_number(&mut self, row: usize, raw: u64) -> std::result::Result<(), String> {
         match &mut self.store {
-            Store::Int32(values) => put(values, row, raw as i32),
-            Store::ZigZag32(values) => put(values, row, un_zigzag(u64::from(raw as u32)) as i32),
-            Store::Int64(values) => put(values, row, raw as i64),
-            Store::ZigZag64(values) => put(values, row, un_zigzag(raw)),
-            Store::Unsigned32(values) => put(values, row, i64::from(raw as u32)),
-            Store::Unsigned64(values) => put(values, row, i128::from(raw)),
-            Store::Float(values) => put(values, row, f32::from_bits(raw as u32)),
-            Store::Double(values) => put(values, row, f64::from_bits(raw)),
-            Store::Bool(values) => put(values, row, raw != 0),
+            ScalarStore::Int32(values) => put(values, row, raw as i32),
+            ScalarStore::ZigZag32(values) => put(values, row, un_zigzag(u64::from(raw as u32)) as i32),
+            ScalarStore::Int64(values) => put(values, row, raw as i64),
+            ScalarStore::ZigZag64(values) => put(values, row, un_zigzag(raw)),
+            ScalarStore::Unsigned32(values) => put(values, row, i64::from(raw as u32)),
+            ScalarStore::Unsigned64(values) => put(values, row, i128::from(raw)),
+            ScalarStore::Float(values) => put(values, row, f32::from_bits(raw as u32)),
+            ScalarStore::Double(values) => put(values, row, f64::from_bits(raw)),
+            ScalarStore::Bool(values) => put(values, row, raw != 0),
             // An unknown number is shown as it is: losing it silently would be worse.
-            Store::Names(values, names) => match names.name(raw as i32) {
+            ScalarStore::Names(values, names) => match names.name(raw as i32) {
                 Some(name) => return values.set(row, name.as_bytes()),
                 None => return values.set(row, (raw as i32).to_string().as_bytes()),
             },
-            Store::Text(_) | Store::Binary(_) | Store::Opaque(_) => {
+            ScalarStore::Text(_) | ScalarStore::Binary(_) | ScalarStore::Opaque(_) => {
                 return Err("expected bytes, got a number".to_owned());
             }
         }
@@ -124,12 +128,12 @@ impl Leaf {
     #[inline]
     pub fn set_bytes(&mut self, row: usize, bytes: &[u8]) -> std::result::Result<(), String> {
         match &mut self.store {
-            Store::Text(values) => match std::str::from_utf8(bytes) {
+            ScalarStore::Text(values) => match std::str::from_utf8(bytes) {
                 Ok(_) => values.set(row, bytes),
                 Err(error) => Err(format!("expected UTF-8 text: {error}")),
             },
-            Store::Binary(values) => values.set(row, bytes),
-            Store::Opaque(values) => values.extend(row, bytes),
+            ScalarStore::Binary(values) => values.set(row, bytes),
+            ScalarStore::Opaque(values) => values.extend(row, bytes),
             _ => Err("expected a number, got bytes".to_owned()),
         }
     }
@@ -170,14 +174,18 @@ impl Leaf {
     pub fn push_null(&mut self) {
         self.nulls.push(self.len());
         match &mut self.store {
-            Store::Int32(values) | Store::ZigZag32(values) => values.push(0),
-            Store::Int64(values) | Store::ZigZag64(values) | Store::Unsigned32(values) => values.push(0),
-            Store::Unsigned64(values) => values.push(0),
-            Store::Float(values) => values.push(0.0),
-            Store::Double(values) => values.push(0.0),
-            Store::Bool(values) => values.push(false),
-            Store::Text(values) | Store::Binary(values) | Store::Opaque(values) => values.push_empty(),
-            Store::Names(values, _) => values.push_empty(),
+            ScalarStore::Int32(values) | ScalarStore::ZigZag32(values) => values.push(0),
+            ScalarStore::Int64(values) | ScalarStore::ZigZag64(values) | ScalarStore::Unsigned32(values) => {
+                values.push(0)
+            }
+            ScalarStore::Unsigned64(values) => values.push(0),
+            ScalarStore::Float(values) => values.push(0.0),
+            ScalarStore::Double(values) => values.push(0.0),
+            ScalarStore::Bool(values) => values.push(false),
+            ScalarStore::Text(values) | ScalarStore::Binary(values) | ScalarStore::Opaque(values) => {
+                values.push_empty()
+            }
+            ScalarStore::Names(values, _) => values.push_empty(),
         }
     }
 
@@ -188,15 +196,17 @@ impl Leaf {
     }
 
     /// The value of a map's key; keys are never floating.
-    pub fn key(&self, row: usize) -> LeafKey<'_> {
+    pub fn key(&self, row: usize) -> MapKey<'_> {
         match &self.store {
-            Store::Int32(values) | Store::ZigZag32(values) => at(values, row),
-            Store::Int64(values) | Store::ZigZag64(values) | Store::Unsigned32(values) => at(values, row),
-            Store::Unsigned64(values) => at(values, row),
-            Store::Bool(values) => at(values, row),
-            Store::Text(values) | Store::Binary(values) => LeafKey::Bytes(values.get(row)),
-            Store::Opaque(values) | Store::Names(values, _) => LeafKey::Bytes(values.get(row)),
-            Store::Float(_) | Store::Double(_) => LeafKey::Number(row as i128),
+            ScalarStore::Int32(values) | ScalarStore::ZigZag32(values) => at(values, row),
+            ScalarStore::Int64(values) | ScalarStore::ZigZag64(values) | ScalarStore::Unsigned32(values) => {
+                at(values, row)
+            }
+            ScalarStore::Unsigned64(values) => at(values, row),
+            ScalarStore::Bool(values) => at(values, row),
+            ScalarStore::Text(values) | ScalarStore::Binary(values) => MapKey::Bytes(values.get(row)),
+            ScalarStore::Opaque(values) | ScalarStore::Names(values, _) => MapKey::Bytes(values.get(row)),
+            ScalarStore::Float(_) | ScalarStore::Double(_) => MapKey::Number(row as i128),
         }
     }
 
@@ -204,26 +214,26 @@ impl Leaf {
     pub fn finish(&mut self) -> Result<ArrayRef> {
         let nulls = self.nulls.finish(self.len());
         Ok(match &mut self.store {
-            Store::Int32(v) | Store::ZigZag32(v) => {
+            ScalarStore::Int32(v) | ScalarStore::ZigZag32(v) => {
                 Arc::new(PrimitiveArray::<Int32Type>::new(renew(v).into(), nulls))
             }
-            Store::Int64(v) | Store::ZigZag64(v) | Store::Unsigned32(v) => {
+            ScalarStore::Int64(v) | ScalarStore::ZigZag64(v) | ScalarStore::Unsigned32(v) => {
                 Arc::new(PrimitiveArray::<Int64Type>::new(renew(v).into(), nulls))
             }
-            Store::Unsigned64(v) => {
+            ScalarStore::Unsigned64(v) => {
                 let array: Decimal128Array = PrimitiveArray::<Decimal128Type>::new(renew(v).into(), nulls);
                 let decimals = array.with_precision_and_scale(20, 0);
                 Arc::new(decimals.map_err(|e| KernelError::schema(e.to_string()))?)
             }
-            Store::Float(v) => Arc::new(PrimitiveArray::<Float32Type>::new(renew(v).into(), nulls)),
-            Store::Double(v) => Arc::new(PrimitiveArray::<Float64Type>::new(renew(v).into(), nulls)),
-            Store::Bool(v) => Arc::new(BooleanArray::new(renew(v).into(), nulls)),
-            Store::Text(v) | Store::Names(v, _) => {
+            ScalarStore::Float(v) => Arc::new(PrimitiveArray::<Float32Type>::new(renew(v).into(), nulls)),
+            ScalarStore::Double(v) => Arc::new(PrimitiveArray::<Float64Type>::new(renew(v).into(), nulls)),
+            ScalarStore::Bool(v) => Arc::new(BooleanArray::new(renew(v).into(), nulls)),
+            ScalarStore::Text(v) | ScalarStore::Names(v, _) => {
                 let (offsets, data) = v.finish();
                 let text = StringArray::try_new(offsets, data, nulls);
                 Arc::new(text.map_err(|e| KernelError::payload(e.to_string()))?)
             }
-            Store::Binary(v) | Store::Opaque(v) => {
+            ScalarStore::Binary(v) | ScalarStore::Opaque(v) => {
                 let (offsets, data) = v.finish();
                 let array = BinaryArray::try_new(offsets, data, nulls);
                 Arc::new(array.map_err(|e| KernelError::payload(e.to_string()))?)
@@ -234,15 +244,15 @@ impl Leaf {
 
 /// A map's key, for comparison.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub enum LeafKey<'a> {
+pub enum MapKey<'a> {
     /// Of any integer, or a boolean.
     Number(i128),
     /// Of a text.
     Bytes(&'a [u8]),
 }
 
-fn at<T: Copy + Into<i128>>(values: &[T], row: usize) -> LeafKey<'static> {
-    LeafKey::Number(values.get(row).copied().map_or(0, Into::into))
+fn at<T: Copy + Into<i128>>(values: &[T], row: usize) -> MapKey<'static> {
+    MapKey::Number(values.get(row).copied().map_or(0, Into::into))
 }
 
 #[inline]

@@ -6,11 +6,11 @@ use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::DataType;
 
-use super::cursor::{Cursor, Read};
-use super::leaf::{Leaf, renew};
-use super::node::Node;
+use super::cursor::{ProtobufCursor, ProtobufResult};
+use super::leaf::{ScalarColumn, renew};
+use super::node::FieldColumn;
 use super::nulls::Nulls;
-use crate::decode::repeated_keys::{find_outdone, remove_outdone};
+use crate::decode::repeated_keys::{find_overwritten, remove_overwritten};
 use crate::error::{KernelError, Result};
 use crate::protobuf::{DELIMITED, GROUP, list_item, map_entries};
 
@@ -63,15 +63,15 @@ impl Rows {
 
 /// One column of lists.
 #[derive(Debug)]
-pub struct List {
+pub struct RepeatedColumn {
     /// Items of all rows.
-    pub items: Node,
+    pub items: FieldColumn,
     rows: Rows,
 }
 
-impl List {
+impl RepeatedColumn {
     /// Of such items.
-    pub fn new(items: Node) -> Self {
+    pub fn new(items: FieldColumn) -> Self {
         Self { items, rows: Rows::new() }
     }
 
@@ -82,9 +82,9 @@ impl List {
 
     /// Append one item to the open row, or those of a packed field.
     #[inline]
-    pub fn read(&mut self, tag: u32, cursor: &mut Cursor<'_>) -> Read<()> {
+    pub fn read(&mut self, tag: u32, cursor: &mut ProtobufCursor<'_>) -> ProtobufResult<()> {
         match &mut self.items {
-            Node::Leaf(leaf) if tag & 7 == DELIMITED && !matches!(leaf.wire, DELIMITED | GROUP) => {
+            FieldColumn::Leaf(leaf) if tag & 7 == DELIMITED && !matches!(leaf.wire, DELIMITED | GROUP) => {
                 let mut packed = cursor.message()?;
                 while !packed.is_empty() {
                     let raw = packed.number(leaf.wire)?;
@@ -128,18 +128,18 @@ impl List {
 
 /// One column of maps.
 #[derive(Debug)]
-pub struct Map {
-    keys: Leaf,
-    values: Node,
+pub struct MapColumn {
+    keys: ScalarColumn,
+    values: FieldColumn,
     rows: Rows,
     /// Entries, ascending, whose key comes again in their row: the last one counts.
-    outdone: Vec<usize>,
+    overwritten: Vec<usize>,
 }
 
-impl Map {
+impl MapColumn {
     /// Of such entries.
-    pub fn new(keys: Leaf, values: Node) -> Self {
-        Self { keys, values, rows: Rows::new(), outdone: Vec::new() }
+    pub fn new(keys: ScalarColumn, values: FieldColumn) -> Self {
+        Self { keys, values, rows: Rows::new(), overwritten: Vec::new() }
     }
 
     /// Closed rows.
@@ -148,7 +148,7 @@ impl Map {
     }
 
     /// Append an entry to the open row.
-    pub fn read(&mut self, mut entry: Cursor<'_>) -> Read<()> {
+    pub fn read(&mut self, mut entry: ProtobufCursor<'_>) -> ProtobufResult<()> {
         let index = self.keys.len();
         while !entry.is_empty() {
             let tag = entry.tag()?;
@@ -172,7 +172,7 @@ impl Map {
     /// Close the open row.
     pub fn end_row(&mut self) -> std::result::Result<(), String> {
         let (start, end) = (self.rows.end(), self.keys.len());
-        find_outdone(start..end, |entry| self.keys.key(entry), &mut self.outdone);
+        find_overwritten(start..end, |entry| self.keys.key(entry), &mut self.overwritten);
         self.rows.close(end)
     }
 
@@ -186,8 +186,8 @@ impl Map {
         let entries = self.rows.truncate(rows);
         self.keys.truncate(entries);
         self.values.truncate(entries);
-        while self.outdone.last().is_some_and(|entry| *entry >= entries) {
-            self.outdone.pop();
+        while self.overwritten.last().is_some_and(|entry| *entry >= entries) {
+            self.overwritten.pop();
         }
     }
 
@@ -198,7 +198,7 @@ impl Map {
         let refused = |e: arrow_schema::ArrowError| KernelError::payload(e.to_string());
         let (keys, values) = (self.keys.finish()?, self.values.finish()?);
         let (keys, values) =
-            remove_outdone(&mut self.outdone, &mut offsets, keys, values).map_err(refused)?;
+            remove_overwritten(&mut self.overwritten, &mut offsets, keys, values).map_err(refused)?;
         let entries = map_entries(keys.data_type().clone(), values.data_type().clone());
         let DataType::Struct(pair) = entries.data_type() else {
             return Err(KernelError::schema("map entries must be a struct"));

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, StructArray};
-use arrow_schema::{Field as ArrowField, Fields};
+use arrow_schema::{Field, Fields};
 
-use super::cursor::{Cursor, Read};
-use super::node::Node;
+use super::cursor::{ProtobufCursor, ProtobufResult};
+use super::node::FieldColumn;
 use super::nulls::Nulls;
 use crate::error::{KernelError, Result};
-use crate::protobuf::{self, Field, GROUP_END, Plan, Shape};
+use crate::protobuf::{self, FieldPlan, GROUP_END, ProtobufPlan, Shape};
 
 /// Numbers below it are found by a table.
 const TABLE: u32 = 256;
@@ -17,7 +17,7 @@ const NONE: u16 = u16::MAX;
 
 /// A field of the message.
 #[derive(Debug)]
-struct Slot {
+struct FieldSlot {
     name: String,
     number: u32,
     /// The tag under which most writers send it.
@@ -26,47 +26,47 @@ struct Slot {
     siblings: Vec<usize>,
     /// A message without it is none of its type.
     required: bool,
-    node: Node,
+    node: FieldColumn,
 }
 
 /// The fields of a message type, and which rows have none of them.
 #[derive(Debug)]
-pub struct Message {
-    slots: Vec<Slot>,
+pub struct MessageColumn {
+    slots: Vec<FieldSlot>,
     table: Vec<u16>,
     nulls: Nulls,
     rows: usize,
 }
 
-impl Message {
+impl MessageColumn {
     /// With all fields of `message`.
-    pub fn new(plan: &Plan, message: &protobuf::Message, depth: usize) -> Result<Self> {
+    pub fn new(plan: &ProtobufPlan, message: &protobuf::MessagePlan, depth: usize) -> Result<Self> {
         Self::with_fields(plan, message, depth, |_| true)
     }
 
     /// With the `wanted` fields of `message`; the others are passed over.
     pub fn with_fields(
-        plan: &Plan,
-        message: &protobuf::Message,
+        plan: &ProtobufPlan,
+        message: &protobuf::MessagePlan,
         depth: usize,
-        wanted: impl Fn(&Field) -> bool,
+        selects: impl Fn(&FieldPlan) -> bool,
     ) -> Result<Self> {
         let mut slots = Vec::new();
         for field in &message.fields {
-            let node = match wanted(field) {
-                true => Node::new(plan, field, depth)?,
-                false if field.oneof.is_some() => Node::Skipped,
+            let node = match selects(field) {
+                true => FieldColumn::new(plan, field, depth)?,
+                false if field.oneof.is_some() => FieldColumn::Skipped,
                 false => continue,
             };
             let tag = field.number << 3 | field_wire(field, &node);
             let (name, number, siblings) = (field.name.clone(), field.number, Vec::new());
             let required = field.shape == Shape::Required;
-            slots.push((field.oneof, Slot { name, number, tag, siblings, required, node }));
+            slots.push((field.oneof, FieldSlot { name, number, tag, siblings, required, node }));
         }
         // Most writers send fields by number.
         slots.sort_by_key(|(_, slot)| slot.number);
         let oneofs: Vec<Option<usize>> = slots.iter().map(|(oneof, _)| *oneof).collect();
-        let mut slots: Vec<Slot> = slots.into_iter().map(|(_, slot)| slot).collect();
+        let mut slots: Vec<FieldSlot> = slots.into_iter().map(|(_, slot)| slot).collect();
         for (i, slot) in slots.iter_mut().enumerate() {
             let mine = oneofs.get(i).copied().flatten();
             let others =
@@ -106,7 +106,7 @@ impl Message {
     }
 
     /// Merge the bytes of a message into `row`.
-    pub fn read(&mut self, row: usize, cursor: &mut Cursor<'_>) -> Read<()> {
+    pub fn read(&mut self, row: usize, cursor: &mut ProtobufCursor<'_>) -> ProtobufResult<()> {
         self.touch(row);
         let mut next = 0;
         while !cursor.is_empty() {
@@ -117,7 +117,12 @@ impl Message {
     }
 
     /// Merge what lies between the tags of group `number` into `row`.
-    pub fn read_group(&mut self, row: usize, number: u32, cursor: &mut Cursor<'_>) -> Read<()> {
+    pub fn read_group(
+        &mut self,
+        row: usize,
+        number: u32,
+        cursor: &mut ProtobufCursor<'_>,
+    ) -> ProtobufResult<()> {
         self.touch(row);
         let mut next = 0;
         loop {
@@ -131,7 +136,13 @@ impl Message {
 
     /// `next` is the slot that probably follows.
     #[inline]
-    fn read_field(&mut self, row: usize, tag: u32, next: &mut usize, cursor: &mut Cursor<'_>) -> Read<()> {
+    fn read_field(
+        &mut self,
+        row: usize,
+        tag: u32,
+        next: &mut usize,
+        cursor: &mut ProtobufCursor<'_>,
+    ) -> ProtobufResult<()> {
         let index = match self.slots.get(*next) {
             Some(slot) if slot.tag == tag => *next,
             _ => match self.find(tag >> 3) {
@@ -141,7 +152,8 @@ impl Message {
         };
         self.take_back_siblings(row, index);
         let Some(slot) = self.slots.get_mut(index) else { return Ok(()) };
-        *next = if matches!(slot.node, Node::List(_) | Node::Map(_)) { index } else { index + 1 };
+        *next =
+            if matches!(slot.node, FieldColumn::List(_) | FieldColumn::Map(_)) { index } else { index + 1 };
         slot.node.read(row, tag, cursor).map_err(|fault| fault.below(&slot.name))
     }
 
@@ -213,7 +225,7 @@ impl Message {
         let mut columns = Vec::with_capacity(self.slots.len());
         for slot in &mut self.slots {
             let column = slot.node.finish()?;
-            fields.push(ArrowField::new(&slot.name, column.data_type().clone(), true));
+            fields.push(Field::new(&slot.name, column.data_type().clone(), true));
             columns.push(column);
         }
         let built = StructArray::try_new(Fields::from(fields), columns, nulls);
@@ -221,6 +233,6 @@ impl Message {
     }
 }
 
-fn field_wire(field: &Field, node: &Node) -> u32 {
+fn field_wire(field: &FieldPlan, node: &FieldColumn) -> u32 {
     if field.packed && field.kind.is_packable() { protobuf::DELIMITED } else { node.wire() }
 }

@@ -20,23 +20,23 @@ use arrow_schema::FieldRef;
 
 use crate::conform::conform;
 use crate::error::{KernelError, Result};
-use crate::protobuf::Plan;
-use cursor::{Cursor, Fault};
-use message::Message;
+use crate::protobuf::ProtobufPlan;
+use cursor::{ProtobufCursor, ProtobufFault};
+use message::MessageColumn;
 
 /// The value columns of Protobuf messages under construction.
 pub struct ProtobufValues {
-    plan: Plan,
+    plan: ProtobufPlan,
     columns: Vec<FieldRef>,
-    root: Message,
+    root: MessageColumn,
     rows: usize,
     versions: HashSet<Vec<u8>>,
 }
 
 impl ProtobufValues {
     /// `output` fields must all be fields of the plan's first message.
-    pub fn new(output: Vec<FieldRef>, document: &str) -> Result<Self> {
-        let plan = Plan::parse(document)?;
+    pub fn new(output: Vec<FieldRef>, definition: &str) -> Result<Self> {
+        let plan = ProtobufPlan::parse(definition)?;
         let fields = &plan.root()?.fields;
         if let Some(unknown) = output.iter().find(|column| fields.iter().all(|f| f.name != *column.name())) {
             return Err(KernelError::schema(format!(
@@ -44,8 +44,8 @@ impl ProtobufValues {
                 unknown.name()
             )));
         }
-        let wanted = |name: &str| output.iter().any(|column| column.name() == name);
-        let root = Message::with_fields(&plan, plan.root()?, 0, |field| wanted(&field.name))?;
+        let is_column = |name: &str| output.iter().any(|column| column.name() == name);
+        let root = MessageColumn::with_fields(&plan, plan.root()?, 0, |field| is_column(&field.name))?;
         Ok(Self { plan, columns: output, root, rows: 0, versions: HashSet::new() })
     }
 
@@ -55,9 +55,9 @@ impl ProtobufValues {
     }
 
     /// Check that messages of a version can be read. The same version again is ignored.
-    pub fn add_version(&mut self, version: &[u8], document: &str) -> Result<()> {
+    pub fn add_version(&mut self, version: &[u8], definition: &str) -> Result<()> {
         if !self.knows(version) {
-            self.plan.check_reads(&Plan::parse(document)?)?;
+            self.plan.check_reads(&ProtobufPlan::parse(definition)?)?;
             self.versions.insert(version.to_vec());
         }
         Ok(())
@@ -74,7 +74,7 @@ impl ProtobufValues {
                 )));
             }
             Some(payload) => {
-                self.root.read(row, &mut Cursor::new(payload)).map_err(|fault| refused(&fault))?;
+                self.root.read(row, &mut ProtobufCursor::new(payload)).map_err(|fault| refused(&fault))?;
                 self.root.end_row(row).map_err(KernelError::payload)?;
             }
         }
@@ -95,7 +95,7 @@ impl ProtobufValues {
     }
 }
 
-fn refused(fault: &Fault) -> KernelError {
+fn refused(fault: &ProtobufFault) -> KernelError {
     let field = if fault.path.is_empty() { String::new() } else { format!("field {}, ", fault.path) };
     KernelError::payload(format!("not Protobuf of its schema: {field}byte {}: {}", fault.position, fault.why))
 }

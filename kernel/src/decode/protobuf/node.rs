@@ -7,63 +7,68 @@
 
 use arrow_array::ArrayRef;
 
-use super::cursor::{Cursor, Read};
-use super::leaf::Leaf;
-use super::list::{List, Map};
-use super::message::Message;
-use super::time::Times;
+use super::cursor::{ProtobufCursor, ProtobufResult};
+use super::leaf::ScalarColumn;
+use super::list::{MapColumn, RepeatedColumn};
+use super::message::MessageColumn;
+use super::time::TimeColumn;
 use crate::error::Result;
-use crate::protobuf::{DELIMITED, Field, GROUP, Kind, Meaning, Plan, Shape, VARINT, nested, wrapped};
+use crate::protobuf::{
+    DELIMITED, FieldPlan, GROUP, Kind, Meaning, ProtobufPlan, Shape, VARINT, nested, wrapped,
+};
 
 /// One column.
 #[derive(Debug)]
-pub enum Node {
+pub enum FieldColumn {
     /// A scalar.
-    Leaf(Leaf),
+    Leaf(ScalarColumn),
     /// The scalar in a wrapper message.
-    Wrapped(Leaf),
+    Wrapped(ScalarColumn),
     /// A timestamp or a duration.
-    Times(Times),
+    Times(TimeColumn),
     /// A message as a struct.
-    Message(Box<Message>),
+    Message(Box<MessageColumn>),
     /// A message between group tags.
-    Group(Box<Message>, u32),
+    Group(Box<MessageColumn>, u32),
     /// A repeated field.
-    List(Box<List>),
+    List(Box<RepeatedColumn>),
     /// A map.
-    Map(Box<Map>),
+    Map(Box<MapColumn>),
     /// Not wanted; only there as a member of a oneof, which takes its siblings back.
     Skipped,
 }
 
-impl Node {
+impl FieldColumn {
     /// For all of `field`.
-    pub fn new(plan: &Plan, field: &Field, depth: usize) -> Result<Self> {
+    pub fn new(plan: &ProtobufPlan, field: &FieldPlan, depth: usize) -> Result<Self> {
         Ok(match field.shape {
-            Shape::Repeated => Self::List(Box::new(List::new(Self::item(plan, field, depth)?))),
+            Shape::Repeated => Self::List(Box::new(RepeatedColumn::new(Self::item(plan, field, depth)?))),
             Shape::Map => {
                 let (key, value) = plan.entry(field)?;
-                Self::Map(Box::new(Map::new(Leaf::new(plan, key)?, Self::item(plan, value, depth)?)))
+                Self::Map(Box::new(MapColumn::new(
+                    ScalarColumn::new(plan, key)?,
+                    Self::item(plan, value, depth)?,
+                )))
             }
             _ => Self::item(plan, field, depth)?,
         })
     }
 
     /// For one item of `field`.
-    fn item(plan: &Plan, field: &Field, depth: usize) -> Result<Self> {
+    fn item(plan: &ProtobufPlan, field: &FieldPlan, depth: usize) -> Result<Self> {
         let depth = nested(field, depth)?;
         let (Kind::Message(index) | Kind::Group(index)) = field.kind else {
-            return Ok(Self::Leaf(Leaf::new(plan, field)?));
+            return Ok(Self::Leaf(ScalarColumn::new(plan, field)?));
         };
         let message = plan.message(index)?;
         Ok(match (message.meaning, field.kind) {
             (Meaning::Struct, Kind::Group(_)) => {
-                Self::Group(Box::new(Message::new(plan, message, depth)?), field.number)
+                Self::Group(Box::new(MessageColumn::new(plan, message, depth)?), field.number)
             }
-            (Meaning::Timestamp, _) => Self::Times(Times::new(false)),
-            (Meaning::Duration, _) => Self::Times(Times::new(true)),
-            (Meaning::Wrapper, _) => Self::Wrapped(Leaf::new(plan, wrapped(message)?)?),
-            (Meaning::Struct, _) => Self::Message(Box::new(Message::new(plan, message, depth)?)),
+            (Meaning::Timestamp, _) => Self::Times(TimeColumn::new(false)),
+            (Meaning::Duration, _) => Self::Times(TimeColumn::new(true)),
+            (Meaning::Wrapper, _) => Self::Wrapped(ScalarColumn::new(plan, wrapped(message)?)?),
+            (Meaning::Struct, _) => Self::Message(Box::new(MessageColumn::new(plan, message, depth)?)),
         })
     }
 
@@ -92,7 +97,7 @@ impl Node {
 
     /// Take one occurrence of the field, whose tag was read, into `row`.
     #[inline]
-    pub fn read(&mut self, row: usize, tag: u32, cursor: &mut Cursor<'_>) -> Read<()> {
+    pub fn read(&mut self, row: usize, tag: u32, cursor: &mut ProtobufCursor<'_>) -> ProtobufResult<()> {
         let wire = tag & 7;
         match self {
             Self::Leaf(leaf) if leaf.wire == wire => read_leaf(leaf, row, cursor),
@@ -108,7 +113,7 @@ impl Node {
     }
 
     /// Let `row` have a value: an empty one, if it has none.
-    pub fn touch(&mut self, row: usize, cursor: &Cursor<'_>) -> Read<()> {
+    pub fn touch(&mut self, row: usize, cursor: &ProtobufCursor<'_>) -> ProtobufResult<()> {
         match self {
             Self::Leaf(leaf) => leaf.end_row(row).or_else(|why| cursor.fault(why)),
             Self::Wrapped(leaf) => leaf.touch(row).or_else(|why| cursor.fault(why)),
@@ -183,7 +188,7 @@ impl Node {
 
 /// A value of the leaf's own wire type.
 #[inline]
-pub fn read_leaf(leaf: &mut Leaf, row: usize, cursor: &mut Cursor<'_>) -> Read<()> {
+pub fn read_leaf(leaf: &mut ScalarColumn, row: usize, cursor: &mut ProtobufCursor<'_>) -> ProtobufResult<()> {
     let done = match leaf.wire {
         DELIMITED => leaf.set_bytes(row, cursor.delimited()?),
         wire => leaf.set_number(row, cursor.number(wire)?),
@@ -191,7 +196,7 @@ pub fn read_leaf(leaf: &mut Leaf, row: usize, cursor: &mut Cursor<'_>) -> Read<(
     done.or_else(|why| cursor.fault(why))
 }
 
-fn read_wrapped(leaf: &mut Leaf, row: usize, mut message: Cursor<'_>) -> Read<()> {
+fn read_wrapped(leaf: &mut ScalarColumn, row: usize, mut message: ProtobufCursor<'_>) -> ProtobufResult<()> {
     leaf.touch(row).or_else(|why| message.fault(why))?;
     while !message.is_empty() {
         let tag = message.tag()?;

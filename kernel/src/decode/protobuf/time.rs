@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::types::{DurationMicrosecondType, TimestampMicrosecondType};
 use arrow_array::{ArrayRef, PrimitiveArray};
 
-use super::cursor::{Cursor, Read};
+use super::cursor::{ProtobufCursor, ProtobufResult};
 use super::leaf::renew;
 use super::nulls::Nulls;
 use crate::protobuf::VARINT;
@@ -15,7 +15,7 @@ const NANOS: u32 = 2 << 3 | VARINT;
 
 /// One column of times.
 #[derive(Debug)]
-pub struct Times {
+pub struct TimeColumn {
     micros: Vec<i64>,
     nulls: Nulls,
     /// What the open row has so far: messages of one field merge.
@@ -24,7 +24,7 @@ pub struct Times {
     is_duration: bool,
 }
 
-impl Times {
+impl TimeColumn {
     /// An empty column.
     pub fn new(is_duration: bool) -> Self {
         Self { micros: Vec::new(), nulls: Nulls::default(), seconds: 0, nanos: 0, is_duration }
@@ -44,7 +44,7 @@ impl Times {
     }
 
     /// Merge a message into the value of `row`.
-    pub fn read(&mut self, row: usize, mut message: Cursor<'_>) -> Read<()> {
+    pub fn read(&mut self, row: usize, mut message: ProtobufCursor<'_>) -> ProtobufResult<()> {
         self.touch(row);
         while !message.is_empty() {
             match message.tag()? {

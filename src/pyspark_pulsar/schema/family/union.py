@@ -81,8 +81,8 @@ def united(schemas: Mapping[str, SchemaInfo | None]) -> tuple[SchemaInfo | None,
             raise SchemasDiffer(f"{schema_text(first)} in {names[0]}, {schema_text(other)} in {name}")
     infos = [info for info in schemas.values() if info is not None]
     payload = _UNITED[infos[0].type](names, infos, "")
-    if infos[0].type in _BY_DOCUMENT and payload.document is not None:
-        return replace(infos[0], document=payload.document.encode(), version=None), payload
+    if infos[0].type in _BY_DOCUMENT and payload.definition is not None:
+        return replace(infos[0], document=payload.definition.encode(), version=None), payload
     return first, payload
 
 

@@ -77,8 +77,8 @@ def _scalar_faults(column: pa.Field, side: PayloadSchema) -> list[str]:
 def _defaults(
     column: pa.Field, side: PayloadSchema, where: str
 ) -> tuple[list[tuple[str, object]], list[str]]:
-    if side.value_schema is None or side.document is None or side.value_type not in _AVRO_DOCUMENTS:
+    if side.value_schema is None or side.definition is None or side.value_type not in _AVRO_DOCUMENTS:
         return [], []
-    avro_defaults = field_defaults(side.document, where=f"{where}, {column.name}")
+    avro_defaults = field_defaults(side.definition, where=f"{where}, {column.name}")
     usable, faults = absent_defaults(column.type, side.value_schema, avro_defaults)
     return usable, [f"{column.name}.{fault}" for fault in faults]

@@ -53,7 +53,7 @@ def test_value_column_without_schema_is_a_primitive(
     kind: pa.DataType, schema_type: SchemaType, registers: bool
 ) -> None:
     found = resolve_write_schema(pa.schema([("__key", pa.string()), ("value", kind)]), None, topic="t")
-    assert (found.info.type, found.registers, found.value.document) == (schema_type, registers, None)
+    assert (found.info.type, found.registers, found.value.definition) == (schema_type, registers, None)
     assert found.input_schema == pa.schema([("value", kind), ("__key", pa.binary())])
 
 

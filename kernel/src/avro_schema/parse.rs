@@ -1,0 +1,264 @@
+//! From a schema's JSON to [`AvroType`].
+
+use std::collections::HashMap;
+
+use arrow_schema::TimeUnit;
+use serde_json::Value;
+
+use crate::avro_schema::{AvroField, AvroType, EnumType, FixedType, LogicalType, RecordType, TypeName};
+use crate::error::{KernelError, Result};
+
+/// Types inside each other, unions not counted: every walk over a schema calls itself for each level.
+const MAX_DEPTH: usize = 128;
+/// Types that a schema unfolds to: names that refer to each other many times over grow without end long before
+/// a table of them is of use.
+const MAX_TYPES: usize = 100_000;
+
+/// Named types already complete (`Some`) or still open (`None`: a use inside is recursion).
+#[derive(Default)]
+pub struct Parser {
+    named: HashMap<String, Option<NamedType>>,
+    depth: usize,
+    types: usize,
+    /// The deepest type so far, below the outermost open one that asks.
+    deepest: usize,
+}
+
+/// A type that others may refer to.
+struct NamedType {
+    kind: AvroType,
+    /// Types in it, itself counted.
+    types: usize,
+    /// Levels below it.
+    height: usize,
+}
+
+impl Parser {
+    /// The type that `value` describes, at `path` inside of `namespace`.
+    pub fn parse(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
+        let level = usize::from(!value.is_array());
+        self.count(1, level, path)?;
+        self.depth += level;
+        let kind = match value {
+            Value::String(name) => self.by_name(name, path, namespace),
+            Value::Array(branches) => self.union(branches, path, namespace),
+            Value::Object(_) => self.object(value, path, namespace),
+            other => Err(refuse(path, format!("expected an Avro type, got {other}"))),
+        };
+        self.depth -= level;
+        kind
+    }
+
+    /// Add so many types, which reach `height` levels below the present one.
+    fn count(&mut self, types: usize, height: usize, path: &str) -> Result<()> {
+        self.types = self.types.saturating_add(types);
+        self.deepest = self.deepest.max(self.depth + height);
+        if self.deepest > MAX_DEPTH {
+            let why = format!("expected at most {MAX_DEPTH} types inside each other, got more");
+            return Err(refuse(path, why));
+        }
+        if self.types > MAX_TYPES {
+            let why = format!("expected at most {MAX_TYPES} types with those they refer to, got more");
+            return Err(refuse(path, why));
+        }
+        Ok(())
+    }
+
+    fn by_name(&mut self, name: &str, path: &str, namespace: &str) -> Result<AvroType> {
+        Ok(match name {
+            "null" => AvroType::Null,
+            "boolean" => AvroType::Boolean,
+            "int" => AvroType::Int(LogicalType::Number),
+            "long" => AvroType::Long(LogicalType::Number),
+            "float" => AvroType::Float,
+            "double" => AvroType::Double,
+            "bytes" => AvroType::Bytes,
+            "string" => AvroType::String,
+            _ => {
+                let full = full_name(name, namespace);
+                let key = if self.named.contains_key(&full) { full.as_str() } else { name };
+                let weight = self.named.get(key).and_then(|named| named.as_ref());
+                if let Some((types, height)) = weight.map(|known| (known.types, known.height)) {
+                    self.count(types, height, path)?;
+                }
+                return match self.named.get(key) {
+                    Some(Some(known)) => Ok(known.kind.clone()),
+                    Some(None) => {
+                        Err(refuse(path, format!("{name} contains itself; recursive types have no columns")))
+                    }
+                    None => Err(refuse(path, format!("unknown Avro type {name:?}"))),
+                };
+            }
+        })
+    }
+
+    fn union(&mut self, branches: &[Value], path: &str, namespace: &str) -> Result<AvroType> {
+        let kinds = branches.iter().map(|b| self.parse(b, path, namespace)).collect::<Result<Vec<_>>>()?;
+        for (i, kind) in kinds.iter().enumerate() {
+            if matches!(kind, AvroType::Union(_) | AvroType::Nullable { .. }) {
+                return Err(refuse(path, "a union directly inside of a union".into()));
+            }
+            if kinds.iter().skip(i + 1).any(|other| other.branch_name() == kind.branch_name()) {
+                return Err(refuse(path, format!("a union with {} twice", kind.branch_name())));
+            }
+        }
+        Ok(match kinds.as_slice() {
+            [] | [AvroType::Null] => {
+                return Err(refuse(path, "expected a union with a type besides null".into()));
+            }
+            [AvroType::Null, inner] => AvroType::Nullable { inner: Box::new(inner.clone()), null_branch: 0 },
+            [inner, AvroType::Null] => AvroType::Nullable { inner: Box::new(inner.clone()), null_branch: 1 },
+            _ => AvroType::Union(kinds),
+        })
+    }
+
+    fn object(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
+        let logical = value.get("logicalType").and_then(Value::as_str);
+        match value.get("type") {
+            Some(Value::String(kind)) => match kind.as_str() {
+                "record" | "error" => self.record(value, path, namespace),
+                "enum" => self.symbols(value, path, namespace),
+                "fixed" => self.fixed(value, logical, path, namespace),
+                "array" => {
+                    let item = self.parse(&value["items"], &format!("{path}[]"), namespace)?;
+                    if item.may_be_empty() {
+                        return Err(refuse(path, "array items that take no bytes".into()));
+                    }
+                    Ok(AvroType::Array(Box::new(item)))
+                }
+                "map" => {
+                    let item = self.parse(&value["values"], &format!("{path}{{}}"), namespace)?;
+                    Ok(AvroType::Map(Box::new(item)))
+                }
+                "bytes" => Ok(decimal(value, logical, None, path)?.unwrap_or(AvroType::Bytes)),
+                "int" => Ok(AvroType::Int(int_meaning(logical))),
+                "long" => Ok(AvroType::Long(long_meaning(logical))),
+                name => self.by_name(name, path, namespace),
+            },
+            Some(nested @ (Value::Object(_) | Value::Array(_))) => self.parse(nested, path, namespace),
+            _ => Err(refuse(path, "an Avro type without \"type\"".into())),
+        }
+    }
+
+    fn record(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
+        let name = declared_name(value, path, namespace)?;
+        let inner_namespace = name.full.rsplit_once('.').map_or("", |(ns, _)| ns).to_owned();
+        self.named.insert(name.full.clone(), None);
+        let (types, around) = (self.types, std::mem::replace(&mut self.deepest, self.depth));
+        let declared = value.get("fields").and_then(Value::as_array);
+        let declared = declared.ok_or_else(|| refuse(path, "a record without fields".into()))?;
+        let mut fields = Vec::with_capacity(declared.len());
+        for field in declared {
+            let field_name = field.get("name").and_then(Value::as_str).unwrap_or_default();
+            let field_path =
+                if path.is_empty() { field_name.to_owned() } else { format!("{path}.{field_name}") };
+            let kind = field.get("type").unwrap_or(&Value::Null);
+            // A field may carry the logical type beside a plain type name; Avro ignores it there, so do we.
+            let kind = self.parse(kind, &field_path, &inner_namespace)?;
+            let default = field.get("default").cloned();
+            fields.push(AvroField { name: field_name.to_owned(), aliases: aliases(field), kind, default });
+        }
+        let full = name.full.clone();
+        let kind = AvroType::Record(RecordType { name, fields });
+        let (types, height) = (self.types - types + 1, self.deepest - self.depth);
+        self.deepest = self.deepest.max(around);
+        self.named.insert(full, Some(NamedType { kind: kind.clone(), types, height }));
+        Ok(kind)
+    }
+
+    fn symbols(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
+        let name = declared_name(value, path, namespace)?;
+        let symbols = texts(value.get("symbols"));
+        if symbols.is_empty() {
+            return Err(refuse(path, "an enum without symbols".into()));
+        }
+        let default = value.get("default").and_then(Value::as_str).map(str::to_owned);
+        Ok(self.complete(&name.full.clone(), AvroType::Enum(EnumType { name, symbols, default })))
+    }
+
+    fn fixed(
+        &mut self,
+        value: &Value,
+        logical: Option<&str>,
+        path: &str,
+        namespace: &str,
+    ) -> Result<AvroType> {
+        let size = value.get("size").and_then(Value::as_i64).and_then(|s| i32::try_from(s).ok());
+        let size = size.filter(|s| *s >= 0);
+        let size = size.ok_or_else(|| refuse(path, "fixed without a size".into()))?;
+        let fixed = FixedType { name: declared_name(value, path, namespace)?, size };
+        let full = fixed.name.full.clone();
+        let kind = match decimal(value, logical, Some(&fixed), path)? {
+            Some(decimal) => decimal,
+            None if logical == Some("uuid") && size == 16 => AvroType::Uuid(fixed),
+            None => AvroType::Fixed(fixed),
+        };
+        Ok(self.complete(&full, kind))
+    }
+
+    fn complete(&mut self, name: &str, kind: AvroType) -> AvroType {
+        self.named.insert(name.to_owned(), Some(NamedType { kind: kind.clone(), types: 1, height: 0 }));
+        kind
+    }
+}
+
+/// Avro wants logical types that are unknown, or on another base type, ignored.
+fn int_meaning(logical: Option<&str>) -> LogicalType {
+    match logical {
+        Some("date") => LogicalType::Date,
+        Some("time-millis") => LogicalType::TimeOfDay(TimeUnit::Millisecond),
+        _ => LogicalType::Number,
+    }
+}
+
+fn long_meaning(logical: Option<&str>) -> LogicalType {
+    match logical {
+        Some("time-micros") => LogicalType::TimeOfDay(TimeUnit::Microsecond),
+        Some("timestamp-millis" | "local-timestamp-millis") => LogicalType::Moment(TimeUnit::Millisecond),
+        Some("timestamp-micros" | "local-timestamp-micros") => LogicalType::Moment(TimeUnit::Microsecond),
+        Some("timestamp-nanos" | "local-timestamp-nanos") => LogicalType::Moment(TimeUnit::Nanosecond),
+        _ => LogicalType::Number,
+    }
+}
+
+fn decimal(
+    value: &Value,
+    logical: Option<&str>,
+    fixed: Option<&FixedType>,
+    path: &str,
+) -> Result<Option<AvroType>> {
+    if logical != Some("decimal") {
+        return Ok(None);
+    }
+    let precision = value.get("precision").and_then(Value::as_u64).unwrap_or(0);
+    let scale = value.get("scale").and_then(Value::as_u64).unwrap_or(0);
+    if !(1..=38).contains(&precision) || scale > precision {
+        return Err(refuse(path, format!("decimal({precision}, {scale}): expected a precision of 1 to 38")));
+    }
+    Ok(Some(AvroType::Decimal { precision: precision as u8, scale: scale as i8, fixed: fixed.cloned() }))
+}
+
+fn refuse(path: &str, why: String) -> KernelError {
+    let place = if path.is_empty() { "the top of the schema" } else { path };
+    KernelError::schema(format!("{place}: {why}"))
+}
+
+fn full_name(name: &str, namespace: &str) -> String {
+    if name.contains('.') || namespace.is_empty() { name.to_owned() } else { format!("{namespace}.{name}") }
+}
+
+fn declared_name(value: &Value, path: &str, namespace: &str) -> Result<TypeName> {
+    let name = value.get("name").and_then(Value::as_str);
+    let name = name.ok_or_else(|| refuse(path, "a named type without a name".into()))?;
+    let own = value.get("namespace").and_then(Value::as_str).unwrap_or(namespace);
+    Ok(TypeName { full: full_name(name, own), aliases: aliases(value) })
+}
+
+fn aliases(value: &Value) -> Vec<String> {
+    texts(value.get("aliases"))
+}
+
+fn texts(value: Option<&Value>) -> Vec<String> {
+    let list = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}

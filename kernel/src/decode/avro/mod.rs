@@ -1,0 +1,120 @@
+//! Avro payloads to columns, each resolved from the schema version it was written with.
+
+mod columns;
+mod cursor;
+pub mod default;
+mod plan;
+mod read;
+mod resolve;
+
+use arrow_array::ArrayRef;
+use arrow_schema::{DataType, FieldRef, Schema};
+
+use crate::avro_schema::{AvroType, RecordType};
+use crate::conform::{conform, conform_type};
+use crate::error::{KernelError, Result};
+use columns::AvroColumn;
+use cursor::AvroCursor;
+use plan::AvroPlan;
+use read::read;
+use resolve::record_plan;
+
+/// The value columns of Avro messages under construction.
+pub struct AvroValues {
+    /// The reader's record, with the fields that are columns, in the order of the columns.
+    reader: RecordType,
+    /// Output fields, and the type their schema gives them.
+    columns: Vec<(FieldRef, DataType)>,
+    values: AvroColumn,
+    versions: Vec<(Vec<u8>, AvroPlan)>,
+    /// Index of the version of the last message.
+    last: usize,
+}
+
+impl AvroValues {
+    /// `output` fields must all be named in `value_schema` and in the reader's schema.
+    pub fn new(output: Vec<FieldRef>, value_schema: &Schema, reader: &str) -> Result<Self> {
+        let AvroType::Record(RecordType { name, fields: all }) = record_of(reader)? else {
+            return Err(KernelError::schema("expected a record at the top of the reader's schema"));
+        };
+        let mut columns = Vec::with_capacity(output.len());
+        let mut fields = Vec::with_capacity(output.len());
+        for field in output {
+            let missing =
+                || KernelError::schema(format!("column {} is not in the topic's schema", field.name()));
+            let declared = value_schema.field_with_name(field.name()).map_err(|_| missing())?;
+            fields.push(all.iter().find(|f| f.name == *field.name()).ok_or_else(missing)?.clone());
+            columns.push((field.clone(), declared.data_type().clone()));
+        }
+        let reader = RecordType { name, fields };
+        let values = AvroColumn::new(&AvroType::Record(reader.clone()));
+        Ok(Self { reader, columns, values, versions: Vec::new(), last: 0 })
+    }
+
+    /// Make a version known. The same version again is ignored.
+    pub fn add_version(&mut self, version: &[u8], avro_schema: &str) -> Result<()> {
+        if self.knows(version) {
+            return Ok(());
+        }
+        let AvroType::Record(writer) = record_of(avro_schema)? else {
+            return Err(KernelError::schema("expected a record at the top of the writer's schema"));
+        };
+        let plan = record_plan(&writer, &self.reader).map_err(|mismatch| {
+            let why = format!("field {}: {}", mismatch.path, mismatch.why);
+            KernelError::schema(format!("cannot be resolved to the reader's schema: {why}"))
+        })?;
+        self.versions.push((version.to_vec(), AvroPlan::Record(plan)));
+        Ok(())
+    }
+
+    /// Whether `add_version` was called with it.
+    pub fn knows(&self, version: &[u8]) -> bool {
+        self.versions.iter().any(|(known, _)| known == version)
+    }
+
+    /// Add one message; `None` is a null value. After an error the columns are of no use.
+    pub fn append(&mut self, payload: Option<&[u8]>, version: &[u8]) -> Result<()> {
+        let Some(payload) = payload else {
+            self.values.append_null();
+            return Ok(());
+        };
+        if self.versions.get(self.last).is_none_or(|(known, _)| known != version) {
+            let index = self.versions.iter().position(|(known, _)| known == version);
+            self.last = index.ok_or_else(|| {
+                KernelError::schema(format!("schema version {version:?} was not added to the decoder"))
+            })?;
+        }
+        let Some((_, plan)) = self.versions.get(self.last) else { return Ok(()) };
+        let mut cursor = AvroCursor::new(payload);
+        read(plan, &mut self.values, &mut cursor).map_err(|fault| {
+            let place =
+                if fault.path.is_empty() { String::new() } else { format!(" in field {}", fault.path) };
+            KernelError::payload(format!("not Avro of the schema it names{place}: {}", fault.why))
+        })?;
+        match cursor.len() {
+            0 => Ok(()),
+            more => Err(KernelError::payload(format!(
+                "{more} bytes behind the Avro value: it was written with another schema than it names"
+            ))),
+        }
+    }
+
+    /// The columns so far; starts new ones.
+    pub fn finish(&mut self) -> Result<Vec<ArrayRef>> {
+        let AvroColumn::Struct(values) = &mut self.values else { return Ok(Vec::new()) };
+        let rows = values.finish().map_err(|e| KernelError::payload(e.to_string()))?;
+        let one = |(array, (field, declared)): (&ArrayRef, &(FieldRef, DataType))| {
+            conform_type(array, declared).and_then(|array| conform(&array, field)).map_err(|error| {
+                let name = field.name();
+                KernelError::payload(format!("the Avro does not fit its schema in field {name}: {error}"))
+            })
+        };
+        rows.columns().iter().zip(&self.columns).map(one).collect()
+    }
+}
+
+fn record_of(avro_schema: &str) -> Result<AvroType> {
+    let kind = AvroType::parse(avro_schema)?;
+    kind.fields()?;
+    Ok(kind)
+}

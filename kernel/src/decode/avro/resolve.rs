@@ -1,0 +1,286 @@
+//! How a writer's schema is read as the reader's: Avro's schema resolution, done once for each version.
+//!
+//! <https://avro.apache.org/docs/1.12.0/specification/#schema-resolution>, and where that leaves room, as Avro's Java
+//! library does.
+//!
+//! A message is Avro binary of the schema version that it names (the writer's), without any mark of types: only the
+//! writer's schema tells where a value ends. The columns have the types of the reader's schema. [`resolve`] walks both
+//! schemas beside each other and makes an [`AvroPlan`]: one step for each value of the writer, in the writer's order,
+//! that says what becomes of it. `read` follows the plan for every message and looks at no schema any more.
+//!
+//! # Which values fit
+//!
+//! | writer                | reader                | plan                                                                |
+//! |-----------------------|-----------------------|---------------------------------------------------------------------|
+//! | union                 | anything              | a plan for each branch; the branch number in the bytes chooses      |
+//! | null                  | with null             | a null                                                              |
+//! | anything but a union  | union                 | the plan of the branch that `branch_for` chooses                    |
+//! | record                | record                | fields by name or the reader's aliases, see below                   |
+//! | enum                  | enum                  | by symbol; an unknown one is the reader's default, or an error      |
+//! | array, map            | array, map            | a plan for the items, the values                                    |
+//! | fixed                 | fixed                 | of the same size and name                                           |
+//! | int                   | long, float, double   | promoted; also long to float and double, float to double            |
+//! | bytes, string         | string, bytes         | the same bytes; as a string they must be UTF-8                      |
+//! | time of day, moment   | the same              | in the reader's unit, cut towards the past                          |
+//! | decimal               | decimal               | in the reader's scale, which may not be smaller                     |
+//!
+//! Everything else is a [`Mismatch`], which names the path of the field.
+//!
+//! A record: each field of the writer is read into the field of the reader that names it, or is skipped. Each field of
+//! the reader that no field of the writer feeds gets its default, encoded as bytes of the reader's own schema, so that
+//! it is read like any other value (`default`); without a default it must be nullable, and is null.
+//!
+//! # When it is an error
+//!
+//! A mismatch is an error of the version at once, because every message of it would fail. Two things are found only in
+//! values, and so they are an error only for a message that has one: a branch of the writer's union that the reader
+//! cannot take ([`AvroPlan::Refused`]), unless no branch but null fits at all, and a symbol that the reader's enum lacks.
+//!
+//! # Where it differs from the specification
+//!
+//! * Records are compared by their fields and not by name, and names of enums and fixed without their namespace:
+//!   producers of one topic live in different packages.
+//! * Times and decimals of another unit or scale are converted, where Avro would read bare numbers. A number without a
+//!   logical type takes the meaning that the other side gives it.
+//! * A nullable field that a writer lacks needs no default.
+//!
+//! Why it ends: schemas are trees here, since the parser refuses recursive types and bounds their depth.
+
+use super::default::encode_default;
+use super::plan::{AvroPlan, DecimalPlan, FieldStep, Mismatch, RecordPlan, Rescale};
+use crate::avro_schema::{AvroField, AvroType, EnumType, FixedType, LogicalType, RecordType};
+use crate::conform::per_second;
+
+type Resolved = Result<AvroPlan, Box<Mismatch>>;
+
+/// How to read `writer` as `reader`.
+pub fn resolve(writer: &AvroType, reader: &AvroType) -> Resolved {
+    match (writer, reader) {
+        (AvroType::Nullable { inner, null_branch }, _) => {
+            let branches =
+                if *null_branch == 0 { [&AvroType::Null, inner] } else { [inner, &AvroType::Null] };
+            written_union(&branches, reader)
+        }
+        (AvroType::Union(branches), _) => written_union(&branches.iter().collect::<Vec<_>>(), reader),
+        (AvroType::Null, AvroType::Nullable { .. }) => Ok(AvroPlan::Null),
+        (_, AvroType::Nullable { inner, .. }) => resolve(writer, inner),
+        (AvroType::Null, AvroType::Union(branches)) if branches.contains(&AvroType::Null) => {
+            Ok(AvroPlan::Null)
+        }
+        (_, AvroType::Union(_)) => {
+            let members = reader.members();
+            let Some(index) = branch_for(writer, &members) else { return Err(mismatch(writer, reader)) };
+            let Some(member) = members.get(index) else { return Err(mismatch(writer, reader)) };
+            let plan = resolve(writer, member)?;
+            Ok(if members.len() == 1 { plan } else { AvroPlan::Member(index, Box::new(plan)) })
+        }
+        (AvroType::Array(item), AvroType::Array(reader_item)) => {
+            Ok(AvroPlan::Array(Box::new(resolve(item, reader_item).map_err(|e| e.below("[]"))?)))
+        }
+        (AvroType::Map(value), AvroType::Map(reader_value)) => {
+            Ok(AvroPlan::Map(Box::new(resolve(value, reader_value).map_err(|e| e.below("{}"))?)))
+        }
+        (AvroType::Record(written), AvroType::Record(read)) => {
+            record_plan(written, read).map(AvroPlan::Record)
+        }
+        (AvroType::Enum(written), AvroType::Enum(read)) if read.name.accepts(&written.name) => {
+            Ok(AvroPlan::Enum(written.symbols.iter().map(|symbol| read_symbol(symbol, read)).collect()))
+        }
+        _ => leaf(writer, reader),
+    }
+}
+
+fn written_union(branches: &[&AvroType], reader: &AvroType) -> Resolved {
+    let plans: Vec<_> = branches.iter().map(|branch| resolve(branch, reader)).collect();
+    // With no branch but null that could ever be read, the schemas have nothing in common.
+    let mut members = branches.iter().zip(&plans).filter(|(branch, _)| **branch != &AvroType::Null);
+    if let Some((_, Err(why))) = members.clone().next().filter(|_| members.all(|(_, plan)| plan.is_err())) {
+        return Err(why.clone());
+    }
+    Ok(AvroPlan::Union(plans.into_iter().map(|plan| plan.unwrap_or_else(AvroPlan::Refused)).collect()))
+}
+
+/// Fields of the reader by name or alias.
+pub fn record_plan(writer: &RecordType, reader: &RecordType) -> Result<RecordPlan, Box<Mismatch>> {
+    let source = |field: &AvroField| {
+        let named = |name: &String| writer.fields.iter().position(|own| own.name == *name);
+        named(&field.name).or_else(|| field.aliases.iter().find_map(named))
+    };
+    let sources: Vec<Option<usize>> = reader.fields.iter().map(source).collect();
+    let mut steps = Vec::with_capacity(writer.fields.len());
+    for (i, own) in writer.fields.iter().enumerate() {
+        let target = sources.iter().position(|source| *source == Some(i));
+        steps.push(match target.and_then(|index| Some((index, reader.fields.get(index)?))) {
+            Some((index, field)) => {
+                let plan = resolve(&own.kind, &field.kind).map_err(|e| e.below(&own.name))?;
+                FieldStep::Read(index, own.name.clone(), plan)
+            }
+            None => FieldStep::Skip(own.name.clone(), own.kind.clone()),
+        });
+    }
+    let lacking = reader.fields.iter().enumerate().filter(|(i, _)| {
+        // Two fields of the reader may name one of the writer: the first takes it.
+        let source = sources.get(*i).copied().flatten();
+        source.is_none() || sources.iter().position(|other| *other == source) != Some(*i)
+    });
+    let absent = lacking.map(|(i, field)| Ok((i, default_plan(field).map_err(|e| e.below(&field.name))?)));
+    Ok(RecordPlan { steps, absent: absent.collect::<Result<_, Box<Mismatch>>>()? })
+}
+
+fn default_plan(field: &AvroField) -> Resolved {
+    let Some(default) = &field.default else {
+        let nullable = resolve(&AvroType::Null, &field.kind);
+        return nullable.map_err(|_| because("the writer's schema lacks it and the reader's has no default"));
+    };
+    let mut bytes = Vec::new();
+    encode_default(&field.kind, default, &mut bytes).map_err(because)?;
+    Ok(AvroPlan::Default(bytes, Box::new(resolve(&field.kind, &field.kind)?)))
+}
+
+fn read_symbol(symbol: &str, reader: &EnumType) -> Result<String, String> {
+    if reader.symbols.iter().any(|known| known == symbol) {
+        return Ok(symbol.to_owned());
+    }
+    reader.default.clone().ok_or_else(|| {
+        format!("expected one of {:?}, got {symbol:?}, and the reader's enum has no default", reader.symbols)
+    })
+}
+
+/// Which of the reader's branches a value of the writer is read as, by the rules of Avro's Java library: the
+/// same type (named types by full name), a record of fitting shape, a promotion.
+fn branch_for(writer: &AvroType, members: &[&AvroType]) -> Option<usize> {
+    let first = |fits: &dyn Fn(&AvroType) -> bool| members.iter().position(|member| fits(member));
+    let fits = |member: &AvroType| resolve(writer, member).is_ok();
+    let same = |member: &AvroType| same_type(writer, member);
+    first(&|m| writer.branch_name() == m.branch_name() && same(m))
+        .or_else(|| {
+            first(&|m| same(m) && named(m).zip(named(writer)).is_none_or(|(m, w)| m.accepts(w)) && fits(m))
+        })
+        .or_else(|| first(&|m| same(m) && fits(m)))
+        .or_else(|| first(&fits))
+}
+
+fn named(kind: &AvroType) -> Option<&crate::avro_schema::TypeName> {
+    match kind {
+        AvroType::Record(record) => Some(&record.name),
+        AvroType::Enum(kind) => Some(&kind.name),
+        AvroType::Fixed(fixed) | AvroType::Uuid(fixed) | AvroType::Decimal { fixed: Some(fixed), .. } => {
+            Some(&fixed.name)
+        }
+        _ => None,
+    }
+}
+
+/// Whether both are one type of Avro's, not looking below it.
+fn same_type(writer: &AvroType, reader: &AvroType) -> bool {
+    use AvroType::{Array, Boolean, Bytes, Decimal, Double, Enum, Float, Int, Long, Map, Record, String};
+    match (writer, reader) {
+        (Boolean, Boolean) | (Int(_), Int(_)) | (Long(_), Long(_)) | (Float, Float) | (Double, Double) => {
+            true
+        }
+        (String, String) | (Enum(_), Enum(_)) | (Array(_), Array(_)) | (Map(_), Map(_)) => true,
+        (Record(_), Record(_)) => true,
+        (Bytes | Decimal { fixed: None, .. }, Bytes | Decimal { fixed: None, .. }) => true,
+        _ => fixed_of(writer).is_some() && fixed_of(reader).is_some(),
+    }
+}
+
+fn fixed_of(kind: &AvroType) -> Option<&FixedType> {
+    match kind {
+        AvroType::Fixed(fixed) | AvroType::Uuid(fixed) => Some(fixed),
+        AvroType::Decimal { fixed, .. } => fixed.as_ref(),
+        _ => None,
+    }
+}
+
+/// Types without types below them.
+fn leaf(writer: &AvroType, reader: &AvroType) -> Resolved {
+    use AvroType::{Boolean, Bytes, Decimal, Double, Float, Int, Long, Null, String};
+    let plan = match (writer, reader) {
+        (Null, Null) => Some(AvroPlan::Null),
+        (Boolean, Boolean) => Some(AvroPlan::Boolean),
+        (Int(from), Int(to) | Long(to)) => whole(AvroPlan::Int, *from, *to),
+        (Long(from), Long(to)) => whole(AvroPlan::Long, *from, *to),
+        (Int(_), Float | Double) => Some(AvroPlan::Int),
+        (Long(_), Float | Double) => Some(AvroPlan::Long),
+        (Float, Float | Double) => Some(AvroPlan::Float),
+        (Double, Double) => Some(AvroPlan::Double),
+        (Bytes | String, Bytes | String) | (Decimal { fixed: None, .. }, Bytes) => Some(AvroPlan::Bytes),
+        (Bytes, Decimal { fixed: None, precision, .. }) => decimal(None, 0, *precision),
+        (Decimal { fixed: None, scale: from, .. }, Decimal { fixed: None, scale: to, precision }) => {
+            decimal(None, to - from, *precision)
+        }
+        _ => match (fixed_of(writer), fixed_of(reader)) {
+            (Some(written), Some(read)) if written.size == read.size && read.name.accepts(&written.name) => {
+                fixed(writer, reader, written.size as usize)
+            }
+            _ => None,
+        },
+    };
+    plan.ok_or_else(|| mismatch(writer, reader))
+}
+
+fn fixed(writer: &AvroType, reader: &AvroType, size: usize) -> Option<AvroPlan> {
+    match (writer, reader) {
+        (AvroType::Decimal { scale: from, .. }, AvroType::Decimal { scale: to, precision, .. }) => {
+            decimal(Some(size), to - from, *precision)
+        }
+        (_, AvroType::Decimal { precision, .. }) => decimal(Some(size), 0, *precision),
+        _ => Some(AvroPlan::Fixed(size)),
+    }
+}
+
+/// Fewer digits behind the point than written would lose some.
+fn decimal(fixed: Option<usize>, more_digits: i8, precision: u8) -> Option<AvroPlan> {
+    let factor = 10i128.checked_pow(u32::try_from(more_digits).ok()?)?;
+    let limit = 10i128.checked_pow(u32::from(precision))?;
+    Some(AvroPlan::Decimal(DecimalPlan { fixed, factor, limit }))
+}
+
+/// Units are converted; a bare number takes the meaning that the other side gives it.
+fn whole(plan: AvroPlan, from: LogicalType, to: LogicalType) -> Option<AvroPlan> {
+    let (written, read) = match (from, to) {
+        (LogicalType::TimeOfDay(written), LogicalType::TimeOfDay(read))
+        | (LogicalType::Moment(written), LogicalType::Moment(read)) => (written, read),
+        _ if from == to || from == LogicalType::Number || to == LogicalType::Number => return Some(plan),
+        _ => return None,
+    };
+    let (written, read) = (per_second(written), per_second(read));
+    Some(match written.cmp(&read) {
+        std::cmp::Ordering::Equal => plan,
+        std::cmp::Ordering::Less => AvroPlan::Rescaled(Rescale { multiply: read / written, divide: 1 }),
+        std::cmp::Ordering::Greater => AvroPlan::Rescaled(Rescale { multiply: 1, divide: written / read }),
+    })
+}
+
+fn mismatch(writer: &AvroType, reader: &AvroType) -> Box<Mismatch> {
+    because(format!("the writer's schema has {}, the reader's {}", describe(writer), describe(reader)))
+}
+
+fn because(why: impl Into<String>) -> Box<Mismatch> {
+    Box::new(Mismatch { path: String::new(), why: why.into() })
+}
+
+fn describe(kind: &AvroType) -> String {
+    match kind {
+        AvroType::Int(LogicalType::Date) => "int (date)".to_owned(),
+        AvroType::Int(LogicalType::TimeOfDay(_)) | AvroType::Long(LogicalType::TimeOfDay(_)) => {
+            format!("{} (time)", kind.branch_name())
+        }
+        AvroType::Long(LogicalType::Moment(_)) => "long (timestamp)".to_owned(),
+        AvroType::Decimal { precision, scale, .. } => {
+            format!("{} (decimal({precision}, {scale}))", kind.branch_name())
+        }
+        AvroType::Fixed(fixed) | AvroType::Uuid(fixed) => {
+            format!("fixed {} of {} bytes", fixed.name.full, fixed.size)
+        }
+        AvroType::Enum(kind) => format!("enum {}", kind.name.full),
+        AvroType::Record(record) => format!("record {}", record.name.full),
+        AvroType::Nullable { inner, .. } => format!("{} or null", describe(inner)),
+        AvroType::Union(branches) => {
+            let names: Vec<String> = branches.iter().map(describe).collect();
+            format!("union of {}", names.join(", "))
+        }
+        other => other.branch_name().to_owned(),
+    }
+}

@@ -1,0 +1,197 @@
+//! Arrow columns that JSON values are appended to. A value can be taken back, since of two members of an object with
+//! the same key the last one counts.
+
+use std::sync::Arc;
+
+use arrow_array::types::{
+    Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+};
+use arrow_array::{ArrayRef, BinaryArray, BooleanArray, NullArray, StringArray};
+use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef};
+
+use super::buffers::{BytesBuffer, NumberBuffer};
+use super::records::RecordColumn;
+use super::types::UNION;
+use super::unions::UnionShape;
+use crate::decode::list_column::{Items, ListColumn};
+
+use crate::conform::ArrowResult;
+
+/// A column under construction.
+pub enum JsonColumn {
+    /// Only counted
+    Null(usize),
+    /// Booleans
+    Boolean(BooleanBufferBuilder, NullBufferBuilder),
+    /// 8 bits
+    Byte(NumberBuffer<Int8Type>),
+    /// 16 bits
+    Short(NumberBuffer<Int16Type>),
+    /// 32 bits
+    Int(NumberBuffer<Int32Type>),
+    /// 64 bits
+    Long(NumberBuffer<Int64Type>),
+    /// 32 bits
+    Float(NumberBuffer<Float32Type>),
+    /// 64 bits
+    Double(NumberBuffer<Float64Type>),
+    /// Precision and scale
+    Decimal(NumberBuffer<Decimal128Type>, u8, i8),
+    /// Text
+    Text(BytesBuffer),
+    /// Bytes
+    Binary(BytesBuffer),
+    /// Arrays
+    List(ListColumn<JsonColumn>),
+    /// Objects with any keys
+    Map(ListColumn<JsonColumn>, BytesBuffer),
+    /// Objects with known keys
+    Record(RecordColumn),
+    /// A member for each branch
+    Union(Arc<UnionShape>, RecordColumn),
+}
+
+impl JsonColumn {
+    /// An empty column for `field` of [`JsonTypes`](super::types::JsonTypes), which found `unions`.
+    pub fn new(field: &Field, unions: &[Arc<UnionShape>]) -> ArrowResult<Self> {
+        let list = |item: &FieldRef| {
+            Ok::<_, ArrowError>(ListColumn::new(field.data_type().clone(), Self::new(item, unions)?))
+        };
+        Ok(match field.data_type() {
+            DataType::Null => Self::Null(0),
+            DataType::Boolean => Self::Boolean(BooleanBufferBuilder::new(0), NullBufferBuilder::new(0)),
+            DataType::Int8 => Self::Byte(NumberBuffer::default()),
+            DataType::Int16 => Self::Short(NumberBuffer::default()),
+            DataType::Int32 => Self::Int(NumberBuffer::default()),
+            DataType::Int64 => Self::Long(NumberBuffer::default()),
+            DataType::Float32 => Self::Float(NumberBuffer::default()),
+            DataType::Float64 => Self::Double(NumberBuffer::default()),
+            DataType::Decimal128(precision, scale) => {
+                Self::Decimal(NumberBuffer::default(), *precision, *scale)
+            }
+            DataType::Utf8 => Self::Text(BytesBuffer::default()),
+            DataType::Binary => Self::Binary(BytesBuffer::default()),
+            DataType::List(item) => Self::List(list(item)?),
+            DataType::Map(entries, _) => match entries.data_type() {
+                DataType::Struct(pair) if pair.len() == 2 => match pair.last() {
+                    Some(value) => Self::Map(list(value)?, BytesBuffer::default()),
+                    None => return Err(unreadable(field)),
+                },
+                _ => return Err(unreadable(field)),
+            },
+            DataType::Struct(fields) => {
+                let record = RecordColumn::new(fields, unions)?;
+                match field.metadata().get(UNION).and_then(|index| unions.get(index.parse::<usize>().ok()?)) {
+                    Some(shape) => Self::Union(shape.clone(), record),
+                    None => Self::Record(record),
+                }
+            }
+            _ => return Err(unreadable(field)),
+        })
+    }
+
+    /// Add a null, below which everything is null.
+    pub fn append_null(&mut self) {
+        match self {
+            Self::Null(rows) => *rows += 1,
+            Self::Boolean(values, nulls) => {
+                values.append(false);
+                nulls.append_null();
+            }
+            Self::Byte(n) => n.append_null(),
+            Self::Short(n) => n.append_null(),
+            Self::Int(n) => n.append_null(),
+            Self::Long(n) => n.append_null(),
+            Self::Float(n) => n.append_null(),
+            Self::Double(n) => n.append_null(),
+            Self::Decimal(n, ..) => n.append_null(),
+            Self::Text(b) | Self::Binary(b) => b.append_null(),
+            Self::List(list) | Self::Map(list, _) => list.append_null(),
+            Self::Record(record) | Self::Union(_, record) => record.append_null(),
+        }
+    }
+
+    /// Keep the first `rows` values.
+    pub fn truncate(&mut self, rows: usize) {
+        match self {
+            Self::Null(all) => *all = rows.min(*all),
+            Self::Boolean(values, nulls) => {
+                values.truncate(rows);
+                nulls.truncate(rows);
+            }
+            Self::Byte(n) => n.truncate(rows),
+            Self::Short(n) => n.truncate(rows),
+            Self::Int(n) => n.truncate(rows),
+            Self::Long(n) => n.truncate(rows),
+            Self::Float(n) => n.truncate(rows),
+            Self::Double(n) => n.truncate(rows),
+            Self::Decimal(n, ..) => n.truncate(rows),
+            Self::Text(b) | Self::Binary(b) => b.truncate(rows),
+            Self::List(list) => {
+                let items = list.truncate(rows);
+                list.items.truncate(items);
+            }
+            Self::Map(list, keys) => {
+                let items = list.truncate(rows);
+                list.items.truncate(items);
+                keys.truncate(items);
+            }
+            Self::Record(record) | Self::Union(_, record) => record.truncate(rows),
+        }
+    }
+}
+
+impl Items for JsonColumn {
+    #[inline]
+    fn len(&self) -> usize {
+        match self {
+            Self::Null(rows) => *rows,
+            Self::Boolean(values, _) => values.len(),
+            Self::Byte(n) => n.len(),
+            Self::Short(n) => n.len(),
+            Self::Int(n) => n.len(),
+            Self::Long(n) => n.len(),
+            Self::Float(n) => n.len(),
+            Self::Double(n) => n.len(),
+            Self::Decimal(n, ..) => n.len(),
+            Self::Text(b) | Self::Binary(b) => b.len(),
+            Self::List(list) | Self::Map(list, _) => list.len(),
+            Self::Record(record) | Self::Union(_, record) => record.len(),
+        }
+    }
+
+    fn finish(&mut self) -> ArrowResult<ArrayRef> {
+        Ok(match self {
+            Self::Null(rows) => Arc::new(NullArray::new(std::mem::take(rows))),
+            Self::Boolean(values, nulls) => Arc::new(BooleanArray::new(values.finish(), nulls.finish())),
+            Self::Byte(n) => Arc::new(n.finish()?),
+            Self::Short(n) => Arc::new(n.finish()?),
+            Self::Int(n) => Arc::new(n.finish()?),
+            Self::Long(n) => Arc::new(n.finish()?),
+            Self::Float(n) => Arc::new(n.finish()?),
+            Self::Double(n) => Arc::new(n.finish()?),
+            Self::Decimal(n, precision, scale) => {
+                Arc::new(n.finish()?.with_precision_and_scale(*precision, *scale)?)
+            }
+            Self::Text(b) => {
+                let (offsets, data, nulls) = b.finish();
+                Arc::new(StringArray::try_new(offsets, data.into(), nulls)?)
+            }
+            Self::Binary(b) => {
+                let (offsets, data, nulls) = b.finish();
+                Arc::new(BinaryArray::try_new(offsets, data.into(), nulls)?)
+            }
+            Self::List(list) => list.finish()?,
+            Self::Map(list, keys) => {
+                let (offsets, data, _) = keys.finish();
+                list.finish_maps(Arc::new(StringArray::try_new(offsets, data.into(), None)?))?
+            }
+            Self::Record(record) | Self::Union(_, record) => Arc::new(record.finish()?),
+        })
+    }
+}
+
+fn unreadable(field: &Field) -> ArrowError {
+    ArrowError::SchemaError(format!("field {}: {} cannot be read from JSON", field.name(), field.data_type()))
+}

@@ -1,0 +1,56 @@
+//! Defaults of fields, which a schema writes as Avro does, as the JSON that messages have.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use super::exact_number::decimal_from_bytes;
+use crate::avro_schema::{AvroField, AvroType};
+use crate::conform::uuid_text;
+use crate::decode::avro::default::{code_points, encode_default};
+
+/// What a message would have for the default of `field`; `None` when it has none, or one that does not fit.
+pub fn default_text(field: &AvroField) -> Option<String> {
+    let value = field.default.as_ref()?;
+    encode_default(&field.kind, value, &mut Vec::new()).ok()?;
+    written(&field.kind, value).map(|value| value.to_string())
+}
+
+/// `value`, which must be a default of `kind`.
+fn written(kind: &AvroType, value: &Value) -> Option<Value> {
+    Some(match (kind, value) {
+        (AvroType::Bytes | AvroType::Fixed(_), Value::String(text)) => {
+            STANDARD.encode(code_points(text)?).into()
+        }
+        (AvroType::Uuid(_), Value::String(text)) => uuid_text(&code_points(text)?).into(),
+        (AvroType::Decimal { scale, .. }, Value::String(text)) => {
+            let unscaled = decimal_from_bytes(&code_points(text)?)?;
+            format!("{unscaled}e{}", -i32::from(*scale)).into()
+        }
+        (AvroType::Array(item), Value::Array(items)) => {
+            items.iter().map(|value| written(item, value)).collect::<Option<Vec<_>>>()?.into()
+        }
+        (AvroType::Map(item), Value::Object(pairs)) => {
+            let pair = |(key, value): (&String, &Value)| Some((key.clone(), written(item, value)?));
+            pairs.iter().map(pair).collect::<Option<Map<_, _>>>()?.into()
+        }
+        (AvroType::Record(record), Value::Object(_)) => {
+            let member = |field: &AvroField| {
+                let own = value.get(&field.name).or(field.default.as_ref())?;
+                Some((field.name.clone(), written(&field.kind, own)?))
+            };
+            record.fields.iter().map(member).collect::<Option<Map<_, _>>>()?.into()
+        }
+        (AvroType::Nullable { .. } | AvroType::Union(_), Value::Null) => Value::Null,
+        (AvroType::Nullable { .. } | AvroType::Union(_), _) => {
+            let members = kind.members();
+            let chosen = members.iter().find(|kind| encode_default(kind, value, &mut Vec::new()).is_ok())?;
+            let inner = written(chosen, value)?;
+            match members.as_slice() {
+                [_] => inner,
+                _ => Map::from_iter([(chosen.branch_name().to_owned(), inner)]).into(),
+            }
+        }
+        _ => value.clone(),
+    })
+}

@@ -1,0 +1,151 @@
+//! Objects with known keys: a column for each. Rows can be taken back.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::StructArray;
+use arrow_buffer::NullBufferBuilder;
+use arrow_schema::{Field, Fields};
+
+use super::columns::JsonColumn;
+use super::cursor::{JsonCursor, JsonResult};
+use super::types::DEFAULT;
+use super::unions::UnionShape;
+use super::values::read;
+use crate::decode::list_column::Items;
+
+use crate::conform::ArrowResult;
+
+/// Records of more fields look their keys up by hash.
+const FEW_FIELDS: usize = 16;
+
+/// Objects, a column for each of their known keys.
+pub struct RecordColumn {
+    fields: Fields,
+    quoted: Vec<Vec<u8>>,
+    /// Only for many fields.
+    by_name: HashMap<String, usize>,
+    len: usize,
+    nulls: NullBufferBuilder,
+    /// What the fields are in an object without them.
+    absent: Vec<AbsentMember>,
+    /// One for each field.
+    pub children: Vec<JsonColumn>,
+}
+
+/// What a field is in an object without it.
+enum AbsentMember {
+    Null,
+    /// The JSON that stands for it.
+    Default(String),
+    /// The object does not fit its schema.
+    Refused,
+}
+
+impl AbsentMember {
+    fn new(field: &Field) -> Self {
+        match field.metadata().get(DEFAULT) {
+            _ if field.is_nullable() => Self::Null,
+            Some(text) => Self::Default(text.clone()),
+            None => Self::Refused,
+        }
+    }
+}
+
+impl RecordColumn {
+    /// For the keys `fields`.
+    pub fn new(fields: &Fields, unions: &[Arc<UnionShape>]) -> ArrowResult<Self> {
+        let children =
+            fields.iter().map(|field| JsonColumn::new(field, unions)).collect::<ArrowResult<_>>()?;
+        let named = fields.iter().enumerate().map(|(index, field)| (field.name().clone(), index));
+        let by_name = if fields.len() > FEW_FIELDS { named.collect() } else { HashMap::new() };
+        // Names that need escapes are never found this way, but by `position`.
+        let quoted = fields.iter().map(|field| format!("\"{}\":", field.name()).into_bytes()).collect();
+        let nulls = NullBufferBuilder::new(0);
+        let absent = fields.iter().map(|field| AbsentMember::new(field)).collect();
+        Ok(Self { fields: fields.clone(), quoted, by_name, len: 0, nulls, absent, children })
+    }
+
+    /// Rows so far.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The name of a field as a key that needs no escapes, with the colon. Writers keep the order of their
+    /// fields, so the next key can be guessed.
+    #[inline]
+    pub fn quoted(&self, index: usize) -> &[u8] {
+        // No key looks like this.
+        self.quoted.get(index).map_or(b"}", Vec::as_slice)
+    }
+
+    /// The name of a field.
+    pub fn name(&self, index: usize) -> &str {
+        self.fields.get(index).map_or("", |field| field.name())
+    }
+
+    /// Which field `key` is.
+    pub fn position(&self, key: &str) -> Option<usize> {
+        if self.fields.len() > FEW_FIELDS {
+            return self.by_name.get(key).copied();
+        }
+        self.fields.iter().position(|field| field.name() == key)
+    }
+
+    /// Whether a field may be null.
+    #[inline]
+    pub fn is_nullable(&self, index: usize) -> bool {
+        matches!(self.absent.get(index), Some(AbsentMember::Null))
+    }
+
+    /// End a row, the object before `cursor`; children without a value for it get what their absence means.
+    #[inline]
+    pub fn close(&mut self, cursor: &JsonCursor<'_>) -> JsonResult<()> {
+        for (index, child) in self.children.iter_mut().enumerate() {
+            if child.len() == self.len {
+                let name = self.fields.get(index).map_or("", |field| field.name());
+                fill(child, self.absent.get(index), cursor).map_err(|fault| fault.below(name))?;
+            }
+        }
+        self.len += 1;
+        self.nulls.append_non_null();
+        Ok(())
+    }
+
+    /// Add a null, below which everything is null.
+    pub fn append_null(&mut self) {
+        self.children.iter_mut().for_each(JsonColumn::append_null);
+        self.len += 1;
+        self.nulls.append_null();
+    }
+
+    /// Keep the first `rows` rows.
+    pub fn truncate(&mut self, rows: usize) {
+        self.children.iter_mut().for_each(|child| child.truncate(rows));
+        self.len = self.len.min(rows);
+        self.nulls.truncate(rows);
+    }
+
+    /// The rows so far; starts new ones.
+    pub fn finish(&mut self) -> ArrowResult<StructArray> {
+        let nulls = self.nulls.finish();
+        let len = std::mem::take(&mut self.len);
+        let columns = self.children.iter_mut().map(JsonColumn::finish).collect::<ArrowResult<Vec<_>>>()?;
+        if columns.is_empty() {
+            return Ok(StructArray::new_empty_fields(len, nulls));
+        }
+        StructArray::try_new(self.fields.clone(), columns, nulls)
+    }
+}
+
+fn fill(child: &mut JsonColumn, absent: Option<&AbsentMember>, cursor: &JsonCursor<'_>) -> JsonResult<()> {
+    match absent {
+        Some(AbsentMember::Null) | None => child.append_null(),
+        Some(AbsentMember::Default(text)) => read(child, false, &mut JsonCursor::new(text.as_bytes())?)?,
+        Some(AbsentMember::Refused) => {
+            return cursor
+                .misfit("expected a value, got none; the schema allows no null here and has no default");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Text of JSON, borrowed from the payload where it has no escapes.
+
+use std::borrow::Cow;
+
+use super::cursor::{JsonCursor, JsonResult};
+
+impl<'a> JsonCursor<'a> {
+    /// The text here, which must begin with its quote.
+    #[inline]
+    pub fn text(&mut self) -> JsonResult<Cow<'a, str>> {
+        let start = self.at + 1;
+        let end = self.find_special(start)?;
+        let plain = self.text.get(start..end).unwrap_or_default();
+        self.at = end;
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+            return Ok(Cow::Borrowed(plain));
+        }
+        self.escaped(plain).map(Cow::Owned)
+    }
+
+    /// Where the next quote or backslash is.
+    #[inline]
+    fn find_special(&mut self, start: usize) -> JsonResult<usize> {
+        let special = |byte: &u8| *byte == b'"' || *byte == b'\\';
+        let mut at = start;
+        // Sixteen at a time, which the compiler turns into a few instructions.
+        while let Some(chunk) = self.text.as_bytes().get(at..).and_then(|rest| rest.first_chunk::<16>()) {
+            if chunk.iter().fold(false, |any, byte| any | special(byte)) {
+                break;
+            }
+            at += 16;
+        }
+        match self.text.as_bytes().get(at..).and_then(|rest| rest.iter().position(special)) {
+            Some(more) => Ok(at + more),
+            None => {
+                self.at = self.text.len();
+                self.malformed("the end of a text")
+            }
+        }
+    }
+
+    /// Text that begins with `plain` and goes on with the escape here.
+    #[cold]
+    fn escaped(&mut self, plain: &str) -> JsonResult<String> {
+        let mut out = plain.to_owned();
+        loop {
+            if self.peek() == Some(b'"') {
+                self.at += 1;
+                return Ok(out);
+            }
+            self.at += 1;
+            let plain = match self.peek() {
+                Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
+                Some(b'b') => '\u{8}',
+                Some(b'f') => '\u{c}',
+                Some(b'n') => '\n',
+                Some(b'r') => '\r',
+                Some(b't') => '\t',
+                Some(b'u') => self.code_point()?,
+                _ => return self.malformed("an escape"),
+            };
+            out.push(plain);
+            let start = self.at + 1;
+            let end = self.find_special(start)?;
+            out.push_str(self.text.get(start..end).unwrap_or_default());
+            self.at = end;
+        }
+    }
+
+    /// From the `u` of an escape to its last digit; of two escapes for a surrogate pair.
+    fn code_point(&mut self) -> JsonResult<char> {
+        let unit = self.four_digits()?;
+        if let Some(character) = char::from_u32(unit) {
+            return Ok(character);
+        }
+        let next = self.text.as_bytes().get(self.at + 1..self.at + 3);
+        if unit < 0xdc00 && next == Some(b"\\u") {
+            self.at += 2;
+            let low = self.four_digits()?;
+            let pair = 0x10000 + ((unit - 0xd800) << 10) + low.wrapping_sub(0xdc00);
+            if (0xdc00..0xe000).contains(&low)
+                && let Some(character) = char::from_u32(pair)
+            {
+                return Ok(character);
+            }
+        }
+        self.malformed("the other half of a surrogate pair")
+    }
+
+    fn four_digits(&mut self) -> JsonResult<u32> {
+        let digits = self.text.get(self.at + 1..self.at + 5);
+        let digits = digits.filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        match digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
+            Some(unit) => {
+                self.at += 4;
+                Ok(unit)
+            }
+            None => self.malformed("four hexadecimal digits"),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The Arrow types in which JSON is read: logical types as their bare numbers, nullable what the schema says is.
+//! Without a schema everything is.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, Fields};
+
+use super::defaults::default_text;
+use super::unions::UnionShape;
+use crate::avro_schema::{AvroField, AvroType};
+
+/// Key of a field's metadata: which of the unions it is.
+pub const UNION: &str = "union";
+/// Key of a field's metadata: the JSON that stands for an absent value.
+pub const DEFAULT: &str = "default";
+
+/// Walks declared types and the schema beside each other, and collects the unions on the way.
+#[derive(Debug, Default)]
+pub struct JsonTypes {
+    /// In the order of their number.
+    pub unions: Vec<Arc<UnionShape>>,
+}
+
+impl JsonTypes {
+    /// The field of a record as it is read. `described` is the schema's, where there is one.
+    pub fn field(&mut self, declared: &Field, described: Option<&AvroField>) -> Field {
+        let field = self.value(declared, described.map(|field| &field.kind));
+        let default = described.filter(|_| !field.is_nullable()).and_then(default_text);
+        let Some(default) = default else { return field };
+        let mut metadata = field.metadata().clone();
+        metadata.insert(DEFAULT.to_owned(), default);
+        field.with_metadata(metadata)
+    }
+
+    /// A field, item or value of a map, of this `kind`, where that is known.
+    fn value(&mut self, declared: &Field, kind: Option<&AvroType>) -> Field {
+        self.member(declared, kind).with_nullable(kind.is_none_or(is_nullable))
+    }
+
+    /// The same, but nullable: also the member of a union.
+    fn member(&mut self, declared: &Field, kind: Option<&AvroType>) -> Field {
+        let name = declared.name();
+        if let (Some(AvroType::Union(branches)), DataType::Struct(members)) = (kind, declared.data_type())
+            && let Some(kinds) = kind.map(AvroType::members).filter(|kinds| kinds.len() > 1)
+        {
+            let fields = members.iter().zip(kinds).map(|(f, kind)| self.member(f, Some(kind))).collect();
+            let metadata = HashMap::from([(UNION.to_owned(), self.unions.len().to_string())]);
+            self.unions.push(Arc::new(UnionShape::new(branches)));
+            return Field::new(name, DataType::Struct(fields), true).with_metadata(metadata);
+        }
+        Field::new(name, self.data_type(declared.data_type(), kind.map(only)), true)
+    }
+
+    fn data_type(&mut self, declared: &DataType, kind: Option<&AvroType>) -> DataType {
+        match declared {
+            DataType::Timestamp(_, _) | DataType::Time64(_) => DataType::Int64,
+            DataType::Date32 | DataType::Time32(_) => DataType::Int32,
+            DataType::LargeBinary | DataType::FixedSizeBinary(_) => DataType::Binary,
+            DataType::LargeUtf8 => DataType::Utf8,
+            DataType::Dictionary(_, value) => self.data_type(value, kind),
+            DataType::List(item) | DataType::LargeList(item) => DataType::List(self.item(item, kind)),
+            DataType::Struct(fields) => {
+                let described: &[AvroField] = kind.map_or(&[], |kind| kind.fields().unwrap_or_default());
+                let own = |field: &FieldRef| {
+                    self.field(field, described.iter().find(|known| known.name == *field.name()))
+                };
+                DataType::Struct(fields.iter().map(own).collect())
+            }
+            DataType::Map(entries, sorted) => {
+                let DataType::Struct(fields) = entries.data_type() else { return declared.clone() };
+                let [key, value] = fields.as_ref() else { return declared.clone() };
+                let below = if let Some(AvroType::Map(value)) = kind { Some(value.as_ref()) } else { None };
+                let key = Field::new(key.name(), self.data_type(key.data_type(), None), false);
+                let pair = Fields::from(vec![key, self.value(value, below)]);
+                DataType::Map(Arc::new(Field::new(entries.name(), DataType::Struct(pair), false)), *sorted)
+            }
+            other => other.clone(),
+        }
+    }
+
+    fn item(&mut self, item: &FieldRef, kind: Option<&AvroType>) -> FieldRef {
+        let below = if let Some(AvroType::Array(item)) = kind { Some(item.as_ref()) } else { None };
+        Arc::new(self.value(item, below))
+    }
+}
+
+/// What is left of a union with null, or of one branch.
+fn only(kind: &AvroType) -> &AvroType {
+    match kind.members().as_slice() {
+        [only] => only,
+        _ => kind,
+    }
+}
+
+fn is_nullable(kind: &AvroType) -> bool {
+    match kind {
+        AvroType::Null | AvroType::Nullable { .. } => true,
+        AvroType::Union(branches) => branches.contains(&AvroType::Null),
+        _ => false,
+    }
+}

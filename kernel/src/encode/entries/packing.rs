@@ -1,0 +1,138 @@
+//! What lies between the bytes of an entry and its frame: compression, encryption.
+
+use aes_gcm::aead::{Aead, KeyInit};
+use aes_gcm::{Aes256Gcm, Nonce};
+
+use crate::compression::{Codec, Compressor};
+use crate::error::{KernelError, Result};
+use crate::wire::{put_bytes, put_varint};
+
+const NONCE_BYTES: usize = 12;
+/// What AES-GCM adds to a payload.
+const TAG_BYTES: usize = 16;
+
+/// A data key of one encoder: every entry is encrypted with it.
+///
+/// Nonces are numbers in a row, so none comes twice under a key, which is never given to two encoders.
+pub struct EntryCipher {
+    aes: Box<Aes256Gcm>,
+    /// The data key for its readers: an `EncryptionKeys` message for each key pair.
+    keys: Vec<Vec<u8>>,
+    used: u64,
+}
+
+impl std::fmt::Debug for EntryCipher {
+    /// Without the key.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Seal").field("used", &self.used).finish_non_exhaustive()
+    }
+}
+
+impl EntryCipher {
+    /// `key` has 32 bytes; `wrapped` are name of the key pair and wrapped data key.
+    pub fn new(key: &[u8], wrapped: &[(String, Vec<u8>)]) -> Result<Self> {
+        let aes = Aes256Gcm::new_from_slice(key)
+            .map_err(|_| KernelError::schema(format!("data key: expected 32 bytes, got {}", key.len())))?;
+        let keys = wrapped.iter().map(|(name, wrapped)| {
+            let mut out = Vec::with_capacity(name.len() + wrapped.len() + 8);
+            put_bytes(&mut out, 1, name.as_bytes());
+            put_bytes(&mut out, 2, wrapped);
+            out
+        });
+        Ok(Self { aes: Box::new(aes), keys: keys.collect(), used: 0 })
+    }
+
+    fn encrypt(&mut self, payload: &[u8]) -> Result<Encrypted> {
+        let mut nonce = [0; NONCE_BYTES];
+        self.used += 1;
+        if let Some(low) = nonce.last_chunk_mut::<8>() {
+            *low = self.used.to_be_bytes();
+        }
+        let payload = self
+            .aes
+            .encrypt(&Nonce::from(nonce), payload)
+            .map_err(|_| KernelError::payload("the payload cannot be encrypted"))?;
+        Ok(Encrypted { payload, nonce })
+    }
+
+    /// Bytes that it adds to an entry, or a few more.
+    pub fn overhead(&self) -> usize {
+        self.keys.iter().map(|key| key.len() + 8).sum::<usize>() + NONCE_BYTES + TAG_BYTES + 8
+    }
+}
+
+struct Encrypted {
+    payload: Vec<u8>,
+    nonce: [u8; NONCE_BYTES],
+}
+
+/// Compresses and encrypts the entries of one call.
+pub struct Packing<'a> {
+    compressor: Compressor,
+    codec: Codec,
+    cipher: Option<&'a mut EntryCipher>,
+}
+
+/// A payload ready to be sent.
+pub struct Packed<'p> {
+    /// What it is compressed with.
+    pub codec: Codec,
+    /// Compressed, not yet encrypted.
+    pub payload: &'p [u8],
+}
+
+impl<'a> Packing<'a> {
+    /// For one call of `encode`.
+    pub fn new(codec: Codec, cipher: Option<&'a mut EntryCipher>) -> Self {
+        Self { compressor: Compressor::new(codec), codec, cipher }
+    }
+
+    /// Compress, unless that makes it larger; then `finish` what came out of it.
+    pub fn pack<T>(
+        &mut self,
+        bytes: &[u8],
+        finish: impl FnOnce(Packed<'_>, &mut Encryptor<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut encryptor = Encryptor { cipher: self.cipher.as_deref_mut() };
+        let payload = self.compressor.compress(bytes)?;
+        let packed = if payload.len() > bytes.len() {
+            Packed { codec: Codec::None, payload: bytes }
+        } else {
+            Packed { codec: self.codec, payload }
+        };
+        finish(packed, &mut encryptor)
+    }
+}
+
+/// Encrypts what goes into one entry; without a key it leaves everything as it is.
+pub struct Encryptor<'a> {
+    cipher: Option<&'a mut EntryCipher>,
+}
+
+impl Encryptor<'_> {
+    /// Hands on the payload as it is sent, after its fields are put behind `metadata`.
+    pub fn encrypt_entry<T>(
+        &mut self,
+        metadata: &mut Vec<u8>,
+        payload: &[u8],
+        send: impl FnOnce(&[u8], &[u8]) -> Result<T>,
+    ) -> Result<T> {
+        let Some(cipher) = self.cipher.as_deref_mut() else { return send(metadata, payload) };
+        let encrypted = cipher.encrypt(payload)?;
+        for key in &cipher.keys {
+            put_bytes(metadata, 13, key);
+        }
+        put_bytes(metadata, 15, &encrypted.nonce);
+        send(metadata, &encrypted.payload)
+    }
+}
+
+/// A property as a field of `MessageMetadata` or `SingleMessageMetadata`.
+pub fn put_property(out: &mut Vec<u8>, field: u32, key: &[u8], value: &[u8]) {
+    let mut pair = Vec::with_capacity(key.len() + value.len() + 8);
+    put_bytes(&mut pair, 1, key);
+    put_bytes(&mut pair, 2, value);
+    put_varint(out, u64::from(field) << 3 | 2);
+    put_varint(out, pair.len() as u64);
+    out.extend_from_slice(&pair);
+}

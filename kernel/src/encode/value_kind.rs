@@ -1,0 +1,76 @@
+//! How the values of one schema are written.
+
+use arrow_schema::{DataType, Schema};
+
+use super::key_value::PairKind;
+use crate::avro_schema::{AvroField, AvroType};
+use crate::decode::primitive::physical_type;
+use crate::error::{KernelError, Result};
+use crate::payload_schema::PayloadSchema;
+use crate::protobuf::ProtobufPlan;
+
+/// How values are written.
+#[derive(Debug)]
+pub enum ValueKind {
+    /// The column `value` as this type.
+    Primitive(DataType),
+    /// Fields of a record, each with the type that its schema gives it.
+    Record {
+        /// In the schema's order.
+        fields: Vec<(AvroField, DataType)>,
+        /// JSON rather than Avro binary.
+        json: bool,
+    },
+    /// The columns `key` and `value`.
+    Pair(Box<PairKind>),
+    /// Fields of a Protobuf message.
+    Protobuf(ProtobufPlan),
+}
+
+impl ValueKind {
+    /// `columns` is the schema of the batches.
+    pub fn new(schema: &PayloadSchema, columns: &Schema) -> Result<Self> {
+        let value_type = schema.value_type.as_str();
+        if let Some(physical) = physical_type(value_type) {
+            columns
+                .field_with_name("value")
+                .map_err(|_| KernelError::schema(format!("expected a column `value` for {value_type}")))?;
+            return Ok(Self::Primitive(physical));
+        }
+        if value_type == "key_value" {
+            return Ok(Self::Pair(Box::new(PairKind::new(schema.pair()?, columns)?)));
+        }
+        if value_type == "protobuf" {
+            let plan = ProtobufPlan::parse(schema.definition()?)?;
+            let known: Vec<&str> = plan.root()?.fields.iter().map(|field| field.name.as_str()).collect();
+            refuse_unknown(columns, &known)?;
+            return Ok(Self::Protobuf(plan));
+        }
+        if !matches!(value_type, "json" | "avro") {
+            return Err(KernelError::schema(format!(
+                "value_type: {value_type:?} is not one the kernel encodes"
+            )));
+        }
+        let avro_schema = AvroType::parse(schema.definition()?)?;
+        let value_schema = schema.fields()?;
+        let mut fields = Vec::new();
+        for field in avro_schema.fields()? {
+            let declared = value_schema.field_with_name(&field.name).map_err(|_| {
+                KernelError::schema(format!("value_schema lacks the schema's field {}", field.name))
+            })?;
+            fields.push((field.clone(), declared.data_type().clone()));
+        }
+        let known: Vec<&str> = fields.iter().map(|(field, _)| field.name.as_str()).collect();
+        refuse_unknown(columns, &known)?;
+        Ok(Self::Record { fields, json: value_type == "json" })
+    }
+}
+
+/// Every value column must be a field.
+fn refuse_unknown(columns: &Schema, known: &[&str]) -> Result<()> {
+    let mut names = columns.fields().iter().map(|f| f.name().as_str()).filter(|n| !n.starts_with("__"));
+    match names.find(|name| !known.contains(name)) {
+        None => Ok(()),
+        Some(name) => Err(KernelError::schema(format!("column {name} is not a field of the topic's schema"))),
+    }
+}
