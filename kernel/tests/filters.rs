@@ -4,15 +4,13 @@ mod common;
 #[path = "common/filters.rs"]
 mod filtering;
 
-use std::sync::Arc;
-
 use _kernel::decode::Decoder;
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::ErrorKind;
 use _kernel::selection::row_filter::RowFilter;
 use _kernel::selection::{Range, Selection};
 use _kernel::wire::put_bytes;
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field};
 use common::*;
 use filtering::*;
 
