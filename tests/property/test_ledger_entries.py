@@ -272,7 +272,9 @@ def test_what_the_caller_does_between_entries_is_no_pause_of_a_bookie(
     assert found == [(LEDGER, 0), (LEDGER, 0), (LEDGER, 2), (LEDGER, 2)]
 
 
-def test_an_entry_on_its_way_when_an_old_bookie_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_on_its_way_when_an_old_bookie_closes_the_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """One bookie lacks entry 2, so it is asked of the other, which then hangs up on a BATCH_READ for those behind it,
     and would give it."""
     chance = random.Random(1)
