@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,8 +10,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from fixtures.cluster.pulsar_cluster import PulsarCluster
+from integration.official import JavaClient
 
 EPOCH = "epoch="
+_READ_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,27 @@ def delivered(folder: Path) -> Iterator[tuple[str, int]]:
         for part in sorted(epoch.glob("part-*.parquet")):
             rows = pq.read_table(part, columns=["key", "number"], partitioning=None)
             yield from zip(rows.column("key").to_pylist(), rows.column("number").to_pylist(), strict=True)
+
+
+def connection(cluster: PulsarCluster) -> dict[str, str]:
+    """Options of a source or sink. A broker that was killed takes its time, and more on a machine where it shares the
+    cores."""
+    return {"service.url": cluster.service_url, "pulsar.client.operationTimeoutMs": "120000"}
+
+
+def sink_topic(partitions: list[str]) -> str:
+    """The topic of these partitions."""
+    return partitions[0].rpartition("-partition-")[0]
+
+
+def written(cluster: PulsarCluster, topic: str) -> list[tuple[str, int]]:
+    """(key, number) of all rows of a topic, as the official Java client reads them."""
+    job = {"do": "read", "topic": topic, "schema": "STRING"}
+    return [_row(message) for message in JavaClient(cluster).run(job, seconds=_READ_SECONDS)[0]]
+
+
+def _row(message: Mapping[str, str]) -> tuple[str, int]:
+    return base64.b64decode(message["keyBytes"]).decode(), int(message["value"].split(" ", 1)[0])
 
 
 def faults(rows: Iterable[tuple[str, int]], sent: Sent) -> list[str]:

@@ -3,7 +3,6 @@ end the official Java client must find every row once, and in order under its ke
 
 from __future__ import annotations
 
-import base64
 import json
 import random
 import time
@@ -16,11 +15,10 @@ from typing import Final
 from fixtures.cluster.pulsar_cluster import PulsarCluster
 from fixtures.spark_cluster import SparkCluster
 from integration.cluster.administration import ClusterAdmin
-from integration.official import JavaClient
 from soak.chaos import Chaos
 from soak.query import Query
 from soak.schedule import FREEZE_BROKER, KILL_BROKER, KILL_DRIVER, KILL_EXECUTOR, KILL_WORKER, Event
-from soak.sink import faults
+from soak.sink import connection, faults, sink_topic, written
 from soak.topics import Topics
 from soak.writer import Writer
 
@@ -34,7 +32,6 @@ _SHARES: Final[Mapping[str, float]] = {
 _FIRST_ROWS_SECONDS: Final = 300.0
 _RECEIPTS_SECONDS: Final = 300.0
 _CATCH_UP_SECONDS: Final = 600.0
-_READ_SECONDS: Final = 600.0
 
 
 @dataclass
@@ -66,8 +63,8 @@ def sink_soak(
     topics = Topics(ClusterAdmin(cluster), f"public/sink-{seed}-{time.time_ns():x}")
     source, sink = (topics.add(partitions) for partitions in (2, 3))
     setting = {
-        "source": _connection(cluster) | {"topic": _topic(source), "startingOffsets": "earliest"},
-        "sink": _connection(cluster) | {"topic": _topic(sink), "deliveryGuarantee": guarantee},
+        "source": connection(cluster) | {"topic": sink_topic(source), "startingOffsets": "earliest"},
+        "sink": connection(cluster) | {"topic": sink_topic(sink), "deliveryGuarantee": guarantee},
         "master": spark.url,
         "trouble": seed,
     }
@@ -77,19 +74,10 @@ def sink_soak(
     try:
         run = _Run(chaos, SinkReport(seed, guarantee), say)
         run.interrupt(kills)
-        return run.compare(JavaClient(cluster), _topic(sink))
+        return run.compare(cluster, sink_topic(sink))
     finally:
         query.kill()
         chaos.mend()
-
-
-def _connection(cluster: PulsarCluster) -> dict[str, str]:
-    # A broker that was killed takes its time, and more on a machine where it shares the cores.
-    return {"service.url": cluster.service_url, "pulsar.client.operationTimeoutMs": "120000"}
-
-
-def _topic(partitions: list[str]) -> str:
-    return partitions[0].rpartition("-partition-")[0]
 
 
 class _Run:
@@ -117,7 +105,7 @@ class _Run:
             self._tell(kind)
         self._report.interruptions = dict(happened)
 
-    def compare(self, reader: JavaClient, topic: str) -> SinkReport:
+    def compare(self, cluster: PulsarCluster, topic: str) -> SinkReport:
         """Let the query read all that was sent, and look at what it has written."""
         chaos, report = self._chaos, self._report
         chaos.query.kill()
@@ -125,8 +113,7 @@ class _Run:
         sent = chaos.writer.finish(_RECEIPTS_SECONDS)
         failed = chaos.query.read_what_is_there(_CATCH_UP_SECONDS)
         report.faults += [failed] if failed else []
-        job = {"do": "read", "topic": topic, "schema": "STRING"}
-        rows = [_row(each) for each in reader.run(job, seconds=_READ_SECONDS)[0]]
+        rows = written(cluster, topic)
         report.faults += faults(rows, sent)
         report.messages, report.rows = sent.messages, len(rows)
         report.epochs = chaos.query.committed()
@@ -148,7 +135,3 @@ class _Run:
             f"{time.monotonic() - self._begin:7.1f} s  {what}; {writer.receipts} receipts, "
             f"{query.committed()} epochs"
         )
-
-
-def _row(found: Mapping[str, str]) -> tuple[str, int]:
-    return base64.b64decode(found["keyBytes"]).decode(), int(found["value"].split(" ", 1)[0])

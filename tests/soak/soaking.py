@@ -1,12 +1,17 @@
-"""One soak: a writer that never stops, a query that is interrupted again and again, at the end every message once."""
+"""One soak: a writer that never stops, a query that is interrupted again and again, at the end every message once.
+
+The query writes files, one folder for each epoch, which show the order in which the source gave the rows; or it writes
+exactly once to another topic, which the official Java client then reads: that shows source and sink together.
+"""
 
 from __future__ import annotations
 
 import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +22,7 @@ from integration.cluster.administration import ClusterAdmin
 from soak.chaos import Chaos
 from soak.query import Query
 from soak.schedule import INTERRUPTIONS, schedule
-from soak.sink import delivered, faults
+from soak.sink import connection, delivered, faults, sink_topic, written
 from soak.topics import Topics
 from soak.writer import Writer
 
@@ -59,15 +64,24 @@ def soak(
     seed: int,
     seconds: float,
     say: Callable[[str], None],
+    *,
+    to_topic: bool = False,
 ) -> Report:
     """Takes `seconds`, and about a minute before and after. Leaves all servers of the cluster serving."""
     admin = ClusterAdmin(cluster)
     topics = Topics(admin, f"public/soak-{seed}-{time.time_ns():x}")
     setting = {"source": _options(cluster, topics, folder), "master": spark.url, "trouble": seed}
-    query = Query(folder, "stream_to_epochs.py", str(folder / _ROWS), json.dumps(setting), cluster=spark)
+    if to_topic:
+        sink = sink_topic(Topics(admin, f"{topics.namespace}-sink").add(3))
+        setting["sink"] = connection(cluster) | {"topic": sink, "deliveryGuarantee": "exactly-once"}
+        query = Query(folder, "stream_to_topic.py", json.dumps(setting), cluster=spark)
+        rows: Callable[[], Iterable[tuple[str, int]]] = partial(written, cluster, sink)
+    else:
+        query = Query(folder, "stream_to_epochs.py", str(folder / _ROWS), json.dumps(setting), cluster=spark)
+        rows = partial(delivered, folder / _ROWS)
     chaos = Chaos(cluster, topics, Writer(cluster.service_url, folder / "writer.log"), query)
     try:
-        return _Run(chaos, seed, seconds, say).run(folder)
+        return _Run(chaos, seed, seconds, say).run(folder, rows)
     finally:
         query.kill()
         chaos.mend()
@@ -76,15 +90,13 @@ def soak(
 def _options(cluster: PulsarCluster, topics: Topics, folder: Path) -> dict[str, str]:
     store = {"access_key_id": object_store.ACCESS_KEY, "secret_access_key": object_store.SECRET_KEY}
     return {
-        "service.url": cluster.service_url,
+        **connection(cluster),
         "admin.url": cluster.admin_url,
         "topicsPattern": topics.pattern,
         "startingOffsets": "earliest",
         "columns": "value,__key",
         "tieredStorageOptions": json.dumps(store),
         "auditPath": str(folder / "audit"),
-        # A broker that was killed takes its time, and more on a machine where it shares the cores.
-        "pulsar.client.operationTimeoutMs": "120000",
     }
 
 
@@ -98,7 +110,7 @@ class _Run:
         self._events: Counter[str] = Counter()
         self._faults: list[str] = []
 
-    def run(self, folder: Path) -> Report:
+    def run(self, folder: Path, sink_rows: Callable[[], Iterable[tuple[str, int]]]) -> Report:
         chaos = self._chaos
         for partitions in (2, 0):
             chaos.writer.add(chaos.topics.add(partitions))
@@ -116,7 +128,7 @@ class _Run:
             f"{sent.messages} messages sent, {len(sent.uncertain)} of them without receipt; catching up"
         )
         failed = chaos.query.read_what_is_there(_CATCH_UP_SECONDS)
-        rows = list(delivered(folder / _ROWS))
+        rows = list(sink_rows())
         self._faults += [failed] if failed else []
         self._faults += faults(rows, sent)
         return self._report(sent.messages, len(rows), _entries_by_reader(folder / "audit"))

@@ -103,6 +103,10 @@ class ClusterAdmin(Admin):
             for each in stats["ledgers"]
         ]
 
+    def open_entries(self, topic: str) -> int:
+        """How many entries the open ledger holds."""
+        return int(self._must("GET", f"{_path(topic)}/internalStats")["currentLedgerEntries"])
+
     def ensemble(self, topic: str) -> list[str]:
         """The bookies on which the open ledger now lies."""
         return list(self.ensembles(topic).values())[-1]

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pulsar as official_client
+from fixtures.cluster.configuration import ENTRIES_PER_LEDGER
 from fixtures.cluster.pulsar_cluster import PulsarCluster
 from fixtures.key_pair import KeyPair, new_key_pair
 from integration.cluster import mixture
@@ -105,12 +106,21 @@ class Builder:
             raw.chunk("interleaved", 1, PIECES)
             raw.chunk("interleaved", 2, PIECES)
         self._java.run(mixture.open_end(PLAIN, self._rng), mixture.open_end(PARTED, self._rng))
+        for name in PARTITIONS:
+            self._fill_open_ledger(name)
         rows = {
             name: found
             for topic in (PLAIN, PARTED)
             for name, found in rows_by_partition(self._options(topic)).items()
         }
         return Everywhere(self._keys, rows, {name: self._places(name) for name in PARTITIONS})
+
+    def _fill_open_ledger(self, name: str) -> None:
+        """With one message more, where the last one before has closed a full ledger, or is about to."""
+        producer = self._client.create_producer(name)
+        while not 0 < self._admin.open_entries(name) < ENTRIES_PER_LEDGER:
+            producer.send(b"open end")
+        producer.close()
 
     def _options(self, topic: str) -> dict[str, str]:
         options = cluster_options(self._cluster, topic, readFrom="broker")
