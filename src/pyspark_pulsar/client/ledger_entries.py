@@ -313,7 +313,11 @@ class LedgerEntries:
         address = self._links.addresses[loss.bookie]
         lost = [asked for asked in self._asked if asked.bookie == loss.bookie]
         self._asked = [asked for asked in self._asked if asked.bookie != loss.bookie]
-        if loss.hung_up and any(asked.is_batched for asked in lost) and not MEMORY.has_answered_batches(address):
+        if (
+            loss.hung_up
+            and any(asked.is_batched for asked in lost)
+            and not MEMORY.has_answered_batches(address)
+        ):
             # So BookKeeper before 4.17 answers a BATCH_READ. It has refused no entry: what else was on its way there
             # is asked for again, one by one; those of the BATCH_READ follow, as they still lie ahead.
             MEMORY.refuses_batches(address)
