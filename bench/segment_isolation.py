@@ -15,7 +15,7 @@ _PER_SECOND = 200
 _IDLE, _DIRECT, _BROKER = "idle", "past read from bookies", "past read from the broker"
 
 
-class LogEnd:
+class Tail:
     """A producer and a consumer of a topic of their own, in a process of their own."""
 
     def __init__(self, servers: Servers) -> None:
@@ -50,7 +50,7 @@ def measure_isolation(servers: Servers, rows: int, seconds: float, repeat: int) 
     servers.admin.create_namespace("public/isolation", 2, 2)
     topic = "persistent://public/isolation/t"
     fill(servers, topic, rows, payloads(5000, 1024), partitions=4, batched=True)
-    tail = LogEnd(servers)
+    tail = Tail(servers)
     phases: dict[str, list[Measures]] = {_IDLE: [], _DIRECT: [], _BROKER: []}
     planning: list[float] = []
     with Competitor() as direct, Competitor() as broker:
@@ -69,7 +69,7 @@ def measure_isolation(servers: Servers, rows: int, seconds: float, repeat: int) 
     return _report({name: medians(each) for name, each in phases.items()}, planned["broker_cpu"])
 
 
-def _phase(servers: Servers, tail: LogEnd, reader: Competitor | None, seconds: float) -> Measures:
+def _phase(servers: Servers, tail: Tail, reader: Competitor | None, seconds: float) -> Measures:
     time.sleep(2)  # What the phase before has begun (flushes, garbage) ends.
     if reader is not None:
         reader.start({"do": "read planned", "seconds": seconds + 1})
