@@ -16,6 +16,8 @@ export PYO3_PYTHON := $(CURDIR)/.venv/bin/python
 # Spark's workers and the tools of the tests must be those of the virtual environment.
 export PYSPARK_PYTHON := $(PYO3_PYTHON)
 unexport SPARK_HOME PYSPARK_DRIVER_PYTHON PYTHONPATH
+# Where bytecode is not kept, each process that Spark starts compiles the whole package: half of the time of a short task.
+unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 BIN := .venv/bin

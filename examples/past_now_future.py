@@ -112,8 +112,8 @@ def main() -> int:
 def run(spark: SparkSession, server: LocalPulsar, shop: Shop) -> int:
     shop.start()
     orders = {"service.url": server.service_url, "admin.url": server.admin_url, "topic": TOPIC}
-    past, future, seam = history_and_live(spark, **orders)
-    print(f"past, now, future: the seam is {seam}", flush=True)
+    past, future, boundary = history_and_live(spark, **orders)
+    print(f"past, now, future: the boundary is {boundary}", flush=True)
     everything = spark.readStream.format("pulsar").options(**orders, startingOffsets="earliest").load()
 
     queries = [in_memory(sales(future), "future"), in_memory(sales(everything), "everything")]

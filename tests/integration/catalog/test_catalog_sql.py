@@ -43,7 +43,7 @@ def test_scripts(mode: str, pulsar: LocalPulsar, tmp_path: Path) -> None:
         "columns": ["id", "name"],
         "numbers": [[number, name, name if number in (3, 4) else None] for number, name in numbers],
         "history": [[1], [2], [3], [4]],
-        # All of them by one stream, and what came behind the seam once more by the other.
+        # All of them by one stream, and what came behind the boundary once more by the other.
         "copies": sorted([*numbers, *numbers[4:]]),
         "filtered": [[7], [8]],
         "tables": ["copies", "numbers"],

@@ -36,7 +36,7 @@ BOTH_READERS = pytest.mark.parametrize("take", ["broker", "direct"], indirect=Tr
 
 @pytest.fixture
 def take(request: pytest.FixtureRequest, spark: SparkSession, pulsar: LocalPulsar) -> Seam:
-    """`take(**options)`: the seam of topics now; history past the broker, or through it."""
+    """`take(**options)`: the boundary of topics now; history past the broker, or through it."""
     direct = getattr(request, "param", "direct") == "direct"
     admin = {"adminUrl": pulsar.admin_url} if direct else {}
 
@@ -88,23 +88,23 @@ def test_a_writer_that_never_stops(
     admin.create_partitioned(topic, 3)
     with Sending(official, topic, rng) as sending:
         await_true("history", lambda: sending.count > 400)
-        seam = take(topic=topic)
+        both = take(topic=topic)
         then = sending.count
         await_true("more rows before the stream begins", lambda: sending.count > then + 200)
-        history = rows_of(seam.history)
-        query = to_files(seam.live, tmp_path / "live").start()
+        history = rows_of(both.history)
+        query = to_files(both.live, tmp_path / "live").start()
         behind = sending.count
         await_true("rows while the stream runs", lambda: sending.count > behind + 400)
     await_true(
         "the stream to have caught up", lambda: bool(query.status) and caught_up(official, topic, query)
     )
     query.stop()
-    live = live_rows(spark, seam.live, tmp_path / "live")
+    live = live_rows(spark, both.live, tmp_path / "live")
     assert len(history) > 300
     assert len(live) > 500
     check(history, live, sending.count)
     # The bounds are fixed: read again, history is the same.
-    assert rows_of(seam.history) == history
+    assert rows_of(both.history) == history
 
 
 def caught_up(official: official_client.Client, topic: str, query: Any) -> bool:
@@ -112,7 +112,7 @@ def caught_up(official: official_client.Client, topic: str, query: Any) -> bool:
     return progress is not None and progress["numInputRows"] == 0
 
 
-def test_partitions_that_are_added_behind_the_seam(
+def test_partitions_that_are_added_behind_the_boundary(
     topic: str,
     spark: SparkSession,
     take: Seam,
@@ -122,26 +122,26 @@ def test_partitions_that_are_added_behind_the_seam(
 ) -> None:
     admin.create_partitioned(topic, 2)
     send_numbers(official, topic, range(100))
-    seam = take(topic=topic)
+    both = take(topic=topic)
     admin.update_partitions(topic, 4)
     send_numbers(official, topic, range(100, 300))
     assert {message.topic_name()[-1] for message in messages_of(official, topic)} == {"0", "1", "2", "3"}
-    assert sorted(numbers(rows_of(seam.history))) == list(range(100))
-    assert sorted(numbers(live_rows(spark, seam.live, tmp_path))) == list(range(100, 300))
+    assert sorted(numbers(rows_of(both.history))) == list(range(100))
+    assert sorted(numbers(live_rows(spark, both.live, tmp_path))) == list(range(100, 300))
     admin.update_partitions(topic, 5)
     send_numbers(official, topic, range(300, 400))
-    assert sorted(numbers(live_rows(spark, seam.live, tmp_path))) == list(range(100, 400))
+    assert sorted(numbers(live_rows(spark, both.live, tmp_path))) == list(range(100, 400))
 
 
 def test_topics_that_come_later(
     topic: str, spark: SparkSession, take: Seam, official: official_client.Client, tmp_path: Path
 ) -> None:
     send_numbers(official, f"{topic}-a", range(50))
-    seam = take(topicsPattern=f"{topic}-.*")
+    both = take(topicsPattern=f"{topic}-.*")
     send_numbers(official, f"{topic}-b", range(50, 80))
     send_numbers(official, f"{topic}-a", range(80, 90))
-    assert numbers(rows_of(seam.history)) == list(range(50))
-    assert sorted(numbers(live_rows(spark, seam.live, tmp_path))) == list(range(50, 90))
+    assert numbers(rows_of(both.history)) == list(range(50))
+    assert sorted(numbers(live_rows(spark, both.live, tmp_path))) == list(range(50, 90))
 
 
 def test_a_topic_without_messages(
@@ -153,11 +153,11 @@ def test_a_topic_without_messages(
     tmp_path: Path,
 ) -> None:
     admin.create(topic)
-    seam = take(topic=topic)
-    assert seam.history.count() == 0
+    both = take(topic=topic)
+    assert both.history.count() == 0
     send_numbers(official, topic, range(20))
-    assert seam.history.count() == 0
-    assert numbers(live_rows(spark, seam.live, tmp_path)) == list(range(20))
+    assert both.history.count() == 0
+    assert numbers(live_rows(spark, both.live, tmp_path)) == list(range(20))
 
 
 @BOTH_READERS
@@ -176,16 +176,16 @@ def test_a_transaction_that_is_open_at_the_seam(
         terms = DeliveryTerms(transaction=OpenTransaction(coordinators, transaction))
         send_rows(options, target, iter([batch]), client, terms)
         send_numbers(official, topic, range(60, 90))
-        seam = take(topic=topic)
-        assert numbers(rows_of(seam.history)) == list(range(30))
+        both = take(topic=topic)
+        assert numbers(rows_of(both.history)) == list(range(30))
         if end == "commit":
             coordinators.commit_all([transaction])
         else:
             coordinators.abort_all([transaction])
     send_numbers(official, topic, range(90, 100))
     expected = list(range(30, 100)) if end == "commit" else list(range(60, 100))
-    assert numbers(rows_of(seam.history)) == list(range(30))
-    assert numbers(live_rows(spark, seam.live, tmp_path)) == expected
+    assert numbers(rows_of(both.history)) == list(range(30))
+    assert numbers(live_rows(spark, both.live, tmp_path)) == expected
 
 
 def test_where_history_begins(
@@ -230,9 +230,9 @@ def test_a_table_of_the_catalog(
     for key, value in session_conf(pulsar.service_url, pulsar.admin_url, catalog="seams").items():
         if key.startswith("spark.sql.catalog.seams"):
             spark.conf.set(key, value)
-    seam = history_and_live(
+    both = history_and_live(
         spark, f"seams.`public/default`.`{TopicName.parse(topic).local}`", minPartitions=2
     )
     send_numbers(official, topic, range(40, 70))
-    assert numbers(rows_of(seam.history)) == list(range(40))
-    assert numbers(live_rows(spark, seam.live, tmp_path)) == list(range(40, 70))
+    assert numbers(rows_of(both.history)) == list(range(40))
+    assert numbers(live_rows(spark, both.live, tmp_path)) == list(range(40, 70))
