@@ -241,7 +241,7 @@ def test_an_audit_of_a_batch(
 
 
 def short_source(what: str) -> type[DataSource]:
-    """A source `short-pulsar` whose tasks do not read all: `what` names the part of this package that is short. A class
+    """A source `short-pulsar` whose tasks do not read all: `what` names the method that is short. A class
     within a function travels to Spark's workers whole."""
 
     class ShortReader(DataSourceReader):
@@ -252,21 +252,22 @@ def short_source(what: str) -> type[DataSource]:
             return self.whole.partitions()
 
         def read(self, partition: InputPartition) -> Iterator[Any]:
-            from pyspark_pulsar.read.task import fallback, reader
+            from pyspark_pulsar.read.sources.closed_ledger import ClosedLedger
+            from pyspark_pulsar.read.task.fallback import RangeReader
 
-            # A direct reader that gives nothing; a piece that stops behind its first entries.
-            module, batches = {"_direct": (fallback, 0), "piece_entries": (reader, 1)}[what]
-            original = getattr(module, what)
+            # A location that gives nothing; a range that stops behind its first entries.
+            owner, batches = {"open": (ClosedLedger, 0), "entries": (RangeReader, 1)}[what]
+            original = getattr(owner, what)
 
             def short(*given: Any, **named: Any) -> Iterator[Any]:
                 with closing(original(*given, **named)) as source:
                     yield from islice(source, batches)
 
-            setattr(module, what, short)
+            setattr(owner, what, short)
             try:
                 yield from self.whole.read(partition)
             finally:
-                setattr(module, what, original)
+                setattr(owner, what, original)
 
     class ShortSource(DataSource):
         @classmethod
@@ -285,11 +286,11 @@ def short_source(what: str) -> type[DataSource]:
 @pytest.mark.parametrize(
     ("what", "read_from", "said"),
     [
-        ("_direct", "bookie", "entries, got"),
-        ("_direct", "auto", None),
-        ("piece_entries", "bookie", "audit of the split"),
-        ("piece_entries", "auto", "audit of the split"),
-        ("piece_entries", "broker", "audit of the split"),
+        ("open", "bookie", "entries, got"),
+        ("open", "auto", None),
+        ("entries", "bookie", "audit of the split"),
+        ("entries", "auto", "audit of the split"),
+        ("entries", "broker", "audit of the split"),
     ],
 )
 def test_a_short_split_fails_the_job(
@@ -301,7 +302,7 @@ def test_a_short_split_fails_the_job(
     spark: SparkSession,
     tmp_path: Path,
 ) -> None:
-    """A negative control on real data: but for the audit these reads would end well, with rows missing. A direct reader
+    """A negative control on real data: but for the audit these reads would end well, with rows missing. A location
     that is short is stood in for by the broker with `auto`."""
     path = str(tmp_path / "audits")
     ledgers = everywhere.ledgers(PLAIN, places.TWO_BOOKIES)
