@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hypothesis import given, settings, strategies as st
 
-from pyspark_pulsar.codec.backlog import UNLIMITED, Counted
+from pyspark_pulsar.codec.backlog import UNLIMITED, CountedRange
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.microbatch.admission import (
     Admitted,
@@ -60,10 +60,10 @@ class Counting:
     def __init__(self, topics: Topics) -> None:
         self.topics = topics
 
-    def measure(self, requests: Sequence[MeasureRequest]) -> list[Counted]:
+    def measure(self, requests: Sequence[MeasureRequest]) -> list[CountedRange]:
         return [self.one(request) for request in requests]
 
-    def one(self, request: MeasureRequest) -> Counted:
+    def one(self, request: MeasureRequest) -> CountedRange:
         reached, records, size = request.start, 0, 0
         must = request.at_least_one
         for entry in self.topics[request.partition]:
@@ -84,12 +84,12 @@ class Counting:
                 number = max(number or 0, min(1, entry.messages))
             must = False
             if number is None:
-                return Counted(reached, records, size)
+                return CountedRange(reached, records, size)
             records, size = records + number, size + part(entry, number)
             if number < entry.messages - first:
-                return Counted(Position(place.ledger, place.entry, first + number), records, size)
+                return CountedRange(Position(place.ledger, place.entry, first + number), records, size)
             reached = min(request.end, Position(place.ledger, place.entry + 1))
-        return Counted(request.end, records, size)
+        return CountedRange(request.end, records, size)
 
 
 def fitting(entry: Entry, messages: int, left: Allowance, *, is_first: bool) -> int | None:

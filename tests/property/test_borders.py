@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.bounds.window_edges import Borders, WindowedRange
+from pyspark_pulsar.read.bounds.window_edges import WindowEdges, WindowedRange
 from pyspark_pulsar.read.sources.peek import FirstEntry, Place
 from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
@@ -54,7 +54,7 @@ class Topic:
         self, window: TimeWindow, slack: int, start: Position = EARLIEST, end: Position = BEHIND
     ) -> None:
         """What a read with this window would fetch holds every message in it."""
-        borders = Borders(self.ask, slack)
+        borders = WindowEdges(self.ask, slack)
         for _ in range(2):
             first, behind = borders.spans({A: WindowedRange(self.ledgers, start, end, window)})[A]
             for message in self.messages:
@@ -152,7 +152,7 @@ def test_what_lies_far_outside_is_left_out(gaps: list[int], lengths: list[int], 
     """Where the slack holds, nothing more is read than it says."""
     stored = sorted(gaps)
     topic = topic_of(stored, stored, lengths, [False] * len(stored))
-    first, behind = Borders(topic.ask, 100).spans(
+    first, behind = WindowEdges(topic.ask, 100).spans(
         {A: WindowedRange(topic.ledgers, EARLIEST, BEHIND, window)}
     )[A]
     for former, ledger in pairwise(topic.ledgers):

@@ -15,7 +15,7 @@ UNLIMITED: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedRange:
     """A part of a range, from its start up to `end` (exclusive)."""
 
     end: Position
@@ -60,7 +60,7 @@ class Backlog:
         records: int = UNLIMITED,
         size: int = UNLIMITED,
         at_least_one: bool = False,
-    ) -> Counted:
+    ) -> CountedRange:
         """The longest part of `start` to `end`, as far as it was counted, within both limits; with `at_least_one`, a
         first message whatever its size. It ends inside an entry where `records` asks for it, or where the first entry
         alone is larger than `size`.
@@ -73,7 +73,7 @@ class Backlog:
         position = Position(*reached)
         if self.until >= end and self._is_behind_all(position, end):
             position = end
-        return Counted(position, messages, nbytes)
+        return CountedRange(position, messages, nbytes)
 
     def _is_behind_all(self, position: Position, end: Position) -> bool:
         further, _, _ = self._kernel.take(position.as_tuple(), end.as_tuple())

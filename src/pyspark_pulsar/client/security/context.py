@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pyspark_pulsar.client.security.credentials import Credentials, Nobody, certificate_files, credentials_of
+from pyspark_pulsar.client.security.credentials import (
+    Credentials,
+    NoAuthentication,
+    certificate_files,
+    credentials_of,
+)
 from pyspark_pulsar.client.security.tls import Tls
 from pyspark_pulsar.client.security.url import BrokerAddress, parse_service_url
 from pyspark_pulsar.options import ConnectionOptions
@@ -14,7 +19,7 @@ from pyspark_pulsar.options import ConnectionOptions
 class Security:
     """Of connections to brokers."""
 
-    credentials: Credentials = field(default_factory=Nobody)
+    credentials: Credentials = field(default_factory=NoAuthentication)
     tls: Tls | None = None
     """None for connections without TLS."""
     proxy: BrokerAddress | None = None

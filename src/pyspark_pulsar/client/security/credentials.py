@@ -51,7 +51,7 @@ def credentials_of(options: ConnectionOptions) -> Credentials:
     """Touches no file. Raises `OptionError` for parameters that the plugin does not understand."""
     params = options.auth_params
     if options.auth_plugin == NO_PLUGIN:
-        return Nobody()
+        return NoAuthentication()
     if options.auth_plugin == TLS:
         return ByCertificate()
     if params is None:
@@ -126,7 +126,7 @@ class _Secret:
 
 
 @dataclass(frozen=True)
-class Nobody:
+class NoAuthentication:
     """No authentication."""
 
     method: str = "none"

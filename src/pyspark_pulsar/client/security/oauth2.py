@@ -1,4 +1,4 @@
-"""Tokens for a client's id and secret, from an OAuth 2.0 identity provider: asked for when needed, kept while young.
+"""Tokens for a client's id and secret, from an OAuth 2.0 identity provider: fetched when needed, cached while young.
 
 One process asks once for all its tasks. Source: RFC 6749 section 4.4; the provider's addresses are found as OpenID
 Connect Discovery says; the file with id and secret is that of Pulsar's Java client (`KeyFile`).
@@ -28,7 +28,7 @@ _log: Final = logging.getLogger(__name__)
 
 _CONNECT_SECONDS, _READ_SECONDS = 10.0, 30.0
 _FRESH_PART: Final = 0.9
-"""Of a token's life; the Java client renews there too."""
+"""Of a token's lifetime; the Java client renews there too."""
 _UNKNOWN_LIFE_SECONDS: Final = 60.0
 _JUST_NOW_SECONDS: Final = 1.0
 """Connections that are asked again at the same time share a new token."""
@@ -52,25 +52,25 @@ class OAuth2Flow:
 
 
 @dataclass
-class _Kept:
+class _CachedToken:
     lock: threading.Lock = field(default_factory=threading.Lock)
     token: str | None = field(default=None, repr=False)
-    asked: float = 0.0
-    came: float = 0.0
-    life: float = 0.0
+    requested_at: float = 0.0
+    received_at: float = 0.0
+    lifetime: float = 0.0
 
     @property
     def age(self) -> float:
-        return time.monotonic() - self.asked
+        return time.monotonic() - self.requested_at
 
     def serves(self, *, renew: bool) -> bool:
         if renew:
-            return time.monotonic() - self.came < _JUST_NOW_SECONDS
-        return self.age < _FRESH_PART * self.life
+            return time.monotonic() - self.received_at < _JUST_NOW_SECONDS
+        return self.age < _FRESH_PART * self.lifetime
 
 
-_kept: Final[dict[OAuth2Flow, _Kept]] = {}
-_kept_lock: Final = threading.Lock()
+_cached_tokens: Final[dict[OAuth2Flow, _CachedToken]] = {}
+_cache_lock: Final = threading.Lock()
 
 
 def access_token(flow: OAuth2Flow, *, renew: bool = False) -> str:
@@ -80,20 +80,21 @@ def access_token(flow: OAuth2Flow, *, renew: bool = False) -> str:
     `ConnectionFailed`, `TlsFailed`, `ProtocolError`. Where the provider cannot be reached, a token that has not ended
     serves once more.
     """
-    with _kept_lock:
-        kept = _kept.setdefault(flow, _Kept())
-    with kept.lock:
-        if kept.token is not None and kept.serves(renew=renew):
-            return kept.token
-        asked = time.monotonic()
+    with _cache_lock:
+        cached = _cached_tokens.setdefault(flow, _CachedToken())
+    with cached.lock:
+        if cached.token is not None and cached.serves(renew=renew):
+            return cached.token
+        requested_at = time.monotonic()
         try:
-            token, life = _ask(flow)
+            token, lifetime = _ask(flow)
         except ConnectionFailed as fault:
-            if renew or kept.token is None or kept.age >= kept.life:
+            if renew or cached.token is None or cached.age >= cached.lifetime:
                 raise
             _log.warning("a token of %s was not renewed and is used until it ends: %s", flow.issuer, fault)
-            return kept.token
-        kept.token, kept.life, kept.asked, kept.came = token, life, asked, time.monotonic()
+            return cached.token
+        cached.token, cached.lifetime = token, lifetime
+        cached.requested_at, cached.received_at = requested_at, time.monotonic()
         return token
 
 
@@ -115,11 +116,11 @@ def _ask(flow: OAuth2Flow) -> tuple[str, float]:
                 f"{flow.issuer}: expected the address of a token endpoint ({' or '.join(schemes)}), got none"
             )
         answer = _answer(http, "POST", endpoint, form)
-    token, life = answer.get("access_token"), answer.get("expires_in")
+    token, lifetime = answer.get("access_token"), answer.get("expires_in")
     if not isinstance(token, str) or not token:
         raise ProtocolError(f"{endpoint}: expected an access_token, got none")
     try:
-        return token, float(_UNKNOWN_LIFE_SECONDS if life is None else life)
+        return token, float(_UNKNOWN_LIFE_SECONDS if lifetime is None else lifetime)
     except (TypeError, ValueError):
         raise ProtocolError(f"{endpoint}: expected seconds in expires_in, got something else") from None
 

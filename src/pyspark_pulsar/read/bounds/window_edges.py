@@ -44,7 +44,7 @@ class WindowedRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Border:
+class WindowEdge:
     """The ledger next to what is read that the times leave out."""
 
     ledger: int
@@ -69,7 +69,7 @@ class Border:
         return _TIMES * abs(published - self.stored_ms)
 
 
-class Borders:
+class WindowEdges:
     """Kept by a planner, which so remembers where the slack is too little. Used by one thread."""
 
     def __init__(self, first_entries: FirstEntries, slack_ms: int) -> None:
@@ -119,7 +119,7 @@ class Borders:
     def _slack_of(self, partition: TopicPartition) -> int:
         return max(self._given_ms, self._slack.get(partition, 0))
 
-    def _next_place(self, partition: TopicPartition, border: Border) -> list[Place]:
+    def _next_place(self, partition: TopicPartition, border: WindowEdge) -> list[Place]:
         """The next place that has to be asked before the border is decided."""
         for position in border.places:
             if (partition, position) not in self._entries:
@@ -128,14 +128,16 @@ class Borders:
                 return []
         return []
 
-    def _telling(self, partition: TopicPartition, border: Border, position: Position) -> FirstEntry | None:
+    def _telling(
+        self, partition: TopicPartition, border: WindowEdge, position: Position
+    ) -> FirstEntry | None:
         """Instead of a ledger's last entry, which consumers may not see, comes one of the next: it tells nothing."""
         entry = self._entries.get((partition, position))
         if entry is None or (border.is_before and entry.position.ledger != border.ledger):
             return None
         return entry
 
-    def _widened(self, partition: TopicPartition, borders: Sequence[Border]) -> bool:
+    def _widened(self, partition: TopicPartition, borders: Sequence[WindowEdge]) -> bool:
         """Whether an answer has made the slack of the topic partition larger."""
         former = self._slack_of(partition)
         for border in borders:
@@ -161,7 +163,9 @@ class Borders:
             self._given_ms,
         )
 
-    def _tell_disproved(self, partition: TopicPartition, border: Border, entry: FirstEntry | None) -> None:
+    def _tell_disproved(
+        self, partition: TopicPartition, border: WindowEdge, entry: FirstEntry | None
+    ) -> None:
         if self._disproved or entry is None or entry.published_ms is None:
             return
         self._disproved = True
@@ -176,10 +180,10 @@ class Borders:
         )  # fmt: skip
 
 
-def borders_of(windowed: WindowedRange, slack_ms: int) -> list[Border]:
+def borders_of(windowed: WindowedRange, slack_ms: int) -> list[WindowEdge]:
     """The ledgers next to the span of the window that hold entries of the range."""
     first, behind = span_of_window(windowed.ledgers, windowed.window, slack_ms)
-    borders: list[Border] = []
+    borders: list[WindowEdge] = []
     if first is not None and windowed.window.published_from is not None:
         closed = zip(windowed.ledgers, closed_at_latest(windowed.ledgers), strict=True)
         for ledger, stored in reversed(
@@ -190,7 +194,7 @@ def borders_of(windowed: WindowedRange, slack_ms: int) -> list[Border]:
                 entries = dict.fromkeys(max(span[0], span[-1] - back) for back in _BACK)
                 places = tuple(Position(ledger.id, entry) for entry in entries)
                 borders.append(
-                    Border(ledger.id, places, stored, windowed.window.published_from, is_before=True)
+                    WindowEdge(ledger.id, places, stored, windowed.window.published_from, is_before=True)
                 )
                 break
     if behind is not None and windowed.window.published_before is not None:
@@ -202,7 +206,7 @@ def borders_of(windowed: WindowedRange, slack_ms: int) -> list[Border]:
             if span and stored is not None:
                 places = (Position(ledger.id, span[0]),)
                 borders.append(
-                    Border(ledger.id, places, stored, windowed.window.published_before, is_before=False)
+                    WindowEdge(ledger.id, places, stored, windowed.window.published_before, is_before=False)
                 )
                 break
     return borders

@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark_pulsar.codec.backlog import UNLIMITED, Counted
+from pyspark_pulsar.codec.backlog import UNLIMITED, CountedRange
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning.shares import shares
 from pyspark_pulsar.topic import TopicPartition
@@ -51,7 +51,7 @@ class Allowance:
     def is_used_up(self) -> bool:
         return self.records <= 0 or self.size <= 0
 
-    def without(self, taken: Counted) -> Allowance:
+    def without(self, taken: CountedRange) -> Allowance:
         """What is left behind `taken`."""
         return Allowance(_less(self.records, taken.records), _less(self.size, taken.size))
 
@@ -79,7 +79,7 @@ class MeasureRequest:
     """Something, one message if there is one, is taken whatever its size."""
 
 
-Measure = Callable[[Sequence[MeasureRequest]], Sequence[Counted]]
+Measure = Callable[[Sequence[MeasureRequest]], Sequence[CountedRange]]
 """The longest part that each share allows, in the order of the requests, of which each is of another topic partition.
 It ends at `MeasureRequest.end` where nothing is left before it."""
 

@@ -32,7 +32,7 @@ from concurrent.futures import Future, wait
 from contextlib import closing
 from typing import Final
 
-from pyspark_pulsar.codec.backlog import UNLIMITED, Backlog, Counted
+from pyspark_pulsar.codec.backlog import UNLIMITED, Backlog, CountedRange
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.driver_threads import DriverThreads
@@ -56,9 +56,9 @@ class BacklogCounter:
         self._published_from = published_from
         self._threads = DriverThreads(options, "pulsar-backlog")
         self._backlogs: dict[TopicPartition, Backlog] = {}
-        self._ahead: list[Future[Counted]] = []
+        self._ahead: list[Future[CountedRange]] = []
 
-    def measure(self, requests: Sequence[MeasureRequest]) -> list[Counted]:
+    def measure(self, requests: Sequence[MeasureRequest]) -> list[CountedRange]:
         """How far each share reaches, counted exactly (`admission.Measure`). Raises the errors of `BrokerEntries`."""
         self._settle()
         if len(requests) == 1:
@@ -92,7 +92,7 @@ class BacklogCounter:
     def close(self) -> None:
         self._threads.close()
 
-    def _measured(self, request: MeasureRequest) -> Counted:
+    def _measured(self, request: MeasureRequest) -> CountedRange:
         backlog = self._backlog(request)
         part = _within(backlog, request)
         records, size = _less(request.share.records, part.records), _less(request.share.size, part.size)
@@ -140,7 +140,7 @@ class BacklogCounter:
         return max(1, min(self._options.receiver_queue_size, -(-messages // _PARTS)))
 
 
-def _within(backlog: Backlog, request: MeasureRequest) -> Counted:
+def _within(backlog: Backlog, request: MeasureRequest) -> CountedRange:
     share = request.share
     return backlog.take(
         request.start,

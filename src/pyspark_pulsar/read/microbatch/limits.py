@@ -41,13 +41,13 @@ from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 
-class KnownLedgers(Protocol):
+class LedgerView(Protocol):
     """What `read.planning.planner.SplitPlanner` knows of ledgers."""
 
     def known_ledgers(self, partition: TopicPartition) -> TopicLedgers | None:
         """As they were last seen; they need not be those of now."""
 
-    def first_in_time(self, asked: Iterable[RangeRequest]) -> dict[TopicPartition, Position]:
+    def first_in_time(self, requests: Iterable[RangeRequest]) -> dict[TopicPartition, Position]:
         """Where the messages of each request begin at the earliest, by its window."""
 
 
@@ -57,7 +57,7 @@ class MicroBatches:
     def __init__(
         self,
         options: ReadOptions,
-        ledgers: KnownLedgers,
+        ledgers: LedgerView,
         clock: Callable[[], float] = time.monotonic,
         make_counter: Callable[[ReadOptions, PublishedFrom], BacklogCounter] = BacklogCounter,
     ) -> None:

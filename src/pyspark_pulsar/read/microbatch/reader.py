@@ -59,7 +59,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._options = options
         self._schema = schema
         self._run = new_run()
-        self._open: _Open | None = None
+        self._open: _QueryResources | None = None
         self._frozen: Mapping[TopicPartition, Position] | None = None
         self._latest: dict[str, Any] | None = None
         self._abandoned: frozenset[TopicPartition] | None = None
@@ -262,13 +262,13 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         if self._abandoned is None:
             self._abandoned = abandoned_topics(self._options, held, self._opened().topics.deleted)
 
-    def _opened(self) -> _Open:
+    def _opened(self) -> _QueryResources:
         if self._open is None:
-            self._open = _Open(self._options, self._schema)
+            self._open = _QueryResources(self._options, self._schema)
         return self._open
 
 
-class _Open:
+class _QueryResources:
     """What the driver keeps while the query runs: connections, and what they have told."""
 
     def __init__(self, options: ReadOptions, schema: ReadSchema) -> None:

@@ -69,7 +69,7 @@ class TopicWatch:
         pattern = self._options.topics_pattern
         changed = self._look_up_named() if pattern is None else self._look_up_matches(pattern)
         if changed or self._present is None:
-            partitions = {each for parts in self._partitions.values() for each in parts}
+            partitions = {partition for parts in self._partitions.values() for partition in parts}
             self._present = PresentTopics(tuple(sorted(self._partitions)), tuple(sorted(partitions)))
         self._next_lookup = self._clock() + self._options.discovery_interval_ms / 1000
         return self._present

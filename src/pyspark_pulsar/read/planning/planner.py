@@ -51,7 +51,7 @@ from pyspark_pulsar.errors import PermissionDenied
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
-from pyspark_pulsar.read.bounds.window_edges import Borders, Span, WindowedRange
+from pyspark_pulsar.read.bounds.window_edges import Span, WindowEdges, WindowedRange
 from pyspark_pulsar.read.planning.data_loss import check_loss
 from pyspark_pulsar.read.planning.key_ranges import BY_KEY, split_by_key
 from pyspark_pulsar.read.planning.known_ledgers import KnownLedgers
@@ -89,7 +89,7 @@ class SplitPlanner:
         self._admin = admin
         self._known = None if admin is None else KnownLedgers(admin, options.max_bytes_per_partition)
         self._told: dict[str, None] = {}
-        self._borders = Borders(partial(first_entries, client), options.clock_slack_ms)
+        self._borders = WindowEdges(partial(first_entries, client), options.clock_slack_ms)
 
     @property
     def may_read_directly(self) -> bool:
@@ -110,22 +110,22 @@ class SplitPlanner:
         if self._known is not None:
             self._known.keep_up(partitions)
 
-    def first_in_time(self, asked: Iterable[RangeRequest]) -> dict[TopicPartition, Position]:
+    def first_in_time(self, requests: Iterable[RangeRequest]) -> dict[TopicPartition, Position]:
         """Where messages of each window begin at the earliest, as ledgers tell; its start where they are not known.
 
         Raises the errors of `AdminClient`, as `plan` does.
         """
-        requests = [request for request in asked if not request.is_empty]
-        spans = self._spans(requests, self._ledgers(requests))
-        return {request.partition: _within(request, spans).start for request in requests}
+        given = [request for request in requests if not request.is_empty]
+        spans = self._spans(given, self._ledgers(given))
+        return {request.partition: _within(request, spans).start for request in given}
 
-    def plan(self, asked: Iterable[RangeRequest]) -> list[PartitionPlan]:
+    def plan(self, requests: Iterable[RangeRequest]) -> list[PartitionPlan]:
         """Sorted by topic partition, at most one request for each.
 
         Raises `DataLossError`, `LedgerUnavailable`, and the errors of `AdminClient` but for a right that only
         `readFrom=auto` or `broker` can do without.
         """
-        requests = sorted(asked, key=lambda request: request.partition)
+        requests = sorted(requests, key=lambda request: request.partition)
         known = self._ledgers([request for request in requests if not request.is_empty])
         if not known:
             self._tell_limits(requests)

@@ -79,7 +79,7 @@ class EntrySize:
 
 
 @dataclass(slots=True)
-class _Ahead:
+class _PrefetchingConsumer:
     """One consumer, SUBSCRIBING or SENDING."""
 
     start: Position
@@ -114,7 +114,7 @@ class PrefetchingConsumers:
         self._end = end
         self._permits = permits
         self._most = most
-        self._consumers: deque[_Ahead] = deque()
+        self._consumers: deque[_PrefetchingConsumer] = deque()
         self._not_before = EARLIEST
         self._short_ledgers = False
 
@@ -163,7 +163,7 @@ class PrefetchingConsumers:
             self._learn(last, first)
         return first
 
-    def _learn(self, ahead: _Ahead, first: Position) -> None:
+    def _learn(self, ahead: _PrefetchingConsumer, first: Position) -> None:
         """`first`: what came first at its start."""
         if first.ledger > ahead.start.ledger and ahead.start.entry < LEAST_PARTS * ahead.entries:
             self._short_ledgers = True
@@ -171,7 +171,7 @@ class PrefetchingConsumers:
     def _begin(self, connection: Connection, start: Position, entries: int, size: EntrySize) -> None:
         messages = max(1, min(self._permits, round(entries * size.messages)))
         subscribing = begin_subscribe(self._client, connection, self._topic, start)
-        self._consumers.append(_Ahead(start, entries, messages, subscribing))
+        self._consumers.append(_PrefetchingConsumer(start, entries, messages, subscribing))
 
     def take_over(self, reached: Position) -> tuple[EntryConsumer, int] | None:
         """The consumer of the next part, and how many messages it may be sent in all; None where its subscription

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.codec.backlog import Counted
+from pyspark_pulsar.codec.backlog import CountedRange
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
@@ -43,13 +43,13 @@ class Unbatched(BacklogCounter):
         super().__init__(options, published_from)
         self.since = published_from
 
-    def measure(self, requests: Sequence[MeasureRequest]) -> list[Counted]:
+    def measure(self, requests: Sequence[MeasureRequest]) -> list[CountedRange]:
         found = []
         for request in requests:
             first = max(0, request.start.entry)
             number = min(request.share.records, request.share.size // 10, request.end.entry - first)
             found.append(
-                Counted(Position(7, first + number) if number else request.start, number, 10 * number)
+                CountedRange(Position(7, first + number) if number else request.start, number, 10 * number)
             )
         return found
 
