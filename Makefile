@@ -61,6 +61,13 @@ $(OLDEST_SPARK)/.requirements-installed: requirements/oldest-spark.txt $(VENV_DO
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --upgrade --target $(@D) --requirement $<
 	@touch $@
 
+# Spark's classes, parsed and checked. A JVM with other classes, or another JVM, does without it.
+SPARK_CLASSES := .venv/spark-classes.jsa
+$(SPARK_CLASSES): tests/programs/spark_classes.py $(VENV_DONE)
+	JDK_JAVA_OPTIONS="-XX:TieredStopAtLevel=1 -Xlog:disable" \
+	  SPARK_SUBMIT_OPTS="-XX:ArchiveClassesAtExit=$@.new" $(BIN)/spark-submit $< >$@.log 2>&1 || { cat $@.log; exit 1; }
+	@if [ -e $@.new ]; then mv -f $@.new $@; else touch $@; fi
+
 .PHONY: venv
 venv: $(VENV_DONE) ## Make .venv with all tools, from the hash-locked requirements/dev.txt
 
@@ -114,8 +121,11 @@ test-unit: $(BUILD_DONE) ## Tests that need no server
 # pytest's exit code 5 (no test ran) is a failure like any other.
 FIRST_HALF := $(addprefix tests/integration/,cluster security sink stream)
 .PHONY: test-integration test-first-half test-second-half test-oldest-spark
-# Servers and sessions live for seconds: compiling them as for days takes half of the tests' processor time.
-test-integration test-first-half test-second-half test-oldest-spark: export JDK_JAVA_OPTIONS := -XX:TieredStopAtLevel=1
+# The tests start JVMs by the hundred, most of them Spark's, and each lives for seconds: loading classes and compiling them
+# as for days would be most of the tests' processor time.
+test-integration test-first-half test-second-half test-oldest-spark: export JDK_JAVA_OPTIONS := \
+  -XX:TieredStopAtLevel=1 -XX:SharedArchiveFile=$(CURDIR)/$(SPARK_CLASSES) -Xlog:disable
+test-integration test-first-half test-second-half: $(SPARK_CLASSES)
 test-integration: server ## Tests against real Pulsar servers
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-first-half test-second-half test-oldest-spark
 test-first-half: server

@@ -28,7 +28,7 @@ from pyspark_pulsar.standalone import LocalPulsar
 ROWS, KEYS = 300, 7
 END_TXN_RESPONSE = 57
 _SECONDS = 240
-_LAME_SECONDS = 120
+_LAME_SECONDS = 600
 _WIDE = 2000
 
 
