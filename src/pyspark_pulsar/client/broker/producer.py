@@ -48,7 +48,6 @@ from pyspark_pulsar.errors import (
     WriterFenced,
 )
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
-from pyspark_pulsar.topic import TopicName
 
 PROBE_ID: Final = 2**40
 """Id of the producer that settles a topic: no other producer of its client has it."""
@@ -58,6 +57,7 @@ _WAIT_SECONDS = 0.5
 _EXCLUSIVE_WITH_FENCING = 3
 _NOWHERE = 2**64 - 1
 """The ledger of a receipt for what deduplication has not stored: -1."""
+_NON_PERSISTENT: Final = "non-persistent://"
 
 
 class Producer:
@@ -102,7 +102,8 @@ class Producer:
         self._transactional = transactional
         self._keep_for = keep_for
         self._named = name is not None
-        self._is_persistent = TopicName.parse(topic).is_persistent
+        # Not parsed: brokers have topics whose names this package does not take.
+        self._is_persistent = not topic.startswith(_NON_PERSISTENT)
         self._topic_epoch: int | None = None
         self._epoch = 0
         self._connection: Connection | None = None
