@@ -102,8 +102,9 @@ class PulsarDataSource(Shipped, DataSource):
         if runs_in(_COMMITTING_WORKER):
             # All was settled when the epoch was planned; this process is waited for in every epoch.
             return PulsarStreamWriter(delivery, None)
-        delivery.prepare()
-        return PulsarStreamWriter(delivery, settle_target(options, arrow_schema(schema)))
+        # Spark asks for a writer in each epoch: a broker may be started again meanwhile.
+        delivery.prepare(runs=True)
+        return PulsarStreamWriter(delivery, settle_target(options, arrow_schema(schema), runs=True))
 
     def _read_options(self) -> ReadOptions:
         return parse_options(ReadOptions, self.options)

@@ -28,8 +28,11 @@ class Delivery(ABC):
     """Picklable. One for each job, or for each of the processes in which Spark plans, writes and commits an epoch."""
 
     @abstractmethod
-    def prepare(self) -> None:
-        """Check what the guarantee needs, before any row is sent. Driver only."""
+    def prepare(self, *, runs: bool = False) -> None:
+        """Check what the guarantee needs, before any row is sent. Driver only.
+
+        `runs`: see `BrokerClient.for_planning`.
+        """
 
     @abstractmethod
     def write(self, target: Target | RowTargets, batches: Iterator[pa.RecordBatch]) -> CommitMessage:
@@ -58,7 +61,7 @@ class WithoutTransactions(Delivery):
     options: WriteOptions
     awaits_receipts: bool
 
-    def prepare(self) -> None:
+    def prepare(self, *, runs: bool = False) -> None:
         """Nothing is needed."""
 
     def write(self, target: Target | RowTargets, batches: Iterator[pa.RecordBatch]) -> RowsStored:

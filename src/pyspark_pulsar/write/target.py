@@ -49,9 +49,9 @@ class RowTargets:
     descriptor: DescriptorFile | None
 
 
-def settle_target(options: WriteOptions, columns: pa.Schema) -> Target | RowTargets:
+def settle_target(options: WriteOptions, columns: pa.Schema, *, runs: bool = False) -> Target | RowTargets:
     """The topic of option `topic`, settled as `settle_topic` does, and there, with its schema registered; without that
-    option, those that rows name.
+    option, those that rows name. `runs`: see `BrokerClient.for_planning`.
 
     Raises what `settle_topic` and opening a producer raise, `OptionError` where neither names a topic, `SchemaError`.
     """
@@ -62,7 +62,7 @@ def settle_target(options: WriteOptions, columns: pa.Schema) -> Target | RowTarg
     descriptor = read_descriptor_file(options)
     if options.topic is None:
         return _row_targets(columns, descriptor)
-    with BrokerClient.for_planning(options) as client:
+    with BrokerClient.for_planning(options, runs=runs) as client:
         target = settle_topic(client, options, TopicName.parse(options.topic), columns, descriptor)
         # Opening a producer is what creates a topic that is not partitioned and registers the schema.
         encrypted = bool(options.encryption_keys)

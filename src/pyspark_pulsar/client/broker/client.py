@@ -93,9 +93,11 @@ class BrokerClient:
         self._deadline = math.inf
 
     @classmethod
-    def for_planning(cls, options: ConnectionOptions) -> Self:
+    def for_planning(cls, options: ConnectionOptions, *, runs: bool = False) -> Self:
         """A client of little patience: an unreachable broker should fail a query that is being written at a
-        desk within seconds."""
+        desk within seconds. A query that `runs` already waits for a broker that is started again."""
+        if runs:
+            return cls(options)
         return cls(options, patience_ms=min(_PLANNING_PATIENCE_MS, options.operation_timeout_ms))
 
     def another(self) -> BrokerClient:

@@ -42,10 +42,10 @@ class ExactlyOnce(Delivery):
         job_id = uuid.uuid4().hex
         return cls(options, journal, Writer(job_id, job_id, journal.target))
 
-    def prepare(self) -> None:
+    def prepare(self, *, runs: bool = False) -> None:
         """Makes the journal, where its name is known. Raises `OptionError` when the broker has no transactions,
         `JournalTaken` when the journal of a job is a stream's."""
-        with BrokerClient.for_planning(self.options) as client:
+        with BrokerClient.for_planning(self.options, runs=runs) as client:
             if self.journal.fixed is None:
                 Coordinators(client).check()
                 return
