@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
+STARTED = "the streaming query has started"
+"""Printed when it has: what fails before fails within seconds, as at a desk."""
+
 
 def arguments(*names: str) -> argparse.ArgumentParser:
     """The checkpoint, then `names`, all by position."""
@@ -35,4 +38,6 @@ def session(master: str = "local[2,8]", conf: Mapping[str, str] | None = None) -
 
 def start(query: DataStreamWriter, given: argparse.Namespace, path: str | None = None) -> StreamingQuery:
     trigger = {"availableNow": True} if given.available_now else {"processingTime": "500 milliseconds"}
-    return query.option("checkpointLocation", given.checkpoint).trigger(**trigger).start(path)
+    started = query.option("checkpointLocation", given.checkpoint).trigger(**trigger).start(path)
+    print(STARTED, flush=True)  # noqa: T201
+    return started

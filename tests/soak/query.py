@@ -22,6 +22,7 @@ _PROGRAMS = Path(__file__).parent.parent / "programs"
 _POLL_SECONDS = 0.05
 _TASKS = "pyspark.daemon pyspark.worker"
 _EXECUTOR = "CoarseGrainedExecutorBackend"
+_STARTED = b"the streaming query has started"
 _TAIL, _LOOK_BACK = 4000, 100_000
 
 
@@ -46,16 +47,23 @@ class Query:
         self._command = [sys.executable, str(_PROGRAMS / program), str(self._checkpoint), *arguments]
         self._process: subprocess.Popen[bytes] | None = None
         self._committed_before = 0
+        self._log_begin = 0
 
     @property
     def has_ended(self) -> bool:
         """Whether the run has ended without having been killed."""
         return self._process is not None and self._process.poll() is not None
 
+    @property
+    def has_started(self) -> bool:
+        """Whether the run has come to its streaming query."""
+        return _STARTED in self.log.read_bytes()[self._log_begin :]
+
     def start(self, *flags: str) -> None:
         assert self._process is None, "the query already runs"
         self._committed_before = self.committed()
         with self.log.open("a") as log:
+            self._log_begin = log.tell()
             self._process = subprocess.Popen(
                 [*self._command, *flags],
                 env={**os.environ, "PYSPARK_PYTHON": sys.executable},
