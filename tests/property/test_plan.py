@@ -156,7 +156,8 @@ def held(ledgers: tuple[Ledger, ...], split: Split) -> tuple[int, float]:
     return entries, size
 
 
-@unhurried
+# Half of the ranges are empty and say nothing here: hypothesis draws others, and must not give up for it.
+@settings(unhurried, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(made=ranges(), least=st.integers(1, 60))
 def test_least_splits_are_not_many_more(made: tuple[tuple[Ledger, ...], PartitionRange], least: int) -> None:
     asked = made[1]
