@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fixtures.spark_cluster import SparkCluster
+from programs.killable import STARTED
 
 from pyspark_pulsar.position import Position
 
@@ -22,7 +23,6 @@ _PROGRAMS = Path(__file__).parent.parent / "programs"
 _POLL_SECONDS = 0.05
 _TASKS = "pyspark.daemon pyspark.worker"
 _EXECUTOR = "CoarseGrainedExecutorBackend"
-_STARTED = b"the streaming query has started"
 _TAIL, _LOOK_BACK = 4000, 100_000
 
 
@@ -57,7 +57,7 @@ class Query:
     @property
     def has_started(self) -> bool:
         """Whether the run has come to its streaming query."""
-        return _STARTED in self.log.read_bytes()[self._log_begin :]
+        return STARTED.encode() in self.log.read_bytes()[self._log_begin :]
 
     def start(self, *flags: str) -> None:
         assert self._process is None, "the query already runs"

@@ -7,7 +7,6 @@ known here; `read.bounds.offsets` finds the position in each.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -15,6 +14,7 @@ from typing import Any, Final
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.parsers import text as not_empty
+from pyspark_pulsar.options.values.json_object import json_object
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.topic import TopicPartition
 
@@ -50,7 +50,7 @@ class OffsetBound:
         for side in symbols:
             if text.lower() == side.value:
                 return cls(text, others=side)
-        document = _json_object(key, text, symbols)
+        document = _positions_by_name(key, text, symbols)
         others = _side_of_others(key, document.pop(OTHERS)) if OTHERS in document else None
         named: dict[TopicPartition, Position | LogSide] = {}
         for name, value in document.items():
@@ -72,17 +72,14 @@ def offset_bound(key: str, *symbols: LogSide) -> Callable[[str], OffsetBound]:
     return lambda value: OffsetBound.parse(key, not_empty(value), symbols)
 
 
-def _json_object(key: str, text: str, symbols: tuple[LogSide, ...]) -> dict[str, Any]:
+def _positions_by_name(key: str, text: str, symbols: tuple[LogSide, ...]) -> dict[str, Any]:
     """Its values are texts."""
     expected = (
         f"option {key!r}: expected {_listed(symbols)}, or JSON from topic partition to position such as "
         f'{{"persistent://public/default/t-partition-0": "12:7:0"}}'
     )
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as fault:
-        raise OptionError(f"{expected}; got {text!r} ({fault})") from None
-    if not isinstance(document, dict) or not all(isinstance(value, str) for value in document.values()):
+    document = json_object(text, expected)
+    if not all(isinstance(value, str) for value in document.values()):
         raise OptionError(f"{expected}; got {text!r}")
     return document
 

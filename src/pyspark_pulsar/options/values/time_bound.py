@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.parsers import instant, text as not_empty
+from pyspark_pulsar.options.values.json_object import json_object
 from pyspark_pulsar.topic import TopicPartition
 
 
@@ -31,12 +32,7 @@ class TimeBound:
             f"option {key!r}: expected JSON from topic or topic partition to a time such as "
             f'{{"persistent://public/default/t": "2026-01-31T08:00:00Z"}}'
         )
-        try:
-            document = json.loads(text)
-        except (ValueError, RecursionError) as fault:
-            raise OptionError(f"{expected}; got {text!r} ({fault})") from None
-        if not isinstance(document, dict):
-            raise OptionError(f"{expected}; got {text!r}")
+        document = json_object(text, expected)
         times = {TopicPartition.parse(name): _time(key, name, value) for name, value in document.items()}
         return cls(by_name=tuple(sorted(times.items())))
 
