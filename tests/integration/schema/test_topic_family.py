@@ -12,7 +12,11 @@ from integration.official import Admin, Refused, await_true
 from integration.streams import Stream, finish
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.functions import col, concat, lit
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from pyspark_pulsar.datasource import PulsarDataSource
+from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.standalone import LocalPulsar
 
 TOPICS = 300
@@ -155,6 +159,30 @@ def test_a_later_topic_of_a_running_stream(
             assert word in text, text
     finally:
         query.stop()
+
+
+def test_a_topic_that_gets_its_schema_while_a_micro_batch_is_planned(
+    few: str, write: Write, pulsar: LocalPulsar, admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has none when the topics are listed, and a row when their ends are asked for: the driver says what is wrong,
+    not the task that meets the row."""
+    source = PulsarDataSource(
+        {"service.url": pulsar.service_url, "topicsPattern": f"{few}-.*", "startingOffsets": "earliest"}
+    )
+    reader = source.streamReader(source.schema())
+    reached = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    admin.create(f"{few}-3")
+    assert reader.latestOffset(reached, ReadAllAvailable()) != reached
+    plain = LogEnds.present_ends
+
+    def write_first(self: LogEnds, *arguments: Any) -> Any:
+        write(few, range(3, 4), "id, 7 AS item")
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(LogEnds, "present_ends", write_first)
+    with pytest.raises(SchemaError, match=r"which the query has just found: .*field item is string in"):
+        reader.latestOffset(reached, ReadAllAvailable())
+    reader.stop()
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,9 @@ from pyspark_pulsar.write.exactly_once.resolve import resolve_journal
 from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, JournalState, Writer
 from pyspark_pulsar.write.target import settle_target
 
-FROZEN_SECONDS = 2.5
+# Longer than a request may take while the broker stands still, which is longer than a slow machine needs for one.
+FROZEN_SECONDS = 9.0
+REQUEST_MS = 3000
 
 
 def delivery_of(given: WriteOptions, journal: str, job: Writer) -> ExactlyOnce:
@@ -48,13 +50,14 @@ def prepared(given: WriteOptions, journal: str, job: Writer) -> list[RowsPrepare
 
 
 def run_job(
-    given: WriteOptions, journal: str, at_commit: Callable[[], None] = lambda: None
+    given: WriteOptions, journal: str, at_commit: Callable[[], WriteOptions] | None = None
 ) -> PulsarError | None:
-    """As Spark runs one: what fails to commit is aborted. What the user is told, None for a success."""
+    """As Spark runs one: what fails to commit is aborted. What the user is told, None for a success. `at_commit` gives
+    the options to commit with."""
     name = uuid.uuid4().hex
     job = Writer(name, name, given.topic)
-    messages, delivery = prepared(given, journal, job), delivery_of(given, journal, job)
-    at_commit()
+    messages = prepared(given, journal, job)
+    delivery = delivery_of(given if at_commit is None else at_commit(), journal, job)
     try:
         delivery.commit(EPOCH_OF_A_JOB, messages)
     except PulsarError as fault:
@@ -114,18 +117,22 @@ def test_a_broker_that_stands_still_at_a_step(
     """For longer than a request may take. A job that may be run again is, and the rows are there once all the same."""
     pid = pulsar.status().pid
     assert pid is not None
-    given = replace(options(pulsar, topic), operation_timeout_ms=700)
-    journal = f"{topic}-journal"
+    given, journal = options(pulsar, topic), f"{topic}-journal"
     if not patient:
         monkeypatch.setattr(ExactlyOnce, "_patience_seconds", 0.0)
     freezers: list[Freezer] = []
-    told = run_job(given, journal, lambda: freezers.append(Freezer(monkeypatch, pid, scope, method, nth)))
+
+    def freeze() -> WriteOptions:
+        freezers.append(Freezer(monkeypatch, pid, scope, method, nth))
+        return replace(given, operation_timeout_ms=REQUEST_MS)
+
+    told = run_job(given, journal, freeze)
     assert freezers[0].thawed.wait(60)
     behind = method != "require_open"
     assert isinstance(told, CommitUnfinished) == (behind and not patient), told
     if told is not None and not behind:
-        assert run_job(options(pulsar, topic), journal) is None
-    resolve_journal(options(pulsar, topic), journal, abort_open=False)
+        assert run_job(given, journal) is None
+    resolve_journal(given, journal, abort_open=False)
     assert read(official, topic) == once()
 
 

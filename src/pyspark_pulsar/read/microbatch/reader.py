@@ -253,8 +253,10 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         """Of all topic partitions that there are. `reached`: where the query stands."""
         opened = self._opened()
         present = opened.topics.present()
+        ends = opened.log_ends.present_ends(present.partitions, reached)
+        # After the ends were seen: a message before them has its topic's schema registered.
         opened.schemas.check(present.topics)
-        return opened.log_ends.present_ends(present.partitions, reached)
+        return ends
 
     def _check_topics(self, held: Mapping[TopicPartition, Position]) -> None:
         """Before anything else is done with the first offset that Spark gives; later ones come from here. Raises
