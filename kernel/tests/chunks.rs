@@ -286,3 +286,25 @@ fn the_next_range_begins_without_chunks() {
     assert!(drain(&mut decoder).unwrap().is_empty());
     assert_eq!(decoder.missing_chunks().unwrap().at.entry, 5);
 }
+
+#[test]
+fn messages_whose_chunks_are_still_to_come_are_told_with_their_first_chunk() {
+    let topic = [
+        chunk("a", 0),
+        chunk("b", 0),
+        chunk("a", 1),
+        chunk("a", 2),
+        chunk("b", 1),
+        chunk("c", 1),
+        chunk("c", 2),
+    ];
+    let numbered: Vec<_> = topic.iter().enumerate().map(|(i, e)| (i as i64, e.clone())).collect();
+    let mut decoder = decoder(0, 6, 10);
+    decoder.push(&mut at(&numbered[..6]));
+    assert_eq!(rows(&drain(&mut decoder).unwrap()).len(), 1);
+    let messages = decoder.chunked_messages();
+    let open: Vec<_> = messages.iter().filter_map(|message| message.open_since).collect();
+    assert_eq!(open.iter().map(|first| (first.ledger, first.entry)).collect::<Vec<_>>(), [(7, 1)]);
+    // One that has ended; of one that began before the range nothing is known until it ends.
+    assert_eq!(messages.len(), 2);
+}

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         HistoryAndLive as HistoryAndLive,
         history_and_live as history_and_live,
     )
+    from pyspark_pulsar.session.tier import tier as tier
     from pyspark_pulsar.spark.shipped import check_workers as check_workers
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "register",
     "segments",
     "stop_at_end",
+    "tier",
 ]
 
 _HOMES = {
@@ -60,6 +62,7 @@ _HOMES = {
     "plan": ("inspect.tables", "plan"),
     "segments": ("inspect.tables", "segments"),
     "stop_at_end": ("monitoring.stop_at_end", "stop_at_end"),
+    "tier": ("session.tier", "tier"),
 }
 
 logging.getLogger(__name__).addHandler(PrintableRecords())

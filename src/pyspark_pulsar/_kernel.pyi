@@ -465,6 +465,11 @@ class Decoder:
         """Drop the entry that waits for a transaction and all that was pushed behind it; returns the ledger and the
         entry at which another source, which shows only visible messages, goes on. None when none waits."""
 
+    def chunked_messages(self) -> list[tuple[bytes, tuple[int, int] | None]]:
+        """Chunked messages of this range: what names one within its topic partition, and ledger and entry of its
+        first chunk if chunks are still to come; None of one that has ended. Not those of which the first chunk lies
+        before the range, unless they ended in it, and not more than `max_open_chunked` open ones."""
+
     def take_lost(self) -> list[tuple[int, int, int, bool]]:
         """Chunked messages that will never be whole, since the last call: ledger and entry of the last chunk,
         number of chunks, and whether the first chunk is there (then one between is missing)."""

@@ -106,6 +106,14 @@ class DamagedCopy(LedgerUnavailable):
     """A copy in tiered storage is there, but bytes of it are not those that were written, or entries are missing."""
 
 
+class ColumnsUnavailable(PulsarError):
+    """A data file of a topic's table, or the table itself, cannot be read. Names the file and the range."""
+
+
+class TierMismatch(PulsarError):
+    """A table is not the tier of this topic: it is of another topic, of one that was made again, or no tier at all."""
+
+
 class ConnectionFailed(PulsarError):
     """A broker, bookie or REST endpoint cannot be reached, or went away, and retries are used up."""
 

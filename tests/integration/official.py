@@ -82,6 +82,12 @@ class Admin:
         self._must("POST", f"namespaces/{namespace}/retention", nothing)
         self._must("POST", path + "/trim")
 
+    def keep_for(self, topic: str, minutes: int) -> None:
+        """Let the topic's namespace keep what is acknowledged for so long."""
+        namespace = "/".join(_path("persistent", topic).split("/")[1:3])
+        kept = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": -1}
+        self._must("POST", f"namespaces/{namespace}/retention", kept)
+
     def trim(self, topic: str, *, to_ledgers: int) -> None:
         """Let the retention of the topic's namespace keep nothing; wait until only so many ledgers are left."""
         path = _path("persistent", topic)

@@ -94,6 +94,9 @@ impl PyDecoder {
     }
 }
 
+/// What names a chunked message, and where its first chunk lies if chunks are still to come.
+type NamedMessage<'py> = (Bound<'py, PyBytes>, Option<(i64, i64)>);
+
 #[pymethods]
 impl PyDecoder {
     #[new]
@@ -187,6 +190,16 @@ impl PyDecoder {
 
     fn give_up_transactions(&mut self) -> Option<(i64, i64)> {
         self.inner().give_up_transactions()
+    }
+
+    fn chunked_messages<'py>(&mut self, py: Python<'py>) -> Vec<NamedMessage<'py>> {
+        let messages = self.inner().chunked_messages();
+        messages
+            .into_iter()
+            .map(|message| {
+                (PyBytes::new(py, &message.id), message.open_since.map(|at| (at.ledger, at.entry)))
+            })
+            .collect()
     }
 
     fn take_lost(&mut self) -> Vec<(i64, i64, u64, bool)> {

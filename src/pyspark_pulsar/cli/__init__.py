@@ -8,6 +8,7 @@ from pyspark_pulsar.cli.catalog import catalog
 from pyspark_pulsar.cli.plan import plan
 from pyspark_pulsar.cli.segments import segments
 from pyspark_pulsar.cli.standalone import standalone
+from pyspark_pulsar.cli.tier import tier
 from pyspark_pulsar.cli.transactions import transactions
 from pyspark_pulsar.errors import PulsarError
 
@@ -23,6 +24,7 @@ cli.add_command(segments)
 cli.add_command(plan)
 cli.add_command(transactions)
 cli.add_command(catalog)
+cli.add_command(tier)
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -31,6 +32,23 @@ _BAD_ROWS: Final = {"FAILFAST": "fail", "PERMISSIVE": "null", "DROPMALFORMED": "
 _DONE: Final = {"PERMISSIVE": "have no value", "DROPMALFORMED": "were left out"}
 
 _log: Final = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class ChunkedMessages:
+    """Those of which a range has chunks. What names one is of use within its topic partition."""
+
+    open: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    """Whose first chunk is in the range, at that ledger and entry, and whose last one is not."""
+    ended: set[bytes] = field(default_factory=set)
+    """Whose last chunk is in the range, or that are known never to be whole."""
+
+    def add(self, name: bytes, first: tuple[int, int] | None) -> None:
+        """`first`: None for one that has ended."""
+        if first is None:
+            self.ended.add(name)
+        else:
+            self.open[name] = first
 
 
 class EntryDecoder:
@@ -118,10 +136,13 @@ class EntryDecoder:
             raise read_error(error, topic=self._full_name) from None
         return self._batches(flush=False)
 
-    def finish(self) -> Iterator[pa.RecordBatch]:
+    def finish(self, chunked: ChunkedMessages | None = None) -> Iterator[pa.RecordBatch]:
         """Yield what remains after the last entries; the same errors as `decode`. Logs how many messages were
-        bad, and leaves the kernel's decoder to the next split."""
+        bad, fills `chunked`, and leaves the kernel's decoder to the next split."""
         yield from self._batches(flush=True)
+        if chunked is not None:
+            for name, first in self._decoder.chunked_messages():
+                chunked.add(name, first)
         self._tell_bad_rows()
         tell_discarded(self._decoder, self._full_name)
         if self._key:

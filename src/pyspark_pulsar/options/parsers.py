@@ -177,6 +177,21 @@ def store_settings(value: str) -> tuple[tuple[str, str], ...]:
     return settings
 
 
+def table_template(value: str) -> str:
+    """The name of a topic's table, with places for the parts of the topic's name."""
+    given = text(value)
+    try:
+        parts = given.format_map({"tenant": "t", "namespace": "n", "topic": "x"}).split(".")
+    except (KeyError, ValueError, IndexError, AttributeError):
+        parts = []
+    if "{topic}" not in given or len(parts) == 1 or not all(parts):
+        raise ValueError(
+            "a namespace and the name of a table, with {topic} in it and where needed {tenant} and {namespace}, such "
+            "as {tenant}_{namespace}.{topic}"
+        )
+    return given
+
+
 def store_url(value: str) -> str:
     """Where offloaded ledgers lie; that it is a known place is checked where it is used."""
     given = text(value)

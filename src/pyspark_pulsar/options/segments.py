@@ -15,6 +15,7 @@ from pyspark_pulsar.options.parsers import (
     json_texts,
     store_settings,
     store_url,
+    table_template,
     whole,
     yes_or_no,
 )
@@ -112,11 +113,12 @@ class SegmentOptions(BookieOptions):
     )
     read_from: str = option(
         "readFrom",
-        choice("auto", "broker", "bookie", "tiered"),
-        "Where closed ledgers are read from. `auto`: an offloaded ledger from tiered storage, another one from the "
-        "bookies, and what cannot be read there from the bookies or the broker. What is named is the only place; the "
-        "open ledger always comes from the broker. `bookie` and `tiered` need `admin.url`; without it, `auto` is the "
-        "broker.",
+        choice("auto", "broker", "bookie", "tiered", "columns"),
+        "Where closed ledgers are read from. `auto`: what the topic's table holds from there (`tierCatalog`), an "
+        "offloaded ledger from tiered storage, another one from the bookies, and what cannot be read there from the "
+        "bookies or the broker. What is named is the only place; the open ledger always comes from the broker. "
+        "`columns`: what the table holds, and nothing behind it. All but `broker` need `admin.url`; without it, "
+        "`auto` is the broker.",
         default="auto",
     )
     fail_on_data_loss: bool = option(
@@ -160,6 +162,30 @@ class SegmentOptions(BookieOptions):
         "this name wherever it shows others.",
         default=(),
         secret=True,
+    )
+    tier_catalog: tuple[tuple[str, str], ...] = option(
+        "tierCatalog",
+        json_texts,
+        "JSON object that says where the tables lie that hold topics' history as columns: properties of an Iceberg "
+        "catalog as pyiceberg takes them, such as `type`, `uri`, `warehouse`, `s3.endpoint`, and `name`; or `type` "
+        "`delta` and `path`. Default: history is not looked for in tables.",
+        default=(),
+        secret=True,
+    )
+    tier_catalog_secrets: tuple[tuple[str, str], ...] = option(
+        "tierCatalogSecrets",
+        json_texts,
+        "JSON object of further such properties: those that are secret, such as `credential`, `token`, "
+        "`s3.secret-access-key`. Spark hides options of this name wherever it shows others.",
+        default=(),
+        secret=True,
+    )
+    tier_table: str = option(
+        "tierTable",
+        table_template,
+        "The name of a topic's table: namespace and table, with `{topic}` and where needed `{tenant}` and "
+        "`{namespace}`, in which all but letters, digits and underscores of ASCII become underscores.",
+        default="{tenant}_{namespace}.{topic}",
     )
     audit_path: str | None = option(
         "auditPath",

@@ -9,6 +9,7 @@ where else the same entries may be, and how people call the place. Nobody else a
     FromBookies           sources/bookkeeper.py    yes          yes        no
     FromTieredStorage     sources/offloaded.py     yes          yes        no
     FromCompactedLedger   sources/compacted.py     yes          no         yes
+    FromColumns           sources/columns.py       yes          no         no; gives rows
 
 A new kind of place is a class in a file of its own in `read.sources`, and a line in `planning.placement`.
 
@@ -30,6 +31,7 @@ from pyspark_pulsar.topic import TopicPartition
 if TYPE_CHECKING:
     from pyspark_pulsar.client.broker.client import BrokerClient
     from pyspark_pulsar.client.broker.transport import EntryBatch
+    from pyspark_pulsar.columnar.rows import RowBatch, RowRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,9 @@ class Location(ABC):
     gives_whole_ledger: ClassVar[bool] = False
     """Whether all entries of the ledger come, whatever the range; the reader of the range drops those outside it."""
 
+    gives_rows: ClassVar[bool] = False
+    """Whether a read gives rows (`rows`), and not entries that are still to be decoded (`open`)."""
+
     @property
     def ledger_id(self) -> int | None:
         """The one ledger that is read; None where a range may go over several."""
@@ -111,6 +116,16 @@ class Location(ABC):
         `LedgerUnavailable`, `ConnectionFailed`, `CorruptEntryError`, `OptionError` or `PrerequisiteMissing` where the
         place does not give what it should.
         """
+
+    def rows(
+        self, access: PartitionAccess, start: Position, end: Position, request: RowRequest
+    ) -> Generator[RowBatch, None, None]:
+        """Rows of the range, in order, of a place that `gives_rows`: exactly those that decoding its entries would
+        give. Executor only; as `open`. Raises `ColumnsUnavailable`, `OptionError` or `PrerequisiteMissing` where the
+        place does not give what it should, and the errors of a decoder."""
+        raise NotImplementedError(
+            f"{self.name} has entries, and no rows: {access.partition}, {start}, {end}, {request}"
+        )
 
     def replica(self, access: PartitionAccess) -> Location | None:
         """Where else past the broker the same entries may be, asked when a read from here has failed; None: nowhere

@@ -58,6 +58,15 @@ pub struct MissingChunks {
     pub chunks: u64,
 }
 
+/// What is known of a chunked message of the range.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkedMessage {
+    /// Names it, within its topic partition.
+    pub id: Vec<u8>,
+    /// Where its first chunk lies, if it is open: chunks are still to come. `None`: it has ended.
+    pub open_since: Option<MessageRef>,
+}
+
 /// What a chunk led to.
 pub enum ChunkStep {
     /// The message is not complete, or was already.
@@ -72,7 +81,7 @@ pub enum ChunkStep {
 
 enum ChunkedState {
     /// Chunks from 0 on, without a gap.
-    Open { bytes: Vec<u8>, next: u64, chunks: u64, age: u64 },
+    Open { bytes: Vec<u8>, next: u64, chunks: u64, age: u64, first: MessageRef },
     /// All chunks have been there.
     Done,
     /// A chunk was missing.
@@ -107,13 +116,29 @@ impl Chunks {
         Self { states: HashMap::new(), open: 0, max_open, age: 0, search: None, lost: Vec::new() }
     }
 
-    /// Add the chunk with this metadata; `piece` is its payload, decrypted.
-    pub fn add(&mut self, metadata: &MessageMetadata<'_>, piece: &[u8], role: Role) -> Result<ChunkStep> {
+    /// All that is remembered, in no order.
+    pub fn messages(&self) -> Vec<ChunkedMessage> {
+        let since = |state: &ChunkedState| match state {
+            ChunkedState::Open { first, .. } => Some(*first),
+            ChunkedState::Done | ChunkedState::Broken => None,
+        };
+        let messages = self.states.iter();
+        messages.map(|(id, state)| ChunkedMessage { id: id.clone(), open_since: since(state) }).collect()
+    }
+
+    /// Add the chunk with this metadata, which lies at `at`; `piece` is its payload, decrypted.
+    pub fn add(
+        &mut self,
+        metadata: &MessageMetadata<'_>,
+        piece: &[u8],
+        role: Role,
+        at: MessageRef,
+    ) -> Result<ChunkStep> {
         check(metadata, piece)?;
         let id = id_of(metadata);
         let last = metadata.chunk_id + 1 == metadata.num_chunks;
         if metadata.chunk_id == 0 {
-            self.begin(id, metadata, piece);
+            self.begin(id, metadata, piece, at);
             return Ok(ChunkStep::NoMessage);
         }
         let (step, now) = match self.states.get_mut(&id) {
@@ -162,14 +187,14 @@ impl Chunks {
         }
     }
 
-    fn begin(&mut self, id: Vec<u8>, metadata: &MessageMetadata<'_>, piece: &[u8]) {
+    fn begin(&mut self, id: Vec<u8>, metadata: &MessageMetadata<'_>, piece: &[u8], first: MessageRef) {
         self.forget(&id);
         if self.max_open > 0 && self.open >= self.max_open {
             self.forget_oldest();
         }
         self.age += 1;
-        let state =
-            ChunkedState::Open { bytes: piece.to_vec(), next: 1, chunks: metadata.num_chunks, age: self.age };
+        let (bytes, chunks) = (piece.to_vec(), metadata.num_chunks);
+        let state = ChunkedState::Open { bytes, next: 1, chunks, age: self.age, first };
         self.states.insert(id, state);
         self.open += 1;
     }

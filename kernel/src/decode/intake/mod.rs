@@ -63,7 +63,7 @@ use crate::error::{ErrorKind, KernelError, Result};
 use crate::metadata::MessageMetadata;
 use crate::selection::{Range, Selection};
 use chunks::{ChunkStep, Chunks};
-pub use chunks::{LostMessage, MissingChunks};
+pub use chunks::{ChunkedMessage, LostMessage, MissingChunks};
 pub use open_entry::OpenEntry;
 pub use options::IntakeOptions;
 use options::USUAL_MAX_MESSAGE;
@@ -255,7 +255,7 @@ impl Intake {
 
     fn chunk(&mut self, entry: &Entry, metadata: &MessageMetadata<'_>, piece: &[u8]) -> Result<Outcome> {
         let at = entry.reference();
-        let step = self.chunks.add(metadata, piece, entry.role);
+        let step = self.chunks.add(metadata, piece, entry.role, at);
         if step.is_err() {
             self.chunks.break_off(metadata);
         }

@@ -1,6 +1,6 @@
 //! What the caller of a decoder supplies while an entry waits, and what it is told; `super` says why an entry waits.
 
-use super::{LostMessage, MissingChunks, Need, TransactionId};
+use super::{ChunkedMessage, LostMessage, MissingChunks, Need, TransactionId};
 use crate::decode::Decoder;
 use crate::encryption::WrappedKey;
 use crate::entry::{EntryBatch, Role};
@@ -60,6 +60,11 @@ impl Decoder {
         for chunk in self.intake.chunks.end_look_back().into_iter().rev() {
             self.queue.push_front(chunk);
         }
+    }
+
+    /// Chunked messages of the range, as far as they are remembered: open ones, and such that have ended.
+    pub fn chunked_messages(&self) -> Vec<ChunkedMessage> {
+        self.intake.chunks.messages()
     }
 
     /// Chunked messages of the range that will never be whole, since the last call.

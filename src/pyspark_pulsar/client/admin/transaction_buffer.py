@@ -16,7 +16,14 @@ from typing import Any, Final
 
 from pyspark_pulsar.client.admin.paths import transaction_resource
 from pyspark_pulsar.client.admin.rest import RestClient
-from pyspark_pulsar.errors import LedgerUnavailable, ProtocolError, PulsarError, TopicNotFoundError
+from pyspark_pulsar.errors import (
+    LedgerUnavailable,
+    PermissionDenied,
+    ProtocolError,
+    PulsarError,
+    TopicNotFoundError,
+)
+from pyspark_pulsar.position import Position, after_entry
 from pyspark_pulsar.topic import TopicPartition
 from pyspark_pulsar.transaction_id import TransactionId
 
@@ -139,3 +146,26 @@ class TransactionOutcomes:
 
     def _resource(self, kind: str, *names: str) -> str:
         return transaction_resource(kind, self._partition.as_topic, *names)
+
+
+def readable_end(rest: RestClient, partition: TopicPartition) -> Position | None:
+    """Behind the last entry that no open transaction keeps from consumers, markers and aborted messages included. None
+    where the broker does not tell: it knows no transactions, or has not loaded the topic. Raises `ConnectionFailed`,
+    `ProtocolError`.
+
+    Source: `maxReadPosition` of `GET /admin/v3/transactions/transactionBufferStats/...`.
+    """
+    doing = f"asking up to where {partition} can be read"
+    resource = transaction_resource("transactionBufferStats", partition.as_topic)
+    try:
+        answer = rest.get(resource, doing, version="v3")
+        if answer.get("state") not in _RECOVERED:
+            return None
+        ledger, entry = (int(part) for part in str(answer["maxReadPosition"]).split(":"))
+    except (TopicNotFoundError, PermissionDenied):
+        return None
+    except (AttributeError, KeyError, ValueError) as fault:
+        raise ProtocolError(
+            f"{doing}: expected maxReadPosition as ledger:entry, got another answer ({fault!r})"
+        ) from None
+    return after_entry(ledger, entry)

@@ -14,7 +14,7 @@ from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATES
 from pyspark_pulsar.position import EARLIEST
 from pyspark_pulsar.read.bounds.offsets import check_reachable, resolve_bound
 from pyspark_pulsar.read.bounds.request import RangeRequest
-from pyspark_pulsar.read.bounds.subscription import subscription_positions
+from pyspark_pulsar.read.bounds.subscription import behind_removed, subscription_positions
 from pyspark_pulsar.read.bounds.timestamps import resolve_windows
 from pyspark_pulsar.read.bounds.topic_wait import present_topics
 from pyspark_pulsar.read.bounds.topics import discover_partitions
@@ -48,21 +48,21 @@ def plan_batch(options: ReadOptions, narrow: Narrow | None = None) -> BatchPlan:
     `OptionError` for bounds that the topics do not have, `TopicNotFoundError`, `ConnectionFailed`.
     """
     with BrokerClient(options) as client, admin_client(options) as admin:
-        requests: Sequence[RangeRequest] = _range_requests(options, client, admin)
+        planner = SplitPlanner(options, client, admin)
+        requests: Sequence[RangeRequest] = _range_requests(options, client, admin, planner)
         if narrow is not None:
             requests = narrow(requests)
-        planner = SplitPlanner(options, client, admin)
         return BatchPlan(tuple(planner.plan(requests)), planner.told)
 
 
 def ranges_now(options: ReadOptions) -> list[RangeRequest]:
     """The range of each topic partition that a batch read has which is planned now. Raises what `plan_batch` does."""
     with BrokerClient(options) as client, admin_client(options) as admin:
-        return _range_requests(options, client, admin)
+        return _range_requests(options, client, admin, SplitPlanner(options, client, admin))
 
 
 def _range_requests(
-    options: ReadOptions, client: BrokerClient, admin: AdminClient | None
+    options: ReadOptions, client: BrokerClient, admin: AdminClient | None, planner: SplitPlanner
 ) -> list[RangeRequest]:
     options.check_read_from()
     if options.subscription_name is not None:
@@ -73,10 +73,13 @@ def _range_requests(
     partitions = discover_partitions(client, present_topics(client, options))
     windows = resolve_windows(options, partitions)
     with closing(LogEnds(client, read_compacted=options.read_compacted)) as log_ends:
-        present = log_ends.ends(partitions)
+        # Of a topic whose ledgers have all gone, what its table holds is not behind the end.
+        present = planner.behind_tables(log_ends.ends(partitions))
         reachable = log_ends.reachable(present)
         if options.starting_subscription is not None:
-            starts = subscription_positions(client, admin, options.starting_subscription, partitions, present)
+            name = options.starting_subscription
+            starts = subscription_positions(client, admin, name, partitions, present)
+            starts = behind_removed(starts, log_ends)
         else:
             first = options.starting_offsets or FROM_EARLIEST
             starts = resolve_bound("startingOffsets", first, partitions, present)

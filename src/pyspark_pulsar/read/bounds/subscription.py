@@ -19,6 +19,7 @@ from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.broker.subscribe import begin_subscribe
 from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError, PulsarError, SubscriptionBusy
 from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
@@ -57,6 +58,23 @@ def subscription_positions(
     return {
         partition: min(start, ends[partition]) for partition, start in positions.items() if start is not None
     }
+
+
+def behind_removed(
+    starts: Mapping[TopicPartition, Position], log_ends: LogEnds
+) -> dict[TopicPartition, Position]:
+    """The same, but the first position that is left where the ledger is gone in which a subscription stands.
+
+    Brokers remove no ledger with entries that a durable subscription has not acknowledged. So its cursor stood at the
+    end of that ledger, and was left there.
+    """
+    chosen = {partition: start for partition, start in starts.items() if not start.is_earliest}
+    moved = {
+        partition: removed.first_left
+        for partition, removed in log_ends.removed(chosen).items()
+        if removed.is_unclear and removed.first_left is not None
+    }
+    return {**starts, **moved}
 
 
 def parse_cursor(stats: Mapping[str, Any], name: str, where: str) -> tuple[Position, str] | None:

@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing
+from dataclasses import replace
 from typing import Final
 
 from pyspark_pulsar.codec.backlog import UNLIMITED, Backlog, CountedRange
@@ -37,6 +38,8 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.driver_threads import DriverThreads
 from pyspark_pulsar.read.microbatch.admission import MeasureRequest
+from pyspark_pulsar.read.microbatch.row_counter import count_rows
+from pyspark_pulsar.read.planning.known_tables import KnownTables
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.topic import TopicPartition
 
@@ -51,7 +54,11 @@ PublishedFrom = Callable[[TopicPartition], int | None]
 class BacklogCounter:
     """Used by one thread, which several help, each by connections of its own. Connects at first use."""
 
-    def __init__(self, options: ReadOptions, published_from: PublishedFrom) -> None:
+    def __init__(
+        self, options: ReadOptions, published_from: PublishedFrom, tables: KnownTables | None = None
+    ) -> None:
+        """`tables`: what topics' tables hold is counted there."""
+        self._tables = tables
         self._options = options
         self._published_from = published_from
         self._threads = DriverThreads(options, "pulsar-backlog")
@@ -93,6 +100,22 @@ class BacklogCounter:
         self._threads.close()
 
     def _measured(self, request: MeasureRequest) -> CountedRange:
+        tiered = None if self._tables is None else self._tables.of(request.partition)
+        if self._tables is None or tiered is None or tiered.end <= request.start:
+            return self._measured_by_entries(request)
+        until = min(tiered.end, request.end)
+        published_from = self._published_from(request.partition)
+        part = count_rows(self._tables, replace(request, end=until), published_from)
+        share = request.share.without(part)
+        if part.end < until or until == request.end or share.is_used_up:
+            return part
+        at_least_one = request.at_least_one and part.records == 0
+        rest = self._measured_by_entries(
+            replace(request, start=until, share=share, at_least_one=at_least_one)
+        )
+        return CountedRange(rest.end, part.records + rest.records, part.size + rest.size)
+
+    def _measured_by_entries(self, request: MeasureRequest) -> CountedRange:
         backlog = self._backlog(request)
         part = _within(backlog, request)
         records, size = _less(request.share.records, part.records), _less(request.share.size, part.size)

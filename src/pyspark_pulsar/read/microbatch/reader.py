@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -29,9 +30,10 @@ from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.offsets import check_reachable, resolve_bound
 from pyspark_pulsar.read.bounds.request import RangeRequest
-from pyspark_pulsar.read.bounds.subscription import subscription_positions
+from pyspark_pulsar.read.bounds.subscription import behind_removed, subscription_positions
 from pyspark_pulsar.read.bounds.timestamps import STARTING_TIMES, check_names
-from pyspark_pulsar.read.log_end import LogEnds
+from pyspark_pulsar.read.log_end import LogEnds, RemovedEntries
+from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter
 from pyspark_pulsar.read.microbatch.checkpoint_topics import abandoned_topics
 from pyspark_pulsar.read.microbatch.end import StreamEnd
 from pyspark_pulsar.read.microbatch.limits import MicroBatches
@@ -140,7 +142,8 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         check_names(STARTING_TIMES, former.published_from, partitions)
         name = self._options.starting_subscription
         if name is not None:
-            return subscription_positions(opened.client, opened.admin, name, partitions, ends)
+            starts = subscription_positions(opened.client, opened.admin, name, partitions, ends)
+            return behind_removed(starts, opened.log_ends)
         starts = resolve_bound("startingOffsets", former.start or FROM_LATEST, partitions, ends)
         check_reachable("startingOffsets", starts, opened.log_ends.reachable(ends))
         return starts
@@ -214,8 +217,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
     def _planned(self, requests: Sequence[RangeRequest]) -> list[PartitionPlan]:
         """Raises `DataLossError` for what was removed before it was read; with `failOnDataLoss=false` it is logged."""
         opened, fail = self._opened(), self._options.fail_on_data_loss
-        starts = {request.partition: request.start for request in requests}
-        removed = opened.log_ends.removed(starts)
+        starts, removed = self._removed(requests)
         # The planner may have seen the ledgers before they went.
         unclear = {partition for partition, what in removed.items() if what.is_unclear and opened.admin}
         deleted = check_removed(
@@ -233,6 +235,23 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         unseen = {plan.partition for plan in plans if plan.ledgers is None} & unclear
         check_removed(starts, {partition: removed[partition] for partition in unseen}, fail=fail)
         return plans
+
+    def _removed(
+        self, requests: Sequence[RangeRequest]
+    ) -> tuple[dict[TopicPartition, Position], dict[TopicPartition, RemovedEntries]]:
+        """Where the ranges begin that are to come from the topics' ledgers, and what was removed behind that."""
+        opened = self._opened()
+        ends = {request.partition: request.end for request in requests}
+        starts = {request.partition: request.start for request in requests}
+        removed: dict[TopicPartition, RemovedEntries] = {}
+        # Where something is gone, tables may have come to hold it since they were loaded.
+        for at_once in (False, True):
+            behind = opened.planner.behind_tables(starts, at_once=at_once)
+            starts = {partition: start for partition, start in behind.items() if start < ends[partition]}
+            removed = opened.log_ends.removed(starts)
+            if not removed:
+                break
+        return starts, removed
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Spark asks for one split with the value None when `partitions` is empty.
@@ -253,7 +272,9 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         """Of all topic partitions that there are. `reached`: where the query stands."""
         opened = self._opened()
         present = opened.topics.present()
-        ends = opened.log_ends.present_ends(present.partitions, reached)
+        # What tables hold brokers may have removed.
+        standing = opened.planner.behind_tables(reached)
+        ends = opened.planner.behind_tables(opened.log_ends.present_ends(present.partitions, standing))
         # After the ends were seen: a message before them has its topic's schema registered.
         opened.schemas.check(present.topics)
         return ends
@@ -284,7 +305,8 @@ class _QueryResources:
         self.schemas = SchemaWatch(schema, self.client.schema, skips_bad_rows=options.mode != "FAILFAST")
         self.planner = SplitPlanner(options, self.client, self.admin)
         self.progress = QueryProgress(options, self.client)
-        self.micro_batches = MicroBatches(options, self.planner)
+        counter = partial(BacklogCounter, tables=self.planner.tables)
+        self.micro_batches = MicroBatches(options, self.planner, make_counter=counter)
 
     def close(self) -> None:
         self.micro_batches.close()

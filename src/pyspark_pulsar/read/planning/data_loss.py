@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.log_end import RemovedEntries
@@ -51,6 +52,24 @@ def check_loss(
         f"the topic was made again"
     )
     report_loss(text, _KEEP_LONGER, fail=fail)
+
+
+def is_cut_off(start: Position, present: TopicLedgers) -> bool:
+    """Whether a range begins in ledgers before the first that is there."""
+    return bool(present.ledgers) and not start.is_earliest and start.ledger < present.ledgers[0].id
+
+
+def retention_ms(admin: AdminClient, partition: TopicPartition) -> int | None:
+    """For how long messages stay that all subscriptions have acknowledged; None: for ever. Raises the errors of
+    `AdminClient`."""
+    policy = admin.policies.applied(partition.topic, "retention")
+    if not isinstance(policy, Mapping):
+        return 0
+    minutes, megabytes = int(policy["retentionTimeInMinutes"]), int(policy["retentionSizeInMB"])
+    if megabytes >= 0:
+        # What is more than that goes at once.
+        return 0
+    return None if minutes < 0 else minutes * 60_000
 
 
 def remember(former: Mapping[int, Ledger], present: TopicLedgers) -> dict[int, Ledger]:

@@ -58,7 +58,7 @@ class KnownLedgers:
 
     def fetch(self, requests: Sequence[RangeRequest]) -> dict[TopicPartition, TopicLedgers]:
         """As they are now, or as they were where that is enough. Raises the errors of `AdminClient`."""
-        stale = [request.partition for request in requests if not self._is_enough(request)]
+        stale = [request.partition for request in requests if not self.is_enough(request)]
         self._learn(fetch_ledgers(self._admin, stale))
         return {request.partition: self._present[request.partition] for request in requests}
 
@@ -90,7 +90,7 @@ class KnownLedgers:
             self._looked[partition] = time.monotonic()
         self._present.update(fresh)
 
-    def _is_enough(self, request: RangeRequest) -> bool:
+    def is_enough(self, request: RangeRequest) -> bool:
         """Whether what is known serves: the range lies in the ledger that was being written to, which the broker reads
         in any case. Its end has just been asked for, so the ledger is there."""
         known = self._present.get(request.partition)

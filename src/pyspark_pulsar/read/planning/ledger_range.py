@@ -50,6 +50,11 @@ class LedgerRange:
             return float(ledger.size)
         return ledger.size / ledger.entries if ledger is not None and ledger.entries > 0 else 0.0
 
+    @property
+    def entry_rows(self) -> float | None:
+        """Messages in an entry: a ledger does not tell."""
+        return None
+
     def cut_at(self, entries: Iterable[int]) -> list[LedgerRange]:
         """The same in parts that begin with these entries, which are in order; those outside count for nothing."""
         borders = [

@@ -38,6 +38,8 @@ class TopicLedgers:
     """Behind the last message that compaction has seen."""
     compaction_is_clear: bool = True
     """False while a compaction ends: what the broker says of the view and of its end do not belong together."""
+    created: str | None = None
+    """When the topic partition was made, as the broker writes it; None where it does not tell."""
 
     def by_id(self) -> dict[int, Ledger]:
         return {ledger.id: ledger for ledger in self.ledgers}
@@ -124,7 +126,8 @@ def parse_ledgers(info: Mapping[str, Any], stats: Mapping[str, Any], where: str)
         raise ProtocolError(
             f"{where}: expected ledgers as Pulsar 3.0 and later list them, got another answer ({fault!r})"
         ) from None
-    return TopicLedgers(tuple(ledgers), *compaction)
+    created = info.get("creationDate")
+    return TopicLedgers(tuple(ledgers), *compaction, created=None if created is None else str(created))
 
 
 def _ledger(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.planning.file_range import FileRange
 from pyspark_pulsar.read.planning.ledger_range import LedgerRange
 from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
@@ -34,7 +35,7 @@ class PartitionRange:
     partition: TopicPartition
     start: Position
     end: Position
-    ledger_ranges: tuple[LedgerRange, ...]
+    ledger_ranges: tuple[LedgerRange | FileRange, ...]
     entry_records: float = 1.0
     """Messages in an entry, on average."""
     window: TimeWindow = ALL_TIMES
@@ -74,7 +75,7 @@ def uncut(ranges: Sequence[PartitionRange]) -> list[Split]:
 class _Group:
     """Ledger ranges of one split; or one ledger range of `parts` splits."""
 
-    ledger_ranges: list[LedgerRange]
+    ledger_ranges: list[LedgerRange | FileRange]
     parts: int
 
 
@@ -128,8 +129,9 @@ def _parts_needed(entries: int, one: float, capacity: float) -> int:
     return max(math.ceil(entries / most), share)
 
 
-def _entry_weight(ledger_range: LedgerRange, entry_records: float, limits: Limits) -> float:
+def _entry_weight(ledger_range: LedgerRange | FileRange, entry_records: float, limits: Limits) -> float:
     """An entry's part of the largest split."""
+    entry_records = ledger_range.entry_rows or entry_records
     by_bytes = ledger_range.entry_bytes / limits.max_bytes
     by_records = entry_records / limits.max_records if limits.max_records is not None else 0.0
     return max(by_bytes, by_records, _LEAST_WEIGHT)
@@ -158,11 +160,11 @@ def _splits(partition_range: PartitionRange, groups: Sequence[_Group]) -> list[S
     ]
 
 
-def _parts(ledger_range: LedgerRange, parts: int) -> list[list[LedgerRange]]:
+def _parts(ledger_range: LedgerRange | FileRange, parts: int) -> list[list[LedgerRange | FileRange]]:
     return [[part] for part in ledger_range.cut(parts)]
 
 
-def _split_ranges(ledger_ranges: Sequence[LedgerRange]) -> tuple[SplitRange, ...]:
+def _split_ranges(ledger_ranges: Sequence[LedgerRange | FileRange]) -> tuple[SplitRange, ...]:
     """What comes from one place one after the other comes in one go."""
     ranges: list[SplitRange] = []
     for ledger_range in ledger_ranges:

@@ -4,11 +4,13 @@ A plan is made in steps. Each takes what the step before has made of every topic
 many topic partitions at once:
 
     step        makes                                        asks                       file
-    ledgers     which ledgers there are                      admin REST, some at once   known_ledgers, ledgers
+    tables      what topics' tables hold of the ranges       their catalog              tiered_ranges, known_tables
+    ledgers     which ledgers there are behind that          admin REST, some at once   known_ledgers, ledgers
     loss        an error for what retention has removed      -                          data_loss
     narrowing   the range without ledgers that lie outside   one entry beside each end  bounds.window_edges
                 its window of publish times                  of the window
-    ranges      a LedgerRange for each ledger it touches     -                          ledger_range
+    ranges      a LedgerRange for each ledger it touches,    -                          ledger_range,
+                a FileRange for some files of the table                                 file_range
     placement   where each of these is read from             admin REST, bookies,       placement, offloaded,
                                                              tiered storage             on_bookies
     records     messages in an entry, where splits are       some entries of the        sampling
@@ -53,13 +55,16 @@ from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.window_edges import Span, WindowEdges, WindowedRange
 from pyspark_pulsar.read.planning.data_loss import check_loss
+from pyspark_pulsar.read.planning.file_range import FileRange
 from pyspark_pulsar.read.planning.key_ranges import BY_KEY, split_by_key
 from pyspark_pulsar.read.planning.known_ledgers import KnownLedgers
+from pyspark_pulsar.read.planning.known_tables import KnownTables, uses_tables
 from pyspark_pulsar.read.planning.ledger_range import LedgerRange, compacted_ranges, ledger_ranges
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.packing import Limits, PartitionRange, cut
 from pyspark_pulsar.read.planning.placement import AUTO, BROKER, find_placement
 from pyspark_pulsar.read.planning.sampling import entry_records
+from pyspark_pulsar.read.planning.tiered_ranges import TieredRanges
 from pyspark_pulsar.read.sources.peek import first_entries
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.topic import TopicPartition
@@ -88,6 +93,7 @@ class SplitPlanner:
         self._client = client
         self._admin = admin
         self._known = None if admin is None else KnownLedgers(admin, options.max_bytes_per_partition)
+        self._tiered = TieredRanges(options, admin, self._tell) if admin and uses_tables(options) else None
         self._told: dict[str, None] = {}
         self._borders = WindowEdges(partial(first_entries, client), options.clock_slack_ms)
 
@@ -116,29 +122,62 @@ class SplitPlanner:
         Raises the errors of `AdminClient`, as `plan` does.
         """
         given = [request for request in requests if not request.is_empty]
-        spans = self._spans(given, self._ledgers(given))
+        behind = given
+        if self._tiered is not None:
+            self._tiered.find(self._before_open_ledger(given))
+            behind = [request for request in given if self._tiered.tiered(request) is None]
+        spans = self._spans(behind, self._ledgers(behind))
         return {request.partition: _within(request, spans).start for request in given}
+
+    @property
+    def tables(self) -> KnownTables | None:
+        """None where the options let no read take rows of tables."""
+        return None if self._tiered is None else self._tiered.tables
+
+    def behind_tables(
+        self, positions: Mapping[TopicPartition, Position], *, at_once: bool = False
+    ) -> dict[TopicPartition, Position]:
+        """The positions, but the end of what the topic's table holds where that is behind them: brokers may know
+        nothing of what is before. `at_once`: as the tables are now, and not as they were when they were last loaded.
+        Raises the errors of `KnownTables.refresh`."""
+        return (
+            dict(positions) if self._tiered is None else self._tiered.end_behind(positions, at_once=at_once)
+        )
 
     def plan(self, requests: Iterable[RangeRequest]) -> list[PartitionPlan]:
         """Sorted by topic partition, at most one request for each.
 
-        Raises `DataLossError`, `LedgerUnavailable`, and the errors of `AdminClient` but for a right that only
-        `readFrom=auto` or `broker` can do without.
+        Raises `DataLossError`, `LedgerUnavailable`, the errors of `KnownTables`, and the errors of `AdminClient` but
+        for a right that only `readFrom=auto` or `broker` can do without.
         """
         requests = sorted(requests, key=lambda request: request.partition)
-        known = self._ledgers([request for request in requests if not request.is_empty])
+        behind, known = self._behind_tables(requests)
+        tiered = {
+            request.partition: None if self._tiered is None else self._tiered.tiered(request)
+            for request in requests
+        }
         if not known:
             self._tell_limits(requests)
-        for request in requests:
+        for request in behind:
             self._check_loss(request, known.get(request.partition))
-        spans = self._spans(requests, known)
-        narrowed = [_within(request, spans) for request in requests]
+        spans = self._spans(behind, known)
+        narrowed = [_within(request, spans) for request in behind]
         ranges = {
             request.partition: self._ledger_ranges(request, known.get(request.partition))
             for request in narrowed
         }
         known, located = self._located(known, ranges)
-        splits = self._splits(narrowed, located)
+        whole = [_joined(part, request) for part, request in zip(tiered.values(), narrowed, strict=True)]
+        splits = self._splits(
+            whole,
+            {
+                request.partition: [
+                    *([] if self._tiered is None else self._tiered.file_ranges(tiered[request.partition])),
+                    *located[request.partition],
+                ]
+                for request in narrowed
+            },
+        )
         return [
             PartitionPlan(
                 request.partition,
@@ -147,8 +186,34 @@ class SplitPlanner:
                 known.get(request.partition),
                 tuple(splits.get(request.partition, ())),
             )
-            for request in narrowed
+            for request in whole
         ]
+
+    # Tables
+
+    def _before_open_ledger(self, requests: Iterable[RangeRequest]) -> list[RangeRequest]:
+        """Those that begin before the ledger that is written to: others need no table."""
+        return [
+            request
+            for request in requests
+            if not request.is_empty and (self._known is None or not self._known.is_enough(request))
+        ]
+
+    def _behind_tables(
+        self, requests: Sequence[RangeRequest]
+    ) -> tuple[list[RangeRequest], dict[TopicPartition, TopicLedgers]]:
+        """What is left of ranges for the topics' ledgers, and these ledgers."""
+        tiered = self._tiered
+        if tiered is None:
+            return list(requests), self._ledgers([request for request in requests if not request.is_empty])
+        tiered.find(self._before_open_ledger(requests))
+        behind = [tiered.behind(request) for request in requests]
+        known = self._ledgers(
+            [request for request in behind if not request.is_empty or tiered.begins_at_end(request)]
+        )
+        if tiered.find_newer(behind, known):
+            behind = [tiered.behind(request) for request in requests]
+        return behind, known
 
     # Ledgers, loss, narrowing
 
@@ -165,7 +230,14 @@ class SplitPlanner:
             return {}
 
     def _check_loss(self, request: RangeRequest, ledgers: TopicLedgers | None) -> None:
-        if ledgers is None or self._known is None or request.is_empty:
+        if ledgers is None or self._known is None or not ledgers.ledgers:
+            return
+        if self._tiered is not None:
+            doubtful = self._tiered.doubtful(request, ledgers)
+            if doubtful is None:
+                return
+            request = doubtful
+        if request.is_empty:
             return
         until = ledgers.compacted_until if self._options.read_compacted else None
         # What compaction has seen is in its view, whatever became of the ledgers.
@@ -236,12 +308,12 @@ class SplitPlanner:
     # Records, packing
 
     def _splits(
-        self, narrowed: Sequence[RangeRequest], ranges: Mapping[TopicPartition, list[LedgerRange]]
+        self, narrowed: Sequence[RangeRequest], ranges: Mapping[TopicPartition, list[LedgerRange | FileRange]]
     ) -> Mapping[TopicPartition, list[Split]]:
         options, least = self._options, self._options.min_partitions or 1
         by_key = options.split_by == BY_KEY
         sampled = options.max_records_per_partition is not None and not by_key
-        records = entry_records(self._client, ranges) if sampled else {}
+        records = entry_records(self._client, _of_ledgers(ranges)) if sampled else {}
         partition_ranges = [
             PartitionRange(
                 request.partition,
@@ -291,6 +363,22 @@ def _within(request: RangeRequest, spans: Mapping[TopicPartition, Span]) -> Rang
         # What retention has removed before the first ledger in time is not missed either.
         skips_from_earliest=request.from_earliest,
     )
+
+
+def _of_ledgers(
+    ranges: Mapping[TopicPartition, Sequence[LedgerRange | FileRange]],
+) -> dict[TopicPartition, list[LedgerRange]]:
+    """Files say of themselves how many rows they have."""
+    return {
+        partition: [part for part in parts if part.entry_rows is None] for partition, parts in ranges.items()
+    }
+
+
+def _joined(tiered: RangeRequest | None, behind: RangeRequest) -> RangeRequest:
+    """One range of both."""
+    if tiered is None:
+        return behind
+    return replace(tiered, end=tiered.end if behind.is_empty else behind.end)
 
 
 def splits_of(plans: Iterable[PartitionPlan]) -> list[Split]:

@@ -55,6 +55,8 @@ class Run:
     """Another reader goes on at the end that `split_range` now has."""
     is_lost: bool = False
     """Nobody has it any more, and the query goes on without it."""
+    row_reached: Position | None = None
+    """Of a place that gives rows: behind all that came, as far as that is known."""
 
     def take(self, entries: EntryBatch) -> bool:
         """The next entries that came: drops those outside the range and those that came before, and counts the others.
@@ -71,6 +73,12 @@ class Run:
             self.messages += entries.num_messages
             self.size += entries.nbytes
         return True
+
+    def take_rows(self, rows: int, size: int, reached: Position | None) -> None:
+        """The next rows that came, of so many bytes in memory; `reached`: where those behind them begin."""
+        self.messages += rows
+        self.size += size
+        self.row_reached = reached or self.row_reached
 
     def end(self) -> None:
         """The reader says that this was all. Raises `LedgerUnavailable` when entries are missing."""
@@ -94,6 +102,8 @@ class Run:
     @property
     def reached(self) -> Position:
         """Behind the last entry of the range that came."""
+        if self.row_reached is not None:
+            return self.row_reached
         return self.split_range.start if self.last is None else after_entry(*self.last)
 
     @property
@@ -112,7 +122,7 @@ class Run:
     @property
     def is_short(self) -> bool:
         """Whether something of the range did not come, as far as can be told."""
-        if self.is_whole:
+        if self.is_whole or (self.gave_way and self.split_range.location.gives_rows):
             return False
         return not self.gave_way or (not self.is_whole_ledger and self.entries != self.expected)
 

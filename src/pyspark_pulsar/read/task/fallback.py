@@ -20,6 +20,9 @@ range. The last is the broker, which knows where everything lies now.
               are                                   the ledger is gone           raised, or LOST        error or
                                                                                                         warning
 
+A place that gives rows and no entries, the topic's table, has no replica, and BROKER is for it only where the ledgers
+are still there; else the fault is raised, since nobody else has the rows.
+
 A range of the broker's own begins in BROKER. A read that ends without a fault in PLANNED or REPLICA is over: such a
 location raises for each entry that it does not give (`closed_ledger.contiguous`, the audit), so there is nothing to
 prove. "Raised, or LOST": `DataLossError`, and with `failOnDataLoss=false` a warning, and the query goes on without what
@@ -58,8 +61,11 @@ import pyarrow as pa
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.intake import TransactionsUnknown
+from pyspark_pulsar.columnar.rows import RowRequest
 from pyspark_pulsar.errors import (
+    ColumnsUnavailable,
     ConnectionFailed,
     CorruptEntryError,
     DamagedCopy,
@@ -83,6 +89,7 @@ _FAULTS_OF_PLACE: Final = (
     LedgerUnavailable,
     ConnectionFailed,
     CorruptEntryError,
+    ColumnsUnavailable,
     OptionError,
     PrerequisiteMissing,
 )
@@ -120,6 +127,42 @@ class RangeReader:
                 source = self.broker_entries(rest)
             else:
                 return
+
+    def rows(
+        self,
+        planned: SplitRange,
+        request: RowRequest,
+        make_decoder: Callable[[Position, Position], EntryDecoder],
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """The record batches of a range whose location gives rows. `make_decoder`: of entries in a range, for what the
+        broker gives instead. Raises the errors of `Location.rows` and of `entries`."""
+        run = self._audit.begin(planned)
+        behind = 0
+        """Rows that were given behind `run.reached`."""
+        try:
+            with closing(planned.location.rows(self._access, planned.start, planned.end, request)) as source:
+                for batch in source:
+                    count = 0 if batch.rows is None else batch.rows.num_rows
+                    behind = 0 if batch.reached is not None else behind + count
+                    run.take_rows(count, 0 if batch.rows is None else batch.rows.nbytes, batch.reached)
+                    if batch.rows is not None:
+                        yield batch.rows
+            run.end()
+        except _FAULTS_OF_PLACE as fault:
+            rest = replace(planned, start=run.reached)
+            if self._options.read_from != _AUTO or not self._is_still_in_ledgers(rest):
+                raise
+            self._audit.give_way(rest.start, _reason(fault))
+            self._tell(rest, FromBroker.title, planned.location.name, fault)
+        else:
+            return
+        decoder = make_decoder(rest.start, rest.end)
+        for rows in _decoded(decoder, self.broker_entries(rest)):
+            # The same rows in the same order come again from where the next ones begin.
+            known = min(behind, rows.num_rows)
+            behind -= known
+            if known < rows.num_rows:
+                yield rows.slice(known)
 
     def entries(self, planned: SplitRange) -> Generator[EntryBatch, None, None]:
         """Whole entries in order, each once, none outside the range. The entries at its ends may hold messages outside
@@ -203,6 +246,18 @@ class RangeReader:
         )  # fmt: skip
 
     # Proof
+
+    def _is_still_in_ledgers(self, rest: SplitRange) -> bool:
+        """Whether the ledgers are all there that a table's rows came from; not where nobody tells."""
+        missing = rest.location.missing(rest.start, rest.end, RangeProgress(rest.start, None, 0))
+        if missing is None or self._options.admin_url is None:
+            return False
+        try:
+            present = self._present_ledgers()
+        except (PermissionDenied, ConnectionFailed, ProtocolError):
+            return False
+        # Retention removes from the front.
+        return bool(present) and min(present) <= missing.ledger
 
     def _is_lost(self, rest: SplitRange, run: Run) -> bool:
         """Whether something of `rest` is lost after the broker's `run`. Raises `DataLossError` where that is an error,
@@ -301,6 +356,13 @@ def _span(entries: EntryBatch) -> list[tuple[int, int, bool]]:
     if first is None or last is None:
         return []
     return [(first[1], last[1], last[1] - first[1] + 1 == len(entries))]
+
+
+def _decoded(decoder: EntryDecoder, source: Generator[EntryBatch, None, None]) -> Iterator[pa.RecordBatch]:
+    with closing(source):
+        for entries in source:
+            yield from decoder.decode(entries)
+    yield from decoder.finish()
 
 
 def _reason(fault: PulsarError) -> str:

@@ -10,10 +10,12 @@ import pyarrow as pa
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.codec.data_keys import DataKeys
-from pyspark_pulsar.codec.decode import NO_VERSION, EntryDecoder
+from pyspark_pulsar.codec.decode import NO_VERSION, ChunkedMessages, EntryDecoder
 from pyspark_pulsar.codec.intake import Intake
 from pyspark_pulsar.codec.row_filter import RowFilter
+from pyspark_pulsar.columnar.rows import RowRequest
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.location import PartitionAccess
 from pyspark_pulsar.read.sources.chunk_search import earlier_runs
 from pyspark_pulsar.read.split import Split
@@ -29,11 +31,16 @@ from pyspark_pulsar.topic import TopicName
 
 
 def read_split(
-    options: ReadOptions, schema: ReadSchema, split: Split, attempt: Attempt | None = None
+    options: ReadOptions,
+    schema: ReadSchema,
+    split: Split,
+    attempt: Attempt | None = None,
+    chunked: ChunkedMessages | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Record batches of exactly `schema.output_schema` with exactly the split's messages, in order.
 
-    A task that Spark runs again reads the same rows. Raises the errors of the client and the decoder, and of `audited`.
+    A task that Spark runs again reads the same rows. `chunked` is filled when all entries were read. Raises the
+    errors of the client and the decoder, and of `audited`.
     """
     show_warnings()
     topic = split.partition.topic
@@ -50,23 +57,35 @@ def read_split(
             planned = (schema.info, schema.own_schemas)
             return SCHEMA_VERSIONS.fetch(options.service_url, topic, planned, version, ask)
 
-        decoder = EntryDecoder(
-            schema,
-            topic=str(topic),
-            partition=split.partition.index,
-            fetch_schema=fetch_schema,
-            batch_rows=options.batch_rows,
-            start=split.start.as_tuple(),
-            end=split.end.as_tuple(),
-            intake=split_intake(options, split, transactions),
-            mode=options.mode,
-            service_url=options.service_url,
-            row_filter=RowFilter(split.window, keys=split.keys, slots=split.slots),
-        )
+        row_filter = RowFilter(split.window, keys=split.keys, slots=split.slots)
+
+        def make_decoder(start: Position, end: Position) -> EntryDecoder:
+            return EntryDecoder(
+                schema,
+                topic=str(topic),
+                partition=split.partition.index,
+                fetch_schema=fetch_schema,
+                batch_rows=options.batch_rows,
+                start=start.as_tuple(),
+                end=end.as_tuple(),
+                intake=split_intake(options, split, transactions),
+                mode=options.mode,
+                service_url=options.service_url,
+                row_filter=row_filter,
+            )
+
         reader = RangeReader(PartitionAccess(options, split.partition, client), audit)
+        request = RowRequest(schema, row_filter, options.mode, options.batch_rows)
+        decoder: EntryDecoder | None = None
+        # Of a topic partition, what its table holds comes before all else, so no row waits in the decoder.
         for split_range in split.ranges:
-            yield from reader.batches(split_range, decoder.decode)
-        yield from decoder.finish()
+            if split_range.location.gives_rows:
+                yield from reader.rows(split_range, request, make_decoder)
+            else:
+                decoder = decoder or make_decoder(split.start, split.end)
+                yield from reader.batches(split_range, decoder.decode)
+        if decoder is not None:
+            yield from decoder.finish(chunked)
 
 
 def split_intake(options: ReadOptions, split: Split, transactions: TopicTransactions) -> Intake:

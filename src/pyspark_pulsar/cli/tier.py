@@ -1,0 +1,302 @@
+"""`pyspark-pulsar tier`: history of topics as columns. Runs without Spark, anywhere that reaches Pulsar and the
+tables."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from pyspark_pulsar.cli.setting import key_and_value
+from pyspark_pulsar.errors import PulsarError, printable
+
+if TYPE_CHECKING:
+    from pyspark_pulsar.options import ReadOptions
+    from pyspark_pulsar.tiering.definition import TableSettings
+    from pyspark_pulsar.tiering.run import TopicOutcome
+    from pyspark_pulsar.tiering.status import TierStatus
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_FAILED: Final = 1
+_DAY_SECONDS: Final = 86_400.0
+
+
+@click.group()
+def tier() -> None:
+    """Topics' history as columns, in Iceberg or Delta tables."""
+
+
+def tier_arguments(command: Command) -> Command:
+    """What all of the commands take: which topics, and where their tables are."""
+    for decorate in (
+        click.option(
+            "--option",
+            "settings",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Any option of spark.read; repeatable.",
+        ),
+        click.option("--table", metavar="TEMPLATE", help="Names of tables: option tierTable."),
+        click.option(
+            "--catalog",
+            required=True,
+            metavar="JSON|FILE",
+            help="Where the tables are: option tierCatalog, as JSON, or a file that holds it. Put secrets into a file.",
+        ),
+        click.option("--admin-url", required=True, metavar="URL", help="Address of the admin REST API."),
+        click.option(
+            "--service-url", required=True, metavar="URL", help="Address of the brokers or the proxy."
+        ),
+        click.option("--topics-pattern", metavar="REGEX", help="Instead of TOPIC: all topics that match."),
+        click.argument("topics", nargs=-1, metavar="[TOPIC]..."),
+    ):
+        command = decorate(command)
+    return command
+
+
+@tier.command()
+@tier_arguments
+@click.option("--every", type=float, metavar="SECONDS", help="Go on for ever, and look again so often.")
+@click.option(
+    "--processes", type=click.IntRange(1), default=1, show_default=True, help="That read and write."
+)
+@click.option(
+    "--partition-by",
+    metavar="FIELDS",
+    help="Of new tables, such as 'day(__publishTime),country'. Default: day(__publishTime).",
+)
+@click.option("--sort-by", metavar="COLUMNS", help="Of new tables: the order of rows within a row group.")
+@click.option(
+    "--property", "properties", multiple=True, metavar="KEY=VALUE", help="Of new tables; repeatable."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object for each topic, one a line.")
+def run(
+    *,
+    every: float | None,
+    processes: int,
+    partition_by: str | None,
+    sort_by: str | None,
+    properties: tuple[str, ...],
+    as_json: bool,
+    **arguments: Any,
+) -> None:
+    """Make columns of the closed ledgers of each TOPIC that its table does not have yet.
+
+    May run at any time and several times at once: the table is the checkpoint, and each ledger is in it once.
+    """
+    from pyspark_pulsar.tiering.round import TierRound
+    from pyspark_pulsar.tiering.run import tier_for_ever, tier_topics, tiered_topics
+    from pyspark_pulsar.tiering.writers import ProcessWriters
+
+    options = _options(arguments)
+    writers = ProcessWriters(processes)
+    tier_round = TierRound(options, _table_settings(partition_by, sort_by, properties), writers)
+    try:
+        if every is not None:
+            tier_for_ever(tier_round, every, lambda outcome: _tell(outcome, as_json=as_json), _stopped())
+            return
+        failed = False
+        for outcome in tier_topics(tier_round, tiered_topics(options)):
+            _tell(outcome, as_json=as_json)
+            failed = failed or outcome.fault is not None
+    finally:
+        writers.close()
+    if failed:
+        raise SystemExit(_FAILED)
+
+
+@tier.command()
+@tier_arguments
+@click.option("--json", "as_json", is_flag=True, help="One JSON object for each topic partition, one a line.")
+def status(*, as_json: bool, **arguments: Any) -> None:
+    """Show how far each TOPIC is tiered, and what is left: ledgers, bytes, seconds."""
+    from pyspark_pulsar.tiering.run import tiered_topics
+    from pyspark_pulsar.tiering.status import tier_status
+
+    options = _options(arguments)
+    known = tier_status(options, tiered_topics(options))
+    if as_json:
+        for line in _status_lines(known):
+            click.echo(line)
+    else:
+        _print_status(known)
+    if any(topic.fault for topic in known):
+        raise SystemExit(_FAILED)
+
+
+@tier.command()
+@tier_arguments
+@click.option(
+    "--expire-days",
+    type=float,
+    default=5.0,
+    show_default=True,
+    help="Forget states of the tables that are older.",
+)
+@click.option(
+    "--sweep-days",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="Delete files that no state names and are older.",
+)
+def compact(*, expire_days: float, sweep_days: float, **arguments: Any) -> None:
+    """Make few large files of many small ones, and remove what nobody needs any more."""
+    from pyspark_pulsar.columnar.topic_tables import TopicTables
+    from pyspark_pulsar.tiering.run import tiered_topics
+    from pyspark_pulsar.tiering.upkeep import keep_up
+
+    options = _options(arguments)
+    tables, failed = TopicTables(options), False
+    for topic in tiered_topics(options):
+        try:
+            table = tables.load(topic)
+            if table is None:
+                click.echo(f"{printable(str(topic))}: no table")
+                continue
+            done = keep_up(
+                table, sweep_after=sweep_days * _DAY_SECONDS, expire_after=expire_days * _DAY_SECONDS
+            )
+        except PulsarError as fault:
+            failed = True
+            click.echo(f"{printable(str(topic))}: {fault}", err=True)
+        else:
+            click.echo(
+                f"{done.table}: {done.compacted} files became {done.made}, {done.swept} orphans deleted, "
+                f"{done.expired} states forgotten"
+            )
+    if failed:
+        raise SystemExit(_FAILED)
+
+
+@tier.command()
+@tier_arguments
+@click.option("--keep-files", is_flag=True, help="Take the table out of the catalog, and leave its files.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def drop(*, keep_files: bool, yes: bool, **arguments: Any) -> None:
+    """Drop the tables of each TOPIC. What retention has removed from the topics is gone then."""
+    from pyspark_pulsar.columnar.topic_tables import TopicTables
+    from pyspark_pulsar.topic import TopicName
+
+    options = _options(arguments)
+    if options.topics is None:
+        msg = "Name the topics; a pattern does not drop tables."
+        raise click.UsageError(msg)
+    tables = TopicTables(options)
+    for text in options.topics:
+        name = tables.identifier(TopicName.parse(text))
+        if not yes:
+            click.confirm(f"Drop table {name}?", abort=True)
+        dropped = tables.catalog.drop(name, keep_files=keep_files)
+        click.echo(f"{name}: {'dropped' if dropped else 'there is no such table'}")
+
+
+def _options(arguments: dict[str, Any]) -> ReadOptions:
+    """Raises `OptionError`, and `click.UsageError` for topics that are given in no way or in two."""
+    from pyspark_pulsar.options import ReadOptions, parse_options
+
+    topics, pattern = arguments["topics"], arguments["topics_pattern"]
+    if bool(topics) == (pattern is not None):
+        msg = "Name topics, or give --topics-pattern."
+        raise click.UsageError(msg)
+    texts = {"service.url": arguments["service_url"], "admin.url": arguments["admin_url"]}
+    texts |= {"topics": json.dumps(topics)} if topics else {"topicsPattern": pattern}
+    texts["tierCatalog"] = _catalog(arguments["catalog"])
+    if arguments["table"] is not None:
+        texts["tierTable"] = arguments["table"]
+    for setting in arguments["settings"]:
+        key, value = key_and_value(setting, "--option")
+        if key in texts:
+            msg = f"{key} is given twice."
+            raise click.BadParameter(msg, param_hint="--option")
+        texts[key] = value
+    return parse_options(ReadOptions, texts)
+
+
+def _catalog(given: str) -> str:
+    if given.lstrip().startswith("{"):
+        return given
+    try:
+        return Path(given).read_text(encoding="utf-8")
+    except OSError as fault:
+        raise click.BadParameter(str(fault), param_hint="--catalog") from None
+
+
+def _table_settings(
+    partition_by: str | None, sort_by: str | None, properties: Sequence[str]
+) -> TableSettings:
+    from pyspark_pulsar.tiering.definition import TableSettings, parse_table_settings
+
+    given = tuple(key_and_value(text, "--property") for text in properties)
+    return (
+        parse_table_settings(partition_by, sort_by, given)
+        if partition_by or sort_by or given
+        else TableSettings()
+    )
+
+
+def _stopped() -> Event:
+    """Set when the process is asked to end: what is being committed is committed first."""
+    stop = Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
+def _tell(outcome: TopicOutcome, *, as_json: bool) -> None:
+    from pyspark_pulsar.cli.text import human_bytes, json_line, plural
+
+    if as_json:
+        row = {
+            "topic": str(outcome.topic),
+            "rows": outcome.rows,
+            "files": outcome.files,
+            "bytes": outcome.size,
+            "fault": None if outcome.fault is None else str(outcome.fault),
+        }
+        click.echo(json_line(row))
+        return
+    name = printable(str(outcome.topic))
+    if outcome.rows or outcome.fault is None:
+        click.echo(
+            f"{name}: {plural(outcome.rows, 'row')} in {plural(outcome.files, 'file')}, {human_bytes(outcome.size)}"
+        )
+    if outcome.fault is not None:
+        click.echo(f"{name}: {type(outcome.fault).__name__}: {outcome.fault}", err=True)
+
+
+def _status_lines(known: Sequence[TierStatus]) -> list[str]:
+    from pyspark_pulsar.cli.text import json_line
+    from pyspark_pulsar.tiering.status import status_rows
+
+    return [json_line(row) for row in status_rows(known)]
+
+
+def _print_status(known: Sequence[TierStatus]) -> None:
+    from pyspark_pulsar.cli.screen import screen, table_of
+    from pyspark_pulsar.cli.text import human_bytes, human_count
+
+    numbers = ("rows", "files", "bytes", "ledgers behind", "bytes behind", "seconds behind")
+    shown = table_of("Tiers", ("topic", "table", "format", *numbers), right=numbers)
+    for topic in known:
+        shown.add_cells(
+            str(topic.topic),
+            topic.table,
+            topic.format or "none",
+            human_count(topic.rows),
+            human_count(topic.files),
+            human_bytes(topic.size),
+            human_count(topic.ledgers_behind),
+            human_bytes(topic.bytes_behind),
+            f"{topic.seconds_behind:,.0f}",
+        )
+    screen().print(shown)
+    for topic in known:
+        if topic.fault is not None:
+            click.echo(f"{printable(str(topic.topic))}: {topic.fault}", err=True)

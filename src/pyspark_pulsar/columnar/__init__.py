@@ -1,0 +1,21 @@
+"""A topic's history as columns: the table that holds the rows of its complete ledgers, in an open format.
+
+A table is of one topic. It holds, of each topic partition, the messages from the first that there was up to a position,
+all of them and each once (`positions`), as rows with the topic's value columns and all metadata columns. Which files
+these are is the business of the table's format, Iceberg or Delta; what lies in a file is the same for both: Parquet.
+
+    positions     up to where each topic partition is tiered; kept in the table, committed with the files
+    topic_tables  which table is a topic's: options `tierCatalog` and `tierTable`
+    table         what every format offers: state, files of a range, one commit
+    iceberg       ... by pyiceberg; driver only
+    delta         ... by delta-rs; driver only
+    data_file     what is known of a data file without opening it; travels to executors
+    storage       opens data files; executors too, without either library
+    stored_types  the Arrow types that columns have in files
+    encoding      how columns are encoded in files
+    writer        rows to data files
+    merge         rows of data files in the order of positions
+    rows          ... as a query of the topic gives them: its columns, defaults, filters, bad rows
+
+`read` takes rows from here as it takes entries from bookies. `tiering` puts them here.
+"""

@@ -1,0 +1,140 @@
+"""What a column is for a message that was written before its field was there; the same that the kernel's decoder gives.
+
+A data file holds the columns that the topic's schema had when the file was written. A reader's schema may have more,
+at any depth.
+
+    AVRO, JSON    the field's default, by the reader's schema; null where it has none
+    PROTOBUF      what the field's absence means: zero, empty, the first value of an enum, or null for `optional`
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import types
+
+from pyspark_pulsar.schema.avro import tree
+from pyspark_pulsar.schema.avro.defaults import default_scalar
+from pyspark_pulsar.schema.payload import KEY_COLUMN, PayloadSchema
+from pyspark_pulsar.schema.primitive import RECORD_TYPES, VALUE_COLUMN
+from pyspark_pulsar.schema.protobuf.registry import PROTOBUF_VALUE
+from pyspark_pulsar.schema.types.exchange import readable_type
+
+ITEM: Final = "element"
+"""The member that stands for the items of a list, and the values of a map."""
+
+Members = Mapping[str, "Absent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Of one column or member."""
+
+    value: pa.Array | None = None
+    """One row, of the column's type in Spark (`schema.types.exchange`); None for null."""
+    members: Members = field(default_factory=dict)
+    """Of what lies inside it; what is not named is null."""
+
+
+NULL: Final = Absent()
+
+
+def absent_columns(payload: PayloadSchema) -> Members:
+    """By the names of the columns that the payload is to a reader; what is not named is null."""
+    if payload.pair is not None:
+        sides = ((KEY_COLUMN, payload.pair.key), (VALUE_COLUMN, payload.pair.value))
+        return {name: Absent(members=absent_columns(side)) for name, side in sides}
+    if payload.definition is None or payload.value_schema is None:
+        return {}
+    if payload.value_type in RECORD_TYPES.values():
+        return _of_record(tree.parse(payload.definition), list(payload.value_schema))
+    if payload.value_type == PROTOBUF_VALUE:
+        return _PlanMessages(json.loads(payload.definition)).of(0, list(payload.value_schema))
+    return {}
+
+
+def _of_record(record: tree.RecordType, fields: Sequence[pa.Field]) -> dict[str, Absent]:
+    kinds = {field.name: field.type for field in fields}
+    absent = {}
+    for member in record.fields:
+        kind = kinds.get(member.name)
+        if kind is None:
+            continue
+        value = None if member.default is None else default_scalar(json.loads(member.default), kind)
+        absent[member.name] = Absent(_row(value, kind), _within(member.type, kind))
+    return absent
+
+
+def _within(node: tree.Type, kind: pa.DataType) -> Members:
+    others = [branch for branch in tree.branches(node) if branch != tree.NULL]
+    if len(others) > 1:
+        return {
+            member.name: Absent(members=_within(branch, member.type))
+            for branch, member in zip(others, kind, strict=True)
+        }
+    only = others[0] if others else node
+    if isinstance(only, tree.RecordType) and types.is_struct(kind):
+        return _of_record(only, list(kind))
+    if isinstance(only, tree.Array):
+        return {ITEM: Absent(members=_within(only.items, kind.value_type))}
+    if isinstance(only, tree.Map):
+        return {ITEM: Absent(members=_within(only.values, kind.item_type))}
+    return {}
+
+
+def _row(value: Any, kind: pa.DataType) -> pa.Array | None:
+    """`value` as Python has it for `kind`, which is the definition's type."""
+    return None if value is None else pa.array([value], kind).cast(readable_type(kind))
+
+
+class _PlanMessages:
+    """A plan's document (`schema.protobuf.plan`)."""
+
+    def __init__(self, plan: Mapping[str, Any]) -> None:
+        self._messages = plan["messages"]
+        self._enums = plan["enums"]
+
+    def of(self, message: int, fields: Sequence[pa.Field]) -> dict[str, Absent]:
+        kinds = {field.name: field.type for field in fields}
+        return {
+            node["name"]: self._field(node, kinds[node["name"]])
+            for node in self._messages[message]["fields"]
+            if node["name"] in kinds
+        }
+
+    def _field(self, node: Mapping[str, Any], kind: pa.DataType) -> Absent:
+        if node["shape"] == "map":
+            value = self._messages[node["type"]]["fields"][1]
+            return Absent(_row([], kind), {ITEM: Absent(members=self._members(value, kind.item_type))})
+        if node["shape"] == "repeated":
+            return Absent(_row([], kind), {ITEM: Absent(members=self._members(node, kind.value_type))})
+        return Absent(_row(self._value(node, kind), kind), self._members(node, kind))
+
+    def _members(self, node: Mapping[str, Any], kind: pa.DataType) -> Members:
+        return self.of(node["type"], list(kind)) if types.is_struct(kind) else {}
+
+    def _value(self, node: Mapping[str, Any], kind: pa.DataType) -> Any:
+        text = node.get("absent")
+        if text is None:
+            return None
+        if node["kind"] == "enum":
+            number = int(text)
+            if types.is_integer(kind):
+                return number
+            names = {value: name for name, value in reversed(self._enums[node["type"]]["values"])}
+            return names.get(number, text)
+        if types.is_binary(kind):
+            return base64.b64decode(text)
+        if types.is_boolean(kind):
+            return text == "true"
+        if types.is_floating(kind):
+            return float(text)
+        if types.is_decimal(kind):
+            return Decimal(text)
+        return int(text) if types.is_integer(kind) else text

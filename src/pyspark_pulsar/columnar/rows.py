@@ -1,0 +1,238 @@
+"""The rows of a range as a query of the topic gives them: from data files, exactly what decoding its entries would
+give.
+
+Executor only. A row group that lies in the range as a whole, and overlaps no other, is read alone, and only the
+columns that the query has; all others are merged by position (`merge`). Then rows are filtered as the kernel filters
+messages, and converted to the reader's schema (`projection`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyspark_pulsar.codec.row_filter import RowFilter
+from pyspark_pulsar.columnar.absent import NULL, absent_columns
+from pyspark_pulsar.columnar.data_file import DataFile
+from pyspark_pulsar.columnar.merge import merged
+from pyspark_pulsar.columnar.projection import ColumnProjection
+from pyspark_pulsar.columnar.row_groups import (
+    IDENTITY,
+    PARTITION,
+    OpenFile,
+    RowGroup,
+    RowRange,
+    apart,
+    row_groups,
+)
+from pyspark_pulsar.columnar.storage import TableStorage
+from pyspark_pulsar.errors import ColumnsUnavailable, DecodeError, SchemaError
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.schema import metadata_columns
+from pyspark_pulsar.schema.read_schema import ReadSchema
+
+CORRUPT_COLUMN: Final = "_corrupt_record"
+"""Of a table: the payload of a message that did not decode, null for all others."""
+
+_PUBLISHED: Final = "__publishTime"
+_HAPPENED: Final = "__eventTime"
+_KEY: Final = "__key"
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """What a task must know of a table. Picklable."""
+
+    name: str
+    columns: pa.Schema
+    """With field ids where the format has them."""
+    storage: TableStorage
+    former_names: frozenset[str] = frozenset()
+    """Paths of fields that the topic's schema has renamed since."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowRequest:
+    """How a query wants its rows."""
+
+    schema: ReadSchema
+    row_filter: RowFilter
+    mode: str
+    """What becomes of messages that did not decode: option `mode`."""
+    batch_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowBatch:
+    """Some rows of a range; exactly the query's output schema, and not empty."""
+
+    rows: pa.RecordBatch | None
+    """None: no more than `reached`."""
+    reached: Position | None
+    """Where the next rows begin, if that is known here."""
+
+
+class TableReader:
+    """Reads ranges of one topic partition. Used by one task."""
+
+    def __init__(self, table: TableRows, request: RowRequest, where: str) -> None:
+        """`where` begins the texts of errors: the topic partition. Raises `SchemaError` for a table whose columns
+        cannot be the query's."""
+        self._table = table
+        self._request = request
+        self._where = where
+        output, row_filter = request.schema.output_schema, request.row_filter
+        window = row_filter.window
+        fields = {field.name: field for field in output}
+        self._decodes = bool(fields.keys() & set(request.schema.value_columns.names))
+        """Whether the query would notice a message that does not decode."""
+        filters = {
+            _PUBLISHED: window.bounds_publish_times,
+            _HAPPENED: window.event_before is not None or row_filter.event_from is not None,
+            _KEY: row_filter.keys is not None,
+        }
+        for name, is_needed in filters.items():
+            if is_needed:
+                fields.setdefault(name, metadata_columns.FIELDS[name])
+        self._bad = CORRUPT_COLUMN in table.columns.names and self._decodes
+        if self._bad:
+            fields[_BAD] = pa.field(CORRUPT_COLUMN, pa.binary())
+        self._fields = fields
+        self._absent = absent_columns(request.schema.value)
+
+    def rows(self, files: Sequence[DataFile], wanted: RowRange) -> Generator[RowBatch, None, None]:
+        """All that the query wants of the range, in the order of positions.
+
+        Raises `ColumnsUnavailable` for a file that cannot be read, `SchemaError`, and `DecodeError` for a message that
+        did not decode, as option `mode` says.
+        """
+        opening: DataFile | None = None
+        try:
+            with ExitStack() as opened:
+                groups: list[RowGroup] = []
+                for opening in files:
+                    groups += row_groups(OpenFile.open(self._table.storage, opening, opened), wanted)
+                opening = None
+                clusters = apart(groups)
+                for cluster, following in zip(clusters, [*clusters[1:], None], strict=True):
+                    for batch in self._cluster(cluster, wanted):
+                        yield from (RowBatch(rows, None) for rows in self._output(batch))
+                    yield RowBatch(None, _behind(cluster, following, wanted))
+        except (OSError, pa.ArrowException) as fault:
+            raise ColumnsUnavailable(
+                f"{self._where}, from {wanted.start} up to {wanted.end}: expected to read "
+                f"{'a data file' if opening is None else opening.url} of table {self._table.name}, got "
+                f"{type(fault).__name__}: {_first_line(fault)}"
+            ) from None
+
+    def _cluster(self, cluster: Sequence[RowGroup], wanted: RowRange) -> Iterator[pa.RecordBatch]:
+        only = cluster[0]
+        if len(cluster) == 1 and only.is_within and only.file.is_ordered:
+            return self._read(only, self._fields)
+        needed = {
+            **self._fields,
+            IDENTITY: metadata_columns.FIELDS[IDENTITY],
+            PARTITION: metadata_columns.FIELDS[PARTITION],
+        }
+        return merged(cluster, wanted, lambda group: self._read(group, needed))
+
+    def _read(self, group: RowGroup, fields: dict[str, pa.Field]) -> Iterator[pa.RecordBatch]:
+        """The columns of `fields`, under its keys."""
+        file_fields = list(group.file.parquet.schema_arrow)
+        table = self._table.columns
+        projections = {}
+        for name, field in fields.items():
+            column = table.field(field.name) if field.name in table.names else None
+            absent = self._absent.get(name, NULL)
+            try:
+                projections[name] = ColumnProjection(
+                    field, column, file_fields, absent, self._table.former_names
+                )
+            except ValueError as fault:
+                raise SchemaError(
+                    f"{self._where}: expected columns of table {self._table.name} that can be read by the topic's "
+                    f"schema, got others ({fault}); read with readFrom=broker, or drop the tier and make it again"
+                ) from None
+        sources = list(dict.fromkeys(p.source for p in projections.values() if p.source is not None))
+        for batch in group.batches(sources or [IDENTITY], self._request.batch_rows):
+            columns = [projection.of(batch) for projection in projections.values()]
+            yield pa.RecordBatch.from_arrays(columns, names=list(projections))
+
+    def _output(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """As the query wants them; no batch is empty, nor has more than `batch_rows` rows."""
+        kept = self._filtered(batch)
+        if self._bad and kept.num_rows:
+            kept = self._without_bad(kept)
+        output = self._request.schema.output_schema
+        columns = [self._column(kept, field) for field in output]
+        rows = pa.RecordBatch.from_arrays(columns, schema=output) if columns else kept
+        most = self._request.batch_rows
+        yield from (rows.slice(start, most) for start in range(0, rows.num_rows, most))
+
+    def _column(self, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+        if self._bad and field.name == self._request.schema.corrupt_column:
+            return batch.column(_BAD)
+        return batch.column(field.name)
+
+    def _filtered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        row_filter, window = self._request.row_filter, self._request.row_filter.window
+        masks = []
+        if window.published_from is not None:
+            masks.append(pc.greater_equal(batch.column(_PUBLISHED), _instant(window.published_from)))
+        if window.published_before is not None:
+            masks.append(pc.less(batch.column(_PUBLISHED), _instant(window.published_before)))
+        if window.event_before is not None:
+            happened = batch.column(_HAPPENED)
+            masks.append(pc.fill_null(pc.less(happened, _instant(window.event_before)), fill_value=True))
+        if row_filter.event_from is not None:
+            happened = batch.column(_HAPPENED)
+            masks.append(
+                pc.fill_null(pc.greater_equal(happened, _instant(row_filter.event_from)), fill_value=False)
+            )
+        if row_filter.keys is not None:
+            masks.append(pc.is_in(batch.column(_KEY), value_set=pa.array(row_filter.keys, pa.binary())))
+        for mask in masks[1:]:
+            masks[0] = pc.and_(masks[0], mask)
+        return batch.filter(masks[0]) if masks else batch
+
+    def _without_bad(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        is_bad = pc.is_valid(batch.column(_BAD))
+        if not pc.any(is_bad).as_py() or self._request.mode == "PERMISSIVE":
+            return batch
+        if self._request.mode == "DROPMALFORMED":
+            return batch.filter(pc.invert(is_bad))
+        raise DecodeError(
+            f"{self._where}, table {self._table.name}: expected messages that decode, got one that did not when it was "
+            f"tiered; read it with mode=PERMISSIVE, which shows its bytes, or leave it out with mode=DROPMALFORMED"
+        )
+
+
+_BAD: Final = "__bad"
+"""Under this name the table's column of bad rows is read beside the query's own."""
+
+
+def _behind(
+    cluster: Sequence[RowGroup], following: Sequence[RowGroup] | None, wanted: RowRange
+) -> Position | None:
+    """Where the rows behind a cluster begin at the earliest, where that is known."""
+    if following is None:
+        return wanted.end
+    lasts = [group.last for group in cluster]
+    if None in lasts:
+        return None
+    last = max(last for last in lasts if last is not None)
+    behind = Position(last.ledger, last.entry + 1)
+    return behind if behind <= following[0].first else None
+
+
+def _instant(milliseconds: int) -> pa.Scalar:
+    return pa.scalar(milliseconds * 1000, pa.timestamp("us", "UTC"))
+
+
+def _first_line(fault: Exception) -> str:
+    return str(fault).splitlines()[0] if str(fault) else "no reason given"

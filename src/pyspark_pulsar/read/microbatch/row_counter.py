@@ -1,0 +1,68 @@
+"""Counts rows that a topic's table holds, for limits that hold exactly: what `BacklogCounter` does with entries.
+Driver only.
+
+Ledgers may be gone that a table has the rows of, so nobody else can be asked. Only the columns with the positions are
+read, and no more than the share needs. A row's stored bytes are its file's, shared evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Final
+
+import pyarrow as pa
+
+from pyspark_pulsar.codec.backlog import UNLIMITED, CountedRange
+from pyspark_pulsar.codec.row_filter import RowFilter
+from pyspark_pulsar.columnar.merge import position_at
+from pyspark_pulsar.columnar.row_groups import IDENTITY, RowRange
+from pyspark_pulsar.columnar.rows import RowRequest, TableReader
+from pyspark_pulsar.read.microbatch.admission import MeasureRequest
+from pyspark_pulsar.read.planning.file_range import FileRange
+from pyspark_pulsar.read.planning.known_tables import KnownTables
+from pyspark_pulsar.schema.metadata_columns import FIELDS
+from pyspark_pulsar.schema.payload import PayloadSchema
+from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.time_window import TimeWindow
+
+_POSITIONS: Final = ReadSchema(PayloadSchema("bytes"), pa.schema([FIELDS[IDENTITY]]), pa.schema([]))
+_BATCH_ROWS: Final = 10_000
+
+
+def count_rows(tables: KnownTables, request: MeasureRequest, published_from: int | None) -> CountedRange:
+    """The longest part of the request, all of which is tiered, that its share allows; rows that were published earlier
+    count for nothing. Raises `ColumnsUnavailable`."""
+    window = TimeWindow(published_from=published_from)
+    records, size = request.share.records, float(request.share.size)
+    taken, taken_size = 0, 0.0
+    for part in tables.ranges(request.partition, request.start, request.end, window):
+        row_bytes = _row_bytes(part)
+        for batch in _positions(part, request, window):
+            by_size = (
+                UNLIMITED if size >= UNLIMITED else int(max(0.0, size - taken_size) / max(row_bytes, 1e-9))
+            )
+            room = min(records - taken, by_size)
+            if request.at_least_one and taken == 0:
+                room = max(room, 1)
+            if room < batch.num_rows:
+                end = position_at(batch, room)
+                return CountedRange(end, taken + room, round(taken_size + room * row_bytes))
+            taken, taken_size = taken + batch.num_rows, taken_size + batch.num_rows * row_bytes
+    return CountedRange(request.end, taken, round(taken_size))
+
+
+def _positions(part: FileRange, request: MeasureRequest, window: TimeWindow) -> Iterator[pa.RecordBatch]:
+    location = part.location
+    rows = RowRequest(_POSITIONS, RowFilter(window), "PERMISSIVE", _BATCH_ROWS)
+    reader = TableReader(location.table, rows, str(request.partition))
+    wanted = RowRange(request.partition.index, part.start, part.end)
+    with closing(reader.rows(location.files, wanted)) as batches:
+        for batch in batches:
+            if batch.rows is not None:
+                yield batch.rows
+
+
+def _row_bytes(part: FileRange) -> float:
+    files = part.location.files
+    return sum(file.size for file in files) / max(1, sum(file.rows for file in files))

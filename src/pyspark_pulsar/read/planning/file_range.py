@@ -1,0 +1,93 @@
+"""A range of a topic partition that its table holds, and where it can be cut. Driver only; no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark_pulsar.columnar.data_file import DataFile, overlapping
+from pyspark_pulsar.columnar.rows import TableRows
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.sources.columns import FromColumns
+from pyspark_pulsar.time_window import TimeWindow
+from pyspark_pulsar.topic import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class FileRange:
+    """From `start` (inclusive) to `end` (exclusive): all its rows are in the files of `location`."""
+
+    start: Position
+    end: Position
+    location: FromColumns
+
+    @property
+    def entries(self) -> int:
+        """Between how many entries it can be cut: those of its files, where they are of one ledger; else 1."""
+        first, last = self._bounds
+        return 1 if first.ledger != last.ledger else max(1, last.entry - first.entry + 1)
+
+    @property
+    def known_entries(self) -> int | None:
+        """A table knows of rows only."""
+        return None
+
+    @property
+    def entry_bytes(self) -> float:
+        """The mean share of one of `entries`."""
+        return sum(file.size for file in self.location.files) / self.entries
+
+    @property
+    def entry_rows(self) -> float:
+        """The mean number of rows in one of `entries`."""
+        return sum(file.rows for file in self.location.files) / self.entries
+
+    def cut(self, parts: int) -> list[FileRange]:
+        """At most `parts` ranges of about as many entries, which together are this one."""
+        first, parts = self._bounds[0], max(1, min(parts, self.entries))
+        borders = [
+            Position(first.ledger, first.entry + self.entries * index // parts) for index in range(1, parts)
+        ]
+        return [
+            replace(self, start=start, end=end)
+            for start, end in zip([self.start, *borders], [*borders, self.end], strict=True)
+        ]
+
+    @property
+    def _bounds(self) -> tuple[Position, Position]:
+        """The first and the last entry of the range that the files can have; of different ledgers where it is not
+        known."""
+        lasts = [file.last for file in self.location.files]
+        if not lasts or None in lasts:
+            return EARLIEST, self.end
+        first = max(self.start, min(file.first for file in self.location.files))
+        last = max(last for last in lasts if last is not None)
+        before = Position(self.end.ledger, self.end.entry - (self.end.batch_index == 0))
+        return first, min(last, before)
+
+
+def file_ranges(
+    table: TableRows,
+    partition: TopicPartition,
+    files: Iterable[DataFile],
+    start: Position,
+    end: Position,
+    window: TimeWindow,
+) -> list[FileRange]:
+    """The range in order, without gap or overlap. `files`: those of the table; what holds nothing of the window is left
+    out."""
+    if start >= end:
+        return []
+    chosen = [file for file in files if file.may_hold(partition.index, start, end) and file.may_be_in(window)]
+    groups = overlapping(chosen)
+    if not groups:
+        return [FileRange(start, end, FromColumns(table, ()))]
+    borders = [start, *(_first(group) for group in groups[1:]), end]
+    return [
+        FileRange(begin, behind, FromColumns(table, tuple(group)))
+        for begin, behind, group in zip(borders, borders[1:], groups, strict=False)
+    ]
+
+
+def _first(group: Sequence[DataFile]) -> Position:
+    return min(file.first for file in group)

@@ -1,0 +1,78 @@
+"""Rows of a topic's table: its history as columns (`columnar`), which tasks read without brokers and bookies.
+
+A table has rows and no entries, so nothing is decoded here. The rows of a range are the same, and in the same order,
+as decoding its entries would give. When a data file cannot be read the broker goes on behind the last row that was
+given, if the ledgers are still there; what retention has removed is in the table alone, so then the fault is the
+query's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pyspark_pulsar.client.broker.transport import EntryBatch
+from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.columnar.data_file import DataFile
+from pyspark_pulsar.columnar.row_groups import RowRange
+from pyspark_pulsar.columnar.rows import RowBatch, RowRequest, TableReader, TableRows
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.location import (
+    LedgerPart,
+    Location,
+    Missing,
+    PartitionAccess,
+    RangeProgress,
+    touches,
+)
+from pyspark_pulsar.topic import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class FromColumns(Location):
+    """Data files that hold all rows of the range; none where it has no rows."""
+
+    name: ClassVar[str] = "columns"
+    title: ClassVar[str] = "the topic's table"
+    gives_rows: ClassVar[bool] = True
+
+    table: TableRows
+    files: tuple[DataFile, ...]
+
+    def open(
+        self, access: PartitionAccess, start: Position, end: Position
+    ) -> Generator[EntryBatch, None, None]:
+        raise NotImplementedError("a table has rows and no entries")
+
+    def rows(
+        self, access: PartitionAccess, start: Position, end: Position, request: RowRequest
+    ) -> Generator[RowBatch, None, None]:
+        reader = TableReader(self.table, request, str(access.partition))
+        return reader.rows(self.files, RowRange(access.partition.index, start, end))
+
+    def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
+        """All of it, if the first ledger is gone that the range has rows of. None where nobody tells which that is."""
+        del progress
+        ledgers = [file.ledgers[0] for file in self.files if file.ledgers is not None]
+        if not self.files:
+            return None
+        if start.is_earliest and len(ledgers) < len(self.files):
+            return Missing(0, f"the rows from {start} up to {end}")
+        first = min(ledgers) if start.is_earliest else start.ledger
+        return Missing(first, f"the rows from {start} up to {end}, from ledger {first} on")
+
+    def ledger_parts(
+        self, ledgers: Sequence[Ledger] | None, start: Position, end: Position
+    ) -> tuple[LedgerPart, ...] | None:
+        """Not known: the ledgers may be gone."""
+        del ledgers, start, end
+        return None
+
+    def gives(self, ledger: Ledger, start: Position, end: Position) -> bool:
+        return touches(ledger, start, end)
+
+    def copy_url(self, partition: TopicPartition) -> str | None:
+        """The first data file."""
+        del partition
+        return self.files[0].url if self.files else None

@@ -1,0 +1,38 @@
+"""`pyspark_pulsar.tier`: history of topics as columns, written by tasks of a Spark session. Classic and Connect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyspark_pulsar.inspect.tables import option_texts
+from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.tiering.definition import parse_table_settings
+from pyspark_pulsar.tiering.round import TierRound
+from pyspark_pulsar.tiering.run import TopicOutcome, tier_topics, tiered_topics
+from pyspark_pulsar.tiering.spark_writers import SparkWriters
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def tier(
+    spark: SparkSession, *, partition_by: str | None = None, sort_by: str | None = None, **options: Any
+) -> list[TopicOutcome]:
+    """Make columns of the closed ledgers of topics that their tables do not have yet; returns when nothing is left to
+    do.
+
+    `options` are those of `spark.read`: `service_url` and `admin_url` (or with dots, in a dictionary), the topics,
+    `tierCatalog`, and how messages are read. `partition_by` and `sort_by` hold for tables that are made now
+    (docs/columns.md).
+
+    Planning and commits are done in this process, which must reach Pulsar and the tables; with Spark Connect that is
+    the client's. Splits are read and written by Spark's tasks. May be called by any number of processes at once.
+    Raises the error of the first topic that failed, when the others are done; what was committed stays.
+    """
+    parsed = parse_options(ReadOptions, option_texts(options))
+    tier_round = TierRound(parsed, parse_table_settings(partition_by, sort_by), SparkWriters(spark))
+    outcomes = list(tier_topics(tier_round, tiered_topics(parsed)))
+    for outcome in outcomes:
+        if outcome.fault is not None:
+            raise outcome.fault
+    return outcomes

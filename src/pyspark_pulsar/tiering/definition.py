@@ -1,0 +1,149 @@
+"""The columns of a topic's table: those of the topic's schema as it is now, and how the table follows when it changes.
+
+The table has all value columns, then the column of messages that did not decode where `mode` is `PERMISSIVE`, then
+all metadata columns. Columns that the topic no longer has stay in the table; files that are written then lack them,
+as files lack what came later, so that a reader can tell "there was none" from null. Driver only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyarrow import types
+
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.columnar.aliases import renamed_fields
+from pyspark_pulsar.columnar.layout import BY_DAY, FileLayout, PartitionField
+from pyspark_pulsar.columnar.rows import CORRUPT_COLUMN
+from pyspark_pulsar.columnar.table import ColumnarTable, TableDefinition
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.bounds.schema import schema_of_topics
+from pyspark_pulsar.schema import metadata_columns
+from pyspark_pulsar.schema.family.same_schema import identity
+from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
+from pyspark_pulsar.schema.read_schema import ALL_VALUE_COLUMNS, ReadSchema
+from pyspark_pulsar.topic import TopicName
+
+
+@dataclass(frozen=True, slots=True)
+class TableSettings:
+    """What a user says of tables that tiering makes; those that are there stay as they are."""
+
+    partition_fields: tuple[PartitionField, ...] = BY_DAY
+    sort_columns: tuple[str, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+
+
+def parse_table_settings(
+    partition_by: str | None, sort_by: str | None, properties: tuple[tuple[str, str], ...] = ()
+) -> TableSettings:
+    """`partition_by`: partition fields with commas between them (`columnar.layout`), none for ""; `sort_by`: columns
+    likewise. Raises `OptionError`."""
+    try:
+        fields = BY_DAY if partition_by is None else tuple(map(PartitionField.parse, _texts(partition_by)))
+    except ValueError as fault:
+        raise OptionError(f"partition fields: expected {fault}") from None
+    return TableSettings(fields, _texts(sort_by or ""), properties)
+
+
+def _texts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def tiering_options(options: ReadOptions, topic: TopicName) -> ReadOptions:
+    """How a topic is read to be tiered: all of it, from wherever its ledgers lie. Raises `OptionError` for options that
+    would leave messages out."""
+    if options.mode == "DROPMALFORMED":
+        raise OptionError(
+            "option 'mode': expected FAILFAST or PERMISSIVE, got DROPMALFORMED, which would leave messages out of the "
+            "table; PERMISSIVE keeps their bytes"
+        )
+    if not options.tier_catalog:
+        raise OptionError("option 'tierCatalog' is missing: expected where the tables of topics are")
+    shown = (CORRUPT_COLUMN,) if options.mode == "PERMISSIVE" else ()
+    return replace(
+        options,
+        topic=str(topic),
+        topics=None,
+        topics_pattern=None,
+        columns=(ALL_VALUE_COLUMNS, *shown, *metadata_columns.FIELDS),
+        corrupt_column=CORRUPT_COLUMN,
+        read_from="auto",
+        read_compacted=False,
+        tier_catalog=(),
+        tier_catalog_secrets=(),
+        starting_offsets=None,
+        ending_offsets=None,
+        split_by="position",
+    )
+
+
+def topic_schema(client: BrokerClient, options: ReadOptions) -> ReadSchema:
+    """How the rows of the table are read; `options` of `tiering_options`. Raises `SchemaError`."""
+    return schema_of_topics(
+        client, [TopicName.parse(str(options.topic))], options, read_descriptor_file(options)
+    )
+
+
+def definition_of(schema: ReadSchema, topic: TopicName, settings: TableSettings) -> TableDefinition:
+    """Of a new table."""
+    for name in settings.sort_columns:
+        if name not in schema.output_schema.names:
+            raise OptionError(
+                f"sort column {name!r}: expected a column of the table, got none of that name; the columns are "
+                f"{', '.join(schema.output_schema.names)}"
+            )
+    return TableDefinition(
+        str(topic.without_partition()),
+        schema.output_schema,
+        schema_mark(schema),
+        settings.partition_fields,
+        settings.sort_columns,
+        settings.properties,
+    )
+
+
+def follow(table: ColumnarTable, schema: ReadSchema) -> None:
+    """Give the table what the topic's schema has and it lacks. Raises `SchemaError`, `TableMoved`."""
+    mark = schema_mark(schema)
+    if table.schema != mark:
+        table.evolve(schema.output_schema, mark, renamed_fields(schema.value, table.columns))
+
+
+def schema_mark(schema: ReadSchema) -> str:
+    """Equal for equal schemas with equal columns."""
+    made_from = json.dumps([identity(schema.info), schema.output_schema.to_string()])
+    return hashlib.sha256(made_from.encode()).hexdigest()
+
+
+def present_layout(layout: FileLayout, columns: pa.Schema) -> FileLayout:
+    """Without the columns that the topic does not have now, at any depth."""
+    fields = [
+        _present(field, columns.field(field.name)) for field in layout.schema if field.name in columns.names
+    ]
+    return replace(layout, schema=pa.schema(fields, layout.schema.metadata))
+
+
+def _present(table: pa.Field, column: pa.Field) -> pa.Field:
+    return table.with_type(_present_type(table.type, column.type))
+
+
+def _present_type(table: pa.DataType, column: pa.DataType) -> pa.DataType:
+    if types.is_struct(table) and types.is_struct(column):
+        return pa.struct(
+            [
+                _present(member, column.field(column.get_field_index(member.name)))
+                for member in table
+                if column.get_field_index(member.name) >= 0
+            ]
+        )
+    if types.is_map(table) and types.is_map(column):
+        return pa.map_(table.key_field, _present(table.item_field, column.item_field))
+    if types.is_list(column) and (types.is_list(table) or types.is_large_list(table)):
+        item = _present(table.value_field, column.value_field)
+        return pa.list_(item) if types.is_list(table) else pa.large_list(item)
+    return table

@@ -1,0 +1,198 @@
+"""One round of tiering a topic: what is complete becomes data files and is committed. Runs in any process.
+
+    look       the table's positions; the topic's ledgers; up to where no open transaction reaches      complete
+    follow     a table is made where there is none, or gets the columns that the topic's schema has     definition
+    plan       splits of what is complete, by the planner of reads                                      read.planning
+    write      each split to data files, wherever the writers are                                       writers
+    hold back  a chunked message of which the last chunks are still to come is not cut in two           chunked
+    commit     files and positions at once, if the table is as it was when it was looked at             columnar.table
+
+The table is the checkpoint. A round that dies before the commit has done nothing but leave files that no commit names
+(`upkeep` removes them). One that dies behind it is done. Of two rounds at once one commits; the other is told so,
+looks again, and mostly finds nothing left to do.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.admin.transaction_buffer import readable_end
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.columnar.table import ColumnarTable, TableMoved
+from pyspark_pulsar.columnar.topic_tables import TopicTables
+from pyspark_pulsar.columnar.writer import WrittenFile
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.bounds.request import RangeRequest
+from pyspark_pulsar.read.bounds.topics import discover_partitions
+from pyspark_pulsar.read.log_end import LogEnds
+from pyspark_pulsar.read.planning.data_loss import retention_ms
+from pyspark_pulsar.read.planning.known_tables import check_same_topic
+from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_ledgers
+from pyspark_pulsar.read.planning.planner import SplitPlanner, splits_of
+from pyspark_pulsar.tiering.chunked import held_back
+from pyspark_pulsar.tiering.complete import CompletePart, complete_part
+from pyspark_pulsar.tiering.definition import (
+    TableSettings,
+    definition_of,
+    follow,
+    present_layout,
+    tiering_options,
+    topic_schema,
+)
+from pyspark_pulsar.tiering.writers import Writers, WriteTask
+from pyspark_pulsar.topic import TopicName, TopicPartition
+
+_log: Final = logging.getLogger(__name__)
+
+ROUND_BYTES: Final = 8 << 30
+"""Stored bytes of a topic partition that a round takes: what is done again when it dies."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundResult:
+    """What a round has committed."""
+
+    topic: TopicName
+    table: str
+    parts: Mapping[TopicPartition, CompletePart] = field(default_factory=dict)
+    """Empty where there was nothing to do, or another process was first."""
+    files: int = 0
+    rows: int = 0
+    size: int = 0
+    """Bytes of the files."""
+    is_lost_race: bool = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to do for now."""
+        return not self.is_lost_race and all(part.is_empty for part in self.parts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class TierRound:
+    """Rounds of topics with the same settings. Used by several threads."""
+
+    options: ReadOptions
+    settings: TableSettings
+    writers: Writers
+    round_bytes: int = ROUND_BYTES
+
+    def run(self, topic: TopicName) -> RoundResult:
+        """Raises `DataLossError` for ledgers that are gone and not tiered, `TierMismatch`, `SchemaError`,
+        `ColumnsUnavailable`, `OptionError`, and the errors of planning and reading. Then nothing is committed."""
+        topic = topic.without_partition()
+        options = tiering_options(self.options, topic)
+        tables = TopicTables(self.options)
+        with BrokerClient(options) as client, AdminClient(options) as admin:
+            schema = topic_schema(client, options)
+            table = tables.load(topic)
+            try:
+                if table is None:
+                    table = tables.catalog.create(
+                        tables.identifier(topic), definition_of(schema, topic, self.settings)
+                    )
+                follow(table, schema)
+            except TableMoved as moved:
+                return _lost_race(topic, tables.identifier(topic), moved)
+            storage, layout = table.rows.storage, present_layout(table.layout, schema.output_schema)
+            held: dict[TopicPartition, int] = {}
+            while True:
+                parts, ledgers = self._complete(client, admin, options, topic, table, held)
+                splits = splits_of(SplitPlanner(options, client, admin).plan(_requests(parts)))
+                tasks = [WriteTask(options, schema, split, layout, storage) for split in splits]
+                written = self.writers.write(tasks)
+                open_since = held_back(splits, written, ledgers, time.time_ns() // 1_000_000)
+                if not open_since:
+                    break
+                # Rare, and the files of this turn are left to the upkeep.
+                held |= open_since
+        if not parts:
+            return RoundResult(topic, table.name)
+        return _commit(topic, table, parts, [file for split in written for file in split.files])
+
+    def _complete(
+        self,
+        client: BrokerClient,
+        admin: AdminClient,
+        options: ReadOptions,
+        topic: TopicName,
+        table: ColumnarTable,
+        held: Mapping[TopicPartition, int],
+    ) -> tuple[dict[TopicPartition, CompletePart], dict[TopicPartition, TopicLedgers]]:
+        """What comes next of each topic partition, and the ledgers of all. `held`: the ledgers from which on chunked
+        messages are still open."""
+        partitions = discover_partitions(client, [topic])
+        with closing(LogEnds(client)) as log_ends:
+            ends = log_ends.ends(partitions)
+        ledgers = fetch_ledgers(admin, partitions)
+        positions, parts = table.positions, {}
+        for partition in partitions:
+            former = positions.of(partition)
+            if former is not None:
+                check_same_topic(partition, former, table.name, ledgers[partition])
+            part = complete_part(
+                partition,
+                ledgers[partition],
+                former,
+                _readable_end(admin, partition, ledgers[partition], ends[partition]),
+                time.time_ns() // 1_000_000,
+                max_bytes=self.round_bytes,
+                before=held.get(partition),
+                kept_ms=partial(retention_ms, admin, partition),
+                fail=options.fail_on_data_loss,
+            )
+            if part is not None:
+                parts[partition] = part
+        return parts, ledgers
+
+
+def _requests(parts: Mapping[TopicPartition, CompletePart]) -> list[RangeRequest]:
+    return [
+        RangeRequest(partition, part.start, part.tiered.end, is_whole=True)
+        for partition, part in sorted(parts.items())
+        if not part.is_empty
+    ]
+
+
+def _readable_end(
+    admin: AdminClient, partition: TopicPartition, present: TopicLedgers, end: Position
+) -> Position:
+    """Behind the last visible message, or behind markers and aborted messages that follow it in closed ledgers."""
+    closed = [ledger for ledger in present.ledgers if not ledger.is_open and ledger.entries]
+    if not closed or Position(closed[-1].id, closed[-1].entries) <= end:
+        return end
+    return max(end, readable_end(admin, partition) or end)
+
+
+def _commit(
+    topic: TopicName,
+    table: ColumnarTable,
+    parts: Mapping[TopicPartition, CompletePart],
+    files: Sequence[WrittenFile],
+) -> RoundResult:
+    positions = table.positions.replaced({partition: part.tiered for partition, part in parts.items()})
+    try:
+        table.commit(files, positions)
+    except TableMoved as moved:
+        return _lost_race(topic, table.name, moved, len(files))
+    rows, size = sum(file.rows for file in files), sum(file.size for file in files)
+    _log.info("table %s: %d rows of %s in %d files", table.name, rows, topic, len(files))
+    return RoundResult(topic, table.name, parts, len(files), rows, size)
+
+
+def _lost_race(topic: TopicName, table: str, moved: TableMoved, files: int = 0) -> RoundResult:
+    _log.info(
+        "table %s: somebody else has committed meanwhile (%s); %d files are left to the upkeep",
+        table,
+        moved,
+        files,
+    )
+    return RoundResult(topic, table, is_lost_race=True)

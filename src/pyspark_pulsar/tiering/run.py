@@ -1,0 +1,108 @@
+"""Rounds of all topics, once or for ever.
+
+Topics are independent of each other: some are worked on at once, and what fails of one does not stop the others. A
+topic gets rounds until nothing is complete any more that is not tiered.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from threading import Event
+from typing import Final
+
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.bounds.topics import discover_topics
+from pyspark_pulsar.tiering.round import RoundResult, TierRound
+from pyspark_pulsar.topic import TopicName
+
+_log: Final = logging.getLogger(__name__)
+
+TOPICS_AT_ONCE: Final = 4
+_RACES: Final = 20
+"""So often another process may be first before a topic is left to it for this time."""
+_PAUSE_SECONDS: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class TopicOutcome:
+    """What became of one topic."""
+
+    topic: TopicName
+    rounds: tuple[RoundResult, ...] = ()
+    fault: PulsarError | None = None
+    """Why its last round committed nothing."""
+
+    @property
+    def rows(self) -> int:
+        return sum(result.rows for result in self.rounds)
+
+    @property
+    def files(self) -> int:
+        return sum(result.files for result in self.rounds)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files."""
+        return sum(result.size for result in self.rounds)
+
+
+def tier_topics(
+    tier_round: TierRound, topics: list[TopicName], at_once: int = TOPICS_AT_ONCE
+) -> Iterator[TopicOutcome]:
+    """The outcome of each topic when it is done. Raises what is no `PulsarError`."""
+    waiting, running = iter(topics), set[Future[TopicOutcome]]()
+    with ThreadPoolExecutor(at_once, thread_name_prefix="tiering") as pool:
+        for topic in waiting:
+            running.add(pool.submit(_tier_topic, tier_round, topic))
+            if len(running) >= at_once:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in done)
+        done, _ = wait(running)
+        yield from (future.result() for future in done)
+
+
+def tier_for_ever(
+    tier_round: TierRound,
+    every_seconds: float,
+    tell: Callable[[TopicOutcome], None],
+    stop: Event,
+) -> None:
+    """Look again so often, until `stop` is set. What fails is told, and tried again the next time; so is the lookup of
+    topics."""
+    while not stop.is_set():
+        began = time.monotonic()
+        try:
+            for outcome in tier_topics(tier_round, tiered_topics(tier_round.options)):
+                tell(outcome)
+        except PulsarError as fault:
+            _log.warning("the topics were not looked up: %s", fault)
+        stop.wait(max(0.0, every_seconds - (time.monotonic() - began)))
+
+
+def tiered_topics(options: ReadOptions) -> list[TopicName]:
+    """The topics that the options name, or that their pattern matches now; sorted, no partitions. Raises the errors of
+    `discover_topics`."""
+    with BrokerClient.for_planning(options) as client:
+        return sorted({topic.without_partition() for topic in discover_topics(client, options)})
+
+
+def _tier_topic(tier_round: TierRound, topic: TopicName) -> TopicOutcome:
+    rounds: list[RoundResult] = []
+    races = 0
+    try:
+        while races < _RACES:
+            result = tier_round.run(topic)
+            rounds.append(result)
+            if result.is_done:
+                break
+            races += result.is_lost_race
+            time.sleep(_PAUSE_SECONDS if result.is_lost_race else 0.0)
+    except PulsarError as fault:
+        return TopicOutcome(topic, tuple(rounds), fault)
+    return TopicOutcome(topic, tuple(rounds))

@@ -1,0 +1,71 @@
+"""Splits written by tasks of a Spark job: one task for each, which Spark runs again when it fails.
+
+The job reads from a data source made for it, whose rows say what the tasks have written. That needs neither pandas
+nor RDDs, so it is the same for classic sessions and for Spark Connect. What a task must know goes with the pickled
+class, and so into no plan or log.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from threading import Lock
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from pyspark_pulsar.tiering.writers import WriteTask, WrittenSplit, write_split
+
+_NAME: Final = "pyspark_pulsar_tiering"
+_SCHEMA: Final = "number bigint, split binary"
+
+
+class SparkWriters:
+    """Used by several threads; a session has one job of it at a time, which takes all the room that there is."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._lock = Lock()
+
+    def write(self, tasks: Sequence[WriteTask]) -> list[WrittenSplit]:
+        """One for each task, in order. Raises what Spark raises for a task that failed again and again."""
+        if not tasks:
+            return []
+        with self._lock:
+            self._spark.dataSource.register(_source(tuple(tasks)))
+            rows = self._spark.read.format(_NAME).load().collect()
+        written = {row.number: row.split for row in rows}
+        return [pickle.loads(written[number]) for number in range(len(tasks))]  # noqa: S301 - our own tasks wrote it
+
+
+class _Reader(DataSourceReader):
+    def __init__(self, tasks: tuple[WriteTask, ...]) -> None:
+        self._tasks = tasks
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [InputPartition(number) for number in range(len(self._tasks))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        written = pickle.dumps(write_split(self._tasks[partition.value]))
+        columns = [pa.array([partition.value], pa.int64()), pa.array([written], pa.binary())]
+        yield pa.RecordBatch.from_arrays(columns, ["number", "split"])
+
+
+def _source(tasks: tuple[WriteTask, ...]) -> type[DataSource]:
+    class TieringSource(DataSource):
+        """Pickled by value, with its tasks."""
+
+        @classmethod
+        def name(cls) -> str:
+            return _NAME
+
+        def schema(self) -> str:
+            return _SCHEMA
+
+        def reader(self, schema: object) -> DataSourceReader:
+            del schema
+            return _Reader(tasks)
+
+    return TieringSource

@@ -1,0 +1,148 @@
+"""How far topics are tiered, and what is left to do. Driver only; opens no ledger and no data file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.columnar.table import ColumnarTable
+from pyspark_pulsar.columnar.topic_tables import TopicTables
+from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.bounds.topics import discover_partitions
+from pyspark_pulsar.read.planning.known_tables import check_same_topic
+from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_ledgers
+from pyspark_pulsar.topic import TopicName, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """Of one topic partition."""
+
+    partition: TopicPartition
+    end: Position
+    """Up to where (exclusive) it is tiered; `EARLIEST` if nothing is."""
+    ledgers_behind: int
+    """Closed ledgers with entries that are not tiered."""
+    bytes_behind: int
+    """Their stored bytes, and those of the open ledger."""
+    seconds_behind: float
+    """How long the first of them has been closed; 0 where none is."""
+    lost: tuple[tuple[Position, Position], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TierStatus:
+    """Of one topic."""
+
+    topic: TopicName
+    table: str
+    format: str | None
+    """None where there is no table."""
+    files: int = 0
+    rows: int = 0
+    size: int = 0
+    """Bytes of the files."""
+    small_files: int = 0
+    """Files that are less than half as large as they may get."""
+    partitions: tuple[PartitionStatus, ...] = ()
+    fault: str | None = None
+    """Why nothing more can be said, or why tiering fails."""
+
+    @property
+    def ledgers_behind(self) -> int:
+        return sum(partition.ledgers_behind for partition in self.partitions)
+
+    @property
+    def bytes_behind(self) -> int:
+        return sum(partition.bytes_behind for partition in self.partitions)
+
+    @property
+    def seconds_behind(self) -> float:
+        return max((partition.seconds_behind for partition in self.partitions), default=0.0)
+
+
+def tier_status(options: ReadOptions, topics: Sequence[TopicName]) -> list[TierStatus]:
+    """Of each topic, in their order. What fails of one is told as its `fault`. Raises `OptionError`,
+    `PrerequisiteMissing`, `ConnectionFailed`."""
+    tables = TopicTables(options)
+    with BrokerClient(options) as client, AdminClient(options) as admin:
+        return [_status(client, admin, tables, topic.without_partition()) for topic in topics]
+
+
+def _status(client: BrokerClient, admin: AdminClient, tables: TopicTables, topic: TopicName) -> TierStatus:
+    name = tables.identifier(topic)
+    table: ColumnarTable | None = None
+    try:
+        table = tables.load(topic)
+        partitions = discover_partitions(client, [topic])
+        ledgers = fetch_ledgers(admin, partitions)
+        behind = tuple(_partition(partition, ledgers[partition], table) for partition in partitions)
+        files = () if table is None else table.files()
+    except PulsarError as fault:
+        return TierStatus(topic, name, None if table is None else table.format, fault=str(fault))
+    if table is None:
+        return TierStatus(topic, name, None, partitions=behind)
+    half = table.layout.file_bytes // 2
+    return TierStatus(
+        topic,
+        name,
+        table.format,
+        len(files),
+        sum(file.rows for file in files),
+        sum(file.size for file in files),
+        sum(file.size < half for file in files),
+        behind,
+    )
+
+
+def _partition(
+    partition: TopicPartition, ledgers: TopicLedgers, table: ColumnarTable | None
+) -> PartitionStatus:
+    """Raises `TierMismatch`."""
+    tiered = None if table is None else table.positions.of(partition)
+    if table is not None and tiered is not None:
+        check_same_topic(partition, tiered, table.name, ledgers)
+    end = EARLIEST if tiered is None else tiered.end
+    rest = [
+        ledger for ledger in ledgers.ledgers if ledger.entries and Position(ledger.id, ledger.entries) > end
+    ]
+    closed = [ledger for ledger in rest if not ledger.is_open]
+    since = min((ledger.closed_ms or 0 for ledger in closed), default=0)
+    return PartitionStatus(
+        partition,
+        end,
+        len(closed),
+        sum(ledger.size for ledger in rest),
+        max(0.0, time.time() - since / 1000) if since else 0.0,
+        () if tiered is None else tiered.lost,
+    )
+
+
+def status_rows(known: Sequence[TierStatus]) -> list[dict[str, Any]]:
+    """One for each topic partition; one for a topic of which nothing more can be said."""
+    return [
+        {
+            "topic": str(topic.topic),
+            "table": topic.table,
+            "format": topic.format,
+            "partition": None if partition is None else partition.partition.index,
+            "end": None if partition is None else str(partition.end),
+            "ledgers_behind": None if partition is None else partition.ledgers_behind,
+            "bytes_behind": None if partition is None else partition.bytes_behind,
+            "seconds_behind": None if partition is None else round(partition.seconds_behind, 3),
+            "lost": [] if partition is None else [f"{start} to {end}" for start, end in partition.lost],
+            "rows": topic.rows,
+            "files": topic.files,
+            "bytes": topic.size,
+            "small_files": topic.small_files,
+            "fault": topic.fault,
+        }
+        for topic in known
+        for partition in topic.partitions or (None,)
+    ]

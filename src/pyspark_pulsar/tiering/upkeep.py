@@ -1,0 +1,187 @@
+"""What keeps a table quick to read and small: few large files, none that nobody names, no states that nobody reads.
+
+    compact    neighbouring small files of a topic partition become one, in the order of positions
+    sweep      files that no state of the table names are deleted, a day after they were written
+    expire     states of the table that are older than some days are forgotten, with the files that only they had
+
+None of it moves what is tiered (`columnar.positions`), and any process may do it at any time. Of two at once one
+commits; the other leaves its files to the next sweep. A query that has been planned reads the files that there were
+then: they stay until their state expires.
+
+Only files with the same columns go together: that a file lacks a column says that its rows are older than it.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from pyspark_pulsar.columnar.data_file import DataFile
+from pyspark_pulsar.columnar.layout import FileLayout
+from pyspark_pulsar.columnar.projection import ColumnProjection, matching, shared_field
+from pyspark_pulsar.columnar.storage import TableStorage
+from pyspark_pulsar.columnar.table import ColumnarTable
+from pyspark_pulsar.columnar.writer import DataFileWriter, WrittenFile
+from pyspark_pulsar.errors import ColumnsUnavailable
+from pyspark_pulsar.topic import TopicName, TopicPartition
+
+_log: Final = logging.getLogger(__name__)
+
+SWEEP_AFTER_SECONDS: Final = 86_400.0
+EXPIRE_AFTER_SECONDS: Final = 5 * 86_400.0
+_BATCH_ROWS: Final = 10_000
+_FEWEST: Final = 2
+_OURS: Final = re.compile(r"-?\d+-\d+-\d+-[0-9a-f]{32}\.parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepResult:
+    """What was done to one table."""
+
+    table: str
+    compacted: int = 0
+    """Files that became ..."""
+    made: int = 0
+    """... these."""
+    swept: int = 0
+    """Files that no state named."""
+    expired: int = 0
+    """States that were forgotten."""
+
+
+def keep_up(
+    table: ColumnarTable,
+    *,
+    sweep_after: float = SWEEP_AFTER_SECONDS,
+    expire_after: float = EXPIRE_AFTER_SECONDS,
+) -> UpkeepResult:
+    """All three. Ages are in seconds. Raises `ColumnsUnavailable`, `TableMoved`."""
+    compacted, made = compact(table)
+    expired = table.expire(int((time.time() - expire_after) * 1000))
+    swept = sweep(table, sweep_after)
+    return UpkeepResult(table.name, compacted, made, swept, expired)
+
+
+def compact(table: ColumnarTable) -> tuple[int, int]:
+    """How many files became how many. Raises `ColumnsUnavailable`, `TableMoved`."""
+    layout, storage = table.layout, table.rows.storage
+    groups = list(small_neighbours(table.files(), layout.file_bytes))
+    if not groups:
+        return 0, 0
+    topic = TopicName.parse(table.topic or "")
+    made = [file for group in groups for file in _rewritten(group, layout, storage, topic)]
+    table.commit(made, table.positions, replaced=[file for group in groups for file in group])
+    return sum(map(len, groups)), len(made)
+
+
+def small_neighbours(files: Sequence[DataFile], file_bytes: int) -> Iterator[list[DataFile]]:
+    """Two or more files each, which together are about as large as one may get: of one topic partition, in the order of
+    positions, with the same columns, and without deleted rows."""
+    chosen = [
+        file
+        for file in files
+        if file.size < file_bytes // 2
+        and not file.deletes
+        and file.last is not None
+        and file.partitions is not None
+        and file.partitions[0] == file.partitions[1]
+    ]
+    group: list[DataFile] = []
+    for file in sorted(chosen, key=lambda file: (file.partitions or (0, 0), repr(file.key), file.first)):
+        fits = group and (
+            group[0].partitions == file.partitions
+            and group[0].columns == file.columns
+            and group[0].key == file.key
+            and sum(member.size for member in group) + file.size <= file_bytes
+        )
+        if not fits:
+            if len(group) >= _FEWEST:
+                yield group
+            group = []
+        group.append(file)
+    if len(group) >= _FEWEST:
+        yield group
+
+
+def _rewritten(
+    group: Sequence[DataFile], layout: FileLayout, storage: TableStorage, topic: TopicName
+) -> list[WrittenFile]:
+    """The rows of the files in new ones. Raises `ColumnsUnavailable`."""
+    (index, _) = group[0].partitions or (-1, -1)
+    partition = TopicPartition(topic, index)
+    try:
+        with ExitStack() as opened:
+            files = [opened.enter_context(_open(storage, file)) for file in group]
+            layout = replace(layout, schema=_shared_columns(layout.schema, files[0]))
+            writer = DataFileWriter(layout, storage, partition)
+            return list(writer.write(_rows(files, layout.schema)))
+    except (OSError, pa.ArrowException) as fault:
+        raise ColumnsUnavailable(
+            f"{partition}: expected to read and write data files at {layout.folder}, got {type(fault).__name__}: "
+            f"{fault}"
+        ) from None
+
+
+@contextmanager
+def _open(storage: TableStorage, file: DataFile) -> Iterator[pq.ParquetFile]:
+    with storage.open_input(file.url) as source, pq.ParquetFile(source) as opened:
+        yield opened
+
+
+def _shared_columns(columns: pa.Schema, file: pq.ParquetFile) -> pa.Schema:
+    """Those columns of the table, at any depth, that the file has."""
+    return pa.schema(
+        [
+            shared
+            for column in columns
+            if (source := matching(column, file.schema_arrow)) is not None
+            and (shared := shared_field(column, source)) is not None
+        ],
+        columns.metadata,
+    )
+
+
+def _rows(files: Sequence[pq.ParquetFile], columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """In the order of the files, which is that of positions."""
+    for file in files:
+        projections = [ColumnProjection(column, column, file.schema_arrow) for column in columns]
+        sources = [projection.source for projection in projections if projection.source is not None]
+        for batch in file.iter_batches(_BATCH_ROWS, columns=sources, use_threads=False):
+            arrays = [projection.of(batch) for projection in projections]
+            yield pa.RecordBatch.from_arrays(arrays, names=columns.names)
+
+
+def sweep(table: ColumnarTable, older_than: float = SWEEP_AFTER_SECONDS) -> int:
+    """Delete files of ours that no state of the table names, and that are older (seconds). How many. Raises
+    `ColumnsUnavailable`."""
+    storage, folder = table.rows.storage, table.layout.folder
+    try:
+        system, path = storage.located(folder)
+        listed = system.get_file_info(fs.FileSelector(path, allow_not_found=True, recursive=True))
+        before = time.time() - older_than
+        ours = [
+            info
+            for info in listed
+            if info.is_file and _OURS.fullmatch(info.base_name) and info.mtime.timestamp() < before
+        ]
+        # Listed before the table is asked: a file that is committed in between is older than a day, or known.
+        known = {url.rpartition("/")[2] for url in table.known_urls()} if ours else set()
+        orphans = [info.path for info in ours if info.base_name not in known]
+        for orphan in orphans:
+            system.delete_file(orphan)
+    except (OSError, pa.ArrowException) as fault:
+        raise ColumnsUnavailable(
+            f"table {table.name}: expected to list and delete files at {folder}, got {type(fault).__name__}: {fault}"
+        ) from None
+    if orphans:
+        _log.info("table %s: %d files that no commit names are deleted", table.name, len(orphans))
+    return len(orphans)

@@ -1,0 +1,253 @@
+"""Tables as others see and change them: other engines, missing files, upkeep, the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from integration.tier.conftest import ENTRIES, Tier
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.expressions import EqualTo
+from pyspark.sql import SparkSession
+
+import pyspark_pulsar
+from pyspark_pulsar.cli import cli
+from pyspark_pulsar.errors import ColumnsUnavailable, DataLossError, TierMismatch
+from pyspark_pulsar.tiering.definition import parse_table_settings
+from pyspark_pulsar.tiering.upkeep import keep_up
+
+Same = Callable[..., pa.Table]
+
+
+def catalog_of(tier: Tier) -> Catalog:
+    """As anybody opens it who knows nothing of us."""
+    return load_catalog("default", **tier.catalog)
+
+
+def url_of(path: str) -> str:
+    return path.removeprefix("file://")
+
+
+def data_files(tier: Tier) -> list[Path]:
+    return [Path(url_of(file.url)) for file in tier.table.files()]
+
+
+def fill(tier: Tier, rounds: int = 4) -> None:
+    for number in range(rounds):
+        tier.send(range(number * ENTRIES, (number + 1) * ENTRIES), batching_enabled=False)
+        tier.roll()
+        tier.run()
+
+
+def test_other_engines_read_the_table(tier: Tier) -> None:
+    fill(tier, 2)
+    expected = tier.rows(columns="value")["value"].to_pylist()
+    table = catalog_of(tier).load_table(tier.table.name)
+    assert table.metadata.format_version == 2
+    assert str(table.spec().fields[0].transform) == "day"
+    assert sorted(table.scan().to_arrow()["value"].to_pylist()) == sorted(expected)
+    by_duckdb = duckdb.sql(
+        f"SELECT value FROM read_parquet({[str(path) for path in data_files(tier)]})"
+    ).fetchall()
+    assert sorted(value for (value,) in by_duckdb) == sorted(expected)
+    by_polars = pl.scan_iceberg(table).select("value").collect()
+    assert sorted(by_polars["value"].to_list()) == sorted(expected)
+    # Files are found by position and by time.
+    first = table.scan(row_filter="__messageId.entry < 5").to_arrow()
+    assert first.num_rows == 10
+    assert not list(table.scan(row_filter="__publishTime < '2001-01-01T00:00:00+00:00'").plan_files())
+
+
+def test_another_engine_rewrites_the_files(tier: Tier, same: Same) -> None:
+    """Into one, with the rows of two partitions and in no order; the end of what is tiered stays where it is."""
+    tier.admin.create_partitioned(tier.topic, 2)
+    tier.send(range(10 * ENTRIES), batching_enabled=True, batching_max_messages=3)
+    tier.roll()
+    tier.run()
+    positions = tier.table.positions
+    table = catalog_of(tier).load_table(tier.table.name)
+    rows = table.scan().to_arrow()
+    order = pa.array([(index * 7919) % rows.num_rows for index in range(rows.num_rows)])
+    assert len(set(order.to_pylist())) == rows.num_rows
+    table.overwrite(rows.take(order))
+    assert tier.table.positions == positions
+    assert set(tier.places()) == {"columns"}
+    assert same().num_rows == 10 * ENTRIES
+    middle = same(columns="__messageId").to_pylist()[5 * ENTRIES]["__messageId"]
+    partition = f"{tier.topic}-partition-{middle['partition']}"
+    same(startingOffsets=json.dumps({partition: f"{middle['ledger']}:{middle['entry']}", "*": "earliest"}))
+    # And goes on being tiered.
+    tier.send(range(10 * ENTRIES, 12 * ENTRIES), batching_enabled=False)
+    tier.roll()
+    tier.run()
+    assert same().num_rows == 12 * ENTRIES
+
+
+def test_rows_that_another_engine_deleted(tier: Tier) -> None:
+    fill(tier, 2)
+    table = catalog_of(tier).load_table(tier.table.name)
+    table.delete(EqualTo("__key", b"k3"))
+    keys = tier.rows(columns="__key")["__key"].to_pylist()
+    assert 0 < len(keys) < 2 * ENTRIES
+    assert b"k3" not in keys
+
+
+def test_partitions_and_an_order_of_the_users(tier: Tier, same: Same) -> None:
+    settings = parse_table_settings("day(__publishTime),__key", "__eventTime,value")
+    tier.send(range(20 * ENTRIES), batching_enabled=True, batching_max_messages=7)
+    tier.roll()
+    tier.run(settings)
+    assert len(tier.table.files()) >= 7
+    table = catalog_of(tier).load_table(tier.table.name)
+    assert [field.name for field in table.spec().fields] == ["publishTime_day", "key"]
+    assert len(list(table.scan(row_filter=EqualTo("__key", b"k3")).plan_files())) == 1
+    assert same().num_rows == 20 * ENTRIES
+    same(columns="value")
+
+
+def test_a_file_that_is_gone(tier: Tier, same: Same) -> None:
+    fill(tier, 3)
+    expected = tier.rows(readFrom="broker")
+    gone = data_files(tier)[1]
+    gone.unlink()
+    # The ledgers are still there.
+    assert tier.rows().equals(expected)
+    with pytest.raises(ColumnsUnavailable, match=gone.name):
+        tier.rows(readFrom="columns")
+    tier.trim()
+    with pytest.raises(ColumnsUnavailable, match=gone.name):
+        tier.rows()
+
+
+def test_a_file_that_breaks_in_the_middle(tier: Tier) -> None:
+    """What was given of it is not given again."""
+    tier.send(range(5 * ENTRIES), batching_enabled=False)
+    tier.roll()
+    tier.run()
+    expected = tier.rows(readFrom="broker")
+    (path,) = data_files(tier)
+    data = bytearray(path.read_bytes())
+    # Into the pages of the last columns: others are read before.
+    place = len(data) * 2 // 3
+    data[place : place + 64] = bytes(64)
+    path.write_bytes(data)
+    assert tier.rows(maxBytesPerPartition="100000000").equals(expected)
+
+
+def test_a_catalog_that_is_away(tier: Tier) -> None:
+    fill(tier, 2)
+    away = json.dumps({"type": "rest", "uri": "http://127.0.0.1:9/", "token": "hush-hush"})
+    for call in (tier.rows, tier.run):
+        with pytest.raises(ColumnsUnavailable) as told:
+            call(tierCatalog=away)
+        assert "hush-hush" not in str(told.value)
+        assert "hush-hush" not in repr(tier.options(tierCatalog=away))
+    # From a position on, the ledgers tell whether something is missing.
+    middle = tier.rows(readFrom="broker").to_pylist()[ENTRIES // 2]["__messageId"]
+    start = json.dumps({tier.topic: f"{middle['ledger']}:{middle['entry']}"})
+    expected = tier.rows(startingOffsets=start)
+    assert tier.rows(startingOffsets=start, tierCatalog=away).equals(expected)
+    tier.send(range(1), batching_enabled=False)
+    tier.trim()
+    with pytest.raises(DataLossError):
+        tier.rows(startingOffsets=start, tierCatalog=away)
+    assert tier.rows(startingOffsets=start).num_rows == expected.num_rows + 1
+
+
+def test_columns_alone(tier: Tier) -> None:
+    tier.send(range(2 * ENTRIES), batching_enabled=False)
+    with pytest.raises(ColumnsUnavailable, match="expected a table of the topic"):
+        tier.rows(readFrom="columns")
+    tier.roll()
+    tier.run()
+    tier.send(range(ENTRIES // 2), batching_enabled=False)
+    assert tier.rows(readFrom="columns").num_rows == 2 * ENTRIES
+    assert tier.rows().num_rows == 2 * ENTRIES + ENTRIES // 2
+
+
+def test_a_table_of_somebody_else(tier: Tier) -> None:
+    fill(tier, 1)
+    other = catalog_of(tier)
+    namespace = tier.table.name.rpartition(".")[0]
+    other.create_table(f"{namespace}.theirs", pa.schema([pa.field("a", pa.int64())]))
+    for call in (tier.rows, tier.run):
+        with pytest.raises(TierMismatch, match=r"expected the tier of topic .*, got one that is no tier"):
+            call(tierTable=namespace + ".{topic}heirs")
+
+
+def test_upkeep(tier: Tier, same: Same) -> None:
+    fill(tier, 5)
+    before = same()
+    orphan = data_files(tier)[0].with_name("-1-1-1-" + "0" * 32 + ".parquet")
+    orphan.write_bytes(b"left by a task that failed")
+    fresh = orphan.with_name("-1-1-1-" + "1" * 32 + ".parquet")
+    fresh.write_bytes(b"of a task that runs")
+    os.utime(orphan, (time.time() - 200_000,) * 2)
+    done = keep_up(tier.table)
+    assert (done.compacted, done.made, done.swept, done.expired) == (5, 1, 1, 0)
+    assert not orphan.exists()
+    assert fresh.exists()
+    assert same().equals(before)
+    assert keep_up(tier.table).made == 0
+    # States are forgotten later, and with them the small files.
+    assert len(list(fresh.parent.rglob("*.parquet"))) == 5 + 1 + 1
+    assert keep_up(tier.table, expire_after=0).expired == 5
+    assert len(list(fresh.parent.rglob("*.parquet"))) == 1 + 1
+    assert same().equals(before)
+    tier.send(range(ENTRIES), batching_enabled=False)
+    tier.roll()
+    tier.run()
+    assert same().num_rows == before.num_rows + ENTRIES
+
+
+def test_the_command_line(tier: Tier, tmp_path: Path) -> None:
+    tier.send(range(3 * ENTRIES), batching_enabled=False)
+    tier.roll()
+    # Loads the topic.
+    assert tier.rows().num_rows == 3 * ENTRIES
+    file = tmp_path / "catalog.json"
+    file.write_text(json.dumps(tier.catalog))
+    where = [
+        "--service-url",
+        tier.server.service_url,
+        "--admin-url",
+        tier.server.admin_url,
+        "--catalog",
+        str(file),
+    ]
+
+    def call(command: str, *arguments: str) -> Any:
+        done = CliRunner().invoke(
+            cli, ["tier", command, tier.topic, *where, *arguments], catch_exceptions=False
+        )
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    (before,) = (json.loads(line) for line in call("status", "--json").splitlines())
+    assert (before["format"], before["ledgers_behind"]) == (None, 3)
+    (ran,) = (json.loads(line) for line in call("run", "--json").splitlines())
+    assert (ran["rows"], ran["fault"]) == (3 * ENTRIES, None)
+    (after,) = (json.loads(line) for line in call("status", "--json").splitlines())
+    assert (after["format"], after["ledgers_behind"], after["rows"]) == ("iceberg", 0, 3 * ENTRIES)
+    assert tier.table.name in call("status")
+    assert "files became" in call("compact")
+    assert "dropped" in call("drop", "--yes")
+    assert tier.rows().num_rows == 3 * ENTRIES
+
+
+def test_tasks_of_spark_write_the_files(tier: Tier, same: Same, spark: SparkSession) -> None:
+    tier.admin.create_partitioned(tier.topic, 2)
+    tier.send(range(20 * ENTRIES), batching_enabled=False)
+    options = {**tier.texts(), "maxBytesPerPartition": 1000}
+    (outcome,) = pyspark_pulsar.tier(spark, **options)
+    assert outcome.rows > 15 * ENTRIES
+    assert same().num_rows == 20 * ENTRIES

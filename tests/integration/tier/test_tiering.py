@@ -1,0 +1,127 @@
+"""History as columns: what is tiered reads as it was, whatever becomes of the ledgers."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+from integration.tier.conftest import ENTRIES, Tier
+
+from pyspark_pulsar.errors import DataLossError, TierMismatch
+
+Same = Callable[..., pa.Table]
+
+
+def test_a_topic_with_its_table_reads_as_without_it(tier: Tier, same: Same) -> None:
+    tier.admin.create_partitioned(tier.topic, 2)
+    tier.send(range(500), batching_enabled=False)
+    tier.send(range(500, 3000), batching_enabled=True, batching_max_messages=30)
+    assert tier.run().rows > 2000
+    assert {"columns", "broker"} <= set(tier.places())
+    assert same().num_rows == 3000
+    assert tier.run().rows == 0
+    tier.send(range(3000, 4000), batching_enabled=False)
+    assert tier.run().rows > 0
+    assert same().num_rows == 4000
+
+
+def test_any_range_of_positions_and_times(tier: Tier, same: Same) -> None:
+    tier.send(range(300), batching_enabled=False)
+    tier.send(range(300, 2000), batching_enabled=True, batching_max_messages=40)
+    tier.run()
+    rows = tier.rows(readFrom="broker").to_pylist()
+    seed = random.randrange(1 << 32)
+    print("seed", seed)  # noqa: T201
+    rng = random.Random(seed)
+    for _ in range(25):
+        options = {"maxBytesPerPartition": str(rng.choice([500, 5000, 1 << 20]))}
+        if rng.random() < 0.5:
+            options["minPartitions"] = str(rng.randrange(1, 30))
+        if rng.random() < 0.3:
+            options["maxRecordsPerPartition"] = str(rng.randrange(1, 300))
+        first, last = sorted(rng.sample(range(len(rows)), 2))
+        for key, row in (("startingOffsets", rows[first]), ("endingOffsets", rows[last])):
+            kind = rng.random()
+            if kind < 0.5:
+                identity = row["__messageId"]
+                position = f"{identity['ledger']}:{identity['entry']}:{max(0, identity['batchIndex'])}"
+                options[key] = json.dumps({tier.topic: position})
+            elif kind < 0.8:
+                time = str(int(row["__publishTime"].timestamp() * 1000))
+                options["startingTimestamp" if key == "startingOffsets" else "endingTimestamp"] = time
+            elif key == "endingOffsets":
+                options["endingEventTime"] = str(int(row["__eventTime"].timestamp() * 1000))
+        columns = rng.choice(["value", "__messageId,value", "__key,__publishTime", "*,__messageId"])
+        same(**options, columns=columns)
+
+
+def test_ledgers_that_are_tiered_may_go(tier: Tier) -> None:
+    tier.send(range(10 * ENTRIES), batching_enabled=False)
+    everything = tier.rows(readFrom="broker")
+    middle = everything.to_pylist()[3 * ENTRIES + 5]["__messageId"]
+    start = json.dumps({tier.topic: f"{middle['ledger']}:{middle['entry']}"})
+    from_middle = tier.rows(readFrom="broker", startingOffsets=start)
+    tier.run()
+    tier.trim()
+    assert tier.rows(readFrom="broker").num_rows < everything.num_rows
+    assert tier.rows().equals(everything)
+    assert tier.rows(startingOffsets=start).equals(from_middle)
+    # What is written later, tiered or not.
+    tier.send(range(10 * ENTRIES, 12 * ENTRIES + 3), batching_enabled=False)
+    assert tier.rows().num_rows == 12 * ENTRIES + 3
+    tier.run()
+    tier.trim()
+    assert [row["value"] for row in tier.rows(columns="value").to_pylist()] == [
+        str(number).encode() for number in range(12 * ENTRIES + 3)
+    ]
+
+
+def test_ledgers_that_go_before_they_are_tiered_are_lost(tier: Tier) -> None:
+    tier.send(range(3 * ENTRIES), batching_enabled=False)
+    tier.run()
+    tier.send(range(3 * ENTRIES, 8 * ENTRIES), batching_enabled=False)
+    tier.trim()
+    with pytest.raises(DataLossError, match="removed by retention"):
+        tier.rows()
+    with pytest.raises(DataLossError, match="which are not tiered yet"):
+        tier.run()
+    tier.send(range(8 * ENTRIES, 10 * ENTRIES), batching_enabled=False)
+    tier.run(failOnDataLoss="false")
+    left = tier.rows()
+    # From earliest on nothing that is there now is missing; from a position before the hole on something is.
+    assert 3 * ENTRIES < left.num_rows < 10 * ENTRIES
+    first = left.to_pylist()[0]["__messageId"]
+    start = json.dumps({tier.topic: f"{first['ledger']}:{first['entry']}"})
+    with pytest.raises(DataLossError, match="was removed before it was tiered"):
+        tier.rows(startingOffsets=start)
+    assert tier.rows(startingOffsets=start, failOnDataLoss="false").equals(left)
+
+
+def test_an_empty_ledger_behind_what_is_tiered_may_go(tier: Tier) -> None:
+    """Brokers delete one when they load a topic, and nothing is lost with it."""
+    tier.send(range(2 * ENTRIES), batching_enabled=False)
+    tier.roll()
+    tier.run()
+    everything = tier.rows(readFrom="broker")
+    for _ in range(2):
+        tier.roll()
+        assert tier.rows().equals(everything)
+        assert tier.run().rows == 0
+    tier.send(range(2 * ENTRIES, 3 * ENTRIES), batching_enabled=False)
+    assert tier.rows().num_rows == 3 * ENTRIES
+    tier.run()
+    assert tier.rows().num_rows == 3 * ENTRIES
+
+
+def test_a_topic_that_was_made_again(tier: Tier) -> None:
+    tier.send(range(2 * ENTRIES), batching_enabled=False)
+    tier.run()
+    tier.admin.delete(tier.topic)
+    tier.send(range(2 * ENTRIES), batching_enabled=False)
+    for read in (tier.rows, tier.run):
+        with pytest.raises(TierMismatch, match=r"deleted and made again; drop or rename the table"):
+            read()
+    assert tier.rows(tierCatalog="{}").num_rows == 2 * ENTRIES
