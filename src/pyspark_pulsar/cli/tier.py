@@ -29,7 +29,7 @@ _DAY_SECONDS: Final = 86_400.0
 
 @click.group()
 def tier() -> None:
-    """Topics' history as columns, in Iceberg or Delta tables."""
+    """Topics' history as columns, in Iceberg tables."""
 
 
 def tier_arguments(command: Command) -> Command:

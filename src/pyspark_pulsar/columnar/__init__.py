@@ -8,7 +8,6 @@ these are is the business of the table's format, Iceberg or Delta; what lies in 
     topic_tables  which table is a topic's: options `tierCatalog` and `tierTable`
     table         what every format offers: state, files of a range, one commit
     iceberg       ... by pyiceberg; driver only
-    delta         ... by delta-rs; driver only
     data_file     what is known of a data file without opening it; travels to executors
     storage       opens data files; executors too, without either library
     stored_types  the Arrow types that columns have in files

@@ -167,8 +167,8 @@ class SegmentOptions(BookieOptions):
         "tierCatalog",
         json_texts,
         "JSON object that says where the tables lie that hold topics' history as columns: properties of an Iceberg "
-        "catalog as pyiceberg takes them, such as `type`, `uri`, `warehouse`, `s3.endpoint`, and `name`; or `type` "
-        "`delta` and `path`. Default: history is not looked for in tables.",
+        "catalog as pyiceberg takes them, such as `type`, `uri`, `warehouse`, `s3.endpoint`, and `name`. "
+        "Default: history is not looked for in tables.",
         default=(),
         secret=True,
     )
