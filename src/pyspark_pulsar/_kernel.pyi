@@ -504,6 +504,11 @@ class SendFrames:
     """The frames of each chunked message: the number of its first, and that behind its last."""
     num_messages: int
 
+def within_slots(rows: ArrowArrayExportable, first: int, behind: int) -> ArrowArrayExportable:
+    """A column of booleans: which rows a `RowFilter` with the hash slots from `first` up to `behind` (exclusive) wants.
+    `rows` has `__orderingKey`, `__key`, `__producerName` and `__sequenceId`, as reads give them; KernelError "schema"
+    otherwise."""
+
 def renew_chunks(frames: bytes, attempt: int) -> bytes:
     """The SEND frames of all chunks of one message as another message: with the uuid of its `attempt`, 0 being the one
     that `Encoder` made. Same length. Raises KernelError "corrupt" for other frames."""

@@ -10,6 +10,7 @@ mod decoder;
 mod encoder;
 mod entries;
 mod payload_schema;
+mod slots;
 mod tiered;
 
 use pyo3::exceptions::PyException;
@@ -55,6 +56,7 @@ fn _kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<encoder::PyEncoder>()?;
     module.add_class::<encoder::PySendFrames>()?;
     module.add_function(wrap_pyfunction!(encoder::renew_chunks, module)?)?;
+    module.add_function(wrap_pyfunction!(slots::within_slots, module)?)?;
     module.add_class::<capsule::ArrowBatch>()?;
     module.add_class::<tiered::PyObjectIndex>()?;
     module.add_class::<tiered::PyMapFile>()?;

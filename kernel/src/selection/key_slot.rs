@@ -1,7 +1,9 @@
 //! Pulsar's own hash of a key, by which Key_Shared subscriptions share keys among consumers.
 //!
 //! `(murmur3_32(key) & 0x7fffffff) % 65536`, and 1 where that is 0 (`StickyKeyConsumerSelector`). The key is the
-//! ordering key, else the partition key, else the text `producer name-sequence id` (`Commands.resolveStickyKey`).
+//! ordering key, else the partition key, else the text `producer name-sequence id` (`Commands.resolveStickyKey`). In a
+//! batch, which Pulsar gives one slot as a whole, that is the sequence id of each message: rows of a table do not know
+//! which entry they were in a batch with.
 
 /// Hash slots are 0 to 65535; 0 stays empty.
 pub const SLOTS: u32 = 65_536;
@@ -11,7 +13,7 @@ pub fn slot_of_key(key: &[u8]) -> u32 {
     ((murmur3_32(key) & 0x7fff_ffff) % SLOTS).max(1)
 }
 
-/// The slot of messages without a key in an entry.
+/// The slot of a message without a key.
 pub fn slot_without_key(producer_name: &[u8], sequence_id: u64) -> u32 {
     let mut text = producer_name.to_vec();
     text.push(b'-');

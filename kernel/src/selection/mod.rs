@@ -2,6 +2,7 @@
 
 pub mod key_slot;
 pub mod row_filter;
+pub mod slot_columns;
 
 use row_filter::RowFilter;
 

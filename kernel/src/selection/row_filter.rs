@@ -43,8 +43,9 @@ impl RowFilter {
             // A batch has the keys of its first message, also where the others have different ones.
             return in_time;
         }
+        let keyless = || slot_without_key(metadata.producer_name, metadata.sequence_id);
         self.wants_event(metadata.event_time)
-            && self.wants_keys(metadata.key(), metadata.ordering_key, self.keyless_slot(metadata))
+            && self.wants_keys(metadata.key(), metadata.ordering_key, keyless)
     }
 
     /// Whether messages with this event time are wanted: as the wire has it, signed in two's complement, 0 for none.
@@ -57,13 +58,13 @@ impl RowFilter {
             && self.event_before.is_none_or(|before| time < before)
     }
 
-    /// The slot of the messages without a key in the entry with this metadata; 0 where nobody asks.
-    pub fn keyless_slot(&self, metadata: &MessageMetadata<'_>) -> u32 {
-        self.slots.map_or(0, |_| slot_without_key(metadata.producer_name, metadata.sequence_id))
-    }
-
     /// Whether a message with these keys is wanted; `keyless` is its slot if it has none.
-    pub fn wants_keys(&self, key: Option<Key<'_>>, ordering_key: Option<&[u8]>, keyless: u32) -> bool {
+    pub fn wants_keys(
+        &self,
+        key: Option<Key<'_>>,
+        ordering_key: Option<&[u8]>,
+        keyless: impl FnOnce() -> u32,
+    ) -> bool {
         if !self.wants_key(key) {
             return false;
         }
@@ -71,7 +72,7 @@ impl RowFilter {
         let slot = match (ordering_key, key) {
             (Some(ordering_key), _) => slot_of_key(ordering_key),
             (None, Some(key)) => slot_of_key(key.bytes().as_ref()),
-            (None, None) => keyless,
+            (None, None) => keyless(),
         };
         first <= slot && slot < behind
     }

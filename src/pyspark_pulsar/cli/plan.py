@@ -92,7 +92,10 @@ def unknown(batch_plan: BatchPlan) -> list[str]:
     names = [
         str(planned.partition)
         for planned in batch_plan.partitions
-        if planned.splits and planned.ledgers is None
+        if planned.ledgers is None
+        and any(
+            not split_range.location.gives_rows for split in planned.splits for split_range in split.ranges
+        )
     ]
     if not names:
         return []
@@ -122,13 +125,20 @@ def pruned(skipped: list[Segment]) -> list[str]:
 
 
 def _amount(ranges: list[PlannedRange]) -> str:
-    from pyspark_pulsar.cli.text import human_bytes
+    """Entries of ledgers, rows of tables, and bytes of both."""
+    from pyspark_pulsar.cli.text import human_bytes, plural
 
-    entries = [split_range.entries for split_range in ranges if split_range.entries is not None]
-    sizes = [split_range.size for split_range in ranges if split_range.size is not None]
-    if len(entries) < len(ranges):
+    of_ledgers = [split_range for split_range in ranges if split_range.file_part is None]
+    parts = [split_range.file_part for split_range in ranges if split_range.file_part is not None]
+    entries = [split_range.entries for split_range in of_ledgers if split_range.entries is not None]
+    if len(entries) < len(of_ledgers):
         return "? entries"
-    return f"{sum(entries):,} entries, about {human_bytes(sum(sizes))}"
+    amounts = [f"{sum(entries):,} entries"] if of_ledgers or not parts else []
+    if parts:
+        files = plural(sum(part.files for part in parts), "file")
+        amounts.append(f"about {sum(part.rows for part in parts):,} rows in {files}")
+    size = sum(split_range.size or 0 for split_range in ranges)
+    return f"{' and '.join(amounts)}, about {human_bytes(size)}"
 
 
 def _table(splits: list[PlannedSplit]) -> PrintableTable:
@@ -137,8 +147,8 @@ def _table(splits: list[PlannedSplit]) -> PrintableTable:
 
     table = table_of(
         f"Topic partition {splits[0].split.partition}" if _is_one(splits) else "All topic partitions",
-        ("split", "topic partition", "from", "to", "read from", "ledgers", "entries", "size"),
-        right=("split", "entries", "size"),
+        ("split", "topic partition", "from", "to", "read from", "ledgers", "entries", "rows", "size"),
+        right=("split", "entries", "rows", "size"),
     )
     for split in splits:
         for index, split_range in enumerate(split.ranges):
@@ -150,7 +160,8 @@ def _table(splits: list[PlannedSplit]) -> PrintableTable:
                 str(split_range.split_range.end),
                 split_range.split_range.location.name,
                 ranges(list(dict.fromkeys(part.ledger for part in parts))),
-                human_count(split_range.entries),
+                human_count(split_range.entries) if split_range.file_part is None else "",
+                human_count(split_range.rows) if split_range.file_part is not None else "",
                 human_bytes(split_range.size),
             )
     return table

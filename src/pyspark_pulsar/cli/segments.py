@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +14,7 @@ from pyspark_pulsar.errors import printable
 if TYPE_CHECKING:
     from pyspark_pulsar.cli.screen import PrintableTable
     from pyspark_pulsar.inspect.segments import Segment, Survey
+    from pyspark_pulsar.inspect.table_parts import TablePart
     from pyspark_pulsar.topic import TopicPartition
 
 
@@ -68,24 +69,45 @@ def print_survey(survey_result: Survey) -> None:
     from pyspark_pulsar.cli.screen import screen
 
     console = screen()
-    for partition, ledgers in groupby(survey_result.segments, key=lambda segment: segment.partition):
-        console.print(_table(partition, list(ledgers)))
+    for lane in lanes_of(survey_result):
+        console.print(_table(lane))
         console.print()
 
 
-def _table(partition: TopicPartition, ledgers: list[Segment]) -> PrintableTable:
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """All that there is of a topic partition."""
+
+    partition: TopicPartition
+    segments: tuple[Segment, ...]
+    part: TablePart | None
+    """What the topic's table holds of it."""
+
+
+def lanes_of(survey_result: Survey) -> list[Lane]:
+    """In the order of topic partitions."""
+    parts = {part.partition: part for part in survey_result.tables}
+    segments: dict[TopicPartition, list[Segment]] = {partition: [] for partition in parts}
+    for segment in survey_result.segments:
+        segments.setdefault(segment.partition, []).append(segment)
+    return [
+        Lane(partition, tuple(segments[partition]), parts.get(partition)) for partition in sorted(segments)
+    ]
+
+
+def _table(lane: Lane) -> PrintableTable:
     from rich.text import Text
 
     from pyspark_pulsar.cli.screen import table_of
     from pyspark_pulsar.cli.text import human_bytes, human_count, human_time
-    from pyspark_pulsar.inspect.tables import moment
+    from pyspark_pulsar.inspect.tables import COLUMNS, moment
 
     table = table_of(
-        heading(partition, ledgers),
+        heading(lane),
         ("ledger", "state", "entries", "size", "opened (UTC)", "closed (UTC)", "lies in", "read from"),
         right=("ledger", "entries", "size"),
     )
-    for segment in ledgers:
+    for segment in lane.segments:
         ledger = segment.ledger
         of_topic = segment.state != "compacted"
         table.add_cells(
@@ -98,21 +120,46 @@ def _table(partition: TopicPartition, ledgers: list[Segment]) -> PrintableTable:
             Text(place_of(segment), style=_STYLES.get(segment.lies_in, "")),
             segment.reader or Text(segment.skipped or "?", style="dim"),
         )
+    part = lane.part
+    if part is not None:
+        first, last = part.published or (None, None)
+        table.add_cells(
+            "",
+            COLUMNS,
+            rows_of(part),
+            human_bytes(part.size),
+            human_time(moment(first)),
+            human_time(moment(last)),
+            Text(place_of_part(part), style="cyan"),
+            COLUMNS if part.is_read else Text(part.skipped or "?", style="dim"),
+        )
     return table
 
 
 _STYLES = {"bookie": "blue", "tiered": "yellow", "compacted": "magenta"}
 
 
-def heading(partition: Any, ledgers: list[Segment]) -> str:
-    """The name, and totals over the topic's own ledgers."""
+def heading(lane: Lane) -> str:
+    """The name, and totals over the topic's own ledgers and its table."""
     from pyspark_pulsar.cli.text import human_bytes, plural
 
-    own = [segment.ledger for segment in ledgers if segment.state != "compacted"]
+    own = [segment.ledger for segment in lane.segments if segment.state != "compacted"]
     entries, size = sum(ledger.entries for ledger in own), sum(ledger.size for ledger in own)
+    table = "" if lane.part is None else f"; table: {rows_of(lane.part)}, {human_bytes(lane.part.size)}"
     return (
-        f"{printable(str(partition))}: {plural(len(own), 'ledger')}, {entries:,} entries, {human_bytes(size)}"
+        f"{printable(str(lane.partition))}: {plural(len(own), 'ledger')}, {entries:,} entries, {human_bytes(size)}"
+        f"{table}"
     )
+
+
+def rows_of(part: TablePart) -> str:
+    return f"{part.rows:,} rows"
+
+
+def place_of_part(part: TablePart) -> str:
+    from pyspark_pulsar.cli.text import plural
+
+    return f"table {part.table}, {plural(part.files, 'file')}, up to {part.end}"
 
 
 def place_of(segment: Segment) -> str:

@@ -207,7 +207,7 @@ def _options(arguments: dict[str, Any]) -> ReadOptions:
         raise click.UsageError(msg)
     texts = {"service.url": arguments["service_url"], "admin.url": arguments["admin_url"]}
     texts |= {"topics": json.dumps(topics)} if topics else {"topicsPattern": pattern}
-    texts["tierCatalog"] = _catalog(arguments["catalog"])
+    texts |= _catalog(arguments["catalog"])
     if arguments["table"] is not None:
         texts["tierTable"] = arguments["table"]
     for setting in arguments["settings"]:
@@ -219,11 +219,12 @@ def _options(arguments: dict[str, Any]) -> ReadOptions:
     return parse_options(ReadOptions, texts)
 
 
-def _catalog(given: str) -> str:
+def _catalog(given: str) -> dict[str, str]:
+    """A file may hold secrets of every form; an argument is seen by all users of the machine."""
     if given.lstrip().startswith("{"):
-        return given
+        return {"tierCatalog": given}
     try:
-        return Path(given).read_text(encoding="utf-8")
+        return {"tierCatalogSecrets": Path(given).read_text(encoding="utf-8")}
     except OSError as fault:
         raise click.BadParameter(str(fault), param_hint="--catalog") from None
 

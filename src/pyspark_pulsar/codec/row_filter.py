@@ -20,7 +20,7 @@ class RowFilter:
     """Those whose `__key` is one of these; none has a key that is null."""
     slots: tuple[int, int] | None = None
     """Those whose ordering key, else key, lies in these hash slots of Pulsar's Key_Shared subscriptions, the second
-    exclusive; messages without either go by their entry's producer name and sequence id."""
+    exclusive; messages without either go by their producer's name and their sequence id."""
 
     @property
     def wants_all(self) -> bool:

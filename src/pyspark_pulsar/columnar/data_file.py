@@ -68,6 +68,19 @@ class DataFile:
         last = self.last
         return self.first < end and (last is None or start <= Position(last.ledger, last.entry + 1))
 
+    def share(self, start: Position, end: Position) -> float:
+        """About which part of its rows lies in the range, from 0 to 1, by its entries; 1 where it is not known."""
+        last = self.last
+        if last is None or self.first.ledger != last.ledger:
+            return 1.0
+        first = max(self.first, start).entry if start.ledger <= last.ledger else last.entry + 1
+        behind = last.entry + 1
+        if end.ledger == last.ledger:
+            behind = min(behind, end.entry + (end.batch_index > 0))
+        elif end.ledger < last.ledger:
+            behind = first
+        return max(0, behind - first) / (last.entry + 1 - self.first.entry)
+
     def may_be_in(self, window: TimeWindow) -> bool:
         """Whether it may have rows of that time."""
         if self.published is not None:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_pulsar.codec.row_filter import RowFilter
+from pyspark_pulsar.codec.row_slots import SLOT_COLUMNS, within_slots
 from pyspark_pulsar.columnar.absent import NULL, absent_columns
 from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.merge import merged
@@ -96,9 +97,9 @@ class TableReader:
             _HAPPENED: window.event_before is not None or row_filter.event_from is not None,
             _KEY: row_filter.keys is not None,
         }
-        for name, is_needed in filters.items():
-            if is_needed:
-                fields.setdefault(name, metadata_columns.FIELDS[name])
+        needed = [name for name, is_needed in filters.items() if is_needed]
+        for name in [*needed, *(SLOT_COLUMNS if row_filter.slots is not None else ())]:
+            fields.setdefault(name, metadata_columns.FIELDS[name])
         self._bad = CORRUPT_COLUMN in table.columns.names and self._decodes
         if self._bad:
             fields[_BAD] = pa.field(CORRUPT_COLUMN, pa.binary())
@@ -196,6 +197,8 @@ class TableReader:
             )
         if row_filter.keys is not None:
             masks.append(pc.is_in(batch.column(_KEY), value_set=pa.array(row_filter.keys, pa.binary())))
+        if row_filter.slots is not None:
+            masks.append(within_slots(batch, row_filter.slots))
         for mask in masks[1:]:
             masks[0] = pc.and_(masks[0], mask)
         return batch.filter(masks[0]) if masks else batch

@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark_pulsar.read.batch.plan import BatchPlan
-from pyspark_pulsar.read.location import LedgerPart
+from pyspark_pulsar.read.location import FilePart, LedgerPart
 from pyspark_pulsar.read.planning.planner import PartitionPlan
 from pyspark_pulsar.read.split import Split, SplitRange
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRange:
-    """A range and what it touches; `parts` None where the ledgers are not known."""
+    """A range and what it touches; `parts` None where the ledgers are not known, and where rows come from a table."""
 
     split_range: SplitRange
     parts: tuple[LedgerPart, ...] | None
     copy: str | None = None
-    """Where the copy in tiered storage lies that it is read from."""
+    """Where the copy in tiered storage lies that it is read from; the first data file of a table."""
+    file_part: FilePart | None = None
+    """Of a table's data files."""
 
     @property
     def entries(self) -> int | None:
@@ -26,7 +28,14 @@ class PlannedRange:
 
     @property
     def size(self) -> int | None:
+        if self.file_part is not None:
+            return self.file_part.size
         return None if self.parts is None else sum(part.size for part in self.parts)
+
+    @property
+    def rows(self) -> int | None:
+        """From a table; entries do not tell."""
+        return None if self.file_part is None else self.file_part.rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,13 @@ class PlannedSplit:
 
     @property
     def entries(self) -> int | None:
-        return _sum([planned.entries for planned in self.ranges])
+        """Of ledgers; None where they are not known, and where all comes from a table."""
+        return _sum([planned.entries for planned in self.ranges if planned.file_part is None])
+
+    @property
+    def rows(self) -> int | None:
+        """About so many from a table; None where nothing is read from one."""
+        return _sum([planned.rows for planned in self.ranges if planned.file_part is not None])
 
     @property
     def size(self) -> int | None:
@@ -67,9 +82,10 @@ def _planned_range(plan: PartitionPlan, split_range: SplitRange) -> PlannedRange
     location = split_range.location
     ledgers = None if plan.ledgers is None else plan.ledgers.ledgers
     parts = location.ledger_parts(ledgers, split_range.start, split_range.end)
-    return PlannedRange(split_range, parts, location.copy_url(plan.partition))
+    file_part = location.file_part(split_range.start, split_range.end)
+    return PlannedRange(split_range, parts, location.copy_url(plan.partition), file_part)
 
 
 def _sum(numbers: Sequence[int | None]) -> int | None:
     known = [number for number in numbers if number is not None]
-    return sum(known) if len(known) == len(numbers) else None
+    return sum(known) if known and len(known) == len(numbers) else None

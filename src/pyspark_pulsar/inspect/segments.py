@@ -13,7 +13,14 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore, tiered_store
-from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError, PermissionDenied
+from pyspark_pulsar.errors import (
+    ColumnsUnavailable,
+    DataLossError,
+    LedgerUnavailable,
+    OptionError,
+    PermissionDenied,
+)
+from pyspark_pulsar.inspect.table_parts import TablePart, table_parts
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.batch.plan import BatchPlan, plan_batch
@@ -40,7 +47,7 @@ class Segment:
     copy: str | None = None
     """Where its copy in tiered storage lies; None without one, or where nobody says it."""
     reader: str | None = None
-    """`broker`, `bookie`, `tiered` or `compacted`; None when the query would not read it ..."""
+    """`broker`, `bookie`, `tiered`, `columns` or `compacted`; None when the query would not read it ..."""
     skipped: str | None = None
     """... and why not."""
 
@@ -69,6 +76,8 @@ class Survey:
     """In the order of topic partitions and ledgers."""
     fault: str | None = None
     """Why the query itself would fail; then no segment has a reader."""
+    tables: tuple[TablePart, ...] = ()
+    """What topics' tables hold, in the order of topic partitions."""
 
 
 def survey(options: ReadOptions) -> Survey:
@@ -85,7 +94,7 @@ def survey(options: ReadOptions) -> Survey:
     plan, fault = BatchPlan(()), None
     try:
         plan = plan_batch(options)
-    except (LedgerUnavailable, DataLossError) as unreadable:
+    except (LedgerUnavailable, ColumnsUnavailable, DataLossError) as unreadable:
         fault = str(unreadable)
     plans = {partition_plan.partition: partition_plan for partition_plan in plan.partitions}
     with AdminClient(options) as admin:
@@ -107,6 +116,7 @@ def survey(options: ReadOptions) -> Survey:
             )
         ),
         fault,
+        table_parts(options, partitions, plans),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
     from pyspark_pulsar.inspect.plan import PlannedRange, PlannedSplit
     from pyspark_pulsar.inspect.segments import Segment, Survey
+    from pyspark_pulsar.inspect.table_parts import TablePart
     from pyspark_pulsar.read.batch.plan import BatchPlan
 
+COLUMNS: Final = "columns"
+"""In the place of a ledger's state and location: what a topic's table holds of a topic partition."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIME = pa.timestamp("us", "UTC")
 
@@ -31,6 +34,7 @@ SEGMENTS = pa.schema(
         "ledger": pa.int64(),
         "state": pa.string(),
         "entries": pa.int64(),
+        "rows": pa.int64(),
         "bytes": pa.int64(),
         "opened": _TIME,
         "closed": _TIME,
@@ -49,6 +53,8 @@ _RANGE = pa.struct(
         "end": pa.string(),
         "ledgers": pa.list_(pa.int64()),
         "entries": pa.int64(),
+        "rows": pa.int64(),
+        "files": pa.int32(),
         "bytes": pa.int64(),
         "copy": pa.string(),
     }
@@ -63,6 +69,7 @@ PLAN = pa.schema(
         "readers": pa.list_(pa.string()),
         "ledgers": pa.list_(pa.int64()),
         "entries": pa.int64(),
+        "rows": pa.int64(),
         "bytes": pa.int64(),
         "published_from": _TIME,
         "published_before": _TIME,
@@ -74,8 +81,9 @@ PLAN = pa.schema(
 
 def segments(spark: SparkSession, **options: Any) -> DataFrame:
     """One row for each ledger of the topics: where it lies, and the reader that a batch read with these options would
-    use for it. Options are those of `spark.read`; `admin.url` (or `adminUrl`) is needed. Where such a read would fail,
-    `reader` is null, and `fault` in every row says why.
+    use for it; and one for what a topic's table holds of each topic partition. Options are those of `spark.read`;
+    `admin.url` (or `adminUrl`) is needed. Where such a read would fail, `reader` is null, and `fault` in every row
+    says why.
 
     Raises `PulsarError`.
     """
@@ -123,7 +131,9 @@ def option_texts(given: Mapping[str, Any]) -> dict[str, str]:
 
 def segments_table(survey: Survey) -> pa.Table:
     """Of schema `SEGMENTS`."""
-    return pa.Table.from_pylist([_segment(segment, survey.fault) for segment in survey.segments], SEGMENTS)
+    rows = [_segment(segment, survey.fault) for segment in survey.segments]
+    rows += [_table_part(part, survey.fault) for part in survey.tables]
+    return pa.Table.from_pylist(rows, SEGMENTS)
 
 
 def plan_table(plan: BatchPlan) -> pa.Table:
@@ -168,6 +178,25 @@ def _segment(segment: Segment, fault: str | None) -> dict[str, Any]:
     }
 
 
+def _table_part(part: TablePart, fault: str | None) -> dict[str, Any]:
+    first, last = part.published or (None, None)
+    return {
+        "topic": str(part.partition.topic),
+        "partition": part.partition.index,
+        "state": COLUMNS,
+        "rows": part.rows,
+        "bytes": part.size,
+        "opened": moment(first),
+        "closed": moment(last),
+        "location": COLUMNS,
+        "bookies": [],
+        "copy": part.table,
+        "reader": COLUMNS if part.is_read else None,
+        "skipped": part.skipped,
+        "fault": fault,
+    }
+
+
 def _split(planned: PlannedSplit) -> dict[str, Any]:
     split = planned.split
     ledgers = [part.ledger for split_range in planned.ranges for part in split_range.parts or ()]
@@ -180,6 +209,7 @@ def _split(planned: PlannedSplit) -> dict[str, Any]:
         "readers": list(planned.readers),
         "ledgers": list(dict.fromkeys(ledgers)),
         "entries": planned.entries,
+        "rows": planned.rows,
         "bytes": planned.size,
         "published_from": moment(split.window.published_from),
         "published_before": moment(split.window.published_before),
@@ -195,6 +225,8 @@ def _range_row(planned: PlannedRange) -> dict[str, Any]:
         "end": str(planned.split_range.end),
         "ledgers": [part.ledger for part in planned.parts or ()],
         "entries": planned.entries,
+        "rows": planned.rows,
+        "files": None if planned.file_part is None else planned.file_part.files,
         "bytes": planned.size,
         "copy": planned.copy,
     }

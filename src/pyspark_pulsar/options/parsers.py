@@ -17,8 +17,9 @@ _DURATION = re.compile(r"^(?P<number>\d{1,15})\s*(?P<unit>ms|s|m|min|h|d)?$")
 _MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _QUOTED_TOPICS = ('"persistent://', '"non-persistent://')
-# By obstore's names: account_key, sas_key, master_key, service_account_key, aws_sse_customer_key_base64 and the like.
-_SECRET_SETTING = re.compile(r"(?i)key(_base64)?$")
+# By obstore's names: account_key, sas_key, master_key, service_account_key, aws_sse_customer_key_base64 and the like;
+# by Iceberg's: credential, header.Authorization, adls.connection-string.
+_SECRET_SETTING = re.compile(r"(?i)(key(_base64)?|credential|authorization|connection-string)$")
 # Of Spark's default for spark.redaction.regex.
 _HIDDEN_BY_SPARK = re.compile(r"(?i)secret|password|token")
 _USER_OF_URL = re.compile(r"://[^/]*@")
@@ -161,8 +162,18 @@ def json_texts(value: str) -> tuple[tuple[str, str], ...]:
 
 
 def store_settings(value: str) -> tuple[tuple[str, str], ...]:
-    """Settings of an object store. Spark shows options unless key or value look like a secret, so those that hold one
-    and do not look like it are refused."""
+    """Settings of an object store."""
+    return _shown_settings(value, "tieredStorageSecrets, or into the environment of driver and executors")
+
+
+def catalog_settings(value: str) -> tuple[tuple[str, str], ...]:
+    """Properties of a catalog of tables."""
+    return _shown_settings(value, "tierCatalogSecrets, or into the environment")
+
+
+def _shown_settings(value: str, place: str) -> tuple[tuple[str, str], ...]:
+    """A JSON object of texts. Spark shows options unless key or value look like a secret, so those that hold one and do
+    not look like it are refused; they belong into `place`."""
     settings = json_texts(value)
     unseen = [
         name
@@ -171,8 +182,7 @@ def store_settings(value: str) -> tuple[tuple[str, str], ...]:
     ]
     if unseen:
         raise ValueError(
-            f"settings that Spark may show; {', '.join(unseen)} may not be, and belongs into the option "
-            f"tieredStorageSecrets, or into the environment of driver and executors"
+            f"settings that Spark may show; {', '.join(unseen)} may not be, and belongs into the option {place}"
         )
     return settings
 

@@ -9,6 +9,7 @@ from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.bookies import BookieOptions
 from pyspark_pulsar.options.fields import option
 from pyspark_pulsar.options.parsers import (
+    catalog_settings,
     choice,
     folder,
     instant,
@@ -165,7 +166,7 @@ class SegmentOptions(BookieOptions):
     )
     tier_catalog: tuple[tuple[str, str], ...] = option(
         "tierCatalog",
-        json_texts,
+        catalog_settings,
         "JSON object that says where the tables lie that hold topics' history as columns: properties of an Iceberg "
         "catalog as pyiceberg takes them, such as `type`, `uri`, `warehouse`, `s3.endpoint`, and `name`. "
         "Default: history is not looked for in tables.",
@@ -195,6 +196,11 @@ class SegmentOptions(BookieOptions):
         "`pyspark_pulsar.audit` shows it.",
         default=None,
     )
+
+    @property
+    def names_tables(self) -> bool:
+        """Whether topics may have tables that hold their history."""
+        return bool(self.tier_catalog or self.tier_catalog_secrets)
 
     @property
     def published_from(self) -> TimeBound | None:

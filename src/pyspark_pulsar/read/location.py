@@ -60,6 +60,17 @@ class LedgerPart:
 
 
 @dataclass(frozen=True, slots=True)
+class FilePart:
+    """What a range takes of a table's data files."""
+
+    files: int
+    rows: int
+    """About so many, where the range cuts a file: by the mean number of rows in an entry."""
+    size: int
+    """Bytes, likewise."""
+
+
+@dataclass(frozen=True, slots=True)
 class RangeProgress:
     """How far a range was read when its last reader had no more."""
 
@@ -157,6 +168,11 @@ class Location(ABC):
     @abstractmethod
     def gives(self, ledger: Ledger, start: Position, end: Position) -> bool:
         """Whether a read of the range gives entries of this ledger of the topic partition."""
+
+    def file_part(self, start: Position, end: Position) -> FilePart | None:
+        """What a read of the range takes of data files, of a place that `gives_rows`; None of all others."""
+        del start, end
+        return None
 
     def copy_url(self, partition: TopicPartition) -> str | None:
         """Where a copy of the ledger lies that is read; None where the ledger itself is."""

@@ -130,4 +130,5 @@ def _is_news(
     if former.seen_at is None or reached.seen_at is None:
         return False
     kept = kept_ms()
-    return kept is not None and reached.seen_at - former.seen_at > kept / 4
+    # Without retention it may be removed at once, and nothing is ever known.
+    return kept is not None and kept > 0 and reached.seen_at - former.seen_at > kept / 4

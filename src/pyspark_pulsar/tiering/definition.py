@@ -62,7 +62,7 @@ def tiering_options(options: ReadOptions, topic: TopicName) -> ReadOptions:
             "option 'mode': expected FAILFAST or PERMISSIVE, got DROPMALFORMED, which would leave messages out of the "
             "table; PERMISSIVE keeps their bytes"
         )
-    if not options.tier_catalog:
+    if not options.names_tables:
         raise OptionError("option 'tierCatalog' is missing: expected where the tables of topics are")
     shown = (CORRUPT_COLUMN,) if options.mode == "PERMISSIVE" else ()
     return replace(

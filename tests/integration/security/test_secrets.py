@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pulsar
 import pytest
 from click.testing import CliRunner
 from fixtures.secured_pulsar import WORKER, SecuredPulsar
@@ -25,9 +26,18 @@ _PEM = "-----BEGIN PRIVATE KEY-----\nopen {}\n-----END PRIVATE KEY-----"
 class Planted:
     """A secret of its own in each option that may hold one, in each form that it may have."""
 
-    def __init__(self, token: str) -> None:
+    def __init__(self, token: str, folder: Path) -> None:
+        """The tables of topics lie in `folder`."""
         self.words = [token]
+        tables = {
+            "type": "sql",
+            "uri": f"sqlite:///{folder}/catalog.db",
+            "warehouse": f"file://{folder}/tables",
+            "s3.secret-access-key": self._word("buckwheat"),
+        }
         self.options = {
+            "tierCatalog": json.dumps(tables),
+            "tierCatalogSecrets": json.dumps({"credential": f"spark:{self._word('quinoa')}"}),
             "tieredStorageSecrets": json.dumps({"account_key": self._word("rye")}),
             "tieredStorageOptions": json.dumps({"secret_access_key": self._word("oats")}),
         }
@@ -46,6 +56,12 @@ class Planted:
         self.refused = [
             {"tieredStorageOptions": json.dumps({"account_key": self._word("millet")})},
             {"tieredStorageOptions": json.dumps({"proxy_url": f"http://u:{self._word('teff')}@h"})},
+            {"tierCatalog": json.dumps({"type": "rest", "credential": f"spark:{self._word('fonio')}"})},
+            {
+                "tierCatalog": json.dumps(
+                    {"type": "sql", "uri": f"postgresql://u:{self._word('amaranth')}@h/d"}
+                )
+            },
             {"tieredStorageUrl": f"s3://{self._word('spelt')}@bucket"},
             {"tieredStorageUrl": f"az://container?sig={self._word('durum')}"},
             {"pulsar.client.tlsKeyFilePath": _PEM.format(self._word("emmer"))},
@@ -67,8 +83,8 @@ class Planted:
         return {key for each in (self.options, *self.others, *self.refused) for key in each}
 
 
-def test_every_option_that_may_hold_a_secret_is_tried() -> None:
-    assert set(secret_keys(ReadOptions, WriteOptions)) - Planted("").keys() == set()
+def test_every_option_that_may_hold_a_secret_is_tried(tmp_path: Path) -> None:
+    assert set(secret_keys(ReadOptions, WriteOptions)) - Planted("", tmp_path).keys() == set()
 
 
 @pytest.mark.parametrize("configured", ["configured", ""])
@@ -77,7 +93,7 @@ def test_no_file_log_page_or_plan_of_spark_shows_a_secret(
 ) -> None:
     (tmp_path / "events").mkdir()
     token = secured.token(WORKER)
-    planted = Planted(token)
+    planted = Planted(token, tmp_path)
     options = secured.options(WORKER) | {_PARAMS: f"token:{token}"} | planted.options
     # The last of each option; all in one view, as each takes Spark a process.
     refused = {key: text for each in reversed(planted.refused) for key, text in each.items()}
@@ -129,7 +145,7 @@ def test_commands_and_objects_show_none(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     token = secured.token(WORKER)
-    planted = Planted(token)
+    planted = Planted(token, tmp_path)
     given = secured.options(WORKER, admin=True) | {_PARAMS: f"token:{token}"} | planted.options
     given["pulsar.client.operationTimeoutMs"] = "2000"
     secured.ask("PUT", f"{topic.replace('://', '/')}")
@@ -152,5 +168,41 @@ def test_commands_and_objects_show_none(
         assert run(*command) == 0, shown
     for changed in (*planted.others, *planted.refused):
         assert run("plan", **changed) != 0, changed
-    shown += "".join(path.read_text() for path in tmp_path.iterdir())
+    shown += _tiered(planted, given, secured, topic, tmp_path)
+    shown += "".join(
+        path.read_text() for path in tmp_path.iterdir() if path.suffix != ".db" and path.is_file()
+    )
     assert [word for word in planted.words if word in shown] == []
+
+
+def _tiered(planted: Planted, given: dict[str, str], secured: SecuredPulsar, topic: str, folder: Path) -> str:
+    """What commands print that make a table of the topic, and what lies in the folder of the tables then."""
+    given = dict(given)
+    catalog = folder / "catalog.json"
+    catalog.write_text(
+        json.dumps(json.loads(given.pop("tierCatalog")) | json.loads(given.pop("tierCatalogSecrets")))
+    )
+    addresses = [f"--service-url={given.pop('service.url')}", f"--admin-url={given.pop('admin.url')}"]
+    arguments = [*addresses, *(f"--option={key}={text}" for key, text in given.items())]
+    client = pulsar.Client(secured.service_url, pulsar.AuthenticationToken(secured.token(WORKER)))
+    try:
+        producer = client.create_producer(topic)
+        for number in range(5):
+            producer.send(f"{number}".encode())
+    finally:
+        client.close()
+    secured.ask("PUT", f"{topic.replace('://', '/')}/unload")
+    shown = ""
+    for command in (["run"], ["run", "--json"], ["status"], ["status", "--json"], ["compact"]):
+        ran = CliRunner().invoke(cli, ["tier", *command, topic, f"--catalog={catalog}", *arguments])
+        assert ran.exit_code == 0, (command, ran.output)
+        shown += ran.output
+    away = json.dumps({"type": "rest", "uri": "http://127.0.0.1:1", "token": planted.words[-1]})
+    ran = CliRunner().invoke(cli, ["tier", "run", topic, f"--catalog={away}", *arguments])
+    assert ran.exit_code != 0
+    shown += f"{ran.output}{ran.exception!r}"
+    assert "5 rows in 1 file" in shown
+    catalog.unlink()
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert any(path.suffix == ".parquet" for path in files)
+    return shown + "".join(path.read_bytes().decode("latin-1") for path in files)

@@ -22,6 +22,8 @@ from pyspark.sql import SparkSession
 import pyspark_pulsar
 from pyspark_pulsar.cli import cli
 from pyspark_pulsar.errors import ColumnsUnavailable, DataLossError, TierMismatch
+from pyspark_pulsar.inspect.plan import planned_splits
+from pyspark_pulsar.inspect.segments import survey
 from pyspark_pulsar.tiering.definition import parse_table_settings
 from pyspark_pulsar.tiering.upkeep import keep_up
 
@@ -251,3 +253,32 @@ def test_tasks_of_spark_write_the_files(tier: Tier, same: Same, spark: SparkSess
     (outcome,) = pyspark_pulsar.tier(spark, **options)
     assert outcome.rows > 15 * ENTRIES
     assert same().num_rows == 20 * ENTRIES
+
+
+def test_where_rows_lie(tier: Tier) -> None:
+    """Plan and segments say what comes from the table, also of ledgers that are gone."""
+    fill(tier)
+    tier.send(range(1000, 1010))
+    tier.trim()
+    rows = tier.table.files()
+    options = tier.options()
+    seen = survey(options)
+    (part,) = seen.tables
+    assert (part.files, part.rows, part.is_read) == (len(rows), sum(file.rows for file in rows), True)
+    assert len(seen.segments) < len({file.ledgers for file in rows})
+    planned = planned_splits(tier.plan())
+    assert sum(split.rows or 0 for split in planned) == part.rows
+    assert "columns" in {reader for split in planned for reader in split.readers}
+    (unread,) = survey(tier.options(startingOffsets="latest", endingOffsets="latest")).tables
+    assert (unread.is_read, unread.skipped) == (False, "outside of what is asked for")
+    assert survey(tier.options(readFrom="broker", failOnDataLoss="false")).tables == ()
+    arguments = [
+        tier.topic,
+        f"--service-url={tier.server.service_url}",
+        f"--admin-url={tier.server.admin_url}",
+    ]
+    arguments.append(f"--option=tierCatalog={json.dumps(tier.catalog)}")
+    for command, text in (("segments", f"table {tier.table.name}"), ("plan", f"about {part.rows:,} rows")):
+        shown = CliRunner().invoke(cli, [command, *arguments])
+        assert shown.exit_code == 0, shown.output
+        assert text in shown.output.replace("\n", " ")

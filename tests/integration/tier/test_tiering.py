@@ -125,3 +125,30 @@ def test_a_topic_that_was_made_again(tier: Tier) -> None:
         with pytest.raises(TierMismatch, match=r"deleted and made again; drop or rename the table"):
             read()
     assert tier.rows(tierCatalog="{}").num_rows == 2 * ENTRIES
+
+
+def test_splits_by_key(tier: Tier, same: Same) -> None:
+    """A row is in the same split whether it comes from the table or from a ledger: by its ordering key, its key, or
+    without both."""
+    tier.send(range(60))
+    tier.send(range(60, 120), batching_enabled=False)
+    for batching in (True, False):
+        producer = tier.official.create_producer(tier.topic, batching_enabled=batching)
+        for number in range(120, 180):
+            further = {"partition_key": "same", "ordering_key": f"o{number}"} if number % 2 else {}
+            producer.send_async(str(number).encode(), lambda *_: None, **further)
+        producer.flush()
+        producer.close()
+    tier.roll()
+    tier.run()
+    tier.send(range(240, 300))
+    for splits in ("2", "5"):
+        by_key = {"splitBy": "key", "minPartitions": splits}
+        assert same(**by_key).num_rows == 300
+        assert same(**by_key, columns="value").num_rows == 300
+        # Split by split: a task may go on with the broker in the middle of what its split has of the table.
+        plans = [tier.plan(**by_key, readFrom=place) for place in ("auto", "broker")]
+        slots = [[split.slots for split in plan.splits] for plan in plans]
+        assert slots[0] == slots[1]
+        assert len(set(slots[0])) == int(splits)
+    assert "columns" in tier.places(splitBy="key", minPartitions="2")

@@ -19,6 +19,8 @@ from pyspark_pulsar.cli.segments import json_lines, print_survey
 from pyspark_pulsar.cli.text import human_bytes, ranges
 from pyspark_pulsar.client.ledger import Ensemble, Ledger, LedgerMetadata
 from pyspark_pulsar.inspect.segments import CLOSED, COMPACTED, OPEN, Segment, Survey
+from pyspark_pulsar.inspect.table_parts import TablePart
+from pyspark_pulsar.position import Position
 from pyspark_pulsar.topic import TopicPartition
 
 NOW = 1_795_267_000_000
@@ -79,6 +81,7 @@ def test_json() -> None:
         "ledger": 7,
         "state": "closed",
         "entries": 200,
+        "rows": None,
         "bytes": 3 << 20,
         "opened": "2026-11-21T04:16:40+00:00",
         "closed": "2026-11-21T12:16:40+00:00",
@@ -147,7 +150,7 @@ def test_every_ledger_is_drawn_inside_the_picture(topics: list[tuple[Ledger, ...
     )
     page = segments_page(Survey(found), 9_000)
     assert [int(number) for number, _ in drawn(page)] == [each.ledger.id for each in found]
-    svg = ET.fromstring(picture(found, 9_000))
+    svg = ET.fromstring(picture(Survey(found), 9_000))
     width = float(svg.get("width") or 0)
     names = {"bookie", "tiered"}
     bars = [each for each in svg.iter() if each.tag.endswith("rect") and each.get("class") in names]
@@ -156,6 +159,55 @@ def test_every_ledger_is_drawn_inside_the_picture(topics: list[tuple[Ledger, ...
         x, wide = float(bar.get("x") or 0), float(bar.get("width") or 0)
         assert wide > 0
         assert 0 <= x <= x + wide <= width
+
+
+TABLE_PARTS = (
+    TablePart(
+        ZERO, "t_n.t", Position(12, 0), 4, 123_456, 5 << 20, (NOW - 90 * HOUR, NOW - 2 * HOUR), is_read=True
+    ),
+    TablePart(
+        ONE, "t_n.t", Position(4, 10), 1, 7, 900, None, is_read=False, skipped="outside of what is asked for"
+    ),
+)
+WITH_TABLES = replace(SURVEY, tables=TABLE_PARTS)
+
+
+def test_what_a_table_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    print_survey(WITH_TABLES)
+    shown = capsys.readouterr().out
+    assert "t-partition-0: 3 ledgers, 305 entries, 3.0 MiB; table: 123,456 rows, 5.0 MiB" in shown
+    assert "table t_n.t, 4 files, up to 12:0:0" in shown
+    rows = [json.loads(line) for line in json_lines(WITH_TABLES)][-2:]
+    assert rows[0] | {"topic": ""} == {
+        "topic": "", "partition": 0, "ledger": None, "state": "columns", "entries": None, "rows": 123_456,
+        "bytes": 5 << 20, "opened": "2026-11-17T19:16:40+00:00", "closed": "2026-11-21T11:16:40+00:00",
+        "location": "columns", "bookies": [], "copy": "t_n.t", "reader": "columns", "skipped": None, "fault": None,
+    }  # fmt: skip
+    assert (rows[1]["opened"], rows[1]["reader"]) == (None, None)
+    assert rows[1]["skipped"] == "outside of what is asked for"
+    page = segments_page(WITH_TABLES, NOW)
+    assert "history as columns, 123,463 rows in 5 files" in page
+    tables = [each for each in parsed(page).iter() if each.get("data-table")]
+    assert [(each.get("class"), each.get("data-table")) for each in tables] == [
+        ("ledger", "t_n.t"),
+        ("ledger unread", "t_n.t"),
+    ]
+    assert (tables[0].get("data-tip") or "").splitlines() == [
+        "table t_n.t, 4 files, up to 12:0:0",
+        "123,456 rows, 5.0 MiB",
+        "published from 2026-11-17 19:16:40 to 2026-11-21 11:16:40",
+        "read from columns",
+    ]
+    width = float(ET.fromstring(picture(WITH_TABLES, NOW)).get("width") or 0)
+    for bar in (rect for group in tables for rect in group):
+        x, wide = float(bar.get("x") or 0), float(bar.get("width") or 0)
+        assert wide > 0
+        assert 0 <= x <= x + wide <= width
+
+
+def test_a_topic_of_which_the_table_alone_is_left() -> None:
+    alone = Survey((), tables=TABLE_PARTS[:1])
+    assert len([each for each in parsed(segments_page(alone, NOW)).iter() if each.get("data-table")]) == 1
 
 
 def test_no_ledgers_at_all() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 from property.ledger_strategies import positions, topic_ledgers
@@ -11,6 +12,9 @@ from property.ledger_strategies import positions, topic_ledgers
 from pyspark_pulsar.cli.plan import json_lines, print_plan, pruned, skipped_segments, totals, unknown
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore
+from pyspark_pulsar.columnar.data_file import DataFile
+from pyspark_pulsar.columnar.rows import TableRows
+from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.inspect.plan import planned_splits
 from pyspark_pulsar.inspect.segments import segments_of
 from pyspark_pulsar.options import ReadOptions
@@ -22,6 +26,7 @@ from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.planner import PartitionPlan
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.sources.columns import FromColumns
 from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
 from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
@@ -71,6 +76,63 @@ def test_splits_in_numbers() -> None:
         (5, 20, 49),
         (8, 0, 4),
     ]
+
+
+def test_rows_of_a_table_in_numbers() -> None:
+    files = (
+        DataFile("f1", 900, 60, (-1, -1), (1, 1), (0, 9)),
+        DataFile("f2", 1_000, 100, (-1, -1), (3, 3), (0, 99)),
+    )
+    table = FromColumns(TableRows("n.t", pa.schema([]), TableStorage()), files)
+    split = Split(
+        PARTITION,
+        EARLIEST,
+        Position(5, 20),
+        (
+            SplitRange(EARLIEST, Position(3, 25), table),
+            SplitRange(Position(5, 0), Position(5, 20), FromBookies(KEPT)),
+        ),
+    )
+    plan = BatchPlan((PartitionPlan(PARTITION, EARLIEST, Position(5, 20), TopicLedgers(LEDGERS), (split,)),))
+    (planned,) = planned_splits(plan)
+    assert (planned.readers, planned.entries, planned.rows) == (("columns", "bookie"), 20, 85)
+    assert planned.size == 900 + 250 + 10_000
+    assert totals([planned]) == (
+        "1 split: 20 entries and about 85 rows in 2 files, about 10.9 KiB (bookie 20 entries, about 9.8 KiB; columns "
+        "about 85 rows in 2 files, about 1.1 KiB)"
+    )
+    (row,) = (json.loads(line) for line in json_lines(plan))
+    assert (row["entries"], row["rows"], row["bytes"]) == (20, 85, 11_150)
+    assert [(each["reader"], each["entries"], each["rows"], each["files"]) for each in row["pieces"]] == [
+        ("columns", None, 85, 2),
+        ("bookie", 20, None, None),
+    ]
+    # Where no admin REST API says which ledgers there are, a table still knows its rows.
+    alone = Split(PARTITION, EARLIEST, Position(3, 25), split.ranges[:1])
+    unknown_ledgers = BatchPlan((PartitionPlan(PARTITION, EARLIEST, Position(3, 25), None, (alone,)),))
+    assert unknown(unknown_ledgers) == []
+    assert totals(planned_splits(unknown_ledgers)).startswith(
+        "1 split: about 85 rows in 2 files, about 1.1 KiB"
+    )
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "share"),
+    [
+        (EARLIEST, Position(9, 0), 1.0),
+        (Position(3, 10), Position(3, 20), 1.0),
+        (Position(3, 15), Position(3, 20), 0.5),
+        (Position(3, 10), Position(3, 11), 0.1),
+        (Position(3, 10), Position(3, 11, 4), 0.2),
+        (Position(3, 20), Position(9, 0), 0.0),
+        (Position(4, 0), Position(9, 0), 0.0),
+        (EARLIEST, Position(3, 10), 0.0),
+        (EARLIEST, Position(2, 50), 0.0),
+    ],
+)
+def test_about_which_part_of_a_file_a_range_takes(start: Position, end: Position, share: float) -> None:
+    assert DataFile("f", 1, 1, None, (3, 3), (10, 19)).share(start, end) == share
+    assert DataFile("f", 1, 1, None, (3, 4), (10, 19)).share(start, end) == 1.0
 
 
 def test_what_is_read_and_what_not() -> None:

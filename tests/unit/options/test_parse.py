@@ -138,6 +138,15 @@ def test_a_full_name_as_an_option(local: str) -> None:
         ("tieredStorageOptions", '{"AZURE_STORAGE_SAS_KEY": "hidden"}', "tieredStorageSecrets"),
         ("tieredStorageOptions", '{"aws_sse_customer_key_base64": "hidden"}', "tieredStorageSecrets"),
         ("tieredStorageOptions", '{"proxy_url": "http://u:hidden@h"}', "proxy_url may not be"),
+        (
+            "tierCatalog",
+            '{"type": "rest", "credential": "id:hidden"}',
+            "credential may not be, and belongs into",
+        ),
+        ("tierCatalog", '{"uri": "postgresql://u:hidden@h/db"}', "tierCatalogSecrets"),
+        ("tierCatalog", '{"adls.account-key": "hidden"}', "adls.account-key may not be"),
+        ("tierCatalog", '{"header.Authorization": "Bearer hidden"}', "header.Authorization may not be"),
+        ("tierCatalog", '{"adls.connection-string": "hidden"}', "adls.connection-string may not be"),
         ("tieredStorageUrl", "s3://u:hidden@bucket", "without user, query"),
         ("tieredStorageUrl", "az://container?sig=hidden", "without user, query"),
         ("pulsar.client.tlsKeyFilePath", "-----BEGIN PRIVATE KEY-----\nhidden", "the path of a file"),
@@ -157,6 +166,8 @@ def test_secrets_that_spark_hides() -> None:
     given = {
         "tieredStorageOptions": '{"secret_access_key": "hidden-a", "access_key_id": "id", "region": "eu"}',
         "tieredStorageSecrets": '{"account_key": "hidden-b"}',
+        "tierCatalog": '{"s3.secret-access-key": "hidden-c", "s3.access-key-id": "id", "type": "rest"}',
+        "tierCatalogSecrets": '{"credential": "id:hidden-d"}',
     }
     options = parse_options(ReadOptions, {**SERVICE, "topic": "a", **given})
     assert dict(options.tiered_storage_secrets) == {"account_key": "hidden-b"}

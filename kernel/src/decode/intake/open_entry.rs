@@ -6,6 +6,7 @@ use crate::entry::Entry;
 use crate::error::{KernelError, MessageRef, Result};
 use crate::metadata::{BrokerMetadata, MessageMetadata, SingleMetadata};
 use crate::selection::Selection;
+use crate::selection::key_slot::slot_without_key;
 use crate::wire::split_u32;
 
 /// An entry whose payload is decompressed, and how far it has been read.
@@ -57,7 +58,6 @@ impl OpenEntry {
     ) -> Result<bool> {
         let mut parts = self.entry.parts()?;
         let broker = parts.broker_metadata().map_err(|e| e.at(self.entry.reference()))?;
-        let keyless = selection.filter.keyless_slot(&parts.metadata);
         let (undecryptable, unopened) = match &self.state {
             EntryContent::Open => (false, None),
             EntryContent::Undecryptable(context) => {
@@ -69,6 +69,7 @@ impl OpenEntry {
         if undecryptable || unopened.is_some() {
             parts.metadata.null_value = false;
             let row = unbatched_row(&self.entry, &parts.metadata, broker, &self.payload);
+            let keyless = || slot_without_key(parts.metadata.producer_name, row.sequence_id);
             let keys = selection.filter.wants_keys(row.key, row.ordering_key, keyless);
             if selection.filter.wants_event(row.event_time) && keys {
                 take(&MessageRow { undecryptable, unopened, ..row })?;
@@ -90,6 +91,8 @@ impl OpenEntry {
             if single.compacted_out || !inside || !selection.filter.wants_event(single.event_time) {
                 continue;
             }
+            let keyless =
+                || slot_without_key(parts.metadata.producer_name, sequence_id(&parts.metadata, at, &single));
             if !selection.filter.wants_keys(single.key(), single.ordering_key, keyless) {
                 continue;
             }
@@ -123,6 +126,11 @@ fn split_message<'a>(bytes: &'a [u8], single: &mut SingleMetadata<'a>) -> Result
     rest.split_at_checked(single.payload_size as usize).ok_or_else(cut_off)
 }
 
+/// Of a message in a batch.
+fn sequence_id(metadata: &MessageMetadata<'_>, at: MessageRef, single: &SingleMetadata<'_>) -> u64 {
+    single.sequence_id.unwrap_or(metadata.sequence_id.wrapping_add(at.batch_index as u64))
+}
+
 fn batched_row<'a>(
     at: MessageRef,
     metadata: &MessageMetadata<'a>,
@@ -138,7 +146,7 @@ fn batched_row<'a>(
         event_time: single.event_time,
         ordering_key: single.ordering_key,
         producer_name: metadata.producer_name,
-        sequence_id: single.sequence_id.unwrap_or(metadata.sequence_id.wrapping_add(at.batch_index as u64)),
+        sequence_id: sequence_id(metadata, at, single),
         schema_version: metadata.schema_version.unwrap_or_default(),
         payload: (!single.null_value).then_some(body),
         undecryptable: false,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from html import escape
 
 from pyspark_pulsar.cli.html.picture import picture
-from pyspark_pulsar.cli.segments import place_of
+from pyspark_pulsar.cli.segments import lanes_of, place_of, place_of_part, rows_of
 from pyspark_pulsar.cli.text import human_bytes, human_time, plural
 from pyspark_pulsar.errors import printable
 from pyspark_pulsar.inspect.segments import COMPACTED, EMPTY, Segment, Survey
-from pyspark_pulsar.inspect.tables import moment
+from pyspark_pulsar.inspect.table_parts import TablePart
+from pyspark_pulsar.inspect.tables import COLUMNS, moment
 
 _KINDS = {
     "bookie": "on bookies",
@@ -19,12 +20,15 @@ _KINDS = {
     "compacted": "the compacted view, on bookies",
 }
 
+_COLUMNS = "history as columns"
+
 _STYLE = """
 :root { color-scheme: light dark; --back: #fbfbfc; --card: #fff; --ink: #1d2430; --soft: #667085; --line: #e4e7ec;
-  --bookie: #3b76d6; --tiered: #e0951c; --compacted: #9a5bc9; --open: #17996b; --on: #fff; --on-tiered: #33230a; }
+  --bookie: #3b76d6; --tiered: #e0951c; --compacted: #9a5bc9; --columns: #1a8fa3;
+  --open: #17996b; --on: #fff; --on-tiered: #33230a; }
 @media (prefers-color-scheme: dark) { :root { --back: #10141b; --card: #181e28; --ink: #e6e9ef; --soft: #93a0b4;
-  --line: #2b3443; --bookie: #5a93ec; --tiered: #eaa93f; --compacted: #b680e0; --open: #3ecf9a; --on: #0c1422;
-  --on-tiered: #241803; } }
+  --line: #2b3443; --bookie: #5a93ec; --tiered: #eaa93f; --compacted: #b680e0; --columns: #46b9cc;
+  --open: #3ecf9a; --on: #0c1422; --on-tiered: #241803; } }
 * { box-sizing: border-box; }
 body { margin: 0; padding: 32px; background: var(--back); color: var(--ink);
   font: 14px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
@@ -51,6 +55,7 @@ svg .axis, svg .tick { stroke: var(--line); } svg .axis { stroke: var(--soft); }
 svg .now { stroke: var(--open); stroke-dasharray: 4 3; }
 svg .head { fill: var(--soft); }
 svg .bookie { fill: var(--bookie); } svg .tiered { fill: var(--tiered); } svg .compacted { fill: var(--compacted); }
+svg .columns { fill: var(--columns); }
 svg .open { fill: none; stroke: var(--open); stroke-width: 2.5; }
 svg .stripe { fill: var(--on); opacity: .22; }
 svg .grows { stroke: var(--open); stroke-width: 2.5; stroke-dasharray: 5 4; }
@@ -88,9 +93,8 @@ for (const ledger of document.querySelectorAll("g.ledger")) {
 
 def segments_page(survey: Survey, now_ms: int | None = None) -> str:
     """The whole file; nothing in it is fetched from elsewhere. `now_ms`: Unix milliseconds, by default now."""
-    segments = survey.segments
     now = datetime.now(UTC) if now_ms is None else moment(now_ms)
-    topics = printable(", ".join(dict.fromkeys(str(segment.partition.topic) for segment in segments)))
+    topics = printable(", ".join(dict.fromkeys(str(lane.partition.topic) for lane in lanes_of(survey))))
     fault = (
         f'<div class="card fault"><b>A read with these options would fail.</b> {escape(printable(survey.fault))}</div>'
         if survey.fault
@@ -102,15 +106,16 @@ def segments_page(survey: Survey, now_ms: int | None = None) -> str:
         f"<title>Segments of {escape(topics)}</title><style>{_STYLE}</style></head><body>\n"
         f"<h1>{escape(topics)}</h1><p>The stream's segments (ledgers) at {human_time(now)} UTC. Time runs from left to "
         f"right; busy times are stretched, so lengths are not to scale.</p>\n"
-        f'{_tiles(segments)}{fault}\n<div class="card">{_legend(segments)}<div class="scroll">'
-        f"{picture(segments, now_ms)}</div></div>\n"
-        f'<div class="card"><details><summary>All ledgers</summary><div class="scroll">{_table(segments)}</div>'
+        f'{_tiles(survey)}{fault}\n<div class="card">{_legend(survey)}<div class="scroll">'
+        f"{picture(survey, now_ms)}</div></div>\n"
+        f'<div class="card"><details><summary>All ledgers</summary><div class="scroll">{_table(survey)}</div>'
         f'</details></div>\n<div id="tip-box" role="tooltip"></div>'
         f"<script>//<![CDATA[{_SCRIPT}//]]></script></body></html>\n"
     )
 
 
-def _tiles(segments: Sequence[Segment]) -> str:
+def _tiles(survey: Survey) -> str:
+    segments = survey.segments
     own = [segment for segment in segments if segment.state != COMPACTED]
     partitions = len({segment.partition for segment in segments})
     facts = [
@@ -121,17 +126,30 @@ def _tiles(segments: Sequence[Segment]) -> str:
         of_kind = [segment for segment in segments if segment.lies_in == kind]
         if of_kind:
             facts.append((human_bytes(_size(of_kind)), f"{text}, {plural(len(of_kind), 'ledger')}"))
+    if survey.tables:
+        size = human_bytes(sum(part.size for part in survey.tables))
+        rows = sum(part.rows for part in survey.tables)
+        facts.append(
+            (
+                size,
+                f"{_COLUMNS}, {rows:,} rows in {plural(sum(part.files for part in survey.tables), 'file')}",
+            )
+        )
     tiles = "".join(f'<div class="tile"><b>{number}</b><span>{what}</span></div>' for number, what in facts)
     return f'<div class="tiles">{tiles}</div>'
 
 
-def _legend(segments: Sequence[Segment]) -> str:
+def _legend(survey: Survey) -> str:
+    segments = survey.segments
     present = {segment.lies_in for segment in segments}
     swatch = '<svg width="16" height="16"><rect x="1" y="1" width="14" height="14" rx="3" class="{}"/></svg>'
     items = [(swatch.format(kind), text) for kind, text in _KINDS.items() if kind in present]
+    if survey.tables:
+        items.append((swatch.format("columns"), f"{_COLUMNS}, in the topic's table"))
     if any(segment.ledger.is_open for segment in segments):
         items.append((swatch.format("open"), "open: written to now, read from the broker"))
-    if any(segment.reader is None and segment.skipped != EMPTY for segment in segments):
+    unread = [segment.reader is None and segment.skipped != EMPTY for segment in segments]
+    if any(unread) or not all(part.is_read for part in survey.tables):
         pale = f'<svg width="16" height="16"><g class="unread">{_inner(swatch.format("bookie"))}</g></svg>'
         items.append((pale, "pale: not read with these options"))
     return '<ul class="legend">' + "".join(f"<li>{mark}{text}</li>" for mark, text in items) + "</ul>"
@@ -141,7 +159,7 @@ def _inner(svg: str) -> str:
     return svg[svg.index("<rect") : svg.index("</svg>")]
 
 
-def _table(segments: Sequence[Segment]) -> str:
+def _table(survey: Survey) -> str:
     names = (
         "topic partition",
         "ledger",
@@ -154,13 +172,14 @@ def _table(segments: Sequence[Segment]) -> str:
         "read from",
     )
     head = "".join(f"<th>{name}</th>" for name in names)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(_row, segments))}</tbody></table>"
+    rows = "".join([*map(_row, survey.segments), *map(_table_row, survey.tables)])
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def _row(segment: Segment) -> str:
     ledger = segment.ledger
     of_topic = segment.state != COMPACTED
-    cells: Iterable[str] = (
+    cells = (
         str(segment.partition),
         str(ledger.id),
         segment.state,
@@ -171,6 +190,26 @@ def _row(segment: Segment) -> str:
         place_of(segment),
         segment.reader or f"not read: {segment.skipped or 'unknown'}",
     )
+    return _cells(cells)
+
+
+def _table_row(part: TablePart) -> str:
+    first, last = part.published or (None, None)
+    cells = (
+        str(part.partition),
+        "",
+        COLUMNS,
+        rows_of(part),
+        human_bytes(part.size),
+        human_time(moment(first)),
+        human_time(moment(last)),
+        place_of_part(part),
+        COLUMNS if part.is_read else f"not read: {part.skipped or 'unknown'}",
+    )
+    return _cells(cells)
+
+
+def _cells(cells: Iterable[str]) -> str:
     return "<tr>" + "".join(f"<td>{escape(printable(cell))}</td>" for cell in cells) + "</tr>"
 
 

@@ -6,20 +6,19 @@ SVG as text, to stand inside a page that has the styles of `page`.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import groupby
 
 from pyspark_pulsar.cli.html.timeline import Timeline
-from pyspark_pulsar.cli.segments import heading, place_of
+from pyspark_pulsar.cli.segments import Lane, heading, lanes_of, place_of, place_of_part, rows_of
 from pyspark_pulsar.cli.text import human_bytes, human_time
 from pyspark_pulsar.errors import printable
-from pyspark_pulsar.inspect.segments import COMPACTED, EMPTY, Segment
+from pyspark_pulsar.inspect.segments import COMPACTED, EMPTY, Segment, Survey
+from pyspark_pulsar.inspect.table_parts import TablePart
 from pyspark_pulsar.inspect.tables import moment
 
 _LEFT, _RIGHT, _TOP = 28, 96, 34
-_LANE, _BAR = 88, 40
+_LANE, _BAR, _VIEW = 100, 40, 8
 _LEAST_WIDTH, _WIDTH_OF_ONE, _MOST_WIDTH = 1080, 14, 12_000
 _GAP, _LEAST_BAR, _LETTER, _TICK_GAP = 2, 2, 7.2, 150
 
@@ -33,10 +32,11 @@ class _Canvas:
     now: int
 
 
-def picture(segments: Sequence[Segment], now_ms: int | None = None) -> str:
-    """One `<svg>`; every ledger is a `<g class="ledger">` with its numbers in `data-tip`."""
-    lanes = [list(lane) for _, lane in groupby(segments, key=lambda segment: segment.partition)]
-    canvas = _canvas(segments, max(map(len, lanes), default=0), now_ms)
+def picture(survey: Survey, now_ms: int | None = None) -> str:
+    """One `<svg>`; every ledger, and what a table holds of a topic partition, is a `<g class="ledger">` with its
+    numbers in `data-tip`."""
+    lanes = lanes_of(survey)
+    canvas = _canvas(survey, max((len(lane.segments) for lane in lanes), default=0), now_ms)
     height = _TOP + _LANE * len(lanes) + 44
     whole = _LEFT + canvas.width + _RIGHT
     bodies = "".join(_lane(canvas, index, lane) for index, lane in enumerate(lanes))
@@ -69,9 +69,20 @@ def tip(segment: Segment) -> str:
     return "\n".join(map(printable, lines))
 
 
-def _canvas(segments: Sequence[Segment], longest: int, now_ms: int | None) -> _Canvas:
-    own = [segment.ledger for segment in segments if segment.state != COMPACTED]
+def tip_of_part(part: TablePart) -> str:
+    """The same of what a table holds."""
+    lines = [place_of_part(part), f"{rows_of(part)}, {human_bytes(part.size)}"]
+    if part.published is not None:
+        first, last = part.published
+        lines.append(f"published from {human_time(moment(first))} to {human_time(moment(last))}")
+    lines.append("read from columns" if part.is_read else f"not read: {part.skipped or 'unknown'}")
+    return "\n".join(map(printable, lines))
+
+
+def _canvas(survey: Survey, longest: int, now_ms: int | None) -> _Canvas:
+    own = [segment.ledger for segment in survey.segments if segment.state != COMPACTED]
     moments = [moment_ms for ledger in own for moment_ms in (ledger.opened_ms, ledger.closed_ms) if moment_ms]
+    moments += [moment_ms for part in survey.tables for moment_ms in part.published or ()]
     now = max([now_ms if now_ms is not None else time.time_ns() // 1_000_000, *moments])
     first = min([now, *moments])
     # What was opened nobody knows when gets a visible length.
@@ -103,15 +114,17 @@ def _axis(canvas: _Canvas, height: int) -> str:
     return "".join(text)
 
 
-def _lane(canvas: _Canvas, index: int, lane: list[Segment]) -> str:
+def _lane(canvas: _Canvas, index: int, lane: Lane) -> str:
     top = _TOP + index * _LANE
-    own = [segment for segment in lane if segment.state != COMPACTED]
-    views = [segment for segment in lane if segment.state == COMPACTED]
-    name = escape(heading(lane[0].partition, lane))
-    bars = "".join(_bar(canvas, segment, top + 24) for segment in own)
-    return f'<text x="{_LEFT}" y="{top + 15}" class="name">{name}</text>{bars}' + "".join(
-        _view(canvas, segment, own, top + 24 + _BAR + 4) for segment in views
-    )
+    own = [segment for segment in lane.segments if segment.state != COMPACTED]
+    views = [segment for segment in lane.segments if segment.state == COMPACTED]
+    below = top + 24 + _BAR + 4
+    drawn = [_bar(canvas, segment, top + 24) for segment in own]
+    if lane.part is not None:
+        drawn.append(_table_bar(canvas, lane.part, below))
+        below += _VIEW + 3
+    drawn += [_view(canvas, segment, own, below) for segment in views]
+    return f'<text x="{_LEFT}" y="{top + 15}" class="name">{escape(heading(lane))}</text>{"".join(drawn)}'
 
 
 def _bar(canvas: _Canvas, segment: Segment, top: int) -> str:
@@ -142,7 +155,19 @@ def _view(canvas: _Canvas, segment: Segment, own: list[Segment], top: int) -> st
     """The compacted view, below the ledgers that it stands for; how far it reaches is not told by time."""
     closed = [segment.ledger.closed_ms for segment in own if segment.ledger.closed_ms]
     end = canvas.line.place(max(closed, default=canvas.now))
-    return _group(segment, _box(_LEFT, top, max(_LEAST_BAR, end - _GAP), 8, segment.lies_in))
+    return _group(segment, _box(_LEFT, top, max(_LEAST_BAR, end - _GAP), _VIEW, segment.lies_in))
+
+
+def _table_bar(canvas: _Canvas, part: TablePart, top: int) -> str:
+    """Below the ledgers that it stands for, or where those were that are gone."""
+    first, last = part.published or (canvas.before, canvas.now)
+    start = canvas.line.place(first)
+    width = max(_LEAST_BAR, canvas.line.place(last) - start)
+    told = escape(tip_of_part(part), quote=True).replace("\n", "&#10;")
+    dim = "" if part.is_read else " unread"
+    shapes = _box(_LEFT + min(start, canvas.width - width), top, width, _VIEW, "columns")
+    name = escape(part.table, quote=True)
+    return f'<g class="ledger{dim}" tabindex="0" data-table="{name}" data-tip="{told}">{shapes}</g>'
 
 
 def _box(x: float, y: float, width: float, height: float, kind: str) -> str:

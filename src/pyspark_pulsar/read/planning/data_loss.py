@@ -12,6 +12,7 @@ from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.errors import PermissionDenied
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.log_end import RemovedEntries
 from pyspark_pulsar.read.loss_report import report_loss
@@ -60,9 +61,12 @@ def is_cut_off(start: Position, present: TopicLedgers) -> bool:
 
 
 def retention_ms(admin: AdminClient, partition: TopicPartition) -> int | None:
-    """For how long messages stay that all subscriptions have acknowledged; None: for ever. Raises the errors of
-    `AdminClient`."""
-    policy = admin.policies.applied(partition.topic, "retention")
+    """For how long messages stay that all subscriptions have acknowledged, at least; None: for ever. 0 where this role
+    may not know. Raises the other errors of `AdminClient`."""
+    try:
+        policy = admin.policies.applied(partition.topic, "retention")
+    except PermissionDenied:
+        return 0
     if not isinstance(policy, Mapping):
         return 0
     minutes, megabytes = int(policy["retentionTimeInMinutes"]), int(policy["retentionSizeInMB"])

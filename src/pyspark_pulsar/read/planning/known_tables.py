@@ -34,7 +34,7 @@ _ANY: Final = -2
 
 def uses_tables(options: ReadOptions) -> bool:
     """Whether the options let a read take rows of topics' tables."""
-    return bool(options.tier_catalog and options.read_from in (AUTO, COLUMNS) and not options.read_compacted)
+    return options.names_tables and options.read_from in (AUTO, COLUMNS) and not options.read_compacted
 
 
 @dataclass(slots=True)
@@ -105,9 +105,12 @@ class KnownTables:
         known = self._known[partition.topic]
         if known.table is None:
             return []
+        return file_ranges(known.table.rows, partition, self.files(partition), start, end, window)
+
+    def files(self, partition: TopicPartition) -> Sequence[DataFile]:
+        """Those of a known topic's table that may have rows of it; any thread may ask. Raises `ColumnsUnavailable`."""
         with self._lock:
-            files = known.files(partition.index)
-        return file_ranges(known.table.rows, partition, files, start, end, window)
+            return self._known[partition.topic].files(partition.index)
 
 
 def check_same_topic(

@@ -19,6 +19,7 @@ from pyspark_pulsar.columnar.row_groups import RowRange
 from pyspark_pulsar.columnar.rows import RowBatch, RowRequest, TableReader, TableRows
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.location import (
+    FilePart,
     LedgerPart,
     Location,
     Missing,
@@ -71,6 +72,14 @@ class FromColumns(Location):
 
     def gives(self, ledger: Ledger, start: Position, end: Position) -> bool:
         return touches(ledger, start, end)
+
+    def file_part(self, start: Position, end: Position) -> FilePart:
+        shares = [(file, file.share(start, end)) for file in self.files]
+        return FilePart(
+            sum(share > 0 for _, share in shares),
+            sum(round(file.rows * share) for file, share in shares),
+            sum(round(file.size * share) for file, share in shares),
+        )
 
     def copy_url(self, partition: TopicPartition) -> str | None:
         """The first data file."""
