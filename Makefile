@@ -143,7 +143,8 @@ docs: $(BUILD_DONE) ## Write the generated pages and build the site into site/
 test-oldest-spark: export PYTHONPATH := $(CURDIR)/$(OLDEST_SPARK)
 test-oldest-spark: server $(OLDEST_SPARK)/.requirements-installed
 	$(BIN)/python -c 'import pyspark; assert pyspark.__version__ == "4.2.0", pyspark.__version__'
-	$(BIN)/python -m pytest $(addprefix tests/integration/,catalog/test_catalog.py sink/test_exactly_once.py stream/test_streaming.py)
+	$(BIN)/python -m pytest $(addprefix tests/integration/,catalog/test_catalog.py sink/test_exactly_once.py stream/test_streaming.py \
+	  tier/test_sql.py::test_every_cell tier/test_sql.py::test_the_plan_has_filters_columns_and_the_table)
 
 # SECONDS is a variable of the shell's own, so only one from the command line counts.
 FUZZ_SECONDS := $(if $(findstring command,$(origin SECONDS)),$(SECONDS),60)
@@ -156,7 +157,7 @@ fuzz: $(VENV_DONE) ## Fuzz frames, entries and payloads for a minute in all; mak
 	  --corpus $(CACHE)/fuzz
 
 # Half an hour by default; a failed run is repeated by its seed.
-.PHONY: soak soak-sink
+.PHONY: soak soak-sink soak-tier
 soak: server ## Kill and restart everything under a running stream; make soak MINUTES=30 SEED=1
 	$(BIN)/python tests/soak/run.py source $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(RESULT),--result $(RESULT))
@@ -164,6 +165,10 @@ soak: server ## Kill and restart everything under a running stream; make soak MI
 soak-sink: server ## Kill driver, workers and broker under an exactly-once sink; make soak-sink KILLS=100 SEED=1
 	$(BIN)/python tests/soak/run.py sink $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(RESULT),--result $(RESULT))
+
+soak-tier: server ## Kill tierers, two of which run at once; make soak-tier KILLS=100 SEED=1 FORMAT=delta
+	$(BIN)/python tests/soak/run.py tier $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) \
+	  $(if $(FORMAT),--format $(FORMAT)) $(if $(RESULT),--result $(RESULT))
 
 .PHONY: golden
 golden: server ## Write the golden entries of the kernel's tests with the server's own Java client
@@ -195,10 +200,11 @@ clean: ## Remove what was built in this clone; the cache outside of it stays
 	rm -rf src/pyspark_pulsar/_kernel*.so src/pyspark_pulsar/jars
 
 .PHONY: bench
-bench: server ## Measure against the official client, the kernel against Python, direct reads, streams, sinks and the catalog; writes bench/results
+bench: server ## Measure against the official client, the kernel against Python, direct reads, streams, sinks, the catalog and columns in SQL; writes bench/results
 	$(BIN)/python bench/client_side_by_side.py
 	$(BIN)/python bench/kernel_codec.py
 	$(BIN)/python bench/segments.py
 	$(BIN)/python bench/streams.py
 	$(BIN)/python bench/sinks.py
 	$(BIN)/python bench/catalog.py
+	$(BIN)/python bench/tier_scan.py

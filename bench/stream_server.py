@@ -35,6 +35,10 @@ class StreamServer:
         else:
             self._admin.create(topic)
 
+    def keep(self, topic: str) -> None:
+        """All that is sent to the topics of its namespace."""
+        self._admin.keep_for(topic, minutes=-1)
+
     def close_ledger(self, topic: str) -> None:
         self._admin.unload(topic)
 

@@ -10,5 +10,6 @@ pytest_plugins = [
     "fixtures.fix_pulsar",
     "fixtures.fix_security",
     "fixtures.fix_spark",
+    "fixtures.fix_tables",
     "fixtures.cluster.fix_cluster",
 ]

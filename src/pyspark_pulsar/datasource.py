@@ -68,6 +68,7 @@ class PulsarDataSource(Shipped, DataSource):
         options = self._read_options()
         check_key_options(options)
         options.check_read_from()
+        options.check_stream()
         return PulsarStreamReader(options, self._read_schema(options, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> PulsarBatchWriter:

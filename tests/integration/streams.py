@@ -21,9 +21,11 @@ Stream = Callable[..., DataFrame]
 
 
 class Sending:
-    """Sends consecutive numbers in a thread until the block ends; half of them batched."""
+    """Sends consecutive numbers, from `first` on, in a thread until the block ends; half of them batched."""
 
-    def __init__(self, client: official_client.Client, topic: str, rng: random.Random) -> None:
+    def __init__(
+        self, client: official_client.Client, topic: str, rng: random.Random, first: int = 0
+    ) -> None:
         self._producers = [
             client.create_producer(topic, batching_enabled=batched, batching_max_messages=20)
             for batched in (True, False)
@@ -31,7 +33,7 @@ class Sending:
         self._rng = rng
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._send)
-        self.count = 0
+        self.count = first
 
     def _send(self) -> None:
         while not self._stop.is_set():

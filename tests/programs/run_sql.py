@@ -6,15 +6,19 @@ golden files; then the same tables from DataFrames and streams, into `frames.jso
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 import sys
+import urllib.request
 from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_pulsar import configure, history_and_live
+from pyspark_pulsar.cli import cli
 
 # What differs from run to run: ports, ids, times, and where Spark says in its plan that it stopped.
 VARIABLE = (
@@ -31,21 +35,32 @@ NAMESPACE = re.compile(r"sql(?=[_-])")
 
 
 def main(mode: str, service_url: str, admin_url: str, folder: str, *scripts: str) -> None:
-    spark = session(mode, service_url, admin_url)
+    tables = json.dumps(
+        {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/tables"}
+    )
+    spark = session(mode, service_url, admin_url, tables)
     try:
         for script in map(Path, scripts):
             told = "\n".join(answer(spark, statement, mode) for statement in statements(script.read_text()))
             Path(folder, script.with_suffix(".out").name).write_text(told)
             # Each script starts where the session started.
             spark.sql("USE spark_catalog")
-        Path(folder, "frames.json").write_text(json.dumps(frames(spark, Path(folder), f"frames_{mode}")))
+        told = frames(spark, Path(folder), f"frames_{mode}") | tiered(
+            spark, service_url, admin_url, tables, f"tiered_{mode}"
+        )
+        Path(folder, "frames.json").write_text(json.dumps(told))
     finally:
         spark.stop()
 
 
-def session(mode: str, service_url: str, admin_url: str) -> SparkSession:
+def session(mode: str, service_url: str, admin_url: str, tables: str) -> SparkSession:
+    """With the catalogs `pulsar`, and `tiers`, which knows of tables of topics."""
     builder = SparkSession.builder
     builder = builder.remote("local[2]") if mode == "connect" else builder.master("local[2]")
+    options = {"tierCatalog": tables}
+    builder = configure(
+        builder, service_url=service_url, admin_url=admin_url, catalog="tiers", options=options
+    )
     builder = (
         configure(builder, service_url=service_url, admin_url=admin_url)
         .config("spark.ui.enabled", "false")
@@ -85,6 +100,29 @@ def frames(spark: SparkSession, folder: Path, namespace: str) -> dict[str, objec
     finally:
         spark.catalog.setCurrentCatalog("spark_catalog")
         spark.sql(f"DROP NAMESPACE pulsar.public.{namespace} CASCADE")
+
+
+def tiered(
+    spark: SparkSession, service_url: str, admin_url: str, tables: str, name: str
+) -> dict[str, object]:
+    """A topic of which two rows are in its table, and one is behind it."""
+    table = f"tiers.public.default.{name}"
+    topic = f"persistent://public/default/{name}"
+    spark.sql(f"CREATE TABLE {table} (id INT, name STRING)")
+    spark.sql(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')")
+    unload = f"{admin_url}/admin/v2/{topic.replace('://', '/')}/unload"
+    urllib.request.urlopen(urllib.request.Request(unload, method="PUT"), timeout=30).close()
+    urls = ["--service-url", service_url, "--admin-url", admin_url]
+    cli(["tier", "run", topic, "--catalog", tables, *urls], standalone_mode=False)
+    spark.sql(f"INSERT INTO {table} VALUES (3, 'c')")
+    both, alone = spark.table(table), spark.table(f"tiers.public.default.`{name}$columns`")
+    with contextlib.redirect_stdout(io.StringIO()) as plan:
+        both.explain()
+    return {
+        "tiered": rows(alone),
+        "tiered_and_behind": rows(both),
+        "scans": [scan in plan.getvalue() for scan in ("FileScan parquet", "BatchScan")],
+    }
 
 
 def run_to_end(frame: DataFrame, table: str, checkpoint: Path) -> None:

@@ -1,10 +1,12 @@
-"""Tiers one topic; killed at random by a test. Options of a read are JSON in the one argument."""
+"""Tiers one topic; killed at random by a test. Options of a read are JSON in the first argument; with `--retries`
+pyiceberg tries commits again, which must repeat rows."""
 
 from __future__ import annotations
 
 import json
 import sys
 
+from pyspark_pulsar.columnar.iceberg import catalog as iceberg
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.tiering.definition import TableSettings
 from pyspark_pulsar.tiering.round import TierRound
@@ -13,6 +15,9 @@ from pyspark_pulsar.tiering.writers import ProcessWriters
 
 
 def main() -> None:
+    if "--retries" in sys.argv:
+        # The control: the second of two commits lands behind the first.
+        iceberg._PROPERTIES["commit.retry.num-retries"] = "4"
     options = parse_options(ReadOptions, json.loads(sys.argv[1]))
     tier_round = TierRound(options, TableSettings(), ProcessWriters(1), round_bytes=2000)
     for outcome in tier_topics(tier_round, tiered_topics(options)):

@@ -1,10 +1,11 @@
-"""A soak on a cluster of its own, of the source or of the exactly-once sink.
+"""A soak on servers of its own: of the source, of the exactly-once sink, or of tiering.
 
     make soak             (or: python tests/soak/run.py source --minutes 30 --seed 1)
     make soak-sink        (or: python tests/soak/run.py sink --kills 100 --seed 1)
+    make soak-tier        (or: python tests/soak/run.py tier --kills 100 --seed 1)
 
-The seed is printed first; the same one repeats what is done to the query. Ends with 1 when anything was lost, repeated
-or out of order, and then keeps all logs. `sink --guarantee at-least-once` shows that repeated rows are found.
+The seed is printed first; the same one repeats what is done. Ends with 1 when anything was lost, repeated or out of
+order, and then keeps all logs. `sink --guarantee at-least-once` and `tier --retries` show that repeated rows are found.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -24,14 +26,17 @@ from fixtures.cluster.pulsar_cluster import PulsarCluster
 from fixtures.spark_cluster import spark_cluster
 from soak.sink_soaking import sink_soak
 from soak.soaking import soak
+from soak.tier_soaking import tier_soak
 
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    arguments.add_argument("what", choices=("source", "sink"))
+    arguments.add_argument("what", choices=("source", "sink", "tier"))
     arguments.add_argument("--minutes", type=float, default=30.0, help="of source")
-    arguments.add_argument("--kills", type=int, default=100, help="of sink")
+    arguments.add_argument("--kills", type=int, default=100, help="of sink and tier")
     arguments.add_argument("--guarantee", default="exactly-once", choices=("exactly-once", "at-least-once"))
+    arguments.add_argument("--format", default="iceberg", choices=("iceberg", "delta"), help="of tier")
+    arguments.add_argument("--retries", action="store_true", help="of tier: the control")
     arguments.add_argument("--seed", type=int, default=None)
     arguments.add_argument("--result", type=Path, default=None, help="a file for the report, in JSON")
     given = arguments.parse_args()
@@ -39,12 +44,7 @@ def main() -> int:
     _say(f"seed {seed}")
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
     _say(f"logs in {folder}")
-    cluster = PulsarCluster(folder / "cluster")
-    with cluster.running(), spark_cluster(folder) as spark:
-        if given.what == "sink":
-            report = asdict(sink_soak(cluster, spark, folder, seed, given.kills, given.guarantee, _say))
-        else:
-            report = asdict(soak(cluster, spark, folder, seed, given.minutes * 60, _say))
+    report = _report(given, folder, seed)
     text = json.dumps(report, indent=2)
     _say(text)
     if given.result is not None:
@@ -53,6 +53,16 @@ def main() -> int:
         return 1
     shutil.rmtree(folder)
     return 0
+
+
+def _report(given: argparse.Namespace, folder: Path, seed: int) -> dict[str, Any]:
+    if given.what == "tier":
+        return asdict(tier_soak(folder, seed, given.kills, given.format, _say, retries=given.retries))
+    cluster = PulsarCluster(folder / "cluster")
+    with cluster.running(), spark_cluster(folder) as spark:
+        if given.what == "sink":
+            return asdict(sink_soak(cluster, spark, folder, seed, given.kills, given.guarantee, _say))
+        return asdict(soak(cluster, spark, folder, seed, given.minutes * 60, _say))
 
 
 def _say(text: str) -> None:

@@ -86,6 +86,12 @@ def _drop_table(cluster: Cluster, namespace: Sequence[str], table: str) -> bool:
     return drop_table.drop_table(cluster.admin, _topic(named, "dropped"))
 
 
+def _tier_scan(cluster: Cluster, options: Mapping[str, str], columns: Mapping[str, Any]) -> dict[str, Any]:
+    from pyspark_pulsar.catalog.tier_scan import tier_scan
+
+    return tier_scan(cluster, options, columns)
+
+
 def _topic(named: Table, done: str) -> TopicName:
     """Raises `CatalogUnsupported` for a system table."""
     if named.system is not None:
@@ -110,6 +116,7 @@ CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     "load_table": tables.load_table,
     "table_properties": describe_table.table_properties,
     "rows": system_tables.rows,
+    "tier_scan": _tier_scan,
     "create_table": _create_table,
     "alter_table": _alter_table,
     "drop_table": _drop_table,

@@ -8,6 +8,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import Final, Self
 
+from pyspark_pulsar.catalog.known_files import KnownFiles
 from pyspark_pulsar.catalog.settings import CatalogSettings
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
@@ -74,6 +75,11 @@ class Cluster:
     def threads(self) -> ThreadPoolExecutor:
         """For questions to the admin REST API that do not wait for each other."""
         return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-catalog")
+
+    @cached_property
+    def known_files(self) -> KnownFiles:
+        """Of topics' tables. Used by the thread that answers."""
+        return KnownFiles()
 
     def _require_admin(self) -> None:
         if not self.has_admin:

@@ -16,7 +16,9 @@ from typing import Final
 from pyspark_pulsar.errors import TopicNameError
 from pyspark_pulsar.topic import Namespace, TopicName, is_name
 
-SYSTEM_TABLES: Final = ("segments", "offsets", "subscriptions", "schemas")
+COLUMNS_TABLE: Final = "columns"
+"""What the topic's table holds, and nothing behind it; its columns are the topic's."""
+SYSTEM_TABLES: Final = ("segments", "offsets", "subscriptions", "schemas", "tier", COLUMNS_TABLE)
 
 _NON_PERSISTENT: Final = "non-persistent://"
 _SUFFIX: Final = re.compile(rf"(?P<before>.*?)(?P<run>\$+)(?P<word>{'|'.join(SYSTEM_TABLES)})", re.DOTALL)

@@ -18,6 +18,7 @@ from pyspark_pulsar.catalog.partition_ends import ends_of
 from pyspark_pulsar.client.admin.schemas import RegisteredSchema
 from pyspark_pulsar.errors import CatalogUnsupported, PermissionDenied, SchemaError
 from pyspark_pulsar.inspect.tables import SEGMENTS, moment, segments_table
+from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import after_entry
 from pyspark_pulsar.read.bounds.topics import partitions_of
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
@@ -68,6 +69,24 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
             "properties": pa.string(),
         }
     ),
+    "tier": pa.schema(
+        {
+            "topic": pa.string(),
+            "partition": pa.int32(),
+            "table": pa.string(),
+            "format": pa.string(),
+            "end": pa.string(),
+            "ledgers_behind": pa.int64(),
+            "bytes_behind": pa.int64(),
+            "seconds_behind": pa.float64(),
+            "lost": pa.list_(pa.field("element", pa.string())),
+            "rows": pa.int64(),
+            "files": pa.int64(),
+            "bytes": pa.int64(),
+            "small_files": pa.int64(),
+            "fault": pa.string(),
+        }
+    ),
 }
 """By the name of the system table. A partition is -1 where the topic is not partitioned."""
 
@@ -79,10 +98,10 @@ def rows(cluster: Cluster, namespace: Sequence[str], table: str) -> list[list[An
     it. Raises `TopicNotFoundError`, `PermissionDenied`, `OptionError` without the `admin.url` that most of them need,
     `CatalogUnsupported` for a table that is none of these."""
     named = parse_table(namespace, table)
-    if named.system is None:
+    if named.system is None or named.system not in _ROWS:
         raise CatalogUnsupported(
-            f"table {table}: expected one of the system tables {', '.join('topic$' + word for word in SCHEMAS)}, got a "
-            f"topic, whose rows the data source reads"
+            f"table {table}: expected one of the system tables {', '.join('topic$' + word for word in SCHEMAS)}, got "
+            f"another, whose rows the data source reads"
         )
     count = cluster.client.partition_count(named.topic)
     table_rows = _ROWS[named.system](cluster, named.topic, count)
@@ -222,9 +241,28 @@ def _document(info: SchemaInfo, topic: TopicName) -> str | None:
         return None
 
 
+def _tier(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:  # noqa: ARG001
+    """Raises the errors of `tier_status`, and `CatalogUnsupported`."""
+    from pyspark_pulsar.tiering.status import status_rows, tier_status
+
+    return status_rows(tier_status(with_tables(cluster, topic), [topic]))
+
+
+def with_tables(cluster: Cluster, topic: TopicName) -> ReadOptions:
+    """The settings that say where the tables of topics are. Raises `CatalogUnsupported` without them."""
+    options = cluster.settings.connection
+    if not options.names_tables:
+        raise CatalogUnsupported(
+            f"topic {topic}: expected the setting 'tierCatalog', which says where the tables of topics are, got none; "
+            f"set spark.sql.catalog.<name>.tierCatalog"
+        )
+    return options
+
+
 _ROWS: Final[Mapping[str, Callable[[Cluster, TopicName, int], Iterable[Row]]]] = {
     "segments": _segments,
     "offsets": _offsets,
     "subscriptions": _subscriptions,
     "schemas": _schemas,
+    "tier": _tier,
 }

@@ -16,12 +16,14 @@ import pyarrow as pa
 
 from pyspark_pulsar.catalog.cluster import Cluster
 from pyspark_pulsar.catalog.comments import commented
-from pyspark_pulsar.catalog.names import Table, parse_namespace, parse_table, tenant_of
+from pyspark_pulsar.catalog.names import COLUMNS_TABLE, Table, parse_namespace, parse_table, tenant_of
 from pyspark_pulsar.catalog.properties.table import key_column
-from pyspark_pulsar.catalog.system_tables import SCHEMAS
+from pyspark_pulsar.catalog.system_tables import SCHEMAS, with_tables
 from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import NamespaceNotFoundError, PermissionDenied, TopicNotFoundError
 from pyspark_pulsar.read.bounds.schema import schema_of_topics
+from pyspark_pulsar.read.planning.known_tables import COLUMNS
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.read_schema import ReadSchema
@@ -78,6 +80,8 @@ def load_table(cluster: Cluster, namespace: Sequence[str], table: str) -> dict[s
     `SchemaError` for a schema that cannot be read; `ConnectionFailed` also where there is an `admin.url` that cannot
     be reached, since the key column would be forgotten in silence."""
     named = parse_table(namespace, table)
+    if named.system == COLUMNS_TABLE:
+        return _columns_table(cluster, named)
     if named.system is not None:
         require_topic(cluster, named.topic)
         return {"system": named.system, "schema": _json(SCHEMAS[named.system])}
@@ -93,6 +97,28 @@ def load_table(cluster: Cluster, namespace: Sequence[str], table: str) -> dict[s
         "read_options": settings.read_options(named.topic),
         "write_options": settings.write_options(named.topic, key),
         "comment": properties.get("comment"),
+    }
+
+
+def _columns_table(cluster: Cluster, named: Table) -> dict[str, Any]:
+    """The topic as its table holds it. Raises `TopicNotFoundError` also where it has none, `CatalogUnsupported`, and
+    the errors of `TopicTables`."""
+    options = with_tables(cluster, named.topic)
+    resolved = read_schema(cluster, named.topic)
+    if TopicTables(options).load(named.topic) is None:
+        raise TopicNotFoundError(
+            f"topic {named.topic}: expected a table of its columns, got none; tier it first"
+        )
+    return {
+        "topic": str(named.topic),
+        "schema": commented(_json(resolved.value_columns), resolved.info),
+        "metadata": _metadata(cluster, resolved),
+        "writable": _json(pa.schema([])),
+        "read_options": {**cluster.settings.read_options(named.topic), "readFrom": COLUMNS},
+        "write_options": {},
+        "comment": None,
+        "fixed": ["readFrom"],
+        "read_only": True,
     }
 
 

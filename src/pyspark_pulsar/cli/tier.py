@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar.tiering.definition import TableSettings
     from pyspark_pulsar.tiering.run import TopicOutcome
     from pyspark_pulsar.tiering.status import TierStatus
+    from pyspark_pulsar.topic import TopicName
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -29,7 +31,7 @@ _DAY_SECONDS: Final = 86_400.0
 
 @click.group()
 def tier() -> None:
-    """Topics' history as columns, in Iceberg tables."""
+    """Topics' history as columns, in Iceberg or Delta tables."""
 
 
 def tier_arguments(command: Command) -> Command:
@@ -54,6 +56,11 @@ def tier_arguments(command: Command) -> Command:
             "--service-url", required=True, metavar="URL", help="Address of the brokers or the proxy."
         ),
         click.option("--topics-pattern", metavar="REGEX", help="Instead of TOPIC: all topics that match."),
+        click.option(
+            "--namespace",
+            metavar="TENANT/NAMESPACE",
+            help="Instead of TOPIC: the topics of the namespace whose property `tier` says so.",
+        ),
         click.argument("topics", nargs=-1, metavar="[TOPIC]..."),
     ):
         command = decorate(command)
@@ -91,7 +98,7 @@ def run(
     May run at any time and several times at once: the table is the checkpoint, and each ledger is in it once.
     """
     from pyspark_pulsar.tiering.round import TierRound
-    from pyspark_pulsar.tiering.run import tier_for_ever, tier_topics, tiered_topics
+    from pyspark_pulsar.tiering.run import tier_for_ever, tier_topics
     from pyspark_pulsar.tiering.writers import ProcessWriters
 
     options = _options(arguments)
@@ -99,10 +106,11 @@ def run(
     tier_round = TierRound(options, _table_settings(partition_by, sort_by, properties), writers)
     try:
         if every is not None:
-            tier_for_ever(tier_round, every, lambda outcome: _tell(outcome, as_json=as_json), _stopped())
+            tell = partial(_tell, as_json=as_json)
+            tier_for_ever(tier_round, every, tell, _stopped(), by_property=arguments["namespace"] is not None)
             return
         failed = False
-        for outcome in tier_topics(tier_round, tiered_topics(options)):
+        for outcome in tier_topics(tier_round, _topics(options, arguments)):
             _tell(outcome, as_json=as_json)
             failed = failed or outcome.fault is not None
     finally:
@@ -116,11 +124,10 @@ def run(
 @click.option("--json", "as_json", is_flag=True, help="One JSON object for each topic partition, one a line.")
 def status(*, as_json: bool, **arguments: Any) -> None:
     """Show how far each TOPIC is tiered, and what is left: ledgers, bytes, seconds."""
-    from pyspark_pulsar.tiering.run import tiered_topics
     from pyspark_pulsar.tiering.status import tier_status
 
     options = _options(arguments)
-    known = tier_status(options, tiered_topics(options))
+    known = tier_status(options, _topics(options, arguments))
     if as_json:
         for line in _status_lines(known):
             click.echo(line)
@@ -148,13 +155,13 @@ def status(*, as_json: bool, **arguments: Any) -> None:
 )
 def compact(*, expire_days: float, sweep_days: float, **arguments: Any) -> None:
     """Make few large files of many small ones, and remove what nobody needs any more."""
+    from pyspark_pulsar.columnar.table import TableMoved
     from pyspark_pulsar.columnar.topic_tables import TopicTables
-    from pyspark_pulsar.tiering.run import tiered_topics
     from pyspark_pulsar.tiering.upkeep import keep_up
 
     options = _options(arguments)
     tables, failed = TopicTables(options), False
-    for topic in tiered_topics(options):
+    for topic in _topics(options, arguments):
         try:
             table = tables.load(topic)
             if table is None:
@@ -163,6 +170,8 @@ def compact(*, expire_days: float, sweep_days: float, **arguments: Any) -> None:
             done = keep_up(
                 table, sweep_after=sweep_days * _DAY_SECONDS, expire_after=expire_days * _DAY_SECONDS
             )
+        except TableMoved:
+            click.echo(f"{printable(str(topic))}: somebody else has committed meanwhile; run it again")
         except PulsarError as fault:
             failed = True
             click.echo(f"{printable(str(topic))}: {fault}", err=True)
@@ -200,10 +209,16 @@ def drop(*, keep_files: bool, yes: bool, **arguments: Any) -> None:
 def _options(arguments: dict[str, Any]) -> ReadOptions:
     """Raises `OptionError`, and `click.UsageError` for topics that are given in no way or in two."""
     from pyspark_pulsar.options import ReadOptions, parse_options
+    from pyspark_pulsar.tiering.run import namespace_pattern
 
     topics, pattern = arguments["topics"], arguments["topics_pattern"]
+    if arguments["namespace"] is not None and pattern is None:
+        pattern = namespace_pattern(arguments["namespace"])
+    elif arguments["namespace"] is not None:
+        msg = "Give --namespace or --topics-pattern."
+        raise click.UsageError(msg)
     if bool(topics) == (pattern is not None):
-        msg = "Name topics, or give --topics-pattern."
+        msg = "Name topics, or give --topics-pattern or --namespace."
         raise click.UsageError(msg)
     texts = {"service.url": arguments["service_url"], "admin.url": arguments["admin_url"]}
     texts |= {"topics": json.dumps(topics)} if topics else {"topicsPattern": pattern}
@@ -217,6 +232,12 @@ def _options(arguments: dict[str, Any]) -> ReadOptions:
             raise click.BadParameter(msg, param_hint="--option")
         texts[key] = value
     return parse_options(ReadOptions, texts)
+
+
+def _topics(options: ReadOptions, arguments: dict[str, Any]) -> list[TopicName]:
+    from pyspark_pulsar.tiering.run import tiered_topics
+
+    return tiered_topics(options, by_property=arguments["namespace"] is not None)
 
 
 def _catalog(given: str) -> dict[str, str]:

@@ -8,13 +8,15 @@ these are is the business of the table's format, Iceberg or Delta; what lies in 
     topic_tables  which table is a topic's: options `tierCatalog` and `tierTable`
     table         what every format offers: state, files of a range, one commit
     iceberg       ... by pyiceberg; driver only
+    delta         ... by delta-rs; driver only
+    scan          what Spark's own scan of Parquet must know of a table; driver only
+    layout        which rows lie in which file, in which order; names of columns and of marks in files
     data_file     what is known of a data file without opening it; travels to executors
+    table_files   ... of all files of a table, column by column
     storage       opens data files; executors too, without either library
-    stored_types  the Arrow types that columns have in files
-    encoding      how columns are encoded in files
-    writer        rows to data files
-    merge         rows of data files in the order of positions
-    rows          ... as a query of the topic gives them: its columns, defaults, filters, bad rows
+    columns       their types in files, and what they are in a query
+    writing       rows to data files
+    reading       data files to rows of a range: in order, with the query's columns, defaults and filters
 
 `read` takes rows from here as it takes entries from bookies. `tiering` puts them here.
 """

@@ -40,9 +40,11 @@ class DataFile:
     has_bad_rows: bool | None = None
     """Whether there are rows whose message did not decode."""
     key: tuple[Any, ...] = ()
-    """The table's partition that it is in."""
+    """The table's partition that it is in: values as the format has them."""
     deletes: tuple[str, ...] = ()
     """Files that name rows of this one, by their number, which count as deleted."""
+    constants: tuple[tuple[str, Any], ...] = ()
+    """The table's columns that have the same value in all rows, and which the file therefore does not hold."""
 
     @property
     def first(self) -> Position:

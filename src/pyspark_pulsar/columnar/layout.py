@@ -11,22 +11,38 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
 from functools import reduce
 from typing import Any, Final
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from pyspark_pulsar.columnar.storage import url_under
 from pyspark_pulsar.errors import OptionError
 
 PartitionKey = tuple[Any, ...]
 """A value for each partition field: whole numbers since 1970 for times, else the column's own, None for null."""
 
+IDENTITY: Final = "__messageId"
+PARTITION: Final = "__partition"
+ORDER_KEY: Final = b"pulsar.order"
+"""In a file's footer ..."""
+BY_POSITION: Final = b"position"
+"""... says that its rows are in the order of positions. Only our writer says so; engines that rewrite files do not."""
+CORRUPT_COLUMN: Final = "_corrupt_record"
+"""Of a table: the payload of a message that did not decode, null for all others."""
 IDENTITY_TRANSFORM: Final = "identity"
 _UNITS: Final = ("hour", "day", "month", "year")
 _FIELD: Final = re.compile(r"(?:(?P<transform>\w+)\((?P<source>.+)\))|(?P<column>[^()]+)")
 FILE_BYTES: Final = 256 << 20
+_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+_MOST_LETTERS: Final = 200
+"""Of a folder's name."""
+_EPOCH: Final = date(1970, 1, 1)
 _HOUR_SECONDS: Final = 3600
 _DAY_SECONDS: Final = 86_400
 
@@ -58,6 +74,30 @@ class PartitionField:
         """Of the field in the table's partition."""
         column = self.source.strip("_")
         return column if self.transform == IDENTITY_TRANSFORM else f"{column}_{self.transform}"
+
+    @property
+    def column(self) -> str:
+        """Of the table's column that holds the field, in formats that have one."""
+        return self.source if self.transform == IDENTITY_TRANSFORM else self.name
+
+    def text(self, value: Any) -> str | None:
+        """A value of the partition key as people read it and folders are called: `2026-01-31-08`, `2026-01-31`,
+        `2026-01`, `2026`, as Iceberg writes them. None for null, and for years outside 1 to 9999."""
+        if value is None:
+            return None
+        if self.transform == IDENTITY_TRANSFORM:
+            return _plain(value)
+        try:
+            if self.transform == "hour":
+                day, hour = divmod(value, 24)
+                return f"{_EPOCH + timedelta(day)}-{hour:02}"
+            if self.transform == "day":
+                return str(_EPOCH + timedelta(value))
+            year, month = divmod(value, 12) if self.transform == "month" else (value, 0)
+            first = date(_EPOCH.year + year, month + 1, 1)
+        except (ValueError, OverflowError):
+            return None
+        return f"{first.year:04}-{first.month:02}" if self.transform == "month" else str(first.year)
 
     def of(self, batch: pa.RecordBatch) -> pa.Array:
         """The value of each row."""
@@ -108,6 +148,22 @@ class FileLayout:
     """Rows of a row group are in the order of these."""
     file_bytes: int = FILE_BYTES
     """About how large a file may get."""
+    has_folders: bool = False
+    """Whether files of each partition key lie in a folder of their own, such as `publishTime_day=2026-01-31`, named as
+    by Hive: some engines take the values from there."""
+
+    def folder_of(self, key: PartitionKey) -> str:
+        """The URL of the folder for files of this key."""
+        if not self.has_folders:
+            return self.folder
+        names = [
+            f"{quote(field.column, safe='')}={_NULL if text is None else quote(text, safe='')}"
+            for field, text in (
+                (field, field.text(value)) for field, value in zip(self.partition_fields, key, strict=True)
+            )
+        ]
+        # No file system takes longer names, and most engines read the values from the table's log.
+        return url_under(self.folder, "/".join(name for name in names if len(name) <= _MOST_LETTERS))
 
 
 def by_key(
@@ -132,3 +188,10 @@ def _is(column: pa.ChunkedArray, value: Any) -> pa.ChunkedArray:
     if value is None:
         return pc.is_null(column)
     return pc.fill_null(pc.equal(column, pa.scalar(value, column.type)), fill_value=False)
+
+
+def _plain(value: Any) -> str:
+    """A column's own value, as the protocols of open tables write it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)

@@ -12,13 +12,16 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from pyarrow import fs
 
 from pyspark_pulsar.errors import OptionError, PrerequisiteMissing
 
 _PREFIXES: Final = ("s3.", "client.", "gcs.", "adls.", "abfs.", "hdfs.")
+_FILE: Final = "file"
+_SAFE: Final = "/="
+"""Letters that URLs of files have as they are."""
 _S3_SCHEMES: Final = ("s3", "s3a", "s3n")
 _CONNECT_SECONDS: Final = 10.0
 _REQUEST_SECONDS: Final = 30.0
@@ -53,11 +56,16 @@ class TableStorage:
     def located(self, url: str) -> tuple[Any, str]:
         """The file system and the path in it. Raises `OptionError`, `PrerequisiteMissing`."""
         place = urlsplit(url)
-        if place.scheme in ("", "file"):
+        if place.scheme in ("", _FILE):
             return fs.LocalFileSystem(), unquote(place.path) if place.scheme else url
         if place.scheme in _S3_SCHEMES:
             return _s3(self.settings), f"{place.netloc}{place.path}"
         return _by_pyiceberg(self.settings, place.scheme, place.netloc), f"{place.netloc}{place.path}"
+
+
+def url_under(folder: str, name: str) -> str:
+    """The URL of what is called `name` in the store, relative to the folder of that URL: `located` finds it."""
+    return f"{folder}/{quote(name, safe=_SAFE) if urlsplit(folder).scheme == _FILE else name}"
 
 
 @lru_cache(maxsize=16)

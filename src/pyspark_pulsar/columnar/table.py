@@ -10,15 +10,16 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import pyarrow as pa
 
 from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.layout import BY_DAY, FileLayout, PartitionField
 from pyspark_pulsar.columnar.positions import TieredPositions
-from pyspark_pulsar.columnar.rows import TableRows
-from pyspark_pulsar.columnar.writer import WrittenFile
+from pyspark_pulsar.columnar.reading.rows import TableRows
+from pyspark_pulsar.columnar.table_files import NotScannable, TableFiles
+from pyspark_pulsar.columnar.writing.writer import WrittenFile
 
 POSITIONS: Final = "pulsar.positions"
 """The property, and the field of a commit's summary, that holds `TieredPositions`."""
@@ -109,6 +110,12 @@ class ColumnarTable(ABC):
         """All data files of this state. Raises `ColumnsUnavailable` for a table that cannot be read, or whose deleted
         rows are told in a way that is not understood."""
 
+    def all_files(self, columns: Collection[str]) -> TableFiles:
+        """The same at once, for an engine that reads them itself, with statistics of those columns. Raises
+        `NotScannable` where it must not, `ColumnsUnavailable`."""
+        del columns
+        raise NotScannable(f"nobody tells that of a table of format {self.format}")
+
     @abstractmethod
     def evolve(self, columns: pa.Schema, schema: str, renamed: Mapping[str, str]) -> None:
         """Give it the columns that these add, and the types that they widen, and let fields have other names:
@@ -134,6 +141,9 @@ class ColumnarTable(ABC):
 
 class TableCatalog(ABC):
     """Where the tables of topics are. Used by several threads."""
+
+    format: ClassVar[str]
+    """Of its tables: `iceberg` or `delta`."""
 
     @abstractmethod
     def load(self, identifier: str) -> ColumnarTable | None:

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Final
 
 from pyspark_pulsar.columnar.table import ColumnarTable, TableCatalog
-from pyspark_pulsar.errors import OptionError, TierMismatch
+from pyspark_pulsar.errors import TierMismatch
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.topic import TopicName
 
@@ -89,8 +89,10 @@ def _opened(settings: tuple[tuple[str, str], ...]) -> TableCatalog:
     """One for each process and settings: a catalog keeps connections, and one in memory keeps its tables."""
     given: Mapping[str, str] = dict(settings)
     if given.get("type") == DELTA:
-        raise OptionError("option 'tierCatalog': expected an Iceberg catalog, got delta")
-    from pyspark_pulsar.columnar.iceberg import IcebergCatalog
+        from pyspark_pulsar.columnar.delta.table import DeltaFolder
+
+        return DeltaFolder.open(given)
+    from pyspark_pulsar.columnar.iceberg.catalog import IcebergCatalog
 
     return IcebergCatalog.open(
         given.get(_NAME, _DEFAULT_NAME), {k: v for k, v in given.items() if k != _NAME}

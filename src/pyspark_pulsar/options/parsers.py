@@ -161,6 +161,17 @@ def json_texts(value: str) -> tuple[tuple[str, str], ...]:
     return tuple(texts.items())
 
 
+def json_document(value: str) -> str:
+    """A JSON object, whose meaning is known where it is used."""
+    try:
+        is_object = isinstance(json.loads(value), dict)
+    except (ValueError, RecursionError):
+        is_object = False
+    if not is_object:
+        raise ValueError("a JSON object")
+    return value
+
+
 def store_settings(value: str) -> tuple[tuple[str, str], ...]:
     """Settings of an object store."""
     return _shown_settings(value, "tieredStorageSecrets, or into the environment of driver and executors")

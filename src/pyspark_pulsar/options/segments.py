@@ -13,6 +13,7 @@ from pyspark_pulsar.options.parsers import (
     choice,
     folder,
     instant,
+    json_document,
     json_texts,
     store_settings,
     store_url,
@@ -168,8 +169,8 @@ class SegmentOptions(BookieOptions):
         "tierCatalog",
         catalog_settings,
         "JSON object that says where the tables lie that hold topics' history as columns: properties of an Iceberg "
-        "catalog as pyiceberg takes them, such as `type`, `uri`, `warehouse`, `s3.endpoint`, and `name`. "
-        "Default: history is not looked for in tables.",
+        "catalog as pyiceberg takes them, such as `type`, `uri`, `warehouse`, `s3.endpoint`, and `name`; or `type` "
+        "`delta` and `path`, the folder of Delta tables. Default: history is not looked for in tables.",
         default=(),
         secret=True,
     )
@@ -187,6 +188,13 @@ class SegmentOptions(BookieOptions):
         "The name of a topic's table: namespace and table, with `{topic}` and where needed `{tenant}` and "
         "`{namespace}`, in which all but letters, digits and underscores of ASCII become underscores.",
         default="{tenant}_{namespace}.{topic}",
+    )
+    behind_table: str | None = option(
+        "behindTable",
+        json_document,
+        "JSON object with the name and the positions of a topic's table: a batch reads what is behind these positions, "
+        "and does not look at the table. The catalog sets it for what Spark's own scan of the table leaves.",
+        default=None,
     )
     audit_path: str | None = option(
         "auditPath",
@@ -227,10 +235,21 @@ class SegmentOptions(BookieOptions):
             )
 
     def check_read_from(self) -> None:
-        """For those who plan, as tasks do without: raises `OptionError` where `readFrom` needs the admin REST API and
-        its address is not given."""
+        """For those who plan, as tasks do without: raises `OptionError` where `readFrom` or `behindTable` needs the
+        admin REST API and its address is not given."""
         if self.read_from not in ("auto", "broker") and self.admin_url is None:
             raise OptionError(
                 f"option 'readFrom': expected admin.url beside {self.read_from!r}, got none; the admin REST API says "
                 f"which ledgers there are"
+            )
+        if self.behind_table is not None and self.admin_url is None:
+            raise OptionError(
+                "option 'behindTable': expected admin.url beside it, got none; leave it out: the catalog sets it"
+            )
+
+    def check_stream(self) -> None:
+        """Raises `OptionError` for what only a batch can do."""
+        if self.behind_table is not None:
+            raise OptionError(
+                "option 'behindTable': expected only in a batch, got it in a stream; leave it out: the catalog sets it"
             )

@@ -31,7 +31,7 @@ from pyspark_pulsar.topic import TopicPartition
 if TYPE_CHECKING:
     from pyspark_pulsar.client.broker.client import BrokerClient
     from pyspark_pulsar.client.broker.transport import EntryBatch
-    from pyspark_pulsar.columnar.rows import RowBatch, RowRequest
+    from pyspark_pulsar.columnar.reading.rows import RowBatch, RowRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ Runs in the user's program, which must reach Pulsar; with Spark Connect that is 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -19,7 +18,7 @@ from pyspark_pulsar.inspect.tables import option_texts
 from pyspark_pulsar.options import ReadOptions, option_fields, parse_options
 from pyspark_pulsar.options.values.offset_bound import OTHERS, LogSide
 from pyspark_pulsar.read.batch.plan import ranges_now
-from pyspark_pulsar.session.configure import CATALOG_CLASS
+from pyspark_pulsar.session.catalog_table import table_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,7 +39,6 @@ _TIMES: Final = frozenset({"starting_timestamp", "starting_offsets_by_timestamp"
 _STARTS: Final = _TIMES | {"starting_offsets", "starting_subscription"}
 _OF_STREAMS: Final = frozenset({"subscription_name"})
 _TOPICS: Final = frozenset({"topic", "topics", "topics_pattern"})
-_IDENTIFIER: Final = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^.`]+)")
 
 
 class HistoryAndLive(NamedTuple):
@@ -70,7 +68,7 @@ def history_and_live(spark: SparkSession, table: str | None = None, **options: A
     texts = option_texts(options)
     fields = {key: _field(key) for key in texts}
     _refuse(texts, fields, table)
-    connection = {} if table is None else _table_options(spark, table)
+    connection = {} if table is None else table_options(spark, table)
     ranges = ranges_now(parse_options(ReadOptions, connection | _without(texts, fields, _OF_STREAMS)))
     boundary = _json({request.partition: request.end for request in ranges})
     history = _without(texts, fields, _OF_STREAMS) | {"endingOffsets": boundary}
@@ -122,62 +120,3 @@ def _json(positions: Mapping[TopicPartition, Position]) -> str:
     """As a start all others begin at their first message; as an end nothing of them is read."""
     named = {partition.name: str(position) for partition, position in sorted(positions.items())}
     return json.dumps(named | {OTHERS: LogSide.EARLIEST.value})
-
-
-# Tables of a catalog
-
-
-def _table_options(spark: SparkSession, table: str) -> dict[str, str]:
-    """The topic of a table and the options that its catalog has for it. Raises `OptionError`."""
-    from pyspark_pulsar.catalog.names import parse_table
-    from pyspark_pulsar.catalog.settings import parse_settings
-
-    conf = spark.conf.getAll
-    catalog, namespace, name = _resolved(spark, conf, table)
-    named = parse_table(namespace, name)
-    if named.system is not None or not named.topic.is_persistent:
-        raise OptionError(
-            f"table {table}: expected a table of a persistent topic, which has a past and goes on, got "
-            f"{'a system table' if named.system else named.topic}; name such a one"
-        )
-    prefix = f"spark.sql.catalog.{catalog}."
-    given = {key.removeprefix(prefix): text for key, text in conf.items() if key.startswith(prefix)}
-    return parse_settings(catalog, given).read_options(named.topic)
-
-
-def _resolved(spark: SparkSession, conf: Mapping[str, str], table: str) -> tuple[str, list[str], str]:
-    """Catalog, namespace and table, as Spark finds them."""
-    parts = identifier_parts(table)
-    if len(parts) > 1 and f"spark.sql.catalog.{parts[0]}" in conf:
-        catalog, *parts = parts
-    else:
-        catalog = spark.catalog.currentCatalog()
-    if conf.get(f"spark.sql.catalog.{catalog}") != CATALOG_CLASS:
-        raise OptionError(
-            f"table {table}: expected a table of a Pulsar catalog, got one of {catalog}; name the catalog, such as "
-            f"pulsar.`public/default`.orders, and see pyspark_pulsar.configure"
-        )
-    *namespace, name = parts
-    if not namespace:
-        namespace = identifier_parts(spark.catalog.currentDatabase())
-    return catalog, namespace, name
-
-
-def identifier_parts(text: str) -> list[str]:
-    """The names of an identifier as SQL has it: dots between them, backticks where a name has dots or slashes. Raises
-    `OptionError`."""
-    parts: list[str] = []
-    place = 0
-    while match := _IDENTIFIER.match(text, place):
-        quoted, plain = match["quoted"], match["plain"]
-        parts.append(plain.strip() if quoted is None else quoted.replace("``", "`"))
-        place = match.end()
-        if place == len(text):
-            return parts
-        if text[place] != ".":
-            break
-        place += 1
-    raise OptionError(
-        f"table: expected names with dots between them, those with other letters than a-z, 0-9 and _ in backticks, "
-        f"such as pulsar.`public/default`.orders, got {text!r}"
-    )

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark_pulsar.inspect.tables import option_texts
 from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.session.catalog_table import table_options
 from pyspark_pulsar.tiering.definition import parse_table_settings
 from pyspark_pulsar.tiering.round import TierRound
-from pyspark_pulsar.tiering.run import TopicOutcome, tier_topics, tiered_topics
+from pyspark_pulsar.tiering.run import TopicOutcome, namespace_pattern, tier_topics, tiered_topics
 from pyspark_pulsar.tiering.spark_writers import SparkWriters
 
 if TYPE_CHECKING:
@@ -16,22 +17,35 @@ if TYPE_CHECKING:
 
 
 def tier(
-    spark: SparkSession, *, partition_by: str | None = None, sort_by: str | None = None, **options: Any
+    spark: SparkSession,
+    table: str | None = None,
+    *,
+    namespace: str | None = None,
+    partition_by: str | None = None,
+    sort_by: str | None = None,
+    **options: Any,
 ) -> list[TopicOutcome]:
     """Make columns of the closed ledgers of topics that their tables do not have yet; returns when nothing is left to
     do.
 
     `options` are those of `spark.read`: `service_url` and `admin_url` (or with dots, in a dictionary), the topics,
-    `tierCatalog`, and how messages are read. `partition_by` and `sort_by` hold for tables that are made now
-    (docs/columns.md).
+    `tierCatalog`, and how messages are read. With `table`, a table of a Pulsar catalog, the topic and what the catalog
+    has as settings are the catalog's. With `namespace` (`tenant/namespace`) it is the topics there whose property
+    `tier` says so (`TBLPROPERTIES ('tier' = 'iceberg')`). `partition_by` and `sort_by` hold for tables that are made
+    now, where the topic's properties say nothing else (docs/columns.md).
 
     Planning and commits are done in this process, which must reach Pulsar and the tables; with Spark Connect that is
     the client's. Splits are read and written by Spark's tasks. May be called by any number of processes at once.
     Raises the error of the first topic that failed, when the others are done; what was committed stays.
     """
-    parsed = parse_options(ReadOptions, option_texts(options))
+    texts = option_texts(options)
+    if table is not None:
+        texts = table_options(spark, table) | texts
+    if namespace is not None:
+        texts["topicsPattern"] = namespace_pattern(namespace)
+    parsed = parse_options(ReadOptions, texts)
     tier_round = TierRound(parsed, parse_table_settings(partition_by, sort_by), SparkWriters(spark))
-    outcomes = list(tier_topics(tier_round, tiered_topics(parsed)))
+    outcomes = list(tier_topics(tier_round, tiered_topics(parsed, by_property=namespace is not None)))
     for outcome in outcomes:
         if outcome.fault is not None:
             raise outcome.fault

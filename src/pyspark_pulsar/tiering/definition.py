@@ -10,23 +10,36 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from typing import Final
 
 import pyarrow as pa
 from pyarrow import types
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.columnar.aliases import renamed_fields
-from pyspark_pulsar.columnar.layout import BY_DAY, FileLayout, PartitionField
-from pyspark_pulsar.columnar.rows import CORRUPT_COLUMN
+from pyspark_pulsar.columnar.columns.aliases import renamed_fields
+from pyspark_pulsar.columnar.layout import BY_DAY, CORRUPT_COLUMN, FileLayout, PartitionField
 from pyspark_pulsar.columnar.table import ColumnarTable, TableDefinition
 from pyspark_pulsar.errors import OptionError
-from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options import ReadOptions, option_fields
 from pyspark_pulsar.read.bounds.schema import schema_of_topics
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.family.same_schema import identity
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.read_schema import ALL_VALUE_COLUMNS, ReadSchema
 from pyspark_pulsar.topic import TopicName
+
+_BOUNDS: Final = (
+    "starting_offsets",
+    "starting_subscription",
+    "starting_timestamp",
+    "starting_offsets_by_timestamp",
+    "ending_offsets",
+    "ending_timestamp",
+    "ending_offsets_by_timestamp",
+    "ending_event_time",
+    "ending_offsets_by_event_time",
+    "read_compacted",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +75,13 @@ def tiering_options(options: ReadOptions, topic: TopicName) -> ReadOptions:
             "option 'mode': expected FAILFAST or PERMISSIVE, got DROPMALFORMED, which would leave messages out of the "
             "table; PERMISSIVE keeps their bytes"
         )
+    if options.crypto_failure_action != "FAIL":
+        raise OptionError(
+            f"option 'pulsar.consumer.cryptoFailureAction': expected FAIL, got {options.crypto_failure_action}, which "
+            f"would keep messages that nobody can decrypt as values, or leave them out; give the keys, or leave the "
+            f"topic out of tiering"
+        )
+    _refuse_bounds(options)
     if not options.names_tables:
         raise OptionError("option 'tierCatalog' is missing: expected where the tables of topics are")
     shown = (CORRUPT_COLUMN,) if options.mode == "PERMISSIVE" else ()
@@ -73,13 +93,20 @@ def tiering_options(options: ReadOptions, topic: TopicName) -> ReadOptions:
         columns=(ALL_VALUE_COLUMNS, *shown, *metadata_columns.FIELDS),
         corrupt_column=CORRUPT_COLUMN,
         read_from="auto",
-        read_compacted=False,
         tier_catalog=(),
         tier_catalog_secrets=(),
-        starting_offsets=None,
-        ending_offsets=None,
         split_by="position",
     )
+
+
+def _refuse_bounds(options: ReadOptions) -> None:
+    known = option_fields(ReadOptions)
+    for name in _BOUNDS:
+        if getattr(options, name):
+            raise OptionError(
+                f"option {known[name].key!r}: expected none, since a topic is tiered from its first message on, got "
+                f"one; leave it out"
+            )
 
 
 def topic_schema(client: BrokerClient, options: ReadOptions) -> ReadSchema:

@@ -27,7 +27,7 @@ from pyspark_pulsar.client.admin.transaction_buffer import readable_end
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.columnar.table import ColumnarTable, TableMoved
 from pyspark_pulsar.columnar.topic_tables import TopicTables
-from pyspark_pulsar.columnar.writer import WrittenFile
+from pyspark_pulsar.columnar.writing.writer import WrittenFile
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
@@ -47,6 +47,7 @@ from pyspark_pulsar.tiering.definition import (
     tiering_options,
     topic_schema,
 )
+from pyspark_pulsar.tiering.topic_properties import topic_settings
 from pyspark_pulsar.tiering.writers import Writers, WriteTask
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
@@ -96,9 +97,9 @@ class TierRound:
             table = tables.load(topic)
             try:
                 if table is None:
-                    table = tables.catalog.create(
-                        tables.identifier(topic), definition_of(schema, topic, self.settings)
-                    )
+                    catalog = tables.catalog
+                    settings = topic_settings(admin, topic, catalog.format, self.settings)
+                    table = catalog.create(tables.identifier(topic), definition_of(schema, topic, settings))
                 follow(table, schema)
             except TableMoved as moved:
                 return _lost_race(topic, tables.identifier(topic), moved)

@@ -7,6 +7,7 @@ topic gets rounds until nothing is complete any more that is not tiered.
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -14,12 +15,14 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Final
 
+from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.topics import discover_topics
 from pyspark_pulsar.tiering.round import RoundResult, TierRound
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.tiering.topic_properties import topics_to_tier
+from pyspark_pulsar.topic import Namespace, TopicName
 
 _log: Final = logging.getLogger(__name__)
 
@@ -72,24 +75,38 @@ def tier_for_ever(
     every_seconds: float,
     tell: Callable[[TopicOutcome], None],
     stop: Event,
+    *,
+    by_property: bool = False,
 ) -> None:
     """Look again so often, until `stop` is set. What fails is told, and tried again the next time; so is the lookup of
-    topics."""
+    topics. `by_property`: as `tiered_topics` takes it."""
     while not stop.is_set():
         began = time.monotonic()
         try:
-            for outcome in tier_topics(tier_round, tiered_topics(tier_round.options)):
+            for outcome in tier_topics(
+                tier_round, tiered_topics(tier_round.options, by_property=by_property)
+            ):
                 tell(outcome)
         except PulsarError as fault:
             _log.warning("the topics were not looked up: %s", fault)
         stop.wait(max(0.0, every_seconds - (time.monotonic() - began)))
 
 
-def tiered_topics(options: ReadOptions) -> list[TopicName]:
-    """The topics that the options name, or that their pattern matches now; sorted, no partitions. Raises the errors of
-    `discover_topics`."""
+def tiered_topics(options: ReadOptions, *, by_property: bool = False) -> list[TopicName]:
+    """The topics that the options name, or that their pattern matches now; sorted, no partitions. `by_property`: of
+    these, the ones whose property says that they are to be tiered. Raises the errors of `discover_topics` and
+    `AdminClient`."""
     with BrokerClient.for_planning(options) as client:
-        return sorted({topic.without_partition() for topic in discover_topics(client, options)})
+        topics = sorted({topic.without_partition() for topic in discover_topics(client, options)})
+    if not by_property:
+        return topics
+    with AdminClient(options) as admin:
+        return topics_to_tier(admin, topics)
+
+
+def namespace_pattern(namespace: str) -> str:
+    """The option `topicsPattern` for all topics of a namespace. Raises `OptionError`."""
+    return f"{re.escape(f'persistent://{Namespace.parse(namespace)}/')}.*"
 
 
 def _tier_topic(tier_round: TierRound, topic: TopicName) -> TopicOutcome:

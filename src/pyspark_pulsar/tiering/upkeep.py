@@ -8,7 +8,8 @@ None of it moves what is tiered (`columnar.positions`), and any process may do i
 commits; the other leaves its files to the next sweep. A query that has been planned reads the files that there were
 then: they stay until their state expires.
 
-Only files with the same columns go together: that a file lacks a column says that its rows are older than it.
+Only files with the same columns go together: that a file lacks a column says that its rows are older than it. And
+only such as are in the order of positions, since the new file says that it is: not what another engine has rewritten.
 """
 
 from __future__ import annotations
@@ -16,21 +17,23 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from pyspark_pulsar.columnar.columns.projection import ColumnProjection, matching, shared_field
 from pyspark_pulsar.columnar.data_file import DataFile
-from pyspark_pulsar.columnar.layout import FileLayout
-from pyspark_pulsar.columnar.projection import ColumnProjection, matching, shared_field
+from pyspark_pulsar.columnar.layout import BY_POSITION, ORDER_KEY, FileLayout
+from pyspark_pulsar.columnar.reading.rows import TableRows
 from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.columnar.table import ColumnarTable
-from pyspark_pulsar.columnar.writer import DataFileWriter, WrittenFile
+from pyspark_pulsar.columnar.writing.writer import DataFileWriter, WrittenFile
 from pyspark_pulsar.errors import ColumnsUnavailable
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
@@ -73,19 +76,23 @@ def keep_up(
 
 def compact(table: ColumnarTable) -> tuple[int, int]:
     """How many files became how many. Raises `ColumnsUnavailable`, `TableMoved`."""
-    layout, storage = table.layout, table.rows.storage
-    groups = list(small_neighbours(table.files(), layout.file_bytes))
+    rows, layout = table.rows, table.layout
+    groups = [
+        group
+        for neighbours in small_neighbours(table.files(), layout.file_bytes)
+        for group in _like_files(neighbours, layout, rows.storage)
+    ]
     if not groups:
         return 0, 0
     topic = TopicName.parse(table.topic or "")
-    made = [file for group in groups for file in _rewritten(group, layout, storage, topic)]
+    made = [file for group in groups for file in _rewritten(group, layout, rows, topic)]
     table.commit(made, table.positions, replaced=[file for group in groups for file in group])
     return sum(map(len, groups)), len(made)
 
 
 def small_neighbours(files: Sequence[DataFile], file_bytes: int) -> Iterator[list[DataFile]]:
-    """Two or more files each, which together are about as large as one may get: of one topic partition, in the order of
-    positions, with the same columns, and without deleted rows."""
+    """Two or more files each, which together are about as large as one may get: of one topic partition, one behind the
+    other by their positions, with the same columns as far as the table tells, and without deleted rows."""
     chosen = [
         file
         for file in files
@@ -102,6 +109,7 @@ def small_neighbours(files: Sequence[DataFile], file_bytes: int) -> Iterator[lis
             and group[0].columns == file.columns
             and group[0].key == file.key
             and sum(member.size for member in group) + file.size <= file_bytes
+            and _is_before(group[-1], file)
         )
         if not fits:
             if len(group) >= _FEWEST:
@@ -112,18 +120,48 @@ def small_neighbours(files: Sequence[DataFile], file_bytes: int) -> Iterator[lis
         yield group
 
 
+def _is_before(file: DataFile, other: DataFile) -> bool:
+    """Whether all of its rows have lesser positions."""
+    return file.last is not None and file.last < other.first
+
+
+def _like_files(
+    files: Sequence[DataFile], layout: FileLayout, storage: TableStorage
+) -> Iterator[Sequence[DataFile]]:
+    """Of neighbours, those whose rows may follow each other in one file, two or more each, by their footers. Raises
+    `ColumnsUnavailable`."""
+    for (_, is_ordered), alike in groupby(files, lambda file: _columns_and_order(file, storage)):
+        group = list(alike)
+        if len(group) >= _FEWEST and (is_ordered or layout.sort_columns):
+            yield group
+
+
+def _columns_and_order(file: DataFile, storage: TableStorage) -> tuple[pa.Schema | None, bool]:
+    """None for the columns where the table tells which they are."""
+    try:
+        with _open(storage, file) as opened:
+            columns = opened.schema_arrow.remove_metadata() if file.columns is None else None
+            return columns, (opened.metadata.metadata or {}).get(ORDER_KEY) == BY_POSITION
+    except (OSError, pa.ArrowException) as fault:
+        raise ColumnsUnavailable(
+            f"expected to read data file {file.url}, got {type(fault).__name__}: {fault}"
+        ) from None
+
+
 def _rewritten(
-    group: Sequence[DataFile], layout: FileLayout, storage: TableStorage, topic: TopicName
+    group: Sequence[DataFile], layout: FileLayout, table: TableRows, topic: TopicName
 ) -> list[WrittenFile]:
     """The rows of the files in new ones. Raises `ColumnsUnavailable`."""
     (index, _) = group[0].partitions or (-1, -1)
-    partition = TopicPartition(topic, index)
+    partition, storage = TopicPartition(topic, index), table.storage
+    # What the files do not hold is needed too: by it rows are apart.
+    constants = {name: pa.scalar(value, table.columns.field(name).type) for name, value in group[0].constants}
     try:
         with ExitStack() as opened:
             files = [opened.enter_context(_open(storage, file)) for file in group]
             layout = replace(layout, schema=_shared_columns(layout.schema, files[0]))
             writer = DataFileWriter(layout, storage, partition)
-            return list(writer.write(_rows(files, layout.schema)))
+            return list(writer.write(_rows(files, layout.schema, constants)))
     except (OSError, pa.ArrowException) as fault:
         raise ColumnsUnavailable(
             f"{partition}: expected to read and write data files at {layout.folder}, got {type(fault).__name__}: "
@@ -150,14 +188,17 @@ def _shared_columns(columns: pa.Schema, file: pq.ParquetFile) -> pa.Schema:
     )
 
 
-def _rows(files: Sequence[pq.ParquetFile], columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """In the order of the files, which is that of positions."""
+def _rows(
+    files: Sequence[pq.ParquetFile], columns: pa.Schema, constants: Mapping[str, pa.Scalar]
+) -> Iterator[pa.RecordBatch]:
+    """In the order of the files, which is that of positions; `constants`: the values of further columns."""
     for file in files:
         projections = [ColumnProjection(column, column, file.schema_arrow) for column in columns]
         sources = [projection.source for projection in projections if projection.source is not None]
         for batch in file.iter_batches(_BATCH_ROWS, columns=sources, use_threads=False):
             arrays = [projection.of(batch) for projection in projections]
-            yield pa.RecordBatch.from_arrays(arrays, names=columns.names)
+            arrays += [pa.repeat(value, batch.num_rows) for value in constants.values()]
+            yield pa.RecordBatch.from_arrays(arrays, names=[*columns.names, *constants])
 
 
 def sweep(table: ColumnarTable, older_than: float = SWEEP_AFTER_SECONDS) -> int:

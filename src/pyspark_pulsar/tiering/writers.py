@@ -15,7 +15,7 @@ from typing import Protocol
 from pyspark_pulsar.codec.decode import ChunkedMessages
 from pyspark_pulsar.columnar.layout import FileLayout
 from pyspark_pulsar.columnar.storage import TableStorage
-from pyspark_pulsar.columnar.writer import DataFileWriter, WrittenFile
+from pyspark_pulsar.columnar.writing.writer import DataFileWriter, WrittenFile
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.reader import read_split

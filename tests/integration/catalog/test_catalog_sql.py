@@ -48,6 +48,9 @@ def test_scripts(mode: str, pulsar: LocalPulsar, tmp_path: Path) -> None:
         "filtered": [[7], [8]],
         "tables": ["copies", "numbers"],
         "exists": [True, False],
+        "tiered": [[1, "a"], [2, "b"]],
+        "tiered_and_behind": [[1, "a"], [2, "b"], [3, "c"]],
+        "scans": [True, True],
     }
 
 

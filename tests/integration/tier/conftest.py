@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
+import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,10 @@ from typing import Any
 import pulsar as official_client
 import pyarrow as pa
 import pytest
+from fixtures.cluster import object_store
 from integration.official import Admin
+from integration.tier.sql_table import SqlTable
+from pyspark.sql import SparkSession
 
 from pyspark_pulsar.columnar.table import ColumnarTable
 from pyspark_pulsar.columnar.topic_tables import TopicTables
@@ -20,7 +26,9 @@ from pyspark_pulsar.read.batch.plan import BatchPlan, plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.schema.metadata_columns import FIELDS
+from pyspark_pulsar.session.configure import catalog_settings
 from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.standalone.settings import choose_port
 from pyspark_pulsar.tiering.definition import TableSettings
 from pyspark_pulsar.tiering.round import TierRound
 from pyspark_pulsar.tiering.run import TopicOutcome, tier_topics
@@ -29,17 +37,21 @@ from pyspark_pulsar.topic import TopicName
 
 ENTRIES = 20
 """Of a ledger."""
+ICEBERG = "iceberg"
+DELTA = "delta"
+both_formats = pytest.mark.parametrize("catalog", [ICEBERG, DELTA], indirect=True)
+on_delta = pytest.mark.parametrize("catalog", [DELTA], indirect=True)
+SMALL_LEDGERS = {
+    "managedLedgerMaxEntriesPerLedger": str(ENTRIES),
+    "managedLedgerMinLedgerRolloverTimeMinutes": "0",
+    "transactionCoordinatorEnabled": "true",
+}
 ALL_COLUMNS = ",".join(["*", *FIELDS])
 
 
 @pytest.fixture(scope="session")
 def small_ledgers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
-    config = {
-        "managedLedgerMaxEntriesPerLedger": str(ENTRIES),
-        "managedLedgerMinLedgerRolloverTimeMinutes": "0",
-        "transactionCoordinatorEnabled": "true",
-    }
-    with LocalPulsar(data=tmp_path_factory.mktemp("small-ledgers"), config=config) as server:
+    with LocalPulsar(data=tmp_path_factory.mktemp("small-ledgers"), config=SMALL_LEDGERS) as server:
         yield server
 
 
@@ -67,10 +79,14 @@ class Tier:
 
     def run(self, settings: TableSettings | None = None, **further: str) -> TopicOutcome:
         """Tier what is complete."""
-        tier_round = TierRound(self.options(**further), settings or TableSettings(), ProcessWriters(1))
-        (outcome,) = tier_topics(tier_round, [TopicName.parse(self.topic)])
+        outcome = self.outcome(settings, **further)
         if outcome.fault is not None:
             raise outcome.fault
+        return outcome
+
+    def outcome(self, settings: TableSettings | None = None, **further: str) -> TopicOutcome:
+        tier_round = TierRound(self.options(**further), settings or TableSettings(), ProcessWriters(1))
+        (outcome,) = tier_topics(tier_round, [TopicName.parse(self.topic)])
         return outcome
 
     @property
@@ -115,19 +131,76 @@ class Tier:
         self.admin.unload(self.topic)
 
 
-@pytest.fixture
-def tier(small_ledgers: LocalPulsar, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Tier]:
-    admin = Admin(small_ledgers.admin_url)
-    name = request.node.name.replace("_", "-").replace("[", "-").replace("]", "")
-    namespace = f"public/{name}-{tmp_path.name}"
+@pytest.fixture(scope="session")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Of an S3 with one bucket, `object_store.BUCKET`."""
+    port = choose_port(None, None)
+    server = object_store.object_store(port, tmp_path_factory.mktemp("object-store") / "log")
+    server.start()
+    url = f"http://{server.address}"
+    object_store.create_bucket(url)
+    yield url
+    server.stop()
+
+
+def s3_settings(endpoint: str) -> dict[str, str]:
+    return {
+        "s3.endpoint": endpoint, "s3.access-key-id": object_store.ACCESS_KEY, "s3.region": "us-east-1",
+        "s3.secret-access-key": object_store.SECRET_KEY,
+    }  # fmt: skip
+
+
+def tables_in(folder: Path, table_format: str = ICEBERG) -> dict[str, str]:
+    """Properties of a catalog."""
+    if table_format == DELTA:
+        return {"type": DELTA, "path": f"file://{folder}/tables"}
+    return {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/tables"}
+
+
+@contextmanager
+def new_tier(server: LocalPulsar, folder: Path, catalog: dict[str, str] | None = None) -> Iterator[Tier]:
+    """A topic that is not there yet, in a namespace that is named after the folder; its tables lie there."""
+    admin = Admin(server.admin_url)
+    namespace = f"public/{folder.name}"
     admin.make_namespace(namespace)
     admin.keep_for(f"persistent://{namespace}/t", minutes=-1)
-    client = official_client.Client(small_ledgers.service_url, logger=None)
-    catalog = {
-        "type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/tables",
-    }  # fmt: skip
-    yield Tier(small_ledgers, client, admin, f"persistent://{namespace}/t", catalog)
+    client = official_client.Client(server.service_url, logger=None)
+    yield Tier(server, client, admin, f"persistent://{namespace}/t", catalog or tables_in(folder))
     client.close()
+
+
+@contextmanager
+def in_sql(spark: SparkSession, tier: Tier, **further: str) -> Iterator[SqlTable]:
+    """The topic in a catalog of its own, whose name is used once."""
+    catalog = f"tier_{uuid.uuid4().hex[:8]}"
+    texts = {key: text for key, text in tier.texts().items() if key != "topic"}
+    settings = catalog_settings(catalog=catalog, options={**texts, **further, "python": sys.executable})
+    settings["spark.sql.python.filterPushdown.enabled"] = "true"
+    settings["spark.sql.planChangeValidation"] = "true"
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    namespace, topic = tier.topic.removeprefix("persistent://").rsplit("/", 1)
+    yield SqlTable(spark, tier, f"{catalog}.`{namespace}`", topic)
+    for key in settings:
+        spark.conf.unset(key)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, str]:
+    """Of the format that the test is parametrised with, `both_formats`; Iceberg without."""
+    return tables_in(tmp_path, getattr(request, "param", ICEBERG))
+
+
+@pytest.fixture
+def tier(small_ledgers: LocalPulsar, tmp_path: Path, catalog: dict[str, str]) -> Iterator[Tier]:
+    with new_tier(small_ledgers, tmp_path, catalog) as made:
+        yield made
+
+
+@pytest.fixture
+def sql(tier: Tier, spark: SparkSession) -> Iterator[SqlTable]:
+    with in_sql(spark, tier) as table:
+        yield table
 
 
 @pytest.fixture

@@ -18,10 +18,10 @@ import pyarrow as pa
 import pytest
 from integration.official import await_true
 from integration.raw_producer import RawProducer
-from integration.tier.conftest import ENTRIES, Tier
+from integration.tier.conftest import DELTA, ENTRIES, ICEBERG, Tier, both_formats
 
-from pyspark_pulsar.columnar import iceberg
-from pyspark_pulsar.columnar.iceberg import IcebergTable
+from pyspark_pulsar.columnar.iceberg import catalog as iceberg
+from pyspark_pulsar.columnar.iceberg.table import IcebergTable
 from pyspark_pulsar.options import WriteOptions, parse_options
 from pyspark_pulsar.tiering import chunked
 from pyspark_pulsar.write.commit_message import RowsPrepared
@@ -102,6 +102,7 @@ def test_a_chunked_message_over_the_end_of_a_ledger(
     assert tier.run().rounds[0].parts
 
 
+@both_formats
 def test_two_tierers_at_once(tier: Tier, same: Same) -> None:
     tier.send(range(10 * ENTRIES), batching_enabled=False)
     faults: list[BaseException] = []
@@ -159,7 +160,7 @@ def test_a_commit_that_comes_too_late(tier: Tier, same: Same, monkeypatch: pytes
     assert same().num_rows == 4 * ENTRIES
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("seed", "catalog"), [(0, ICEBERG), (1, DELTA)], indirect=["catalog"])
 def test_a_tierer_that_is_killed(seed: int, tier: Tier, same: Same) -> None:
     """At random moments, by kill -9, while messages come and another one runs."""
     rng = random.Random(seed)

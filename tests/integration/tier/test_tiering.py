@@ -8,13 +8,14 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
-from integration.tier.conftest import ENTRIES, Tier
+from integration.tier.conftest import ENTRIES, Tier, both_formats
 
 from pyspark_pulsar.errors import DataLossError, TierMismatch
 
 Same = Callable[..., pa.Table]
 
 
+@both_formats
 def test_a_topic_with_its_table_reads_as_without_it(tier: Tier, same: Same) -> None:
     tier.admin.create_partitioned(tier.topic, 2)
     tier.send(range(500), batching_enabled=False)
@@ -58,6 +59,7 @@ def test_any_range_of_positions_and_times(tier: Tier, same: Same) -> None:
         same(**options, columns=columns)
 
 
+@both_formats
 def test_ledgers_that_are_tiered_may_go(tier: Tier) -> None:
     tier.send(range(10 * ENTRIES), batching_enabled=False)
     everything = tier.rows(readFrom="broker")
@@ -79,6 +81,7 @@ def test_ledgers_that_are_tiered_may_go(tier: Tier) -> None:
     ]
 
 
+@both_formats
 def test_ledgers_that_go_before_they_are_tiered_are_lost(tier: Tier) -> None:
     tier.send(range(3 * ENTRIES), batching_enabled=False)
     tier.run()
@@ -100,6 +103,7 @@ def test_ledgers_that_go_before_they_are_tiered_are_lost(tier: Tier) -> None:
     assert tier.rows(startingOffsets=start, failOnDataLoss="false").equals(left)
 
 
+@both_formats
 def test_an_empty_ledger_behind_what_is_tiered_may_go(tier: Tier) -> None:
     """Brokers delete one when they load a topic, and nothing is lost with it."""
     tier.send(range(2 * ENTRIES), batching_enabled=False)
@@ -116,6 +120,7 @@ def test_an_empty_ledger_behind_what_is_tiered_may_go(tier: Tier) -> None:
     assert tier.rows().num_rows == 3 * ENTRIES
 
 
+@both_formats
 def test_a_topic_that_was_made_again(tier: Tier) -> None:
     tier.send(range(2 * ENTRIES), batching_enabled=False)
     tier.run()

@@ -11,7 +11,7 @@ import pytest
 from unit.catalog.stand_ins import Admin, Broker, cluster_of
 
 from pyspark_pulsar.catalog import system_tables as system_rows
-from pyspark_pulsar.catalog.names import SYSTEM_TABLES
+from pyspark_pulsar.catalog.names import COLUMNS_TABLE, SYSTEM_TABLES
 from pyspark_pulsar.catalog.partition_ends import PartitionEnds
 from pyspark_pulsar.catalog.system_tables import SCHEMAS, rows
 from pyspark_pulsar.client.admin.schemas import RegisteredSchema
@@ -76,7 +76,7 @@ def broker(partitions: int = 0) -> Broker:
 
 
 def test_there_is_a_schema_for_each() -> None:
-    assert set(SCHEMAS) == set(SYSTEM_TABLES)
+    assert {*SCHEMAS, COLUMNS_TABLE} == set(SYSTEM_TABLES)
     for schema in SCHEMAS.values():
         assert len(spark_schema(schema)) == len(schema)
 
@@ -156,6 +156,8 @@ def test_what_cannot_be_asked() -> None:
         rows(cluster, HERE, "orders$segments")
     with pytest.raises(CatalogUnsupported, match="system tables"):
         rows(cluster, HERE, "orders")
+    with pytest.raises(CatalogUnsupported, match="tierCatalog"):
+        rows(cluster, HERE, "orders$tier")
     with pytest.raises(TopicNotFoundError):
         rows(cluster, HERE, "gone$offsets")
 

@@ -13,7 +13,7 @@ from pyspark_pulsar.cli.plan import json_lines, print_plan, pruned, skipped_segm
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore
 from pyspark_pulsar.columnar.data_file import DataFile
-from pyspark_pulsar.columnar.rows import TableRows
+from pyspark_pulsar.columnar.reading.rows import TableRows
 from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.inspect.plan import planned_splits
 from pyspark_pulsar.inspect.segments import segments_of

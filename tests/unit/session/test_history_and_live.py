@@ -13,7 +13,8 @@ from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.session import history_and_live as module
-from pyspark_pulsar.session.history_and_live import history_and_live, identifier_parts
+from pyspark_pulsar.session.catalog_table import identifier_parts
+from pyspark_pulsar.session.history_and_live import history_and_live
 from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 

@@ -20,6 +20,7 @@ from pyspark_pulsar.errors import CatalogUnsupported, OptionError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
 from pyspark_pulsar.schema.primitive import PRIMITIVES
+from pyspark_pulsar.tiering.topic_properties import TIER_PROPERTIES, check_tier_properties
 from pyspark_pulsar.topic import TopicName
 
 OWN_PREFIX: Final = "pyspark-pulsar."
@@ -32,6 +33,8 @@ KNOWN: Final = (
     "partitions", *FORMAT_PROPERTIES, "key_column", *RETENTION_PROPERTIES, "message_ttl", "compaction_threshold",
 )  # fmt: skip
 """Properties that are not simply kept as the topic's own."""
+
+_SPELLED: Final = (*KNOWN, *TIER_PROPERTIES)
 
 _OPTION: Final = "option."
 _UNSUPPORTED: Final = ("location", "external", "is_managed_location")
@@ -66,6 +69,7 @@ def parse_table_properties(properties: Mapping[str, str]) -> TableProperties:
     stated = {key: value for key, value in properties.items() if not _is_noise(key, value)}
     for key in stated:
         refuse_unknown(key)
+    check_tier_properties(stated)
     return TableProperties(
         partitions=parse_partitions(stated["partitions"]) if "partitions" in stated else None,
         value_format=_choice(stated, "value_format", ("avro", "json", "protobuf", "bytes", "string")),
@@ -96,7 +100,7 @@ def refuse_unknown(key: str) -> None:
             "itself; set key_column instead, or choose another name"
         )
     plain = _letters(key)
-    close = next((known for known in KNOWN if _letters(known) == plain and known != key), None)
+    close = next((known for known in _SPELLED if _letters(known) == plain and known != key), None)
     if close is not None:
         raise OptionError(f"property '{key}': expected '{close}', got another spelling; write it so")
 

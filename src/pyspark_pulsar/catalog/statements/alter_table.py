@@ -31,6 +31,7 @@ from pyspark_pulsar.errors import CatalogUnsupported, SchemaError, TopicNotFound
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import columns_of, payload_schema
 from pyspark_pulsar.schema.primitive import RECORD_TYPES
+from pyspark_pulsar.tiering.topic_properties import check_tier_properties
 from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.key_column import keyed_columns, refuse_separated
 
@@ -63,6 +64,7 @@ def alter_table(admin: AdminClient, topic: TopicName, changes: Sequence[TableCha
             "properties; make it persistent"
         )
     alteration = _sorted(topic, changes)
+    check_tier_properties(alteration.properties)
     info = admin.schemas.latest(topic)
     own = admin.topics.properties(topic)
     record = _edited(topic, info, alteration.columns)

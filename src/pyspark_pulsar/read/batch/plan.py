@@ -83,6 +83,8 @@ def _range_requests(
         else:
             first = options.starting_offsets or FROM_EARLIEST
             starts = resolve_bound("startingOffsets", first, partitions, present)
+        if options.behind_table is not None:
+            starts = planner.behind_tables(starts)
         ends = resolve_bound("endingOffsets", options.ending_offsets or FROM_LATEST, partitions, present)
         check_reachable("startingOffsets", starts, reachable)
         check_reachable("endingOffsets", ends, reachable)

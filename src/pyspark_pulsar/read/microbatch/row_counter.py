@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from pyspark_pulsar.codec.backlog import UNLIMITED, CountedRange
 from pyspark_pulsar.codec.row_filter import RowFilter
-from pyspark_pulsar.columnar.merge import position_at
-from pyspark_pulsar.columnar.row_groups import IDENTITY, RowRange
-from pyspark_pulsar.columnar.rows import RowRequest, TableReader
+from pyspark_pulsar.columnar.layout import IDENTITY
+from pyspark_pulsar.columnar.reading.merge import position_at
+from pyspark_pulsar.columnar.reading.row_groups import RowRange
+from pyspark_pulsar.columnar.reading.rows import RowRequest, TableReader
 from pyspark_pulsar.read.microbatch.admission import MeasureRequest
 from pyspark_pulsar.read.planning.file_range import FileRange
 from pyspark_pulsar.read.planning.known_tables import KnownTables

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark_pulsar.columnar.data_file import DataFile, overlapping
-from pyspark_pulsar.columnar.rows import TableRows
+from pyspark_pulsar.columnar.reading.rows import TableRows
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.sources.columns import FromColumns
 from pyspark_pulsar.time_window import TimeWindow

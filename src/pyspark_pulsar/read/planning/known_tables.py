@@ -3,10 +3,14 @@
 A table is loaded when a range is planned that begins before the ledger that is written to, and kept for a minute:
 tiering only moves on, and what is tiered stays readable, since files that a table no longer names are kept for days.
 Before rows count as lost the table is loaded anew.
+
+Where Spark's own scan reads a table (`catalog.tier_scan`), it says up to where (option `behindTable`), and that alone
+is known of it: `PositionsOfTable`. What the planner concludes from the end of a table is the same then.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +18,7 @@ from threading import Lock
 from typing import Final
 
 from pyspark_pulsar.columnar.data_file import DataFile
-from pyspark_pulsar.columnar.positions import TieredPartition
+from pyspark_pulsar.columnar.positions import TieredPartition, TieredPositions
 from pyspark_pulsar.columnar.table import ColumnarTable
 from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import TierMismatch
@@ -33,7 +37,9 @@ _ANY: Final = -2
 
 
 def uses_tables(options: ReadOptions) -> bool:
-    """Whether the options let a read take rows of topics' tables."""
+    """Whether the options let a read take rows of topics' tables, or begin behind one."""
+    if options.behind_table is not None:
+        return True
     return options.names_tables and options.read_from in (AUTO, COLUMNS) and not options.read_compacted
 
 
@@ -111,6 +117,44 @@ class KnownTables:
         """Those of a known topic's table that may have rows of it; any thread may ask. Raises `ColumnsUnavailable`."""
         with self._lock:
             return self._known[partition.topic].files(partition.index)
+
+
+class PositionsOfTable(KnownTables):
+    """Of one table that somebody else reads: the positions at which he ends."""
+
+    def __init__(self, document: str) -> None:
+        """`document`: of option `behindTable`, as `behind_table` writes it. Raises `ProtocolError`."""
+        self._name = str(json.loads(document).get("table"))
+        self._positions = TieredPositions.from_json(document, "option 'behindTable'")
+
+    def refresh(self, partitions: Iterable[TopicPartition], older_than: float = 0.0) -> None:
+        """Nothing: another state of the table has other rows."""
+
+    def of(self, partition: TopicPartition) -> TieredPartition | None:
+        return self._positions.of(partition)
+
+    def table(self, partition: TopicPartition) -> ColumnarTable | None:  # noqa: ARG002
+        return None
+
+    def check(self, partition: TopicPartition, ledgers: TopicLedgers) -> None:
+        tiered = self.of(partition)
+        if tiered is not None:
+            check_same_topic(partition, tiered, self._name, ledgers)
+
+    def ranges(
+        self, partition: TopicPartition, start: Position, end: Position, window: TimeWindow
+    ) -> list[FileRange]:
+        raise NotImplementedError("somebody else reads the table")
+
+
+def known_tables(options: ReadOptions) -> KnownTables:
+    """What there is to know by these options. Raises the errors of `TopicTables`, `ProtocolError`."""
+    return KnownTables(options) if options.behind_table is None else PositionsOfTable(options.behind_table)
+
+
+def behind_table(name: str, positions: TieredPositions) -> str:
+    """For option `behindTable`: the positions of the table of that name."""
+    return json.dumps({"table": name, **json.loads(positions.to_json())})
 
 
 def check_same_topic(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -39,7 +40,7 @@ class TopicLedgers:
     compaction_is_clear: bool = True
     """False while a compaction ends: what the broker says of the view and of its end do not belong together."""
     created: str | None = None
-    """When the topic partition was made, as the broker writes it; None where it does not tell."""
+    """When the topic partition was made, such as `2026-01-31T08:00:00.000Z`; None where the broker does not tell."""
 
     def by_id(self) -> dict[int, Ledger]:
         return {ledger.id: ledger for ledger in self.ledgers}
@@ -126,8 +127,20 @@ def parse_ledgers(info: Mapping[str, Any], stats: Mapping[str, Any], where: str)
         raise ProtocolError(
             f"{where}: expected ledgers as Pulsar 3.0 and later list them, got another answer ({fault!r})"
         ) from None
-    created = info.get("creationDate")
-    return TopicLedgers(tuple(ledgers), *compaction, created=None if created is None else str(created))
+    return TopicLedgers(tuple(ledgers), *compaction, created=_instant(info.get("creationDate")))
+
+
+def _instant(told: Any) -> str | None:
+    """A moment in one form, since each broker writes it in its own time zone, with as many digits as it needs."""
+    if told is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(str(told))
+        if moment.tzinfo is None:
+            return str(told)
+        return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except (ValueError, OverflowError):
+        return str(told)
 
 
 def _ledger(

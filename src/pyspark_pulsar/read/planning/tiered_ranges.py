@@ -30,7 +30,7 @@ from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.loss_report import report_loss
 from pyspark_pulsar.read.planning.data_loss import is_cut_off, retention_ms
 from pyspark_pulsar.read.planning.file_range import FileRange
-from pyspark_pulsar.read.planning.known_tables import AUTO, COLUMNS, KnownTables
+from pyspark_pulsar.read.planning.known_tables import AUTO, COLUMNS, KnownTables, known_tables
 from pyspark_pulsar.read.planning.ledgers import TopicLedgers
 from pyspark_pulsar.topic import TopicPartition
 
@@ -40,7 +40,7 @@ class TieredRanges:
 
     def __init__(self, options: ReadOptions, admin: AdminClient, tell: Callable[[str], None]) -> None:
         """`tell`: tells the user something once. Raises the errors of `KnownTables`."""
-        self.tables = KnownTables(options)
+        self.tables: KnownTables = known_tables(options)
         self._options = options
         self._admin = admin
         self._tell = tell

@@ -63,7 +63,7 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.intake import TransactionsUnknown
-from pyspark_pulsar.columnar.rows import RowRequest
+from pyspark_pulsar.columnar.reading.rows import RowRequest
 from pyspark_pulsar.errors import (
     ColumnsUnavailable,
     ConnectionFailed,

@@ -134,6 +134,20 @@ def test_the_compacted_view() -> None:
     assert (plain.compacted, plain.compaction_is_clear) == (None, True)
 
 
+@pytest.mark.parametrize(
+    ("told", "created"),
+    [
+        ("2026-01-31T08:00:00.26Z", "2026-01-31T08:00:00.260Z"),
+        ("2026-01-31T10:00:00.260123+02:00", "2026-01-31T08:00:00.260Z"),
+        ("2026-01-31T08:00:00", "2026-01-31T08:00:00"),
+        ("some day", "some day"),
+        (None, None),
+    ],
+)
+def test_when_a_topic_was_made_whichever_broker_tells(told: str | None, created: str | None) -> None:
+    assert parse_ledgers(INFO | {"creationDate": told}, STATS, "reading x").created == created
+
+
 def test_a_compacted_view_and_an_end_that_do_not_belong_together() -> None:
     cursors = {"__compaction": {"markDeletePosition": "7:4", "properties": {"CompactedTopicLedger": 61}}}
     former = {"ledgerId": 60, "entries": 3, "size": 30, "offloaded": False}

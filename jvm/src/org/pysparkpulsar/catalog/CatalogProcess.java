@@ -32,7 +32,8 @@ final class CatalogProcess {
   private static final long DEADLINE_SECONDS = 900;
   /** Questions that may be asked again when the process went away over them. */
   private static final Set<String> REPEATABLE =
-      Set.of("list_namespaces", "load_namespace", "list_tables", "load_table", "table_properties", "rows");
+      Set.of(
+          "list_namespaces", "load_namespace", "list_tables", "load_table", "table_properties", "rows", "tier_scan");
   /** How long a cancelled statement that changes something may take to its end. A second interrupt ends it at once. */
   private static final long PATIENCE_SECONDS = 30;
   private static final int SHOWN = 200;

@@ -158,7 +158,25 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces {
     if (described.has("system")) {
       return new RowsTable(shown, PulsarTable.columns(described.get("schema")), () -> asked("rows", of(table)));
     }
-    return new PulsarTable(shown, described, () -> PulsarTable.texts(asked("table_properties", of(table))));
+    return new PulsarTable(shown, described, questions(table, described.path("read_only").asBoolean()));
+  }
+
+  private PulsarTable.Questions questions(Identifier table, boolean isSystem) {
+    return new PulsarTable.Questions() {
+      @Override
+      public Map<String, String> properties() {
+        return isSystem ? Map.of() : PulsarTable.texts(asked("table_properties", of(table)));
+      }
+
+      @Override
+      public JsonNode tierScan(ObjectNode arguments) {
+        try {
+          return ask("tier_scan", arguments);
+        } catch (Refusal refusal) {
+          return CatalogProcess.arguments().put("refused", refusal.getMessage());
+        }
+      }
+    };
   }
 
   /** `TIMESTAMP AS OF`, in microseconds: what was published up to then, by the publish time of each message. */

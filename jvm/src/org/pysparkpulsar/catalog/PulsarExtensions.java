@@ -5,8 +5,8 @@ import scala.Function1;
 import scala.runtime.BoxedUnit;
 
 /**
- * For `spark.sql.extensions`: what lets statements write a message's own columns, and streams read them; and what keeps
- * Spark from dropping a topic that it was told to replace.
+ * For `spark.sql.extensions`: what lets statements write a message's own columns, and streams read them; what keeps
+ * Spark from dropping a topic that it was told to replace; and what reads a topic's table by Spark's own Parquet scan.
  */
 public final class PulsarExtensions implements Function1<SparkSessionExtensions, BoxedUnit> {
   @Override
@@ -17,6 +17,7 @@ public final class PulsarExtensions implements Function1<SparkSessionExtensions,
     extensions.injectResolutionRule(InsertedColumns::new);
     extensions.injectPostHocResolutionRule(session -> new StreamedColumns());
     extensions.injectCheckRule(session -> new RefusedReplacements());
+    extensions.injectOptimizerRule(TierScanRule::new);
     return BoxedUnit.UNIT;
   }
 }

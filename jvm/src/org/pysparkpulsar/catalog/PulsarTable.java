@@ -1,13 +1,15 @@
 package org.pysparkpulsar.catalog;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
-import java.util.function.Supplier;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
@@ -29,51 +31,51 @@ final class PulsarTable implements SupportsRead, SupportsWrite, SupportsMetadata
 
   private static final String END = "endingtimestamp";
 
-  private final String name;
-  private final StructType values;
-  private final StructType metadata;
-  private final StructType writable;
-  private final Map<String, String> readOptions;
-  private final Map<String, String> writeOptions;
-  private final Supplier<Map<String, String>> askProperties;
+  private static final String TABLES = "tiercatalog";
+
+  private final Topic topic;
   private final StructType read;
   /** Of TIMESTAMP AS OF, in Unix milliseconds, exclusive; null without it. */
   private final Long end;
+  /** All options of a scan, if they are settled; else null. */
+  private final Map<String, String> settled;
   private Map<String, String> properties;
 
-  /** `described`: the answer to `load_table`. */
-  PulsarTable(String name, JsonNode described, Supplier<Map<String, String>> askProperties) {
-    this(
-        name,
-        columns(described.get("schema")),
-        columns(described.get("metadata")),
-        columns(described.get("writable")),
-        texts(described.get("read_options")),
-        texts(described.get("write_options")),
-        askProperties,
-        columns(described.get("schema")),
-        null);
+  /** What is asked about a topic when a query needs to know it. */
+  interface Questions {
+    Map<String, String> properties();
+
+    /** See `catalog/tier_scan.py`. */
+    JsonNode tierScan(ObjectNode arguments);
   }
 
-  private PulsarTable(
-      String name,
-      StructType values,
-      StructType metadata,
-      StructType writable,
-      Map<String, String> readOptions,
-      Map<String, String> writeOptions,
-      Supplier<Map<String, String>> askProperties,
-      StructType read,
-      Long end) {
-    this.name = name;
-    this.values = values;
-    this.metadata = metadata;
-    this.writable = writable;
-    this.readOptions = readOptions;
-    this.writeOptions = writeOptions;
-    this.askProperties = askProperties;
+  /** What the catalog knows of a topic; `fixed` are options that no query may give. */
+  private record Topic(
+      String name, StructType values, StructType metadata, StructType writable, Map<String, String> readOptions,
+      Map<String, String> writeOptions, Set<String> fixed, boolean readOnly, Questions questions) {}
+
+  /** `described`: the answer to `load_table`. */
+  PulsarTable(String name, JsonNode described, Questions questions) {
+    this(
+        new Topic(
+            name, columns(described.get("schema")), columns(described.get("metadata")),
+            columns(described.get("writable")), texts(described.get("read_options")),
+            texts(described.get("write_options")), fixed(described.path("fixed")),
+            described.path("read_only").asBoolean(), questions),
+        columns(described.get("schema")), null, null);
+  }
+
+  private PulsarTable(Topic topic, StructType read, Long end, Map<String, String> settled) {
+    this.topic = topic;
     this.read = read;
     this.end = end;
+    this.settled = settled;
+  }
+
+  private static Set<String> fixed(JsonNode further) {
+    Set<String> fixed = new HashSet<>(FIXED);
+    further.forEach(key -> fixed.add(key.asText().toLowerCase(Locale.ROOT)));
+    return fixed;
   }
 
   static StructType columns(JsonNode schema) {
@@ -91,14 +93,34 @@ final class PulsarTable implements SupportsRead, SupportsWrite, SupportsMetadata
 
   /** The same table as it was: what was published up to then, that millisecond included. */
   PulsarTable upTo(long milliseconds) {
-    return new PulsarTable(
-        name, values, metadata, writable, readOptions, writeOptions, askProperties, read, milliseconds + 1);
+    return new PulsarTable(topic, read, milliseconds + 1, settled);
   }
 
   /** The same table, of which a stream reads these columns; Spark does not tell a stream's scan which. */
   PulsarTable reading(StructType columns) {
-    return new PulsarTable(
-        name, values, metadata, writable, readOptions, writeOptions, askProperties, columns, end);
+    return new PulsarTable(topic, columns, end, settled);
+  }
+
+  /** The same table, whose scans have these options whatever the query says: it is known how it is read. */
+  PulsarTable settled(Map<String, String> options) {
+    return new PulsarTable(topic, read, end, options);
+  }
+
+  boolean isSettled() {
+    return settled != null;
+  }
+
+  /** Whether these options of a scan let it read a table of the topic. */
+  static boolean mayHaveColumns(Map<String, String> options) {
+    return options.containsKey(TABLES);
+  }
+
+  /** How Spark's own scan reads what the topic's table holds. */
+  JsonNode tierScan(Map<String, String> options, StructType columns) {
+    ObjectNode arguments = CatalogProcess.arguments();
+    arguments.set("options", CatalogProcess.tree(options));
+    arguments.set("columns", CatalogProcess.parse(columns.json()));
+    return topic.questions.tierScan(arguments);
   }
 
   /** What a stream reads. */
@@ -108,30 +130,33 @@ final class PulsarTable implements SupportsRead, SupportsWrite, SupportsMetadata
 
   /** The metadata columns that an INSERT may name. */
   StructType writable() {
-    return writable;
+    return topic.writable;
   }
 
   @Override
   public String name() {
-    return name;
+    return topic.name;
   }
 
   @Override
   @SuppressWarnings("deprecation")
   public StructType schema() {
-    return values;
+    return topic.values;
   }
 
   @Override
   public synchronized Map<String, String> properties() {
     if (properties == null) {
-      properties = askProperties.get();
+      properties = topic.questions.properties();
     }
     return properties;
   }
 
   @Override
   public Set<TableCapability> capabilities() {
+    if (topic.readOnly) {
+      return Set.of(TableCapability.BATCH_READ);
+    }
     return Set.of(
         TableCapability.BATCH_READ,
         TableCapability.MICRO_BATCH_READ,
@@ -143,7 +168,7 @@ final class PulsarTable implements SupportsRead, SupportsWrite, SupportsMetadata
 
   @Override
   public MetadataColumn[] metadataColumns() {
-    StructField[] fields = metadata.fields();
+    StructField[] fields = topic.metadata.fields();
     MetadataColumn[] columns = new MetadataColumn[fields.length];
     for (int i = 0; i < fields.length; i++) {
       columns[i] = new MessageColumn(fields[i].name(), fields[i].dataType());
@@ -153,20 +178,28 @@ final class PulsarTable implements SupportsRead, SupportsWrite, SupportsMetadata
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {
-    Map<String, String> options = merged(readOptions, given);
+    return new PulsarScanBuilder(read, topic.metadata, new CaseInsensitiveStringMap(scanOptions(given)));
+  }
+
+  /** All options of a scan, by keys in lower case; `given` are those of the query. */
+  Map<String, String> scanOptions(CaseInsensitiveStringMap given) {
+    if (settled != null) {
+      return settled;
+    }
+    Map<String, String> options = merged(topic.readOptions, given);
     options.putIfAbsent("pushfilters", "true");
     // Spark leaves an option that it has understood among those of the query.
     options.remove(SQLConf.get().getConf(SQLConf.TIME_TRAVEL_TIMESTAMP_KEY()).toLowerCase(Locale.ROOT));
     if (end != null && options.put(END, end.toString()) != null) {
       throw CatalogException.raised(
-          "table " + name + ": expected TIMESTAMP AS OF or the option 'endingTimestamp', got both; leave one out");
+          "table " + topic.name + ": expected TIMESTAMP AS OF or the option 'endingTimestamp', got both; leave one out");
     }
-    return new PulsarScanBuilder(read, metadata, new CaseInsensitiveStringMap(options));
+    return options;
   }
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    CaseInsensitiveStringMap options = new CaseInsensitiveStringMap(merged(writeOptions, info.options()));
+    CaseInsensitiveStringMap options = new CaseInsensitiveStringMap(merged(topic.writeOptions, info.options()));
     PythonTable table = new PythonTable(PythonSource.make(), PythonSource.NAME, info.schema());
     return table.newWriteBuilder(new WriteInfo(info, options));
   }
@@ -176,14 +209,31 @@ final class PulsarTable implements SupportsRead, SupportsWrite, SupportsMetadata
     Map<String, String> merged = new HashMap<>();
     own.forEach((key, value) -> merged.put(key.toLowerCase(Locale.ROOT), value));
     given.forEach((key, value) -> {
-      if (FIXED.contains(key)) {
+      if (topic.fixed.contains(key)) {
         throw CatalogException.raised(
-            "table " + name + ": expected no option '" + key + "', which the table decides; name another table, or "
+            "table " + topic.name + ": expected no option '" + key + "', which the table decides; name another table, or "
                 + "select the columns");
       }
       merged.put(key, value);
     });
     return merged;
+  }
+
+  /** Spark knows by it that a query has been cached. */
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof PulsarTable table
+        && topic.name.equals(table.topic.name)
+        && topic.values.equals(table.topic.values)
+        && topic.readOptions.equals(table.topic.readOptions)
+        && read.equals(table.read)
+        && Objects.equals(end, table.end)
+        && Objects.equals(settled, table.settled);
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(topic.name, end);
   }
 
   private record MessageColumn(String name, DataType dataType) implements MetadataColumn {}

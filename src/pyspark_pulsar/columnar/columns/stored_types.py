@@ -11,6 +11,7 @@ All else is stored as it is.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -66,20 +67,23 @@ def stored_type(kind: pa.DataType, leaf: Leaf) -> pa.DataType | None:
     return leaf(kind)
 
 
-def check_widened(name: str, table: pa.DataType, column: pa.DataType) -> None:
+def check_widened(name: str, table: pa.DataType, column: pa.DataType, *, may_widen: bool = True) -> None:
     """Raises ValueError unless values of type `column`, and those that are there of type `table`, go into one column
-    which is only ever widened, as open table formats allow: int to long, float to double, more digits, more members."""
+    which is only ever widened, as open table formats allow: int to long, float to double, more digits, more members.
+    Without `may_widen` only more members."""
     if types.is_struct(table) and types.is_struct(column):
         for member in column:
             position = table.get_field_index(member.name)
             if position >= 0:
-                check_widened(f"{name}.{member.name}", table.field(position).type, member.type)
+                check_widened(
+                    f"{name}.{member.name}", table.field(position).type, member.type, may_widen=may_widen
+                )
     elif types.is_map(table) and types.is_map(column):
-        check_widened(f"{name}.key", table.key_type, column.key_type)
-        check_widened(f"{name}.value", table.item_type, column.item_type)
+        check_widened(f"{name}.key", table.key_type, column.key_type, may_widen=may_widen)
+        check_widened(f"{name}.value", table.item_type, column.item_type, may_widen=may_widen)
     elif types.is_list(table) and types.is_list(column):
-        check_widened(f"{name}.element", table.value_type, column.value_type)
-    elif not _is_wider(table, column):
+        check_widened(f"{name}.element", table.value_type, column.value_type, may_widen=may_widen)
+    elif not (_is_wider if may_widen else operator.eq)(table, column):
         raise ValueError(f"{name} is {table} in the table, and {column} in the topic's schema")
 
 

@@ -7,13 +7,13 @@ is still itself; else by name. The names that a reader knows are those of the ta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from pyspark_pulsar.columnar.absent import ITEM, NULL, Absent
+from pyspark_pulsar.columnar.columns.absent import ITEM, NULL, Absent
 
 FIELD_ID: Final = b"PARQUET:field_id"
 
@@ -52,6 +52,13 @@ class ColumnProjection:
             return _constant(self._absent, self._target.type, batch.num_rows)
         values = batch.column(self.source)
         return values if self._convert is None else self._convert(values)
+
+
+def constant(target: pa.Field, table: pa.Field, value: Any) -> Absent:
+    """A column that has one value in all rows of a file, which does not hold it. `value`: as Python has it for the
+    table's type. Raises ValueError where that type cannot be the target's."""
+    row = pa.RecordBatch.from_arrays([pa.array([value], table.type)], names=[table.name])
+    return Absent(ColumnProjection(target, table, [table]).of(row))
 
 
 def field_id(field: pa.Field) -> int | None:

@@ -9,22 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pyspark_pulsar.columnar.data_file import Bounds, DataFile
+from pyspark_pulsar.columnar.layout import BY_POSITION, IDENTITY, ORDER_KEY, PARTITION
 from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.position import Position
-
-IDENTITY: Final = "__messageId"
-PARTITION: Final = "__partition"
-ORDER_KEY: Final = b"pulsar.order"
-"""In a file's footer ..."""
-BY_POSITION: Final = b"position"
-"""... says that its rows are in the order of positions. Only our writer says so; engines that rewrite files do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +94,8 @@ def row_groups(file: OpenFile, wanted: RowRange) -> Iterator[RowGroup]:
             _bounds(metadata.row_group(index), leaves.get(path))
             for path in (f"{IDENTITY}.ledger", f"{IDENTITY}.entry", PARTITION)
         )
+        if PARTITION not in leaves:
+            partitions = file.file.partitions
         bound = DataFile("", 0, 0, partitions, ledgers, entries)
         if bound.may_hold(wanted.partition, wanted.start, wanted.end):
             is_within = (

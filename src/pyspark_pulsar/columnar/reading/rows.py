@@ -18,27 +18,17 @@ import pyarrow.compute as pc
 
 from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.codec.row_slots import SLOT_COLUMNS, within_slots
-from pyspark_pulsar.columnar.absent import NULL, absent_columns
+from pyspark_pulsar.columnar.columns.absent import NULL, absent_columns
+from pyspark_pulsar.columnar.columns.projection import ColumnProjection, constant
 from pyspark_pulsar.columnar.data_file import DataFile
-from pyspark_pulsar.columnar.merge import merged
-from pyspark_pulsar.columnar.projection import ColumnProjection
-from pyspark_pulsar.columnar.row_groups import (
-    IDENTITY,
-    PARTITION,
-    OpenFile,
-    RowGroup,
-    RowRange,
-    apart,
-    row_groups,
-)
+from pyspark_pulsar.columnar.layout import CORRUPT_COLUMN, IDENTITY, PARTITION
+from pyspark_pulsar.columnar.reading.merge import merged
+from pyspark_pulsar.columnar.reading.row_groups import OpenFile, RowGroup, RowRange, apart, row_groups
 from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.errors import ColumnsUnavailable, DecodeError, SchemaError
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.read_schema import ReadSchema
-
-CORRUPT_COLUMN: Final = "_corrupt_record"
-"""Of a table: the payload of a message that did not decode, null for all others."""
 
 _PUBLISHED: Final = "__publishTime"
 _HAPPENED: Final = "__eventTime"
@@ -145,12 +135,15 @@ class TableReader:
     def _read(self, group: RowGroup, fields: dict[str, pa.Field]) -> Iterator[pa.RecordBatch]:
         """The columns of `fields`, under its keys."""
         file_fields = list(group.file.parquet.schema_arrow)
-        table = self._table.columns
+        table, constants = self._table.columns, dict(group.file.file.constants)
         projections = {}
         for name, field in fields.items():
             column = table.field(field.name) if field.name in table.names else None
             absent = self._absent.get(name, NULL)
             try:
+                if field.name in constants:
+                    absent = constant(field, column, constants[field.name])
+                    column = None
                 projections[name] = ColumnProjection(
                     field, column, file_fields, absent, self._table.former_names
                 )

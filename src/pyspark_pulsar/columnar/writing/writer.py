@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,12 +23,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pyspark_pulsar.columnar.encoding import ROW_GROUP_ROWS, Encodings, encodings_of
-from pyspark_pulsar.columnar.layout import FileLayout, PartitionKey, by_key
-from pyspark_pulsar.columnar.projection import ColumnProjection
-from pyspark_pulsar.columnar.row_groups import BY_POSITION, IDENTITY, ORDER_KEY
+from pyspark_pulsar.columnar.columns.projection import ColumnProjection
+from pyspark_pulsar.columnar.layout import BY_POSITION, IDENTITY, ORDER_KEY, FileLayout, PartitionKey, by_key
+from pyspark_pulsar.columnar.redaction import one_line, secret_values
 from pyspark_pulsar.columnar.storage import TableStorage
-from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.columnar.writing.encoding import ROW_GROUP_ROWS, Encodings, encodings_of
+from pyspark_pulsar.errors import ColumnsUnavailable, SchemaError
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.topic import TopicPartition
 
@@ -82,8 +82,8 @@ class DataFileWriter:
         """Of the present ledger, the keys of which a file has been closed."""
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[WrittenFile]:
-        """The files, when they are complete; all are when the batches end. Raises `OSError`, and `SchemaError` for a
-        value that the table's columns cannot hold."""
+        """The files, when they are complete; all are when the batches end. Raises `ColumnsUnavailable` for a file that
+        cannot be written, and `SchemaError` for a value that the table's columns cannot hold."""
         with ExitStack() as broken:
             broken.callback(self._abandon)
             for batch in batches:
@@ -125,14 +125,15 @@ class DataFileWriter:
             self._encodings = encodings_of(self._stored(rows))
         first = position_of(rows, 0)
         name = f"{self._partition.index}-{first.ledger}-{first.entry}-{uuid.uuid4().hex}.parquet"
-        url = f"{self._layout.folder}/{name}"
-        sink = self._storage.open_output(url)
+        url = f"{self._layout.folder_of(key)}/{name}"
         footers: list[pq.FileMetaData] = []
         arguments = self._encodings.writer_arguments()
         schema = self._layout.schema
         if not self._layout.sort_columns:
             schema = schema.with_metadata({**(schema.metadata or {}), ORDER_KEY: BY_POSITION})
-        writer = pq.ParquetWriter(sink, schema, metadata_collector=footers, **arguments)
+        with self._storing(url):
+            sink = self._storage.open_output(url)
+            writer = pq.ParquetWriter(sink, schema, metadata_collector=footers, **arguments)
         return _OpenFile(url, sink, writer, footers, set(), key in self._cut)
 
     def _flush(self, file: _OpenFile) -> None:
@@ -147,7 +148,8 @@ class DataFileWriter:
             ) from None
         if self._layout.sort_columns:
             rows = rows.sort_by([(name, "ascending") for name in self._layout.sort_columns])
-        file.writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
+        with self._storing(file.url):
+            file.writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
         file.held.clear()
         file.rows = 0
 
@@ -163,11 +165,23 @@ class DataFileWriter:
         file = self._open.pop(key)
         self._cut.add(key)
         self._flush(file)
-        file.writer.close()
-        size = file.sink.tell()
-        file.sink.close()
+        with self._storing(file.url):
+            file.writer.close()
+            size = file.sink.tell()
+            file.sink.close()
         (footer,) = file.footers
         return WrittenFile(file.url, self._partition, key, size, footer)
+
+    @contextmanager
+    def _storing(self, url: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as fault:
+            secrets = secret_values(dict(self._storage.settings))
+            raise ColumnsUnavailable(
+                f"{self._partition}: expected to write data file {url}, got {one_line(fault, secrets)}; nothing of "
+                f"this round is in the table, and the next run begins with it again"
+            ) from None
 
     def _abandon(self) -> None:
         for file in self._open.values():

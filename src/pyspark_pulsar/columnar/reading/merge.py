@@ -24,7 +24,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_pulsar.columnar.row_groups import IDENTITY, PARTITION, RowGroup, RowRange
+from pyspark_pulsar.columnar.layout import IDENTITY, PARTITION
+from pyspark_pulsar.columnar.reading.row_groups import RowGroup, RowRange
 from pyspark_pulsar.position import Position
 
 _KEYS = ("ledger", "entry", "batchIndex")

@@ -1,0 +1,163 @@
+"""The topics and tables of bench/tier_scan.py."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyiceberg.catalog import load_catalog
+from stream_server import StreamServer
+
+from pyspark_pulsar.columnar.table import ColumnarTable
+from pyspark_pulsar.columnar.topic_tables import TopicTables
+from pyspark_pulsar.columnar.writing.writer import WrittenFile
+from pyspark_pulsar.options import ReadOptions, WriteOptions, parse_options
+from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.tiering.definition import TableSettings
+from pyspark_pulsar.tiering.round import TierRound
+from pyspark_pulsar.tiering.run import tier_topics
+from pyspark_pulsar.tiering.writers import ProcessWriters
+from pyspark_pulsar.topic import TopicName, TopicPartition
+from pyspark_pulsar.write.target import settle_target
+from pyspark_pulsar.write.task import write_rows
+
+PARTITIONS = 4
+FIRST_EVENT_US = 1_790_000_000_000_000
+EVENT_STEP_US = 1_000
+_ENTRY_ROWS = 1000
+_BLOCK_ROWS = 25_000
+_ROLLS = 10
+_FILES_A_COMMIT = 100
+
+
+@dataclass(frozen=True)
+class TieredTopic:
+    """A topic all of whose rows are in its table."""
+
+    name: str
+    catalog: dict[str, str]
+    job: dict[str, Any]
+    """What a reader needs to know of it."""
+    files: int
+    table_bytes: int
+    ledger_bytes: int
+
+    @property
+    def options(self) -> ReadOptions:
+        return parse_options(ReadOptions, dict(self.job["options"]) | {"topic": self.name})
+
+    @property
+    def table(self) -> ColumnarTable:
+        table = TopicTables(self.options).load(TopicName.parse(self.name))
+        assert table is not None
+        return table
+
+
+def make_topic(server: StreamServer, folder: Path, local: str, rows: int) -> TieredTopic:
+    """Of 10 value columns, key and event time; the event time and `id` grow, and `score` is random."""
+    name = f"persistent://public/default/{local}"
+    server.create(name, PARTITIONS)
+    server.keep(name)
+    written = WriteOptions(
+        service_url=server.service_url,
+        admin_url=server.admin_url,
+        topic=name,
+        batching_max_messages=_ENTRY_ROWS,
+        batching_max_bytes=4 << 20,
+        compression_type="LZ4",
+    )
+    share = -(-rows // _ROLLS)
+    for start in range(0, rows, share):
+        blocks = list(_blocks(start, min(rows, start + share)))
+        write_rows(written, settle_target(written, blocks[0].schema), iter(blocks))
+        server.close_ledger(name)
+    folder.mkdir(exist_ok=True)
+    catalog = {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/tables"}
+    options = {
+        "service.url": server.service_url,
+        "admin.url": server.admin_url,
+        "tierCatalog": json.dumps(catalog),
+    }
+    topic = TieredTopic(name, catalog, {"options": options, "topic": local}, 0, 0, 0)
+    partitions = plan_batch(replace(topic.options, tier_catalog=())).partitions
+    known = [partition.ledgers for partition in partitions if partition.ledgers is not None]
+    ledger_bytes = sum(ledger.size for ledgers in known for ledger in ledgers.ledgers)
+    (outcome,) = tier_topics(
+        TierRound(topic.options, TableSettings(), ProcessWriters(1)), [TopicName.parse(name)]
+    )
+    assert outcome.rows == rows, outcome
+    files = topic.table.files()
+    # Tables of DuckDB and the like lie in such a folder, too.
+    place = files[0].url.partition("/data/")[0] + "/data"
+    return replace(
+        topic,
+        job=topic.job | {"folder": place},
+        files=len(files),
+        table_bytes=sum(file.size for file in files),
+        ledger_bytes=ledger_bytes,
+    )
+
+
+def add_files(topic: TieredTopic, count: int) -> None:
+    """Name files in the table that are not there, until it has so many; their statistics are those of a real one."""
+    table, path = topic.table, TopicPartition.parse(f"{topic.name}-partition-0")
+    real = table.files()[0]
+    footer = pq.read_metadata(real.url.removeprefix("file://"))
+    missing = [
+        WrittenFile(f"{real.url}-{number}.parquet", path, real.key, real.size, footer)
+        for number in range(count - len(table.files()))
+    ]
+    for start in range(0, len(missing), _FILES_A_COMMIT):
+        table.commit(missing[start : start + _FILES_A_COMMIT], table.positions)
+
+
+def make_version(topic: TieredTopic, text: str) -> None:
+    """Another state of the table, with the same files."""
+    table = load_catalog("default", **topic.catalog).load_table(topic.table.name)
+    with table.transaction() as transaction:
+        transaction.set_properties({"bench": text})
+
+
+def _blocks(start: int, end: int) -> Iterator[pa.RecordBatch]:
+    """Of one topic partition each."""
+    for first in range(start, end, _BLOCK_ROWS):
+        yield _block(range(first, min(end, first + _BLOCK_ROWS)), first // _BLOCK_ROWS % PARTITIONS)
+
+
+def _block(ids: range, partition: int) -> pa.RecordBatch:
+    count, random = len(ids), Random(ids[0])
+    events = [FIRST_EVENT_US + number * EVENT_STEP_US for number in ids]
+    moments = pa.array(events).cast(pa.timestamp("us", "UTC"))
+    note = random.randbytes(28 * count).hex()
+
+    def below(most: int) -> pa.Array:
+        share = pc.random(count, initializer=random.getrandbits(62))
+        return pc.floor(pc.multiply(share, float(most))).cast(pa.int64())
+
+    columns = {
+        "id": pa.array(ids),
+        "user": _texts("user-", below(100_000)),
+        "item": _texts("item-", below(1000)),
+        "city": _texts("city-", below(50)),
+        "price": pc.divide(below(10_000).cast(pa.float64()), 64.0),
+        "qty": below(10).cast(pa.int32()),
+        "happened": moments,
+        "flag": pc.equal(below(2), 1),
+        "note": pa.array([note[start : start + 56] for start in range(0, len(note), 56)]),
+        "score": pc.divide(below(1 << 20).cast(pa.float64()), float(1 << 20)),
+        "__key": _texts("user-", below(100_000)).cast(pa.binary()),
+        "__eventTime": moments,
+        "__partition": pa.array([partition] * count, pa.int32()),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _texts(prefix: str, numbers: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(prefix, numbers.cast(pa.string()), "")

@@ -1,0 +1,121 @@
+package org.pysparkpulsar.catalog;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetUtils;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.sources.And;
+import org.apache.spark.sql.sources.EqualNullSafe;
+import org.apache.spark.sql.sources.EqualTo;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.sources.In;
+import org.apache.spark.sql.sources.IsNotNull;
+import org.apache.spark.sql.sources.IsNull;
+import org.apache.spark.sql.sources.LessThan;
+import org.apache.spark.sql.sources.LessThanOrEqual;
+import org.apache.spark.sql.sources.Or;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.FloatType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.Function1;
+import scala.collection.Iterator;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq;
+
+/**
+ * Parquet without those filters on floating point by which Spark loses rows, and never without the defaults of columns.
+ *
+ * <p>Arrow leaves NaN out of the least and the largest value that it notes of a row group, as the Parquet format asks
+ * for; to Spark NaN is above all numbers. So `x > 5` would leave out a row group whose only such value is NaN. And
+ * dictionaries tell 0.0 from -0.0, which are equal to Spark. Spark evaluates all filters again on the rows that come.
+ *
+ * <p>Where a file lacks a column, Spark's vectorized reader gives what the metadata `EXISTS_DEFAULT` says. The other one
+ * of 4.2 and 4.3 forgets it if columns that the file has come behind.
+ */
+final class TierParquet extends ParquetFileFormat {
+  static final String DEFAULT = "EXISTS_DEFAULT";
+
+  /** Whether rows of these columns, or of some of them, come with their defaults. */
+  static boolean givesDefaults(StructType columns) {
+    return ParquetUtils.isBatchReadSupportedForSchema(SQLConf.get(), columns);
+  }
+
+  @Override
+  public Function1<PartitionedFile, Iterator<InternalRow>> buildReaderWithPartitionValues(
+      SparkSession session, StructType data, StructType partitions, StructType required, Seq<Filter> filters,
+      Map<String, String> options, Configuration hadoop) {
+    if (Arrays.stream(required.fields()).anyMatch(field -> field.metadata().contains(DEFAULT)) && !givesDefaults(required)) {
+      throw CatalogException.raised(
+          "a scan of a topic's table: expected vectorized reads of Parquet as when the query was planned, got none; plan the "
+              + "query again");
+    }
+    List<Filter> kept = new ArrayList<>();
+    for (Filter filter : PlanRule.list(filters)) {
+      if (isExact(filter, data)) {
+        kept.add(filter);
+      }
+    }
+    return super.buildReaderWithPartitionValues(
+        session, data, partitions, required, PlanRule.seq(kept), options, hadoop);
+  }
+
+  private static boolean isExact(Filter filter, StructType data) {
+    if (filter instanceof And and) {
+      return isExact(and.left(), data) && isExact(and.right(), data);
+    }
+    if (filter instanceof Or or) {
+      return isExact(or.left(), data) && isExact(or.right(), data);
+    }
+    if (Arrays.stream(filter.v2references()).noneMatch(path -> isFloating(path, data))) {
+      return true;
+    }
+    if (filter instanceof EqualTo equal) {
+      return isPlain(equal.value());
+    }
+    if (filter instanceof EqualNullSafe equal) {
+      return isPlain(equal.value());
+    }
+    if (filter instanceof In in) {
+      return Arrays.stream(in.values()).allMatch(TierParquet::isPlain);
+    }
+    if (filter instanceof LessThan less) {
+      return isPlain(less.value());
+    }
+    if (filter instanceof LessThanOrEqual less) {
+      return isPlain(less.value());
+    }
+    return filter instanceof IsNull || filter instanceof IsNotNull;
+  }
+
+  /** Null, or a number that is neither zero nor NaN. */
+  private static boolean isPlain(Object value) {
+    double number = value instanceof Number given ? given.doubleValue() : Double.NaN;
+    return value == null || !(number == 0 || Double.isNaN(number));
+  }
+
+  /** Also where it is not known what the path leads to. */
+  private static boolean isFloating(String[] path, StructType data) {
+    DataType type = data;
+    for (String name : path) {
+      type = type instanceof StructType struct ? member(struct, name) : null;
+    }
+    return type == null || type instanceof FloatType || type instanceof DoubleType;
+  }
+
+  private static DataType member(StructType struct, String name) {
+    for (StructField field : struct.fields()) {
+      if (field.name().equalsIgnoreCase(name)) {
+        return field.dataType();
+      }
+    }
+    return null;
+  }
+}

@@ -1,0 +1,160 @@
+package org.pysparkpulsar.catalog;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Reads what a topic's table holds by Spark's own Parquet scan, and what is behind its end by the data source:
+ *
+ * <pre>
+ *   topic  ->  Union
+ *                Project              the query's columns, under their own ids
+ *                  Filter             only where options bound the times
+ *                    files            Spark's scan of Parquet, without listing
+ *                Project
+ *                  topic              the same, from the positions on where the table ends
+ * </pre>
+ *
+ * <p>Spark then moves filters, columns, fields of structs and limits into both sides by its own rules, so this one stands
+ * among those that do that; the first of them have run by then, and a Project above a topic tells which columns are
+ * needed. Whether and how it can be done is asked of the catalog's process, once for each topic of a query: what comes
+ * out is settled, and is not looked at again. A stream is none of these relations.
+ */
+final class TierScanRule extends Rule<LogicalPlan> {
+  private static final Logger LOG = LoggerFactory.getLogger(TierScanRule.class);
+
+  private final SparkSession session;
+
+  TierScanRule(SparkSession session) {
+    this.session = session;
+  }
+
+  @Override
+  public LogicalPlan apply(LogicalPlan plan) {
+    return plan.transformDown(
+        new AbstractPartialFunction<LogicalPlan, LogicalPlan>() {
+          @Override
+          public boolean isDefinedAt(LogicalPlan node) {
+            return true;
+          }
+
+          @Override
+          public LogicalPlan apply(LogicalPlan node) {
+            return changed(node);
+          }
+        });
+  }
+
+  private LogicalPlan changed(LogicalPlan node) {
+    if (node instanceof Project project && below(project.child()) instanceof DataSourceV2Relation relation) {
+      LogicalPlan read = read(relation, columns(relation, project));
+      return project.copy(project.projectList(), onto(project.child(), read));
+    }
+    return isOpen(node) ? read((DataSourceV2Relation) node, PlanRule.list(((DataSourceV2Relation) node).output())) : node;
+  }
+
+  /** The topic below filters, if it is not settled yet; else null. */
+  private static LogicalPlan below(LogicalPlan node) {
+    LogicalPlan leaf = node;
+    while (leaf instanceof Filter filter) {
+      leaf = filter.child();
+    }
+    return isOpen(leaf) ? leaf : null;
+  }
+
+  private static boolean isOpen(LogicalPlan node) {
+    return node instanceof DataSourceV2Relation relation
+        && relation.table() instanceof PulsarTable table
+        && !table.isSettled();
+  }
+
+  /** The same filters over another leaf. */
+  private static LogicalPlan onto(LogicalPlan node, LogicalPlan leaf) {
+    return node instanceof Filter filter ? filter.copy(filter.condition(), onto(filter.child(), leaf)) : leaf;
+  }
+
+  /** Those that the Project, or a filter below it, uses. */
+  private static List<AttributeReference> columns(DataSourceV2Relation relation, Project project) {
+    AttributeSet used = project.references();
+    for (LogicalPlan node = project.child(); node instanceof Filter filter; node = filter.child()) {
+      used = used.$plus$plus(filter.references());
+    }
+    List<AttributeReference> columns = new ArrayList<>();
+    for (AttributeReference column : PlanRule.list(relation.output())) {
+      if (used.contains(column)) {
+        columns.add(column);
+      }
+    }
+    return columns;
+  }
+
+  /** What gives these columns of the topic, under their ids: the union, or the topic itself, settled. */
+  private LogicalPlan read(DataSourceV2Relation relation, List<AttributeReference> columns) {
+    PulsarTable table = (PulsarTable) relation.table();
+    Map<String, String> options = table.scanOptions(relation.options());
+    TierScan scan = PulsarTable.mayHaveColumns(options) ? scan(table, options, columns) : null;
+    if (scan == null) {
+      return settled(relation, table, options);
+    }
+    LogicalPlan files = scan.plan(columns);
+    if (scan.rest() == null) {
+      return files;
+    }
+    LogicalPlan rest = rest(settled(relation, table, scan.rest()).newInstance(), relation, columns);
+    return new Union(PlanRule.seq(List.of(files, rest)), false, false);
+  }
+
+  /** Null where the data source is to read all. */
+  private TierScan scan(PulsarTable table, Map<String, String> options, List<AttributeReference> columns) {
+    JsonNode answer = table.tierScan(options, schema(columns));
+    String refused = answer.has("refused") ? answer.get("refused").asText() : TierScan.refusal(answer, session);
+    if (refused != null) {
+      LOG.info("{}: what its table holds is read by the data source: {}", table.name(), refused);
+      return null;
+    }
+    return new TierScan(answer, session);
+  }
+
+  private static DataSourceV2Relation settled(
+      DataSourceV2Relation relation, PulsarTable table, Map<String, String> options) {
+    return relation.copy(
+        table.settled(options), relation.output(), relation.catalog(), relation.identifier(), relation.options(),
+        relation.timeTravelSpec());
+  }
+
+  /** These columns of a relation that has those of `topic` under other ids. */
+  private static LogicalPlan rest(
+      DataSourceV2Relation relation, DataSourceV2Relation topic, List<AttributeReference> columns) {
+    List<AttributeReference> given = PlanRule.list(topic.output());
+    List<NamedExpression> chosen = new ArrayList<>();
+    for (AttributeReference column : columns) {
+      chosen.add(PlanRule.list(relation.output()).get(given.indexOf(column)));
+    }
+    return new Project(PlanRule.seq(chosen), relation);
+  }
+
+  private static StructType schema(List<AttributeReference> columns) {
+    return new StructType(
+        columns.stream()
+            .map(column -> new StructField(column.name(), column.dataType(), true, Metadata.empty()))
+            .toArray(StructField[]::new));
+  }
+}

@@ -1,0 +1,92 @@
+"""Names and types of columns that a Delta table can have. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyarrow import types
+
+from pyspark_pulsar.columnar.layout import IDENTITY
+from pyspark_pulsar.errors import SchemaError
+
+if TYPE_CHECKING:
+    from deltalake import Schema
+
+NOTED: Final = IDENTITY
+"""The column at which we note in the log what changes, and needs no fence."""
+_FORBIDDEN: Final = re.compile(r"[ ,;{}()\n\t=]")
+"""In names of columns: the protocol, without column mapping."""
+
+
+def delta_schema(columns: pa.Schema, table: str, notes: Mapping[str, str] | None = None) -> Schema:
+    """As delta-rs has it. `notes`: metadata of the column `NOTED`. Raises `SchemaError` for a type that Delta does not
+    have."""
+    from deltalake import Field, Schema
+
+    fields = []
+    for column in columns:
+        try:
+            field = Schema.from_arrow(pa.schema([column])).fields[0]
+        except Exception as fault:  # noqa: BLE001 - delta-rs raises just that
+            raise SchemaError(
+                f"table {table}: expected columns of types that Delta has, got {column.name!r} of type {column.type} "
+                f"({str(fault).splitlines()[0]}); tier the topic to Iceberg, or leave the column out"
+            ) from None
+        metadata = dict(notes) if notes and field.name == NOTED else None
+        fields.append(Field(field.name, field.type, nullable=field.nullable, metadata=metadata))
+    return Schema(fields)
+
+
+def has_local_times(kind: pa.DataType) -> bool:
+    """Whether there are moments without zone in it, which only tables with the feature `timestampNtz` may have."""
+    if types.is_timestamp(kind):
+        return kind.tz is None
+    return any(has_local_times(inner.type) for inner in _inner(kind))
+
+
+def hides_local_times(kind: pa.DataType) -> bool:
+    """Whether there are such in a map: delta-rs 1.6 does not see those, and makes a table that cannot be read."""
+    if types.is_map(kind):
+        return has_local_times(kind)
+    return any(hides_local_times(inner.type) for inner in _inner(kind))
+
+
+def check_names(columns: pa.Schema, table: str, present: Iterable[pa.Field] = ()) -> None:
+    """Raises `SchemaError` for names of columns that Delta does not have, also beside those that are there."""
+    wrong = [".".join(path) for path in _paths((), columns) if _FORBIDDEN.search(path[-1]) or not path[-1]]
+    if wrong:
+        raise SchemaError(
+            f"table {table}: expected names of columns without blanks, line ends, tabs and the letters ,;{{}}()= which "
+            f"Delta does not allow, got {', '.join(map(repr, wrong))}; tier the topic to Iceberg"
+        )
+    _check_distinct([*present, *columns], table)
+
+
+def _check_distinct(columns: Iterable[pa.Field], table: str) -> None:
+    """Delta does not tell capital letters from small ones."""
+    seen: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for path in _paths((), columns):
+        key = tuple(name.lower() for name in path)
+        if seen.setdefault(key, path) != path:
+            raise SchemaError(
+                f"table {table}: expected names of columns that differ in more than capital letters, as Delta does not "
+                f"tell them apart, got {'.'.join(seen[key])!r} and {'.'.join(path)!r}; tier the topic to Iceberg"
+            )
+
+
+def _paths(path: tuple[str, ...], fields: Iterable[pa.Field]) -> Iterator[tuple[str, ...]]:
+    """Of columns and of members at any depth."""
+    for field in fields:
+        yield (*path, field.name)
+        yield from _paths((*path, field.name), _inner(field.type))
+
+
+def _inner(kind: pa.DataType) -> list[pa.Field]:
+    if types.is_struct(kind):
+        return list(kind)
+    if types.is_map(kind):
+        return [kind.key_field, kind.item_field]
+    return [kind.value_field] if types.is_list(kind) or types.is_large_list(kind) else []

@@ -1,0 +1,190 @@
+"""The data files of an Iceberg table, as its manifests tell of them, for `TableFiles`. Driver only.
+
+Manifests of 10,000 files hold a million small values. They are read one manifest after the other, and what is not
+kept is let go at once; the garbage collector, which would look at all that is kept again and again, waits meanwhile.
+
+Format: the Iceberg table specification, version 2: manifests, and "Binary single-value serialization" of bounds.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import struct
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark_pulsar.columnar.layout import CORRUPT_COLUMN, PARTITION
+from pyspark_pulsar.columnar.table_files import LEDGER, Bound, ColumnStatistics, NotScannable, TableFiles
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile as IcebergFile
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+
+_FLOATS: Final = {4: struct.Struct("<f"), 8: struct.Struct("<d")}
+Decode = Callable[[bytes], Bound | None]
+
+
+def table_files(table: Table, columns: Collection[str]) -> TableFiles:
+    """Of the table's present snapshot, with statistics of those columns at the top that have any. Raises
+    `NotScannable`, and the errors of catalog and storage as they are."""
+    from pyiceberg.manifest import FileFormat, ManifestContent
+
+    snapshot, schema = table.current_snapshot(), table.schema()
+    check_history(table.metadata.schemas)
+    collected = _Collected.of(schema, columns)
+    with _collector_paused():
+        for manifest in () if snapshot is None else snapshot.manifests(table.io):
+            if manifest.content is ManifestContent.DELETES:
+                raise NotScannable("rows of its files are deleted")
+            entries = manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+            files = [entry.data_file for entry in entries]
+            if not all(file.file_format is FileFormat.PARQUET for file in files):
+                raise NotScannable("it has files that are not Parquet")
+            collected.add(files)
+    return TableFiles(
+        urls=collected.urls,
+        sizes=collected.sizes,
+        rows=collected.rows,
+        statistics={path: column.statistics for path, column in collected.columns.items()},
+        leaves=frozenset(collected.leaves),
+        may_have_bad_rows=collected.may_have_bad_rows,
+        unclear_names=unclear_names(schema, table.metadata.schemas),
+        changed_ms=0 if snapshot is None else snapshot.timestamp_ms,
+    )
+
+
+@dataclass(slots=True)
+class _Column:
+    """One column with statistics: of each file what its manifest says."""
+
+    number: int
+    decode: Decode
+    has_upper: bool
+    lower: list[bytes | None] = field(default_factory=list)
+    upper: list[bytes | None] = field(default_factory=list)
+    nulls: list[int | None] = field(default_factory=list)
+
+    @property
+    def statistics(self) -> ColumnStatistics:
+        return ColumnStatistics(self.lower, self.upper if self.has_upper else None, self.nulls, self.decode)
+
+
+@dataclass(slots=True)
+class _Collected:
+    """What is kept of the files so far."""
+
+    columns: dict[str, _Column]
+    corrupt: int | None
+    """The id of the column of rows that did not decode; None where the table has none."""
+    urls: list[str] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    leaves: set[frozenset[int] | None] = field(default_factory=set)
+    may_have_bad_rows: bool = False
+
+    @classmethod
+    def of(cls, schema: Schema, names: Collection[str]) -> _Collected:
+        columns = {LEDGER: _Column(schema.find_field(LEDGER).field_id, _whole, has_upper=True)}
+        for column in schema.fields:
+            decoder = _decoder(column.field_type) if column.name in (PARTITION, *names) else None
+            if decoder is not None:
+                columns[column.name] = _Column(column.field_id, *decoder)
+        corrupt = next((column.field_id for column in schema.fields if column.name == CORRUPT_COLUMN), None)
+        return cls(columns, corrupt)
+
+    def add(self, files: Sequence[IcebergFile]) -> None:
+        self.urls += [file.file_path for file in files]
+        self.sizes += [file.file_size_in_bytes for file in files]
+        self.rows += [file.record_count for file in files]
+        counts = [file.value_counts or {} for file in files]
+        nulls = [file.null_value_counts or {} for file in files]
+        lower = [file.lower_bounds or {} for file in files]
+        upper = [file.upper_bounds or {} for file in files]
+        self.leaves |= {frozenset(told) if told else None for told in counts}
+        for column in self.columns.values():
+            number = column.number
+            column.lower += [bounds.get(number) for bounds in lower]
+            column.upper += [bounds.get(number) for bounds in upper]
+            column.nulls += [told.get(number) for told in nulls]
+        if self.corrupt is not None:
+            self.may_have_bad_rows |= any(
+                not values or not absent or values.get(self.corrupt, 0) > absent.get(self.corrupt, 0)
+                for values, absent in zip(counts, nulls, strict=True)
+            )
+
+
+def _decoder(kind: Any) -> tuple[Decode, bool] | None:
+    """From the bytes of a bound to its value, and whether upper bounds hold for all values; None for types that are
+    not simple. A file may be older than a widening of its column, and then has the narrower type's bytes."""
+    from pyiceberg import types
+
+    if isinstance(kind, types.BooleanType):
+        return _whole, True
+    if isinstance(kind, (types.IntegerType, types.LongType, types.DateType)):
+        return _whole, True
+    if isinstance(kind, (types.TimestampType, types.TimestamptzType)):
+        return _whole, True
+    if isinstance(kind, (types.FloatType, types.DoubleType)):
+        return _floating, False
+    return (_text, True) if isinstance(kind, types.StringType) else None
+
+
+def _whole(value: bytes) -> int:
+    return int.from_bytes(value, "little", signed=True)
+
+
+def _floating(value: bytes) -> float | None:
+    number = float(_FLOATS[len(value)].unpack(value)[0])
+    return number if math.isfinite(number) else None
+
+
+def _text(value: bytes) -> str | None:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def check_history(history: Iterable[Schema]) -> None:
+    """Raises `NotScannable` where former schemas are not told any more, and with them former names. Ids of schemas are
+    given in order, from 0 on."""
+    numbers = sorted(version.schema_id for version in history)
+    if numbers != list(range(len(numbers))):
+        raise NotScannable("former schemas were removed from it, which would tell what names have meant")
+
+
+def unclear_names(schema: Schema, history: Iterable[Schema]) -> frozenset[str]:
+    """The columns at the top, in small letters, in which a name at any depth has not always meant the same field, or a
+    field has not always had the same name, or two names differ in capitals alone: a file is not surely read right by
+    names. Also those that were there once."""
+    from pyiceberg.schema import index_name_by_id
+
+    by_path: dict[str, set[tuple[str, int]]] = {}
+    by_number: dict[int, set[tuple[str, int]]] = {}
+    present = {(path, number) for number, path in index_name_by_id(schema).items()}
+    for version in (schema, *history):
+        for number, path in index_name_by_id(version).items():
+            by_path.setdefault(path.lower(), set()).add((path, number))
+            by_number.setdefault(number, set()).add((path, number))
+    unclear = [
+        path
+        for meanings in (*by_path.values(), *by_number.values())
+        for path, number in meanings
+        if len(meanings) > 1 or (path, number) not in present
+    ]
+    return frozenset(path.partition(".")[0].lower() for path in unclear)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

@@ -1,0 +1,290 @@
+"""Tables of topics in the Iceberg format, version 2, by pyiceberg. Driver only.
+
+Two processes that tier one topic at once read the table's state, write files, and commit on condition that the table
+still is in that state. `commit.retry.num-retries` is 0, or pyiceberg would append the second one's files to whatever
+is there by then. The loser gets `TableMoved`, looks where the positions are now, and leaves its files to the sweep.
+Each commit makes a snapshot, also one without files, since catalogs compare snapshots and not properties.
+
+Format: the Iceberg table specification, version 2. Field ids of a file are those of the table's schema.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pyspark_pulsar.columnar.columns.stored_types import (
+    check_widened,
+    iceberg_leaf,
+    plain_schema,
+    stored_schema,
+)
+from pyspark_pulsar.columnar.data_file import DataFile
+from pyspark_pulsar.columnar.iceberg.description import FileDescription
+from pyspark_pulsar.columnar.iceberg.faults import told
+from pyspark_pulsar.columnar.iceberg.files import table_files
+from pyspark_pulsar.columnar.iceberg.statistics import CommitStatistics
+from pyspark_pulsar.columnar.layout import (
+    FILE_BYTES,
+    IDENTITY_TRANSFORM,
+    FileLayout,
+    PartitionField,
+)
+from pyspark_pulsar.columnar.positions import TieredPositions
+from pyspark_pulsar.columnar.reading.rows import TableRows
+from pyspark_pulsar.columnar.redaction import redacted
+from pyspark_pulsar.columnar.storage import TableStorage
+from pyspark_pulsar.columnar.table import (
+    FORMER_NAMES,
+    POSITIONS,
+    SCHEMA,
+    SORTED_BY,
+    TOPIC,
+    ColumnarTable,
+    TableMoved,
+    former_names,
+)
+from pyspark_pulsar.columnar.table_files import TableFiles
+from pyspark_pulsar.columnar.writing.writer import WrittenFile
+from pyspark_pulsar.errors import (
+    ColumnsUnavailable,
+    OptionError,
+    SchemaError,
+    TierMismatch,
+)
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile as IcebergFile
+    from pyiceberg.table import Table
+
+
+class IcebergTable(ColumnarTable):
+    """One table, in the state in which it was loaded."""
+
+    def __init__(self, table: Table, identifier: str, secrets: tuple[str, ...]) -> None:
+        self._table = table
+        self._identifier = identifier
+        self._secrets = secrets
+        self._by_url: dict[str, IcebergFile] = {}
+
+    @property
+    def name(self) -> str:
+        return self._identifier
+
+    @property
+    def format(self) -> str:
+        return "iceberg"
+
+    @property
+    def topic(self) -> str | None:
+        return self._table.properties.get(TOPIC)
+
+    @property
+    def positions(self) -> TieredPositions:
+        text = self._table.properties.get(POSITIONS)
+        if text is None:
+            raise TierMismatch(
+                f"table {self.name}: expected the property {POSITIONS}, which the table of a topic has, got none; "
+                f"somebody has removed it: drop the table and tier the topic again"
+            )
+        return TieredPositions.from_json(text, f"table {self.name}")
+
+    @property
+    def schema(self) -> str | None:
+        return self._table.properties.get(SCHEMA)
+
+    @property
+    def columns(self) -> pa.Schema:
+        from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+        columns = schema_to_pyarrow(self._table.schema(), include_field_ids=True)
+        assert isinstance(columns, pa.Schema)  # noqa: S101 - of a schema it makes a schema
+        return plain_schema(columns)
+
+    @property
+    def rows(self) -> TableRows:
+        return TableRows(self.name, self.columns, self._storage, former_names(self._table.properties))
+
+    @property
+    def layout(self) -> FileLayout:
+        spec, schema = self._table.spec(), self._table.schema()
+        fields = tuple(
+            PartitionField(schema.find_column_name(field.source_id) or "", transform_name(field.transform))
+            for field in spec.fields
+        )
+        sorted_by = self._table.properties.get(SORTED_BY, "")
+        folder = f"{self._table.location().rstrip('/')}/data"
+        size = int(self._table.properties.get("write.target-file-size-bytes", FILE_BYTES))
+        return FileLayout(folder, self.columns, fields, tuple(filter(None, sorted_by.split(","))), size)
+
+    @property
+    def version(self) -> str:
+        return f"{self._table.metadata.table_uuid}/{self._table.metadata_location}"
+
+    @property
+    def _storage(self) -> TableStorage:
+        return TableStorage.of(self._table.io.properties)
+
+    def files(self) -> Sequence[DataFile]:
+        snapshot = self._table.current_snapshot()
+        if snapshot is None:
+            return ()
+        describe = FileDescription(self._table).of
+        with told(f"table {self.name}", self._secrets):
+            from pyiceberg.manifest import ManifestContent
+
+            manifests = snapshot.manifests(self._table.io)
+            if any(manifest.content is ManifestContent.DELETES for manifest in manifests):
+                return self._files_with_deletes(describe)
+            entries = [
+                entry.data_file
+                for manifest in manifests
+                for entry in manifest.fetch_manifest_entry(self._table.io, discard_deleted=True)
+            ]
+        self._by_url = {file.file_path: file for file in entries}
+        return tuple(describe(file, ()) for file in entries)
+
+    def all_files(self, columns: Collection[str]) -> TableFiles:
+        with told(f"table {self.name}", self._secrets):
+            return table_files(self._table, columns)
+
+    def _files_with_deletes(
+        self, describe: Callable[[IcebergFile, tuple[str, ...]], DataFile]
+    ) -> tuple[DataFile, ...]:
+        """Raises `ColumnsUnavailable` for deletes by equality, which pyiceberg does not understand either."""
+        from pyiceberg.manifest import DataFileContent, FileFormat
+
+        try:
+            tasks = list(self._table.scan().plan_files())
+        except (ValueError, NotImplementedError) as fault:
+            raise ColumnsUnavailable(
+                f"table {self.name}: expected no deleted rows, or such that are named by file and number, got others "
+                f"({fault}); compact the table with the engine that deleted them"
+            ) from None
+        for task in tasks:
+            for delete in task.delete_files:
+                if (
+                    delete.content is not DataFileContent.POSITION_DELETES
+                    or delete.file_format is not FileFormat.PARQUET
+                ):
+                    raise ColumnsUnavailable(
+                        f"table {self.name}: expected deleted rows of {task.file.file_path} to be named by file and "
+                        f"number in Parquet, got {delete.file_path}; compact the table with the engine that deleted "
+                        "them"
+                    )
+        self._by_url = {task.file.file_path: task.file for task in tasks}
+        return tuple(
+            describe(task.file, tuple(sorted(delete.file_path for delete in task.delete_files)))
+            for task in tasks
+        )
+
+    def evolve(self, columns: pa.Schema, schema: str, renamed: Mapping[str, str]) -> None:
+        stored, present = stored_schema(columns, iceberg_leaf), self.columns
+        former = former_names(self._table.properties) | renamed.keys()
+        try:
+            for column in stored:
+                if column.name in present.names:
+                    check_widened(column.name, present.field(column.name).type, column.type)
+        except ValueError as fault:
+            raise SchemaError(
+                f"table {self.name}: expected a schema of the topic that only adds fields to the table's, or widens "
+                f"their types, got another: {fault}"
+            ) from None
+        with self._committing() as transaction:
+            if renamed:
+                with transaction.update_schema() as update:
+                    # Those inside others first: a path begins with names as they are now.
+                    for path in sorted(renamed, key=lambda path: -path.count(".")):
+                        update.rename_column(path, renamed[path])
+            with transaction.update_schema() as update:
+                update.union_by_name(stored)
+            transaction.set_properties({SCHEMA: schema, FORMER_NAMES: json.dumps(sorted(former))})
+
+    def commit(
+        self, files: Sequence[WrittenFile], positions: TieredPositions, replaced: Collection[DataFile] = ()
+    ) -> None:
+        document = positions.to_json()
+        statistics = CommitStatistics(self._table)
+        with self._committing() as transaction:
+            transaction.set_properties({POSITIONS: document})
+            update = transaction.update_snapshot(snapshot_properties={POSITIONS: document})
+            if replaced:
+                with update.overwrite() as overwrite:
+                    for old in replaced:
+                        overwrite.delete_data_file(self._by_url[old.url])
+                    for file in files:
+                        overwrite.append_data_file(statistics.data_file(file))
+            else:
+                with update.fast_append() as append:
+                    for file in files:
+                        append.append_data_file(statistics.data_file(file))
+
+    @contextmanager
+    def _committing(self) -> Iterator[Any]:
+        from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+
+        with told(f"table {self.name}", self._secrets):
+            try:
+                with self._table.transaction() as transaction:
+                    yield transaction
+            except CommitFailedException as fault:
+                raise TableMoved(redacted(str(fault), self._secrets)) from None
+            except CommitStateUnknownException as fault:
+                raise ColumnsUnavailable(
+                    f"table {self.name}: expected the catalog to say whether it has done a commit, got neither "
+                    f"({redacted(str(fault), self._secrets)}); look at the table: what it says is so"
+                ) from None
+
+    def expire(self, older_than_ms: int) -> int:
+        current = self._table.metadata.current_snapshot_id
+        old = [
+            snapshot
+            for snapshot in self._table.metadata.snapshots
+            if snapshot.timestamp_ms < older_than_ms and snapshot.snapshot_id != current
+        ]
+        if not old:
+            return 0
+        from pyiceberg.table.update.snapshot import ExpireSnapshots
+
+        # Branches and tags keep theirs.
+        before, states = self.known_urls(), len(self._table.metadata.snapshots)
+        with self._committing() as transaction:
+            ExpireSnapshots(transaction).older_than(
+                datetime.fromtimestamp(older_than_ms / 1000, UTC)
+            ).commit()
+        gone = before - self.known_urls()
+        with told(f"table {self.name}", self._secrets):
+            for url in gone:
+                self._table.io.delete(url)
+        return states - len(self._table.metadata.snapshots)
+
+    def known_urls(self) -> set[str]:
+        urls: set[str] = set()
+        with told(f"table {self.name}", self._secrets):
+            for snapshot in self._table.metadata.snapshots:
+                urls.add(snapshot.manifest_list)
+                for manifest in snapshot.manifests(self._table.io):
+                    if manifest.manifest_path in urls:
+                        continue
+                    urls.add(manifest.manifest_path)
+                    urls |= {
+                        entry.data_file.file_path
+                        for entry in manifest.fetch_manifest_entry(self._table.io, discard_deleted=True)
+                    }
+        return urls
+
+
+def transform_name(transform: object) -> str:
+    """As `PartitionField` calls it. Raises `OptionError` for one that we do not write."""
+    text = str(transform)
+    if text not in (IDENTITY_TRANSFORM, "hour", "day", "month", "year"):
+        raise OptionError(
+            f"partition field {text}: expected hour, day, month or year, or the values themselves, got another, "
+            f"which is not written; give the table another partition spec"
+        )
+    return text

@@ -1,0 +1,237 @@
+"""What Spark is told of a topic's table: which files, columns, times and rest; and why it is told nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from unit.catalog.stand_ins import URLS, Admin, Broker, cluster_of
+
+from pyspark_pulsar.catalog.cluster import Cluster
+from pyspark_pulsar.catalog.known_files import KnownFiles
+from pyspark_pulsar.catalog.tier_scan import tier_scan
+from pyspark_pulsar.columnar.positions import TieredPartition, TieredPositions
+from pyspark_pulsar.columnar.table import ColumnarTable
+from pyspark_pulsar.columnar.table_files import LEDGER
+from pyspark_pulsar.columnar.topic_tables import TopicTables
+from pyspark_pulsar.columnar.writing.writer import DataFileWriter
+from pyspark_pulsar.errors import PermissionDenied
+from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.schema import metadata_columns
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.types.spark import spark_schema
+from pyspark_pulsar.tiering.definition import TableSettings, definition_of, tiering_options, topic_schema
+from pyspark_pulsar.topic import TopicName, TopicPartition
+
+TOPIC = "persistent://public/default/orders"
+PARTITIONS = [TopicPartition.parse(f"{TOPIC}-partition-{index}") for index in range(2)]
+DOCUMENT = {
+    "type": "record",
+    "name": "R",
+    "fields": [{"name": "id", "type": "long"}, {"name": "name", "type": "string"}],
+}
+SCHEMA = SchemaInfo("orders", SchemaType.AVRO, json.dumps(DOCUMENT).encode(), version=bytes(8))
+ROWS_PER_FILE, LEDGERS = 3, 2
+END = Position(9, 0)
+ID = pa.field("id", pa.int64())
+HAPPENED = metadata_columns.FIELDS["__eventTime"]
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The options of a scan of a topic that is tiered: in each of two partitions two ledgers, a file each."""
+    folder = tmp_path_factory.mktemp("tier")
+    catalog = {
+        "type": "sql",
+        "uri": f"sqlite:///{folder}/catalog.db",
+        "warehouse": f"file://{folder}/ta bles",
+    }
+    given = {**URLS, "topic": TOPIC, "tiercatalog": json.dumps(catalog)}
+    options = parse_options(ReadOptions, given)
+    of_tier = tiering_options(options, TopicName.parse(TOPIC))
+    broker: Any = Broker(there={TOPIC: (2, SCHEMA)})
+    definition = definition_of(topic_schema(broker, of_tier), TopicName.parse(TOPIC), TableSettings())
+    tables = TopicTables(options)
+    table = tables.catalog.create(tables.identifier(TopicName.parse(TOPIC)), definition)
+    commit(table, definition.columns, END)
+    return given
+
+
+def commit(table: ColumnarTable, columns: pa.Schema, end: Position) -> None:
+    files = [
+        file
+        for partition in PARTITIONS
+        for ledger in range(7, 7 + LEDGERS)
+        for file in DataFileWriter(table.layout, table.rows.storage, partition).write(
+            [batch(columns, partition.index, ledger)]
+        )
+    ]
+    table.commit(files, TieredPositions({partition: TieredPartition(end) for partition in PARTITIONS}))
+
+
+def batch(columns: pa.Schema, partition: int, ledger: int) -> pa.RecordBatch:
+    rows = [
+        {
+            "id": ledger * 100 + entry,
+            "name": f"n{entry}",
+            "__messageId": {"ledger": ledger, "entry": entry, "batchIndex": 0, "partition": partition},
+            "__partition": partition,
+            "__publishTime": ledger * 1_000_000,
+            "__eventTime": None if entry else 5,
+        }
+        for entry in range(ROWS_PER_FILE)
+    ]
+    return pa.RecordBatch.from_pylist(rows, columns)
+
+
+def cluster(broker: Broker | None = None) -> Cluster:
+    return cluster_of(broker or Broker(there={TOPIC: (2, SCHEMA)}), Admin())
+
+
+def asked(texts: dict[str, str], *columns: pa.Field, broker: Broker | None = None, **further: str) -> Any:
+    given = texts | {key.lower(): text for key, text in further.items()}
+    return tier_scan(cluster(broker), given, spark_schema(pa.schema(columns)).jsonValue())
+
+
+def test_files_columns_and_rest(texts: dict[str, str]) -> None:
+    told = asked(texts, ID, failOnDataLoss="false")
+    assert told["table"] == "public_default.orders"
+    assert told["rows"] == [ROWS_PER_FILE] * 4
+    for url, size in zip(told["urls"], told["sizes"], strict=True):
+        assert Path(url.removeprefix("file://")).stat().st_size == size
+    assert told["statistics"]["id"]["lower"] == [700, 800, 700, 800]
+    assert told["statistics"]["id"]["upper"] == [702, 802, 702, 802]
+    assert told["statistics"][LEDGER]["lower"] == [7, 8, 7, 8]
+    assert set(told["statistics"]) == {"id", LEDGER}
+    assert [field["name"] for field in told["schema"]["fields"]] == ["id"]
+    assert told["columns"] == [{"name": "id", "scanned": True, "default": None}]
+    assert (told["windows"], told["settings"]) == ([], {})
+    rest = told["rest"]
+    assert rest["failondataloss"] == "false"
+    assert not {"tiercatalog", "tiercatalogsecrets"} & rest.keys()
+    behind = json.loads(rest["behindtable"])
+    assert behind["table"] == "public_default.orders"
+    assert {tiered["end"] for tiered in behind["partitions"].values()} == {str(END)}
+    parse_options(ReadOptions, rest).check_read_from()
+
+
+def test_rows_are_counted_by_a_column(texts: dict[str, str]) -> None:
+    told = asked(texts)
+    assert told["columns"] == []
+    assert [field["name"] for field in told["schema"]["fields"]] == ["__partition"]
+
+
+def test_columns_of_messages_that_no_file_has(texts: dict[str, str]) -> None:
+    later = DOCUMENT | {
+        "fields": [*DOCUMENT["fields"], {"name": "level", "type": "int", "default": 7}]  # type: ignore[misc]
+    }
+    broker = Broker(there={TOPIC: (2, replace(SCHEMA, document=json.dumps(later).encode()))})
+    told = asked(texts, pa.field("level", pa.int32()), broker=broker)
+    assert told["columns"] == [{"name": "level", "scanned": False, "default": "7"}]
+
+
+def test_times_are_filters(texts: dict[str, str]) -> None:
+    told = asked(texts, ID, startingTimestamp="1970-01-01T00:00:07Z", endingEventTime="1970-01-01T00:00:01Z")
+    (window,) = told["windows"]
+    assert window == {
+        "partitions": None,
+        "published_from": 7_000_000,
+        "published_before": None,
+        "event_before": 1_000_000,
+    }
+    assert [column["name"] for column in told["columns"]] == ["id", "__publishTime", "__eventTime"]
+    each = {str(partition): f"1970-01-01T00:00:0{partition.index}Z" for partition in PARTITIONS}
+    told = asked(texts, ID, startingOffsetsByTimestamp=json.dumps(each))
+    assert {tuple(window["partitions"]): window["published_from"] for window in told["windows"]} == {
+        (0,): 0,
+        (1,): 1_000_000,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"startingOffsets": "latest"}, "startingOffsets"),
+        ({"startingOffsets": json.dumps({str(PARTITIONS[0]): "7:1:0", "*": "earliest"})}, "startingOffsets"),
+        ({"endingOffsets": json.dumps({"*": "latest", str(PARTITIONS[0]): "8:9:0"})}, "endingOffsets"),
+        ({"endingOffsets": json.dumps({str(PARTITIONS[0]): "latest"})}, "endingOffsets"),
+        ({"endingOffsets": json.dumps({"*": "earliest"})}, "endingOffsets"),
+        ({"startingSubscription": "s"}, "startingSubscription"),
+        ({"splitBy": "key"}, "splitBy"),
+        ({"auditPath": "/tmp/a"}, "auditPath"),
+        ({"readFrom": "broker"}, "take rows of tables"),
+        ({"readFrom": "bookie"}, "take rows of tables"),
+        ({"readCompacted": "true"}, "take rows of tables"),
+        ({"behindTable": '{"table": "x", "version": 1, "partitions": {}}'}, "behindTable"),
+        ({"readFrom": "columns", "startingOffsets": "earliest"}, "offsets name all"),
+        ({"tierTable": "none.{topic}"}, "it has none"),
+        ({"minPartitions": "x"}, "OptionError"),
+    ],
+)
+def test_what_is_left_to_the_data_source(texts: dict[str, str], options: dict[str, str], reason: str) -> None:
+    told = asked(texts, ID, **options)
+    assert list(told) == ["refused"]
+    assert reason in told["refused"]
+
+
+def test_sides_of_the_log_are_no_bounds(texts: dict[str, str]) -> None:
+    named = {str(partition): "earliest" for partition in PARTITIONS}
+    assert "urls" in asked(texts, ID, startingOffsets=json.dumps(named), endingOffsets="latest")
+
+
+def test_ends_behind_the_table_are_for_the_rest(texts: dict[str, str]) -> None:
+    ends = json.dumps({str(PARTITIONS[0]): str(END), str(PARTITIONS[1]): "12:3:1"})
+    assert asked(texts, ID, endingOffsets=ends)["rest"]["endingoffsets"] == ends
+
+
+def test_a_partition_is_not_a_whole_topic(texts: dict[str, str]) -> None:
+    assert "one whole topic" in asked(texts, ID, topic=str(PARTITIONS[0]))["refused"]
+
+
+def test_a_schema_that_has_changed_since(texts: dict[str, str]) -> None:
+    assert "not any more" in asked(texts, pa.field("id", pa.string()))["refused"]
+    assert "not any more" in asked(texts, pa.field("other", pa.string()))["refused"]
+
+
+def test_what_the_broker_refuses_is_said_by_the_data_source(texts: dict[str, str]) -> None:
+    broker = Broker(there={TOPIC: (2, SCHEMA)}, refuses={"schemas": PermissionDenied("no")})
+    assert asked(texts, ID, broker=broker)["refused"] == "PermissionDenied: no"
+
+
+def test_rows_that_its_positions_do_not_cover(texts: dict[str, str]) -> None:
+    options = parse_options(ReadOptions, texts)
+    table = TopicTables(options).load(TopicName.parse(TOPIC))
+    assert table is not None
+    before = table.positions
+    for positions, reason in (
+        (before.replaced({PARTITIONS[1]: TieredPartition(Position(8, 0))}), "behind the positions"),
+        (before.replaced({TopicPartition.parse(f"{TOPIC}-partition-5"): TieredPartition(END)}), "not there"),
+    ):
+        table.commit([], positions)
+        assert reason in asked(texts, ID)["refused"]
+    table.commit([], before)
+    assert "urls" in asked(texts, ID)
+
+
+def test_manifests_are_read_once_for_each_state(texts: dict[str, str]) -> None:
+    table = TopicTables(parse_options(ReadOptions, texts)).load(TopicName.parse(TOPIC))
+    assert table is not None
+    known = KnownFiles(most_files=1)
+    files = known.of(table, ["id"])
+    assert known.of(table, ["id"]) is files
+    # Another column is not known yet; then both are.
+    both = known.of(table, ["name"])
+    assert both is not files
+    assert known.of(table, ["id", "name"]) is both
+    table.commit([], table.positions)
+    later = TopicTables(parse_options(ReadOptions, texts)).load(TopicName.parse(TOPIC))
+    assert later is not None
+    assert known.of(later, ["id"]) is not both
+    assert known.of(table, ["id"]) is not both, (
+        "the last table is kept alone, as all have more files than are kept"
+    )

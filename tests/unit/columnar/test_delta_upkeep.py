@@ -1,0 +1,94 @@
+"""What our upkeep does to a Delta table."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable, write_deltalake
+from fixtures.columnar import (
+    COLUMNS,
+    IDENTIFIER,
+    add_ledger,
+    behind,
+    definition,
+    ledgers,
+    loaded,
+    rows_of,
+    values,
+    written,
+)
+
+from pyspark_pulsar.columnar.delta.table import DeltaFolder
+from pyspark_pulsar.tiering.upkeep import compact, small_neighbours, sweep
+
+
+def test_neighbours_become_one_file(folder: DeltaFolder) -> None:
+    """Those of one partition with equal columns: a file that lacks one says that its rows are older."""
+    table = folder.create(IDENTIFIER, definition("day(__publishTime)", "item"))
+    for ledger, item in enumerate(("a", "a", None, None), 1):
+        add_ledger(table, ledger, item=item)
+    table.evolve(pa.schema([*COLUMNS, ("more", pa.int32())]), "later", {})
+    for ledger in (5, 6):
+        add_ledger(table, ledger, item=None, more=ledger)
+    before = rows_in(table)
+    assert compact(loaded(folder)) == (6, 3)
+    after = loaded(folder)
+    files = {file.ledgers: file for file in after.files()}
+    assert files.keys() == {(1, 2), (3, 4), (5, 6)}
+    for bounds, file in files.items():
+        with after.rows.storage.open_input(file.url) as source:
+            assert ("more" in pq.read_schema(source).names) == (bounds == (5, 6))
+    assert rows_in(after) == before
+    assert after.positions == behind(6)
+    assert compact(after) == (0, 0)
+
+
+def test_files_of_other_engines_stay(folder: DeltaFolder, table: Any) -> None:
+    """Their rows are in any order, and a file of ours says that it is in that of positions."""
+    rows = DeltaTable(table.name).to_pyarrow_table()
+    backwards = rows.sort_by([("value", "descending")])
+    write_deltalake(table.name, backwards.slice(3), mode="overwrite")
+    write_deltalake(table.name, backwards.slice(0, 3), mode="append")
+    theirs = loaded(folder)
+    assert [len(group) for group in small_neighbours(theirs.files(), 1 << 20)] == [2]
+    assert compact(theirs) == (0, 0)
+    assert values(theirs) == ledgers(1, 2)
+
+
+def rows_in(table: Any) -> list[dict[str, Any]]:
+    """As delta-rs reads them."""
+    rows = pa.table(DeltaTable(table.name).scan(columns=["value", "item", "more"]).read_all())
+    return sorted(rows.to_pylist(), key=lambda row: row["value"])
+
+
+def test_files_that_no_commit_names_are_swept(folder: DeltaFolder, table: Any) -> None:
+    old = table.files()
+    written(table, rows_of(3))
+    table.commit(written(table, rows_of(1), rows_of(2)), table.positions, old)
+    assert sweep(loaded(folder)) == 0
+    # The log still knows what it has removed.
+    assert sweep(loaded(folder), older_than=-10) == 1
+    assert table.known_urls() > {file.url for file in old}
+    add_ledger(loaded(folder), 3)
+    assert values(table) == ledgers(1, 2, 3)
+
+
+def test_old_states_are_forgotten(folder: DeltaFolder, table: Any, tmp_path: Path) -> None:
+    old = table.files()
+    table.commit(written(table, rows_of(1), rows_of(2)), table.positions, old)
+    now = time.time_ns() // 1_000_000
+    assert table.expire(now - 3_600_000) == 0
+    assert len(list(tmp_path.rglob("*-0-*.parquet"))) == 3
+    DeltaTable(table.name).alter.set_table_properties({"delta.logRetentionDuration": "interval 0 seconds"})
+    time.sleep(0.01)
+    table = loaded(folder)
+    assert table.expire(now + 10_000) > 0
+    assert len(list(tmp_path.rglob("*-0-*.parquet"))) == 1
+    assert values(table) == ledgers(1, 2)
+    assert table.positions == loaded(folder).positions == behind(2)
+    add_ledger(table, 3)
+    assert values(table) == ledgers(1, 2, 3)
