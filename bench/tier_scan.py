@@ -2,15 +2,16 @@
 
     make bench        (or: python bench/tier_scan.py --rows 10000000 --repeat 3)
 
+tiering    what the process that tiers takes for a row, and how large the files are beside LZ4 ledgers
 speed      one topic in 4 partitions, 10 value columns, Avro, LZ4, entries of 1000 rows, all of it in closed ledgers and
            tiered. Queries of one and of six of the 10 columns, and of a tenth of the rows by event time, by a value
            that grows with it, and by a random value. Read from bookies; by the data source from the table; by the
-           catalog with Spark's scan; and by Spark from the same Parquet files, which knows nothing of Pulsar
-planning   a query that has no rows: of a table of few files; of one of 10,000, in a state that is new to the catalog's
-           process, and in one that it knows
+           catalog with Spark's scan; and by Spark from the same Parquet files, as if there were no Pulsar
+planning   a query that has no rows: of a table of few files; the first one of a table of 10,000 files, the first after
+           a commit, and one more. Each time in a session of its own, which has planned other queries before
 
-All competitors take turns in one Spark session, in a process of its own; the first round is not counted, and the result
-file holds medians. Times are of whole queries. The servers share the cores: read the ratios.
+The competitors of `speed` take turns in one Spark session, in a process of its own; the first round is not counted. The
+result file holds medians. Times are of whole queries. The servers share the cores: read the ratios.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 from competitor import Competitor, Measures, medians
 from run_report import arguments, new_report, write_report
 from stream_server import StreamServer, stream_server
-from tier_table import TieredTopic, add_files, make_topic, make_version
+from tier_table import TieredTopic, add_files, make_topic
 
 BOOKIES, SOURCE, SQL, PARQUET = "bookies", "data source, columns", "SQL, columns", "Parquet files"
 _GOALS = {
@@ -35,7 +36,10 @@ _GOALS = {
 }
 _OF_PARQUET = 1.2
 _PLANNING_CPU_SECONDS = 2.0
-_FEW, _NEW, _KNOWN = "few files", "many, new state", "many, known state"
+_TIERING_CPU_MICROSECONDS = 3.0
+_OF_LEDGERS = 0.6
+_FEW, _FIRST, _NEW, _KNOWN = "few files", "many, first query", "many, after a commit", "many, once more"
+_WARM_UPS = 3
 _READER = (sys.executable, str(Path(__file__).parent / "tier_reader.py"))
 
 
@@ -55,8 +59,21 @@ def main() -> None:
 def _measure_speed(server: StreamServer, scratch: Path, given: argparse.Namespace) -> dict[str, Any]:
     topic = make_topic(server, scratch / "tables", "speed", given.rows)
     whole = {"rows": given.rows, "files": topic.files, "table_bytes": topic.table_bytes}
-    whole |= {"ledger_bytes": topic.ledger_bytes}
+    whole |= {"ledger_bytes": topic.ledger_bytes, "tiering": _tiering(topic, given.rows)}
     return whole | {"queries": _runs(topic, given.rows, given.repeat)}
+
+
+def _tiering(topic: TieredTopic, rows: int) -> list[dict[str, Any]]:
+    microseconds = topic.tiering_cpu_seconds / rows * 1e6
+    share = topic.table_bytes / topic.ledger_bytes
+    print(f"tiering {microseconds:.2f} us CPU a row, {share:.0%} of the ledgers' bytes", flush=True)
+    measured = {
+        "CPU microseconds a row": (_TIERING_CPU_MICROSECONDS, round(microseconds, 3)),
+        "share of the bytes of the ledgers": (_OF_LEDGERS, round(share, 3)),
+    }
+    return [
+        {"what": what, "goal": goal, "got": got, "met": got <= goal} for what, (goal, got) in measured.items()
+    ]
 
 
 def _runs(topic: TieredTopic, rows: int, repeat: int) -> dict[str, Any]:
@@ -100,33 +117,37 @@ def _told(query: str, took: dict[str, Measures]) -> dict[str, Any]:
 def _measure_planning(server: StreamServer, scratch: Path, given: argparse.Namespace) -> dict[str, Any]:
     few, topic = (make_topic(server, scratch / "tables", name, 4000) for name in ("few", "planning"))
     add_files(topic, given.files)
-    runs: dict[str, list[Measures]] = {_FEW: [], _NEW: [], _KNOWN: []}
-    with Competitor(_READER) as reader:
-        for number in range(given.repeat + 1):
+    runs: dict[str, list[Measures]] = {_FEW: [], _FIRST: [], _NEW: [], _KNOWN: []}
+    files = given.files
+    for _ in range(given.repeat):
+        with Competitor(_READER) as reader:
+            for _ in range(_WARM_UPS):
+                reader.run(_no_rows(few))
             for state, measured in runs.items():
                 if state == _NEW:
-                    make_version(topic, str(number))
-                took = reader.run(
-                    (few if state == _FEW else topic).job | {"query": "no rows", "who": SQL, "rows": 0}
-                )
-                if number:
-                    measured.append(took)
+                    files += 1
+                    add_files(topic, files)
+                measured.append(reader.run(_no_rows(few if state == _FEW else topic)))
     told = {state: medians(measured) for state, measured in runs.items()}
     for state, measures in told.items():
         print(f"{state:22} {measures['seconds']:7.3f} s {measures['cpu']:7.2f} CPU s", flush=True)
-    cpu = round(told[_NEW]["cpu"] - told[_FEW]["cpu"], 3)
+    cpu = round(told[_FIRST]["cpu"] - told[_FEW]["cpu"], 3)
     return {
         "files": given.files,
         "measures": _rounded(told),
         "goals": [
             {
-                "what": "CPU seconds that the files of a new state add to a query",
+                "what": "CPU seconds that the files add to the first query",
                 "goal": _PLANNING_CPU_SECONDS,
                 "got": cpu,
                 "met": cpu <= _PLANNING_CPU_SECONDS,
             }
         ],
     }
+
+
+def _no_rows(topic: TieredTopic) -> dict[str, Any]:
+    return topic.job | {"query": "no rows", "who": SQL, "rows": 0}
 
 
 def _rounded(took: dict[str, Measures]) -> dict[str, Measures]:

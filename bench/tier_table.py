@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyiceberg.catalog import load_catalog
 from stream_server import StreamServer
 
 from pyspark_pulsar.columnar.table import ColumnarTable
@@ -42,12 +42,13 @@ class TieredTopic:
     """A topic all of whose rows are in its table."""
 
     name: str
-    catalog: dict[str, str]
     job: dict[str, Any]
     """What a reader needs to know of it."""
     files: int
     table_bytes: int
     ledger_bytes: int
+    tiering_cpu_seconds: float
+    """Of the process that tiers: planning, reading, writing, committing."""
 
     @property
     def options(self) -> ReadOptions:
@@ -85,13 +86,15 @@ def make_topic(server: StreamServer, folder: Path, local: str, rows: int) -> Tie
         "admin.url": server.admin_url,
         "tierCatalog": json.dumps(catalog),
     }
-    topic = TieredTopic(name, catalog, {"options": options, "topic": local}, 0, 0, 0)
+    topic = TieredTopic(name, {"options": options, "topic": local}, 0, 0, 0, 0.0)
     partitions = plan_batch(replace(topic.options, tier_catalog=())).partitions
     known = [partition.ledgers for partition in partitions if partition.ledgers is not None]
     ledger_bytes = sum(ledger.size for ledgers in known for ledger in ledgers.ledgers)
+    before = time.process_time()
     (outcome,) = tier_topics(
         TierRound(topic.options, TableSettings(), ProcessWriters(1)), [TopicName.parse(name)]
     )
+    cpu_seconds = time.process_time() - before
     assert outcome.rows == rows, outcome
     files = topic.table.files()
     # Tables of DuckDB and the like lie in such a folder, too.
@@ -102,27 +105,24 @@ def make_topic(server: StreamServer, folder: Path, local: str, rows: int) -> Tie
         files=len(files),
         table_bytes=sum(file.size for file in files),
         ledger_bytes=ledger_bytes,
+        tiering_cpu_seconds=cpu_seconds,
     )
 
 
 def add_files(topic: TieredTopic, count: int) -> None:
     """Name files in the table that are not there, until it has so many; their statistics are those of a real one."""
-    table, path = topic.table, TopicPartition.parse(f"{topic.name}-partition-0")
-    real = table.files()[0]
-    footer = pq.read_metadata(real.url.removeprefix("file://"))
+    table, partition = topic.table, TopicPartition.parse(f"{topic.name}-partition-0")
+    present = table.files()
+    real, path = next(
+        (file, path) for file in present if (path := Path(file.url.removeprefix("file://"))).exists()
+    )
+    footer = pq.read_metadata(path)
     missing = [
-        WrittenFile(f"{real.url}-{number}.parquet", path, real.key, real.size, footer)
-        for number in range(count - len(table.files()))
+        WrittenFile(f"{real.url}-{number}.parquet", partition, real.key, real.size, footer)
+        for number in range(len(present), count)
     ]
     for start in range(0, len(missing), _FILES_A_COMMIT):
         table.commit(missing[start : start + _FILES_A_COMMIT], table.positions)
-
-
-def make_version(topic: TieredTopic, text: str) -> None:
-    """Another state of the table, with the same files."""
-    table = load_catalog("default", **topic.catalog).load_table(topic.table.name)
-    with table.transaction() as transaction:
-        transaction.set_properties({"bench": text})
 
 
 def _blocks(start: int, end: int) -> Iterator[pa.RecordBatch]:

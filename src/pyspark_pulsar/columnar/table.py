@@ -18,7 +18,7 @@ from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.layout import BY_DAY, FileLayout, PartitionField
 from pyspark_pulsar.columnar.positions import TieredPositions
 from pyspark_pulsar.columnar.reading.rows import TableRows
-from pyspark_pulsar.columnar.table_files import NotScannable, TableFiles
+from pyspark_pulsar.columnar.table_files import NotScannable, Parts, TableFiles
 from pyspark_pulsar.columnar.writing.writer import WrittenFile
 
 POSITIONS: Final = "pulsar.positions"
@@ -110,10 +110,11 @@ class ColumnarTable(ABC):
         """All data files of this state. Raises `ColumnsUnavailable` for a table that cannot be read, or whose deleted
         rows are told in a way that is not understood."""
 
-    def all_files(self, columns: Collection[str]) -> TableFiles:
-        """The same at once, for an engine that reads them itself, with statistics of those columns. Raises
-        `NotScannable` where it must not, `ColumnsUnavailable`."""
-        del columns
+    def all_files(self, columns: Collection[str], known: Parts) -> TableFiles:
+        """The same at once, for an engine that reads them itself, with statistics of those columns. `known`: of an
+        earlier call for this table, or empty; it then has what this state is made of. Raises `NotScannable` where the
+        engine must not, `ColumnsUnavailable`."""
+        del columns, known
         raise NotScannable(f"nobody tells that of a table of format {self.format}")
 
     @abstractmethod

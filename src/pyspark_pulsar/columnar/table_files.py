@@ -13,6 +13,9 @@ from pyspark_pulsar.columnar.layout import IDENTITY
 
 LEDGER: Final = f"{IDENTITY}.ledger"
 
+Parts = dict[str, Any]
+"""What a format has read of those parts of a table that never change, by their paths; the format's own."""
+
 Bound = int | float | str
 """A number, or text; of a date the days, of a timestamp the microseconds since 1970, of a boolean 0 or 1."""
 

@@ -11,6 +11,7 @@ from pyspark_pulsar.standalone import LocalPulsar
 
 DOCUMENTED_URL = "pulsar://localhost:6650"
 DOCUMENTED_ADMIN_URL = "http://localhost:8080"
+DOCUMENTED_DISK = "/data/"
 # Relative to the folder in which Spark's JVM was started, which a test cannot change.
 DOCUMENTED_FOLDERS = ('"checkpoints/', '"audits/')
 FILTER_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
@@ -27,6 +28,7 @@ def test_the_snippets_of_a_page_run(
             if snippet.runs:
                 code = snippet.code.replace(DOCUMENTED_URL, pulsar.service_url)
                 code = code.replace(DOCUMENTED_ADMIN_URL, pulsar.admin_url)
+                code = code.replace(DOCUMENTED_DISK, f"{tmp_path}/")
                 for folder in DOCUMENTED_FOLDERS:
                     code = code.replace(folder, f'"{tmp_path}/')
                 exec(compile(code, str(snippet), "exec"), names)

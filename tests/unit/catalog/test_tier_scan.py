@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import ANY
 
 import pyarrow as pa
 import pytest
+from pyiceberg.manifest import ManifestFile
 from unit.catalog.stand_ins import URLS, Admin, Broker, cluster_of
 
 from pyspark_pulsar.catalog.cluster import Cluster
@@ -218,20 +222,47 @@ def test_rows_that_its_positions_do_not_cover(texts: dict[str, str]) -> None:
     assert "urls" in asked(texts, ID)
 
 
-def test_manifests_are_read_once_for_each_state(texts: dict[str, str]) -> None:
-    table = TopicTables(parse_options(ReadOptions, texts)).load(TopicName.parse(TOPIC))
-    assert table is not None
-    known = KnownFiles(most_files=1)
+def test_manifests_are_read_once(texts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    options, read = parse_options(ReadOptions, texts), Counter[str]()
+    fetch = ManifestFile.fetch_manifest_entry
+
+    def counted(manifest: ManifestFile, *given: Any, **further: Any) -> Any:
+        read[manifest.manifest_path] += 1
+        return fetch(manifest, *given, **further)
+
+    monkeypatch.setattr(ManifestFile, "fetch_manifest_entry", counted)
+
+    def load() -> ColumnarTable:
+        table = TopicTables(options).load(TopicName.parse(TOPIC))
+        assert table is not None
+        return table
+
+    table, known = load(), KnownFiles()
     files = known.of(table, ["id"])
     assert known.of(table, ["id"]) is files
-    # Another column is not known yet; then both are.
+    assert set(read.values()) == {1}
+    # Of another column nothing is known yet; then of both.
     both = known.of(table, ["name"])
-    assert both is not files
     assert known.of(table, ["id", "name"]) is both
-    table.commit([], table.positions)
-    later = TopicTables(parse_options(ReadOptions, texts)).load(TopicName.parse(TOPIC))
-    assert later is not None
-    assert known.of(later, ["id"]) is not both
-    assert known.of(table, ["id"]) is not both, (
-        "the last table is kept alone, as all have more files than are kept"
+    assert set(read.values()) == {2}
+    of_both = dict(read)
+    commit(table, table.columns, END)
+    later = known.of(load(), ["id"])
+    assert (len(files), len(later)) == (4, 8)
+    assert sorted(later.statistics["id"].lower) == [700] * 4 + [800] * 4  # type: ignore[type-var]
+    assert {path: count for path, count in read.items() if path in of_both} == of_both
+    assert len(read) == len(of_both) + 1
+    assert KnownFiles().of(load(), ["id"]) == replace(later, statistics=ANY)
+
+
+def test_files_of_few_tables_are_kept(texts: dict[str, str]) -> None:
+    table = TopicTables(parse_options(ReadOptions, texts)).load(TopicName.parse(TOPIC))
+    assert table is not None
+    known, other = (
+        KnownFiles(most_files=1),
+        SimpleNamespace(name="other", version="1", all_files=table.all_files),
     )
+    files = known.of(table, ["id"])
+    assert known.of(table, ["id"]) is files
+    known.of(other, ["id"])  # type: ignore[arg-type]
+    assert known.of(table, ["id"]) is not files

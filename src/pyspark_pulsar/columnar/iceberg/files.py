@@ -1,7 +1,8 @@
 """The data files of an Iceberg table, as its manifests tell of them, for `TableFiles`. Driver only.
 
 Manifests of 10,000 files hold a million small values. They are read one manifest after the other, and what is not
-kept is let go at once; the garbage collector, which would look at all that is kept again and again, waits meanwhile.
+kept is let go at once; the garbage collector, which would look at all that is kept again and again, waits meanwhile. A
+manifest never changes, so what was read of it holds for all states of the table that have it: a commit adds one or two.
 
 Format: the Iceberg table specification, version 2: manifests, and "Binary single-value serialization" of bounds.
 """
@@ -17,10 +18,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark_pulsar.columnar.layout import CORRUPT_COLUMN, PARTITION
-from pyspark_pulsar.columnar.table_files import LEDGER, Bound, ColumnStatistics, NotScannable, TableFiles
+from pyspark_pulsar.columnar.table_files import (
+    LEDGER,
+    Bound,
+    ColumnStatistics,
+    NotScannable,
+    Parts,
+    TableFiles,
+)
 
 if TYPE_CHECKING:
-    from pyiceberg.manifest import DataFile as IcebergFile
+    from pyiceberg.manifest import DataFile as IcebergFile, ManifestFile
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
 
@@ -28,23 +36,28 @@ _FLOATS: Final = {4: struct.Struct("<f"), 8: struct.Struct("<d")}
 Decode = Callable[[bytes], Bound | None]
 
 
-def table_files(table: Table, columns: Collection[str]) -> TableFiles:
-    """Of the table's present snapshot, with statistics of those columns at the top that have any. Raises
-    `NotScannable`, and the errors of catalog and storage as they are."""
-    from pyiceberg.manifest import FileFormat, ManifestContent
+def table_files(table: Table, columns: Collection[str], known: Parts) -> TableFiles:
+    """Of the table's present snapshot, with statistics of those columns at the top that have any. `known` has what is
+    read of manifests; those of the snapshot alone are left in it. Raises `NotScannable`, and the errors of catalog and
+    storage as they are."""
+    from pyiceberg.manifest import ManifestContent
 
     snapshot, schema = table.current_snapshot(), table.schema()
     check_history(table.metadata.schemas)
+    manifests = [] if snapshot is None else snapshot.manifests(table.io)
+    if any(manifest.content is ManifestContent.DELETES for manifest in manifests):
+        raise NotScannable("rows of its files are deleted")
     collected = _Collected.of(schema, columns)
+    parts: dict[str, _Collected] = {}
     with _collector_paused():
-        for manifest in () if snapshot is None else snapshot.manifests(table.io):
-            if manifest.content is ManifestContent.DELETES:
-                raise NotScannable("rows of its files are deleted")
-            entries = manifest.fetch_manifest_entry(table.io, discard_deleted=True)
-            files = [entry.data_file for entry in entries]
-            if not all(file.file_format is FileFormat.PARQUET for file in files):
-                raise NotScannable("it has files that are not Parquet")
-            collected.add(files)
+        for manifest in manifests:
+            part = known.get(manifest.manifest_path)
+            if part is None or not part.covers(collected):
+                part = _read(table, manifest, _Collected.of(schema, columns))
+            parts[manifest.manifest_path] = part
+            collected.join(part)
+    known.clear()
+    known.update(parts)
     return TableFiles(
         urls=collected.urls,
         sizes=collected.sizes,
@@ -55,6 +68,18 @@ def table_files(table: Table, columns: Collection[str]) -> TableFiles:
         unclear_names=unclear_names(schema, table.metadata.schemas),
         changed_ms=0 if snapshot is None else snapshot.timestamp_ms,
     )
+
+
+def _read(table: Table, manifest: ManifestFile, part: _Collected) -> _Collected:
+    """`part`, with the files of the manifest."""
+    from pyiceberg.manifest import FileFormat
+
+    entries = manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+    files = [entry.data_file for entry in entries]
+    if not all(file.file_format is FileFormat.PARQUET for file in files):
+        raise NotScannable("it has files that are not Parquet")
+    part.add(files)
+    return part
 
 
 @dataclass(slots=True)
@@ -75,7 +100,7 @@ class _Column:
 
 @dataclass(slots=True)
 class _Collected:
-    """What is kept of the files so far."""
+    """What is kept of some files."""
 
     columns: dict[str, _Column]
     corrupt: int | None
@@ -95,6 +120,27 @@ class _Collected:
                 columns[column.name] = _Column(column.field_id, *decoder)
         corrupt = next((column.field_id for column in schema.fields if column.name == CORRUPT_COLUMN), None)
         return cls(columns, corrupt)
+
+    def covers(self, asked: _Collected) -> bool:
+        """Whether all is there that is asked for."""
+        numbers = {column.number for column in self.columns.values()}
+        return asked.corrupt in (None, self.corrupt) and all(
+            column.number in numbers for column in asked.columns.values()
+        )
+
+    def join(self, part: _Collected) -> None:
+        """Add the files of a part that covers this."""
+        self.urls += part.urls
+        self.sizes += part.sizes
+        self.rows += part.rows
+        self.leaves |= part.leaves
+        self.may_have_bad_rows |= part.may_have_bad_rows
+        by_number = {column.number: column for column in part.columns.values()}
+        for column in self.columns.values():
+            read = by_number[column.number]
+            column.lower += read.lower
+            column.upper += read.upper
+            column.nulls += read.nulls
 
     def add(self, files: Sequence[IcebergFile]) -> None:
         self.urls += [file.file_path for file in files]

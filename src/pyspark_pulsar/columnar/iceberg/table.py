@@ -49,7 +49,7 @@ from pyspark_pulsar.columnar.table import (
     TableMoved,
     former_names,
 )
-from pyspark_pulsar.columnar.table_files import TableFiles
+from pyspark_pulsar.columnar.table_files import Parts, TableFiles
 from pyspark_pulsar.columnar.writing.writer import WrittenFile
 from pyspark_pulsar.errors import (
     ColumnsUnavailable,
@@ -149,9 +149,9 @@ class IcebergTable(ColumnarTable):
         self._by_url = {file.file_path: file for file in entries}
         return tuple(describe(file, ()) for file in entries)
 
-    def all_files(self, columns: Collection[str]) -> TableFiles:
+    def all_files(self, columns: Collection[str], known: Parts) -> TableFiles:
         with told(f"table {self.name}", self._secrets):
-            return table_files(self._table, columns)
+            return table_files(self._table, columns, known)
 
     def _files_with_deletes(
         self, describe: Callable[[IcebergFile, tuple[str, ...]], DataFile]
