@@ -68,6 +68,13 @@ $(SPARK_CLASSES): tests/programs/spark_classes.py $(VENV_DONE)
 	  SPARK_SUBMIT_OPTS="-XX:ArchiveClassesAtExit=$@.new" $(BIN)/spark-submit $< >$@.log 2>&1 || { cat $@.log; exit 1; }
 	@if [ -e $@.new ]; then mv -f $@.new $@; else touch $@; fi
 
+# PySpark's bytecode, which Spark's Python processes would compile anew, each of them.
+SPARK_BYTECODE := .venv/.spark-bytecode-added
+$(SPARK_BYTECODE): tests/programs/spark_bytecode.py $(VENV_DONE) $(OLDEST_SPARK)/.requirements-installed
+	$(BIN)/python $< "$$(env -u PYTHONPATH $(BIN)/python -c 'import pyspark; print(pyspark.__path__[0])')"
+	$(BIN)/python $< $(OLDEST_SPARK)/pyspark
+	@touch $@
+
 .PHONY: venv
 venv: $(VENV_DONE) ## Make .venv with all tools, from the hash-locked requirements/dev.txt
 
@@ -126,6 +133,7 @@ FIRST_HALF := $(addprefix tests/integration/,cluster security sink stream)
 test-integration test-first-half test-second-half test-oldest-spark: export JDK_JAVA_OPTIONS := \
   -XX:TieredStopAtLevel=1 -XX:SharedArchiveFile=$(CURDIR)/$(SPARK_CLASSES) -Xlog:disable
 test-integration test-first-half test-second-half: $(SPARK_CLASSES)
+test-integration test-first-half test-second-half test-oldest-spark: $(SPARK_BYTECODE)
 test-integration: server ## Tests against real Pulsar servers
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-first-half test-second-half test-oldest-spark
 test-first-half: server
@@ -143,7 +151,8 @@ docs: $(BUILD_DONE) ## Write the generated pages and build the site into site/
 test-oldest-spark: export PYTHONPATH := $(CURDIR)/$(OLDEST_SPARK)
 test-oldest-spark: server $(OLDEST_SPARK)/.requirements-installed
 	$(BIN)/python -c 'import pyspark; assert pyspark.__version__ == "4.2.0", pyspark.__version__'
-	$(BIN)/python -m pytest $(addprefix tests/integration/,catalog/test_catalog.py sink/test_exactly_once.py stream/test_streaming.py \
+	$(BIN)/python -m pytest $(addprefix tests/integration/,catalog/test_catalog.py \
+	  checkpoint/test_queries.py::test_kinds_of_queries_go_on[rocksdb-2] sink/test_exactly_once.py stream/test_streaming.py \
 	  tier/test_sql.py::test_every_cell tier/test_sql.py::test_the_plan_has_filters_columns_and_the_table)
 
 # SECONDS is a variable of the shell's own, so only one from the command line counts.
@@ -157,10 +166,14 @@ fuzz: $(VENV_DONE) ## Fuzz frames, entries and payloads for a minute in all; mak
 	  --corpus $(CACHE)/fuzz
 
 # Half an hour by default; a failed run is repeated by its seed.
-.PHONY: soak soak-sink soak-tier
-soak: server ## Kill and restart everything under a running stream; make soak MINUTES=30 SEED=1
+.PHONY: soak soak-sink soak-tier soak-checkpoint
+soak: server ## Kill and restart everything under a running stream; make soak MINUTES=30 SEED=1 CHECKPOINT=pulsar
 	$(BIN)/python tests/soak/run.py source $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
-	  $(if $(RESULT),--result $(RESULT))
+	  $(if $(CHECKPOINT),--checkpoint $(CHECKPOINT)) $(if $(RESULT),--result $(RESULT))
+
+soak-checkpoint: server ## Kill queries at every step, and two drivers on one checkpoint in Pulsar; make soak-checkpoint ROUNDS=100
+	CRASH_STEPS=all $(BIN)/python -m pytest tests/integration/checkpoint/test_crashes.py
+	$(BIN)/python tests/soak/run.py checkpoint $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(RESULT),--result $(RESULT))
 
 soak-sink: server ## Kill driver, workers and broker under an exactly-once sink; make soak-sink KILLS=100 SEED=1
 	$(BIN)/python tests/soak/run.py sink $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) \
@@ -200,7 +213,7 @@ clean: ## Remove what was built in this clone; the cache outside of it stays
 	rm -rf src/pyspark_pulsar/_kernel*.so src/pyspark_pulsar/jars
 
 .PHONY: bench
-bench: server ## Measure against the official client, the kernel against Python, direct reads, streams, sinks, the catalog and columns in SQL; writes bench/results
+bench: server ## Measure against the official client, the kernel against Python, direct reads, streams, sinks, the catalog, columns in SQL, thousands of topics and checkpoints; writes bench/results
 	$(BIN)/python bench/client_side_by_side.py
 	$(BIN)/python bench/kernel_codec.py
 	$(BIN)/python bench/segments.py
@@ -208,3 +221,5 @@ bench: server ## Measure against the official client, the kernel against Python,
 	$(BIN)/python bench/sinks.py
 	$(BIN)/python bench/catalog.py
 	$(BIN)/python bench/tier_scan.py
+	$(BIN)/python bench/checkpoint.py
+	$(BIN)/python bench/many_topics.py

@@ -25,22 +25,22 @@ class StreamServer:
     pid: int
 
     @property
-    def _admin(self) -> Admin:
+    def admin(self) -> Admin:
         return Admin(self.admin_url)
 
     def create(self, topic: str, partitions: int) -> None:
         """One partition is a topic that is not partitioned."""
         if partitions > 1:
-            self._admin.create_partitioned(topic, partitions)
+            self.admin.create_partitioned(topic, partitions)
         else:
-            self._admin.create(topic)
+            self.admin.create(topic)
 
     def keep(self, topic: str) -> None:
         """All that is sent to the topics of its namespace."""
-        self._admin.keep_for(topic, minutes=-1)
+        self.admin.keep_for(topic, minutes=-1)
 
     def close_ledger(self, topic: str) -> None:
-        self._admin.unload(topic)
+        self.admin.unload(topic)
 
     def cpu_seconds(self) -> float:
         return cpu_seconds(self.pid)

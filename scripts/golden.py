@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 from pathlib import Path
 
 from pyspark_pulsar.standalone import fetch_server
@@ -21,15 +20,12 @@ ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "kernel" / "tests" / "data" / "golden.jsonl"
 
 sys.path.insert(0, str(ROOT / "tests"))
-from fixtures.java_classes import compile_java, run_java  # noqa: E402 - tests are no package
+from fixtures.java_programs import java_programs  # noqa: E402 - tests are no package
 
 
 def golden_lines() -> list[str]:
     home = fetch_server()
-    with tempfile.TemporaryDirectory() as scratch:
-        classes = compile_java(home, Path(scratch))
-        # Log4j's complaint about its missing configuration comes on standard output as well.
-        return [line for line in run_java(home, classes, "Golden").split("\n") if line.startswith("{")]
+    return java_programs(home).run("Golden").splitlines()
 
 
 def main() -> None:

@@ -509,6 +509,9 @@ def within_slots(rows: ArrowArrayExportable, first: int, behind: int) -> ArrowAr
     `rows` has `__orderingKey`, `__key`, `__producerName` and `__sequenceId`, as reads give them; KernelError "schema"
     otherwise."""
 
+def crc32c(data: bytes) -> int:
+    """CRC-32C (Castagnoli) of the bytes, as RFC 3720 has it."""
+
 def renew_chunks(frames: bytes, attempt: int) -> bytes:
     """The SEND frames of all chunks of one message as another message: with the uuid of its `attempt`, 0 being the one
     that `Encoder` made. Same length. Raises KernelError "corrupt" for other frames."""

@@ -169,6 +169,43 @@ class WriterFenced(CommitError):
     """Another writer has taken over what this one writes; nothing of this one counts as written."""
 
 
+class CheckpointError(PulsarError):
+    """A checkpoint that lives in Pulsar cannot be used as asked. Names the checkpoint."""
+
+
+class CheckpointPathNotFound(CheckpointError):
+    """A file or folder of a checkpoint, or the checkpoint itself, does not exist."""
+
+
+class CheckpointPathExists(CheckpointError):
+    """A file or folder of a checkpoint is there already, and may not be replaced. It is left as it is."""
+
+
+class CheckpointIsDirectory(CheckpointError):
+    """A path of a checkpoint is a folder where a file is expected."""
+
+
+class CheckpointNotDirectory(CheckpointError):
+    """A path of a checkpoint, or what is above it, is a file where a folder is expected."""
+
+
+class CheckpointNotEmpty(CheckpointError):
+    """A folder of a checkpoint that is to be deleted alone still holds files."""
+
+
+class CheckpointTakenOver(CheckpointError):
+    """Another application has taken the checkpoint over: nothing that this one writes counts any more. Names it."""
+
+
+class CheckpointLost(CheckpointError):
+    """Something of a checkpoint is gone or damaged: records of its index, or chunks of a file. Names it and the likely
+    cause."""
+
+
+class CheckpointUnsafe(CheckpointError):
+    """Policies of the topics of a checkpoint would let the broker remove what it still needs. Names the policy."""
+
+
 class InterpreterError(PulsarError):
     """Python workers run an interpreter that lacks this package. Says how to set PYSPARK_PYTHON."""
 

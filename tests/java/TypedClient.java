@@ -24,7 +24,7 @@ public final class TypedClient {
 
     public static void main(String[] arguments) throws Exception {
         ArrayNode answers = Neutral.JSON.createArrayNode();
-        try (PulsarClient client = PulsarClient.builder().serviceUrl(arguments[0]).build()) {
+        Clients.run(PulsarClient.builder().serviceUrl(arguments[0]), client -> {
             for (JsonNode job : Neutral.JSON.readTree(System.in)) {
                 Case each = AllCases.named(job.get("case").asText());
                 try {
@@ -33,7 +33,7 @@ public final class TypedClient {
                     throw new IllegalStateException(job.toString(), error);
                 }
             }
-        }
+        });
         System.out.println(Neutral.JSON.writeValueAsString(answers));
     }
 

@@ -12,6 +12,9 @@ from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 STARTED = "the streaming query has started"
 """Printed when it has: what fails before fails within seconds, as at a desk."""
 
+ROUND = "round: "
+"""Printed before what became of a round, for programs that are told to begin each."""
+
 
 def arguments(*names: str) -> argparse.ArgumentParser:
     """The checkpoint, then `names`, all by position."""

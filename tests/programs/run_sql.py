@@ -14,11 +14,12 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_pulsar import configure, history_and_live
-from pyspark_pulsar.cli import cli
+from pyspark_pulsar import configure, history_and_live, tier
+from pyspark_pulsar.errors import OptionError
 
 # What differs from run to run: ports, ids, times, and where Spark says in its plan that it stopped.
 VARIABLE = (
@@ -45,8 +46,10 @@ def main(mode: str, service_url: str, admin_url: str, folder: str, *scripts: str
             Path(folder, script.with_suffix(".out").name).write_text(told)
             # Each script starts where the session started.
             spark.sql("USE spark_catalog")
+        # A server of Spark Connect shows its clients no setting that may hold a secret.
+        given = {"tierCatalog": tables} if mode == "connect" else {}
         told = frames(spark, Path(folder), f"frames_{mode}") | tiered(
-            spark, service_url, admin_url, tables, f"tiered_{mode}"
+            spark, admin_url, f"tiered_{mode}", given
         )
         Path(folder, "frames.json").write_text(json.dumps(told))
     finally:
@@ -102,9 +105,7 @@ def frames(spark: SparkSession, folder: Path, namespace: str) -> dict[str, objec
         spark.sql(f"DROP NAMESPACE pulsar.public.{namespace} CASCADE")
 
 
-def tiered(
-    spark: SparkSession, service_url: str, admin_url: str, tables: str, name: str
-) -> dict[str, object]:
+def tiered(spark: SparkSession, admin_url: str, name: str, given: dict[str, str]) -> dict[str, object]:
     """A topic of which two rows are in its table, and one is behind it."""
     table = f"tiers.public.default.{name}"
     topic = f"persistent://public/default/{name}"
@@ -112,8 +113,10 @@ def tiered(
     spark.sql(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')")
     unload = f"{admin_url}/admin/v2/{topic.replace('://', '/')}/unload"
     urllib.request.urlopen(urllib.request.Request(unload, method="PUT"), timeout=30).close()
-    urls = ["--service-url", service_url, "--admin-url", admin_url]
-    cli(["tier", "run", topic, "--catalog", tables, *urls], standalone_mode=False)
+    if given:
+        with pytest.raises(OptionError, match="Spark Connect"):
+            tier(spark, table)
+    tier(spark, table, **given)
     spark.sql(f"INSERT INTO {table} VALUES (3, 'c')")
     both, alone = spark.table(table), spark.table(f"tiers.public.default.`{name}$columns`")
     with contextlib.redirect_stdout(io.StringIO()) as plan:

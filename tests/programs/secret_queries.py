@@ -58,7 +58,7 @@ def main(
         .writeStream.format("pulsar")
         .options(**to_write)
         .option("topic", f"{topic}-2")
-        .option("checkpointLocation", f"{folder}/checkpoint")
+        .option("checkpointLocation", checkpoint_of(topic) if configured else f"{folder}/checkpoint")
         .trigger(availableNow=True)
         .start()
     )
@@ -79,6 +79,11 @@ def main(
     keep_arguments(Path(folder))
     spark.stop()
     print("done")
+
+
+def checkpoint_of(topic: str) -> str:
+    """In Pulsar, which `configure` makes possible."""
+    return f"pulsar+checkpoint://public/default/{topic.rpartition('/')[2]}-checkpoint"
 
 
 def keep_pages(spark: SparkSession, folder: Path) -> None:

@@ -2,7 +2,8 @@
 
     stream_to_epochs.py CHECKPOINT FOLDER SETTING [--available-now]
 
-SETTING is a JSON object: the options of `source`, Spark's `master`, and `trouble`, a seed by which tasks fail and rest.
+SETTING is a JSON object: the options of `source`, Spark's `master`, `trouble`, a seed by which tasks fail and rest, and
+if needed more of Spark's `conf`.
 Keys are texts; values begin with a number and a space. An epoch that Spark runs again replaces its folder, so what the
 folders hold is what the source delivered.
 """
@@ -18,7 +19,7 @@ def main() -> None:
     given = arguments("folder", "setting").parse_args()
     setting = json.loads(given.setting)
     rows = (
-        session(setting["master"], SPECULATION)
+        session(setting["master"], setting.get("conf", {}) | SPECULATION)
         .readStream.format("pulsar")
         .options(**setting["source"])
         .load()

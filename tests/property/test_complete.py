@@ -11,8 +11,8 @@ from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.columnar.positions import TieredPartition, TieredPositions
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.planning.ledger_range import ledger_ranges
-from pyspark_pulsar.read.planning.ledgers import TopicLedgers
+from pyspark_pulsar.read.planning.ledgers.ledger_range import ledger_ranges
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.tiering.complete import complete_part
 from pyspark_pulsar.topic import TopicPartition
 

@@ -85,7 +85,7 @@ class Bookie:
         if code == status.OK and operation == READ_ENTRY:
             body = self._body(entry, damaged)
         elif code == status.OK:
-            most = self.random.randrange(1, 2 + struct.unpack(">i", frame[28:32])[0])
+            most = self.random.randint(1, struct.unpack(">i", frame[28:32])[0])
             for each in itertools.takewhile(self.entries.__contains__, range(entry, entry + most)):
                 stored = self._body(each, damaged and self.random.random() < 0.5)
                 body += struct.pack(">I", len(stored)) + stored

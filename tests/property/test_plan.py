@@ -11,9 +11,9 @@ from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.timestamps import span_of_window
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.planning.ledger_range import LedgerRange, ledger_ranges
-from pyspark_pulsar.read.planning.packing import Limits, PartitionRange, cut
-from pyspark_pulsar.read.planning.placement import Placement
+from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange, ledger_ranges
+from pyspark_pulsar.read.planning.placement.ledger_placement import Placement
+from pyspark_pulsar.read.planning.splits.packing import Limits, PartitionRange, cut
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.sources.closed_ledger import ClosedLedger
 from pyspark_pulsar.read.split import Split

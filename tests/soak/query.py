@@ -16,6 +16,7 @@ from pathlib import Path
 
 from fixtures.spark_cluster import SparkCluster
 from programs.killable import STARTED
+from soak.checkpoint import Checkpoint, InFolder
 
 from pyspark_pulsar.position import Position
 
@@ -37,14 +38,20 @@ class Query:
     """Runs of one query on one checkpoint, one after the other, each in a process group of its own."""
 
     def __init__(
-        self, folder: Path, program: str, *arguments: str, cluster: SparkCluster | None = None
+        self,
+        folder: Path,
+        program: str,
+        *arguments: str,
+        cluster: SparkCluster | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         """Starts nothing. `folder` is for all that the query leaves behind; the program in programs/ is given its
-        checkpoint there, and then `arguments`. `cluster`: where its tasks run, if not in the query's own process."""
+        checkpoint, by default there, and then `arguments`. `cluster`: where its tasks run, if not in the query's own
+        process."""
         self._cluster = cluster
         self.log = folder / "driver.log"
-        self._checkpoint = folder / "checkpoint"
-        self._command = [sys.executable, str(_PROGRAMS / program), str(self._checkpoint), *arguments]
+        self._checkpoint = checkpoint or InFolder(folder / "checkpoint")
+        self._command = [sys.executable, str(_PROGRAMS / program), self._checkpoint.location, *arguments]
         self._process: subprocess.Popen[bytes] | None = None
         self._committed_before = 0
         self._log_begin = 0
@@ -179,9 +186,8 @@ class Query:
         commits = self._commits()
         if not commits:
             return {}
-        offsets = self._checkpoint / "offsets" / str(max(commits))
-        document = json.loads(offsets.read_text(encoding="utf-8").splitlines()[-1])
+        document = json.loads(self._checkpoint.text(f"offsets/{max(commits)}").splitlines()[-1])
         return {name: Position.parse(text) for name, text in document["positions"].items()}
 
     def _commits(self) -> list[int]:
-        return [int(each.name) for each in (self._checkpoint / "commits").glob("*") if each.name.isdigit()]
+        return [int(name) for name in self._checkpoint.names("commits") if name.isdigit()]

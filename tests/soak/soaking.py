@@ -20,6 +20,7 @@ from fixtures.cluster.pulsar_cluster import PulsarCluster
 from fixtures.spark_cluster import SparkCluster
 from integration.cluster.administration import ClusterAdmin
 from soak.chaos import Chaos
+from soak.checkpoint import Checkpoint, InFolder, InPulsar
 from soak.query import Query
 from soak.schedule import INTERRUPTIONS, Event, schedule
 from soak.sink import connection, delivered, faults, sink_topic, written
@@ -27,6 +28,7 @@ from soak.topics import Topics
 from soak.writer import Writer
 
 from pyspark_pulsar.read.task.audit_files import audit_files
+from pyspark_pulsar.session.configure import session_conf
 
 _FIRST_ROWS_SECONDS: Final = 300.0
 _RECEIPTS_SECONDS: Final = 300.0
@@ -66,18 +68,26 @@ def soak(
     say: Callable[[str], None],
     *,
     to_topic: bool = False,
+    in_pulsar: bool = False,
 ) -> Report:
-    """Takes `seconds`, and about a minute before and after. Leaves all servers of the cluster serving."""
+    """Takes `seconds`, and about a minute before and after. Leaves all servers of the cluster serving. `in_pulsar`: the
+    query's checkpoint."""
     admin = ClusterAdmin(cluster)
     topics = Topics(admin, f"public/soak-{seed}-{time.time_ns():x}")
     setting = {"source": _options(cluster, topics, folder), "master": spark.url, "trouble": seed}
+    checkpoint: Checkpoint = InFolder(folder / "checkpoint")
+    if in_pulsar:
+        location = f"pulsar+checkpoint://public/default/soak-{seed}-{time.time_ns():x}"
+        checkpoint = InPulsar(cluster.service_url, location)
+        setting["conf"] = session_conf(cluster.service_url, checkpoints="rocksdb")
     if to_topic:
         sink = sink_topic(Topics(admin, f"{topics.namespace}-sink").add(3))
         setting["sink"] = connection(cluster) | {"topic": sink, "deliveryGuarantee": "exactly-once"}
-        query = Query(folder, "stream_to_topic.py", json.dumps(setting), cluster=spark)
+        query = Query(folder, "stream_to_topic.py", json.dumps(setting), cluster=spark, checkpoint=checkpoint)
         rows: Callable[[], Iterable[tuple[str, int]]] = partial(written, cluster, sink)
     else:
-        query = Query(folder, "stream_to_epochs.py", str(folder / _ROWS), json.dumps(setting), cluster=spark)
+        arguments = (str(folder / _ROWS), json.dumps(setting))
+        query = Query(folder, "stream_to_epochs.py", *arguments, cluster=spark, checkpoint=checkpoint)
         rows = partial(delivered, folder / _ROWS)
     chaos = Chaos(cluster, topics, Writer(cluster.service_url, folder / "writer.log"), query)
     try:

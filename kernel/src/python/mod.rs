@@ -6,6 +6,7 @@
 mod backlog;
 mod bookie;
 mod capsule;
+mod checksum;
 mod decoder;
 mod encoder;
 mod entries;
@@ -57,6 +58,7 @@ fn _kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<encoder::PySendFrames>()?;
     module.add_function(wrap_pyfunction!(encoder::renew_chunks, module)?)?;
     module.add_function(wrap_pyfunction!(slots::within_slots, module)?)?;
+    module.add_function(wrap_pyfunction!(checksum::crc32c, module)?)?;
     module.add_class::<capsule::ArrowBatch>()?;
     module.add_class::<tiered::PyObjectIndex>()?;
     module.add_class::<tiered::PyMapFile>()?;

@@ -10,7 +10,10 @@ What makes them the same:
     times      filters beside the scan, exactly as the data source filters messages
     columns    `columnar.spark_columns`
     bad rows   files that may have some are left to the data source, where the query looks at values
-    rights     the data source shows the broker that the role may consume; where it reads nothing, this does
+    rights     asking for the ends of the topic partitions shows the broker that the role may consume
+
+The data source is left out where nothing is behind the table: its planner and its task would cost more than a small
+query itself.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ from pyspark_pulsar.read.bounds.schema import schema_of_topics
 from pyspark_pulsar.read.bounds.timestamps import resolve_windows
 from pyspark_pulsar.read.bounds.topics import partitions_of
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.read.planning.known_tables import COLUMNS, behind_table, uses_tables
+from pyspark_pulsar.read.planning.tables.known_tables import COLUMNS, behind_table, uses_tables
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.read_schema import ReadSchema, known_columns
@@ -86,10 +89,10 @@ def _planned(
     _check_bad_rows(columns.names, files)
     absent, stored = absent_columns(schema.value), table.columns
     scanned = [scanned_column(field, stored, files, absent.get(name, NULL)) for name, field in fields.items()]
-    if options.read_from == COLUMNS:
-        with closing(LogEnds(cluster.client)) as log_ends:
-            log_ends.ends(partitions)
-    return _answer(options, texts, table, files, scanned, windows)
+    with closing(LogEnds(cluster.client)) as log_ends:
+        ends = log_ends.ends(partitions)
+    is_all = options.read_from == COLUMNS or _holds_all(table.positions, ends)
+    return _answer(texts, table, files, scanned, windows, is_all=is_all)
 
 
 # Whether
@@ -170,6 +173,19 @@ def _check_rows(positions: TieredPositions, partitions: Sequence[TopicPartition]
             raise NotScannable("it has rows behind the positions that it tells")
 
 
+def _holds_all(positions: TieredPositions, ends: Mapping[TopicPartition, Position]) -> bool:
+    """Whether no topic partition has messages behind the table, nor had any.
+
+    Ledgers go from the front and their ids are given once: as long as the last message is one that is tiered, nothing
+    behind it was removed, and it is the same topic. Of a partition that is in the table and is empty now nobody knows.
+    """
+    tiered = positions.partitions
+    return all(
+        end <= tiered[partition].end and not end.is_earliest if partition in tiered else end.is_earliest
+        for partition, end in ends.items()
+    )
+
+
 def _check_bad_rows(names: Sequence[str], files: TableFiles) -> None:
     """Raises `NotScannable` for files whose messages may not decode, where that would be noticed: a query of no column
     at all decodes one too."""
@@ -212,12 +228,13 @@ def _fields(
 
 
 def _answer(
-    options: ReadOptions,
     texts: Mapping[str, str],
     table: ColumnarTable,
     files: TableFiles,
     scanned: Sequence[ScannedColumn],
     windows: Iterable[tuple[TimeWindow, list[int] | None]],
+    *,
+    is_all: bool,
 ) -> dict[str, Any]:
     """As the jar takes it.
 
@@ -253,7 +270,7 @@ def _answer(
         ],
         "windows": [_window(window, indexes) for window, indexes in windows],
         "settings": hadoop_settings(table.rows.storage, files.urls[0]),
-        "rest": None if options.read_from == COLUMNS else _rest(texts, table),
+        "rest": None if is_all else _rest(texts, table),
     }
 
 

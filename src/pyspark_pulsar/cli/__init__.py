@@ -5,6 +5,7 @@ import sys
 import click
 
 from pyspark_pulsar.cli.catalog import catalog
+from pyspark_pulsar.cli.checkpoint import checkpoint
 from pyspark_pulsar.cli.plan import plan
 from pyspark_pulsar.cli.segments import segments
 from pyspark_pulsar.cli.standalone import standalone
@@ -25,6 +26,7 @@ cli.add_command(plan)
 cli.add_command(transactions)
 cli.add_command(catalog)
 cli.add_command(tier)
+cli.add_command(checkpoint)
 
 
 def main() -> None:

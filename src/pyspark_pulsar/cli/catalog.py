@@ -30,6 +30,11 @@ def jar() -> None:
     help="The interpreter with this package that the catalog and the workers run [default: this one].",
 )
 @click.option(
+    "--checkpoints",
+    type=click.Choice(["default", "rocksdb"]),
+    help="What keeps the state of streams; sets what suits checkpoints in Pulsar best with it.",
+)
+@click.option(
     "--option",
     "settings",
     multiple=True,
@@ -37,7 +42,12 @@ def jar() -> None:
     help="Any other setting below spark.sql.catalog.NAME, such as pulsar.client.authPluginClassName; repeatable.",
 )
 def conf(
-    service_url: str, admin_url: str | None, name: str, python: str | None, settings: tuple[str, ...]
+    service_url: str,
+    admin_url: str | None,
+    name: str,
+    python: str | None,
+    checkpoints: str | None,
+    settings: tuple[str, ...],
 ) -> None:
     """Print the settings of a session with the catalog, as lines of a file.
 
@@ -55,5 +65,7 @@ def conf(
             msg = f"{key} is given twice."
             raise click.BadParameter(msg, param_hint="--option")
         options[key] = value
-    lines = session_conf(service_url, admin_url, catalog=name, python=python, options=options)
+    lines = session_conf(
+        service_url, admin_url, catalog=name, checkpoints=checkpoints, python=python, options=options
+    )
     click.echo(properties_text(lines), nl=False)

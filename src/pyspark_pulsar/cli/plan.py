@@ -82,7 +82,9 @@ def totals(splits: list[PlannedSplit]) -> str:
         for split_range in split.ranges:
             by_reader[split_range.split_range.location.name].append(split_range)
     everything = [split_range for split in splits for split_range in split.ranges]
-    text = f"{plural(len(splits), 'split')}: {_amount(everything)}"
+    tasks = len({split.task for split in splits})
+    count = plural(len(splits), "split") + (f" in {plural(tasks, 'task')}" if tasks < len(splits) else "")
+    text = f"{count}: {_amount(everything)}"
     parts = [f"{reader} {_amount(ranges)}" for reader, ranges in sorted(by_reader.items())]
     return f"{text} ({'; '.join(parts)})" if parts else "Nothing to read."
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark_pulsar.read.batch.plan import BatchPlan
 from pyspark_pulsar.read.location import FilePart, LedgerPart
-from pyspark_pulsar.read.planning.planner import PartitionPlan
+from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
 from pyspark_pulsar.read.split import Split, SplitRange
 
 
@@ -40,9 +40,11 @@ class PlannedRange:
 
 @dataclass(frozen=True, slots=True)
 class PlannedSplit:
-    """One task. `number` counts from 0 over all topic partitions, as Spark numbers its tasks."""
+    """`number` counts from 0 over all topic partitions. `task`, which reads it, maybe with others, likewise: as Spark
+    numbers its tasks."""
 
     number: int
+    task: int
     split: Split
     ranges: tuple[PlannedRange, ...]
 
@@ -70,11 +72,16 @@ def planned_splits(plan: BatchPlan) -> list[PlannedSplit]:
     splits = (
         (partition_plan, split) for partition_plan in plan.partitions for split in partition_plan.splits
     )
+    # Tasks have the splits in the same order.
+    tasks = [task for task, of_task in enumerate(plan.tasks) for _ in of_task]
     return [
         PlannedSplit(
-            number, split, tuple(_planned_range(partition_plan, split_range) for split_range in split.ranges)
+            number,
+            task,
+            split,
+            tuple(_planned_range(partition_plan, split_range) for split_range in split.ranges),
         )
-        for number, (partition_plan, split) in enumerate(splits)
+        for number, (task, (partition_plan, split)) in enumerate(zip(tasks, splits, strict=True))
     ]
 
 

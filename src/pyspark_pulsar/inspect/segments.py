@@ -26,8 +26,8 @@ from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.batch.plan import BatchPlan, plan_batch
 from pyspark_pulsar.read.bounds.timestamps import resolve_windows, span_of_window
 from pyspark_pulsar.read.bounds.topics import discover_partitions, discover_topics
-from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_ledgers, fetch_striping
-from pyspark_pulsar.read.planning.planner import PartitionPlan
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_ledgers, fetch_striping
+from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
 from pyspark_pulsar.read.split import SplitRange
 from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicName, TopicPartition
@@ -91,7 +91,7 @@ def survey(options: ReadOptions) -> Survey:
             "option 'admin.url' is missing: expected the address of the admin REST API, which alone says which ledgers "
             "there are"
         )
-    plan, fault = BatchPlan(()), None
+    plan, fault = BatchPlan((), ()), None
     try:
         plan = plan_batch(options)
     except (LedgerUnavailable, ColumnsUnavailable, DataLossError) as unreadable:

@@ -9,8 +9,8 @@ from pyspark_pulsar.columnar.data_file import Bounds, DataFile
 from pyspark_pulsar.errors import ColumnsUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.planning.known_tables import KnownTables, uses_tables
-from pyspark_pulsar.read.planning.planner import PartitionPlan
+from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
+from pyspark_pulsar.read.planning.tables.known_tables import KnownTables, uses_tables
 from pyspark_pulsar.topic import TopicPartition
 
 

@@ -62,6 +62,7 @@ _RANGE = pa.struct(
 PLAN = pa.schema(
     {
         "split": pa.int32(),
+        "task": pa.int32(),
         "topic": pa.string(),
         "partition": pa.int32(),
         "start": pa.string(),
@@ -202,6 +203,7 @@ def _split(planned: PlannedSplit) -> dict[str, Any]:
     ledgers = [part.ledger for split_range in planned.ranges for part in split_range.parts or ()]
     return {
         "split": planned.number,
+        "task": planned.task,
         "topic": str(split.partition.topic),
         "partition": split.partition.index,
         "start": str(split.start),

@@ -40,3 +40,5 @@ class Split:
     """Of these messages, only those whose `__key` is one of these."""
     slots: tuple[int, int] | None = None
     """Of these messages, only those whose key lies in these hash slots (`codec.row_filter`)."""
+    size: int | None = None
+    """Bytes, by the mean size of its ledgers' entries or of its files' rows; None where it is not known."""

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from pyspark_pulsar.catalog.settings import parse_settings
 from pyspark_pulsar.errors import OptionError, PrerequisiteMissing
 from pyspark_pulsar.options import ReadOptions, WriteOptions, secret_keys
+from pyspark_pulsar.session.checkpoints import checkpoint_conf
 from pyspark_pulsar.session.environment import (
     add_submitted_jar,
     builder_options,
@@ -59,6 +60,7 @@ def configure(
     admin_url: str | None = None,
     *,
     catalog: str = "pulsar",
+    checkpoints: str | None = None,
     options: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Builder:
@@ -67,6 +69,10 @@ def configure(
     `settings`, and `options` for names with dots, are options of the data source and settings of the catalog, as
     `spark.sql.catalog.<catalog>.` takes them: `{"pulsar.client.authPluginClassName": "token"}`. Jars and extensions of
     the builder, of spark-defaults.conf and of PYSPARK_SUBMIT_ARGS are added to; what else they have is kept.
+
+    Checkpoints of streams can lie in the same Pulsar: `checkpointLocation` is pulsar+checkpoint://tenant/namespace/name.
+    `checkpoints` says what keeps state on executors, "rocksdb" or "default" (Spark's default provider), and tells the
+    session what suits it best. That holds for all checkpoints of the session: see docs/checkpoints.md.
 
     Secrets among the settings go to the JVM by a file that this user alone may read, not by its command line.
 
@@ -90,6 +96,7 @@ def configure(
         service_url,
         admin_url,
         catalog=catalog,
+        checkpoints=checkpoints,
         options=options,
         present={**started_with(), **given, **workers_python()},
         **settings,
@@ -108,6 +115,7 @@ def session_conf(
     admin_url: str | None = None,
     *,
     catalog: str = "pulsar",
+    checkpoints: str | None = None,
     python: str | None = None,
     options: Mapping[str, Any] | None = None,
     present: Mapping[str, str] | None = None,
@@ -127,6 +135,7 @@ def session_conf(
         _WORKERS_PYTHON: python or present.get(_WORKERS_PYTHON) or sys.executable,
         _REDACTION: _redaction(present.get(_REDACTION)),
         f"{_prefix(catalog)}.python": python or sys.executable,
+        **checkpoint_conf(catalog, present, checkpoints),
         **own,
     }
 

@@ -57,7 +57,8 @@ def history_and_live(spark: SparkSession, table: str | None = None, **options: A
 
     `options` are those of `spark.read` and `readStream`, for both parts. `startingOffsets`, `startingTimestamp` and the
     like say where history begins, `subscriptionName` is for the stream, and an end cannot be given. With `table`, a
-    table of a Pulsar catalog, the topic and the connection are the catalog's.
+    table of a Pulsar catalog, the topic and the connection are the catalog's; a Spark Connect server keeps credentials
+    to itself, so give those as options there.
 
     The boundary is fixed in this call, behind the last message of each topic partition that consumers may see; what an
     open transaction has written comes behind it. Topics and partitions that appear later are in the stream, from their

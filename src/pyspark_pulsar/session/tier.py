@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.inspect.tables import option_texts
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.session.catalog_table import table_options
@@ -30,7 +31,8 @@ def tier(
 
     `options` are those of `spark.read`: `service_url` and `admin_url` (or with dots, in a dictionary), the topics,
     `tierCatalog`, and how messages are read. With `table`, a table of a Pulsar catalog, the topic and what the catalog
-    has as settings are the catalog's. With `namespace` (`tenant/namespace`) it is the topics there whose property
+    has as settings are the catalog's; a Spark Connect server keeps those to itself that may hold secrets, so give
+    `tierCatalog` as an option there. With `namespace` (`tenant/namespace`) it is the topics there whose property
     `tier` says so (`TBLPROPERTIES ('tier' = 'iceberg')`). `partition_by` and `sort_by` hold for tables that are made
     now, where the topic's properties say nothing else (docs/columns.md).
 
@@ -44,6 +46,11 @@ def tier(
     if namespace is not None:
         texts["topicsPattern"] = namespace_pattern(namespace)
     parsed = parse_options(ReadOptions, texts)
+    if table is not None and not parsed.tier_catalog:
+        raise OptionError(
+            f"table {table}: expected its catalog to have setting tierCatalog, got none; set it, or give option "
+            f"tierCatalog here: a Spark Connect server shows its clients no settings that may hold secrets"
+        )
     tier_round = TierRound(parsed, parse_table_settings(partition_by, sort_by), SparkWriters(spark))
     outcomes = list(tier_topics(tier_round, tiered_topics(parsed, by_property=namespace is not None)))
     for outcome in outcomes:

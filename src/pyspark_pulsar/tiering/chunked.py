@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pyspark_pulsar.read.planning.ledgers import TopicLedgers
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.tiering.writers import WrittenSplit
 from pyspark_pulsar.topic import TopicPartition

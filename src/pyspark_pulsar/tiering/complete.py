@@ -21,7 +21,7 @@ from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.columnar.positions import TieredPartition
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.loss_report import report_loss
-from pyspark_pulsar.read.planning.ledgers import TopicLedgers
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.topic import TopicPartition
 
 

@@ -33,10 +33,11 @@ from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.topics import discover_partitions
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.read.planning.data_loss import retention_ms
-from pyspark_pulsar.read.planning.known_tables import check_same_topic
-from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_ledgers
-from pyspark_pulsar.read.planning.planner import SplitPlanner, splits_of
+from pyspark_pulsar.read.planning.ledgers.data_loss import retention_ms
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_ledgers
+from pyspark_pulsar.read.planning.partition_plan import splits_of
+from pyspark_pulsar.read.planning.planner import SplitPlanner
+from pyspark_pulsar.read.planning.tables.known_tables import check_same_topic
 from pyspark_pulsar.tiering.chunked import held_back
 from pyspark_pulsar.tiering.complete import CompletePart, complete_part
 from pyspark_pulsar.tiering.definition import (

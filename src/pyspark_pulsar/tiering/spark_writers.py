@@ -1,4 +1,5 @@
-"""Splits written by tasks of a Spark job: one task for each, which Spark runs again when it fails.
+"""Splits written by tasks of a Spark job: one task for each, which Spark runs again when its executor is lost. An
+error of ours is an answer and fails no task: it is the topic's, and the next run tries again.
 
 The job reads from a data source made for it, whose rows say what the tasks have written. That needs neither pandas
 nor RDDs, so it is the same for classic sessions and for Spark Connect. What a task must know goes with the pickled
@@ -16,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.tiering.writers import WriteTask, WrittenSplit, write_split
 
 _NAME: Final = "pyspark_pulsar_tiering"
@@ -30,14 +32,18 @@ class SparkWriters:
         self._lock = Lock()
 
     def write(self, tasks: Sequence[WriteTask]) -> list[WrittenSplit]:
-        """One for each task, in order. Raises what Spark raises for a task that failed again and again."""
+        """One for each task, in order. Raises the error of the first split that cannot be written, and what Spark
+        raises for a task that failed again and again."""
         if not tasks:
             return []
         with self._lock:
             self._spark.dataSource.register(_source(tuple(tasks)))
             rows = self._spark.read.format(_NAME).load().collect()
-        written = {row.number: row.split for row in rows}
-        return [pickle.loads(written[number]) for number in range(len(tasks))]  # noqa: S301 - our own tasks wrote it
+        answers = {row.number: pickle.loads(row.split) for row in rows}  # noqa: S301 - our own tasks wrote it
+        for number in range(len(tasks)):
+            if isinstance(answers[number], PulsarError):
+                raise answers[number]
+        return [answers[number] for number in range(len(tasks))]
 
 
 class _Reader(DataSourceReader):
@@ -48,8 +54,12 @@ class _Reader(DataSourceReader):
         return [InputPartition(number) for number in range(len(self._tasks))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        written = pickle.dumps(write_split(self._tasks[partition.value]))
-        columns = [pa.array([partition.value], pa.int64()), pa.array([written], pa.binary())]
+        answer: WrittenSplit | PulsarError
+        try:
+            answer = write_split(self._tasks[partition.value])
+        except PulsarError as fault:
+            answer = fault
+        columns = [pa.array([partition.value], pa.int64()), pa.array([pickle.dumps(answer)], pa.binary())]
         yield pa.RecordBatch.from_arrays(columns, ["number", "split"])
 
 

@@ -15,8 +15,8 @@ from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.topics import discover_partitions
-from pyspark_pulsar.read.planning.known_tables import check_same_topic
-from pyspark_pulsar.read.planning.ledgers import TopicLedgers, fetch_ledgers
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_ledgers
+from pyspark_pulsar.read.planning.tables.known_tables import check_same_topic
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 

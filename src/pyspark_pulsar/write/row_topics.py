@@ -1,8 +1,14 @@
-"""Topics that rows name in column `__topic`: each is settled when its first row comes. Executor only."""
+"""Topics that rows name in column `__topic`: settled when their first rows come, several at a time. Executor only.
+
+Settling and opening a topic is waiting for a broker five times in a row, so threads do it for all new topics of a
+record batch. They share the client; senders are then used by the task's thread alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +20,12 @@ from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.metadata_columns import ROUTING
 from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.sender import DeliveryTerms, TopicSender
-from pyspark_pulsar.write.target import RowTargets, settle_topic
+from pyspark_pulsar.write.target import RowTargets, Target, settle_topic
+
+_AT_ONCE: Final = 16
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 
 class RowTopics:
@@ -37,9 +48,10 @@ class RowTopics:
     def send(self, batch: pa.RecordBatch) -> None:
         """Raises what settling and opening a topic raises, `SendError`, and `SchemaError` for rows without a topic or
         that do not fit theirs."""
-        for name, rows in rows_by_topic(batch):
-            sender = self._sender(name)
-            sender.send(rows, self._share())
+        of_topics = list(rows_by_topic(batch))
+        self._open([name for name, _ in of_topics if name not in self._senders])
+        for name, rows in of_topics:
+            self._senders[name].send(rows, self._share())
         for sender in self._senders.values():
             sender.flush_due(self._share())
 
@@ -56,27 +68,44 @@ class RowTopics:
         return sum((sender.row_digest for sender in self._senders.values()), RowDigest())
 
     def close(self) -> None:
-        for sender in self._senders.values():
-            sender.close()
+        _at_once(TopicSender.close, self._senders.values())
 
     def _share(self) -> int:
         return max(1, self._options.max_pending_bytes // max(1, self._producers))
 
-    def _sender(self, name: str) -> TopicSender:
-        if name not in self._senders:
-            target = settle_topic(
-                self._client,
-                self._options,
-                TopicName.parse(name),
-                self._targets.columns,
-                self._targets.descriptor,
-                named_by_rows=True,
+    def _open(self, names: list[str]) -> None:
+        targets = _at_once(self._settled, names)
+        if self._terms.transaction is not None:
+            # A transaction is for one thread.
+            self._terms.transaction.add_partitions(
+                [partition for target in targets for partition in target.partitions]
             )
+        opened = []
+        for name, target in zip(names, targets, strict=True):
             sender = TopicSender(self._client, self._options, target, self._terms, self._producers + 1)
             self._producers += len(sender.producers)
             self._senders[name] = sender
-            sender.open()
-        return self._senders[name]
+            opened.append(sender)
+        _at_once(TopicSender.open, opened)
+
+    def _settled(self, name: str) -> Target:
+        return settle_topic(
+            self._client,
+            self._options,
+            TopicName.parse(name),
+            self._targets.columns,
+            self._targets.descriptor,
+            named_by_rows=True,
+        )
+
+
+def _at_once(work: Callable[[Item], Answer], items: Iterable[Item]) -> list[Answer]:
+    """In the order of `items`. Raises the first error; what has not begun by then is not begun."""
+    pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-topics")
+    try:
+        return list(pool.map(work, items))
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def rows_by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:

@@ -377,7 +377,11 @@ def test_the_jar_holds_the_catalog_and_nothing_else() -> None:
         ["jar", "tf", catalog_jar()], capture_output=True, text=True, check=True, timeout=60
     ).stdout.split()
     assert any(each.endswith("/PulsarCatalog.class") for each in listed)
-    assert [each for each in listed if not re.fullmatch(r"org/pysparkpulsar/catalog/\S+\.class", each)] == []
+    assert [
+        each
+        for each in listed
+        if not re.fullmatch(r"(org/pysparkpulsar/(catalog|checkpoint)/\S+|pulsar/DefaultSource)\.class", each)
+    ] == []
 
 
 def processes(spark: SparkSession) -> list[int]:

@@ -35,12 +35,14 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.batch.plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.read.planning.ledgers import fetch_ledgers
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
 from pyspark_pulsar.read.split import Split, SplitRange
-from pyspark_pulsar.read.task.reader import read_split
+from pyspark_pulsar.read.task import fallback
+from pyspark_pulsar.read.task.place_health import PlaceHealth
+from pyspark_pulsar.read.task.reader import read_splits
 
 COLUMNS = (
     "value", "__key", "__messageId", "__publishTime", "__eventTime", "__messageProperties", "__orderingKey",
@@ -50,8 +52,9 @@ TIMEOUT_MS = 700
 
 
 @pytest.fixture(autouse=True)
-def _fresh_memory() -> None:
+def _fresh_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     BOOKIE_HEALTH.__dict__.update(BookieHealth().__dict__)
+    monkeypatch.setattr(fallback, "PLACE_HEALTH", PlaceHealth())
 
 
 @pytest.fixture
@@ -84,7 +87,7 @@ class Reading:
 
     def rows(self, splits: list[Split], **options: Any) -> pa.Table:
         changed = replace(self.options, **options)
-        batches = [batch for split in splits for batch in read_split(changed, self.schema, split)]
+        batches = list(read_splits(changed, self.schema, splits))
         return pa.Table.from_batches(batches, self.schema.output_schema)
 
     def read(self, read_from: str = "bookie") -> pa.Table:
@@ -257,6 +260,44 @@ def test_a_silent_bookie_is_waited_for_once(
     assert [str(address) for address in avoided] == [wires[0].address]
 
 
+def test_an_executor_that_is_cut_off_tries_once(
+    cluster: PulsarCluster, wires: list[Wire], make: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Packets are dropped in silence on the way to all bookies, after the driver has reached them."""
+    topic = make(3, 2, ledgers=12, messages=10)
+    reading = Reading(cluster, topic, wires)
+    expected, splits = reading.read("broker"), reading.splits(read_from="auto", max_bytes_per_partition=1)
+    ledgers = {part.location.ledger_id for split in splits for part in split.ranges} - {None}
+    assert len(ledgers) == 12
+    for wire in wires:
+        wire.heal()
+        wire.on_answer = hold
+    with caplog.at_level(logging.WARNING):
+        rows = reading.rows(splits, read_from="auto", bookie_timeout_ms=1_200)
+    assert rows == expected
+    assert {_ledger(frame) for wire in wires for frame in wire.requests} == {min(ledgers)}
+    warnings = [record for record in caplog.records if "the rest of a range" in record.getMessage()]
+    assert len(warnings) == 1
+
+
+def test_a_driver_that_is_cut_off_asks_once(cluster: PulsarCluster, wires: list[Wire], make: Any) -> None:
+    """A stream plans again and again; the bookies that did not answer are not waited for each time."""
+    topic = make(3, 2, ledgers=2, messages=10)
+    reading = Reading(cluster, topic, wires)
+    for wire in wires:
+        wire.on_answer = hold
+    for _ in range(3):
+        plan = plan_batch(replace(reading.options, read_from="auto"))
+        assert locations(plan.splits) == {"broker"}
+        (note,) = plan.notes
+        assert "do not answer the driver" in note
+    assert [len(wire.requests) for wire in wires] == [1, 1, 1]
+
+
+def _ledger(request: bytes) -> int:
+    return int.from_bytes(request[4:12], "big")
+
+
 @pytest.mark.parametrize(("ensemble", "copies"), [(2, 2), (3, 2)])
 def test_a_flipped_bit_is_read_from_another_copy(
     ensemble: int, copies: int, cluster: PulsarCluster, wires: list[Wire], make: Any
@@ -304,11 +345,12 @@ def test_the_broker_goes_on_in_the_middle(
     others = [wire for place, wire in enumerate(wires) if place != slow]
     if slow is not None:
         wires[slow].on_answer = late
-    with caplog.at_level(logging.WARNING, "pyspark_pulsar"):
+    with caplog.at_level(logging.DEBUG, "pyspark_pulsar"):
         assert reading.rows(splits) == expected
-    told = [each.getMessage() for each in caplog.records if "the rest of a range" in each.getMessage()]
-    assert len(told) == 2
-    assert all("comes from the broker, since reading it from bookie failed" in each for each in told)
+    of_ranges = [record for record in caplog.records if "the rest of a range" in record.getMessage()]
+    assert [record.levelno for record in of_ranges] == [logging.WARNING, logging.DEBUG]
+    told = [record.getMessage() for record in of_ranges]
+    assert all("comes from the broker, since reading it from bookie failed" in text for text in told)
     assert ":0:0 up to" not in told[0], "some entries of the first ledger had come"
     with pytest.raises(LedgerUnavailable):
         reading.rows(splits, read_from="bookie")

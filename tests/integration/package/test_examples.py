@@ -61,6 +61,19 @@ def test_word_count_stream(pulsar: LocalPulsar, lines: str, read_topic: ReadTopi
     assert len({row.window_start for row in rows}) == len([line for line in TEXT if line])
 
 
+def test_pulsar_alone(pulsar: LocalPulsar, lines: str, read_topic: ReadTopic, tmp_path: Path) -> None:
+    """Twice, and nothing is left on the machine that a second one would need."""
+    result = f"{lines}-alone"
+    checkpoint = f"pulsar+checkpoint://public/default/{lines.rpartition('/')[2]}"
+    for _ in range(2):
+        where = (pulsar.service_url, lines, result, "--checkpoint", checkpoint)
+        run("pulsar_alone.py", *where, "--available-now", cwd=tmp_path)
+        assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    rows = read_topic(result).selectExpr("word", "window_start", "cnt").collect()
+    assert sum((Counter({row.word: row.cnt}) for row in rows), Counter()) == EXPECTED
+    assert len({(row.word, row.window_start) for row in rows}) == len(rows)
+
+
 def test_word_count_sql(pulsar: LocalPulsar, lines: str, read_topic: ReadTopic, tmp_path: Path) -> None:
     result = f"{lines}-wc"
     run("word_count_sql.py", pulsar.service_url, lines, result, "--available-now", cwd=tmp_path)

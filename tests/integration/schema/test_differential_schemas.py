@@ -18,7 +18,7 @@ import pulsar as official_client
 import pyarrow as pa
 import pytest
 from fixtures.java_cases import NAMES, known_cells
-from fixtures.java_classes import compile_java, run_java
+from fixtures.java_programs import java_programs
 from fixtures.neutral import neutral, neutral_rows, text_of
 from integration.official import Admin, messages_of
 from pulsar.schema import AvroSchema
@@ -48,13 +48,10 @@ class Exchange:
 
 
 @pytest.fixture(scope="module")
-def java(pulsar: LocalPulsar, tmp_path_factory: pytest.TempPathFactory) -> Jobs:
-    classes = compile_java(pulsar.home, tmp_path_factory.mktemp("classes"))
-
+def java(pulsar: LocalPulsar) -> Jobs:
     def run(*jobs: dict[str, Any]) -> list[Rows]:
-        text = run_java(pulsar.home, classes, "TypedClient", pulsar.service_url, text=json.dumps(jobs))
-        (answer,) = [line for line in text.split("\n") if line.startswith("[[")]
-        return list(json.loads(answer))
+        programs = java_programs(pulsar.home)
+        return list(json.loads(programs.run("TypedClient", pulsar.service_url, text=json.dumps(jobs))))
 
     return run
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,7 +47,7 @@ ENCODINGS = pytest.mark.parametrize("encoding", ["INLINE", "SEPARATED"])
 
 @pytest.fixture(scope="session")
 def java_pairs(pulsar: LocalPulsar) -> JavaClient:
-    return JavaClient(pulsar, Path(__file__).parents[1] / "java" / "KeyValueClient.java")
+    return JavaClient(pulsar, "KeyValueClient")
 
 
 def messages(key: str, value: str) -> list[dict[str, Any]]:

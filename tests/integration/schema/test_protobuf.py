@@ -44,7 +44,7 @@ LEDGERS: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="session")
 def protobuf_client(pulsar: LocalPulsar) -> JavaClient:
-    return JavaClient(pulsar, Path(__file__).parents[1] / "java" / "ProtobufClient.java")
+    return JavaClient(pulsar, "ProtobufClient")
 
 
 def produce(client: JavaClient, topic: str, kind: str, messages: list[dict[str, Any]], schema: str) -> None:

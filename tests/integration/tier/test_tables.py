@@ -23,13 +23,16 @@ from pyspark.sql import SparkSession
 
 import pyspark_pulsar
 from pyspark_pulsar.cli import cli
-from pyspark_pulsar.errors import ColumnsUnavailable, DataLossError, TierMismatch
+from pyspark_pulsar.columnar.topic_tables import TopicTables
+from pyspark_pulsar.errors import ColumnsUnavailable, DataLossError, DecodeError, TierMismatch
 from pyspark_pulsar.inspect.plan import planned_splits
 from pyspark_pulsar.inspect.segments import survey
 from pyspark_pulsar.tiering import upkeep
 from pyspark_pulsar.tiering.definition import parse_table_settings
 from pyspark_pulsar.tiering.upkeep import keep_up
+from pyspark_pulsar.topic import TopicName
 
+NUMBER = {"name": "number", "type": "int"}
 Same = Callable[..., pa.Table]
 Call = Callable[..., str]
 
@@ -317,6 +320,21 @@ def test_tasks_of_spark_write_the_files(tier: Tier, same: Same, spark: SparkSess
     (outcome,) = pyspark_pulsar.tier(spark, **options)
     assert outcome.rows > 15 * ENTRIES
     assert same().num_rows == 20 * ENTRIES
+    # What fails of one topic is told with its own words, and does not stop the others.
+    bad, good = f"{tier.topic}-bad", f"{tier.topic}-good"
+    tier.admin.create(bad)
+    tier.admin.register(bad, "JSON", json.dumps({"type": "record", "name": "r", "fields": [NUMBER]}))
+    for topic in (bad, good):
+        producer = tier.official.create_producer(topic)
+        producer.send(b"{broken")
+        producer.close()
+        tier.admin.unload(topic)
+    options = {key: text for key, text in tier.texts().items() if key != "topic"}
+    with pytest.raises(DecodeError):
+        pyspark_pulsar.tier(spark, topics=json.dumps([bad, good]), **options)
+    tables = TopicTables(tier.options())
+    files = [table.files() for topic in (bad, good) if (table := tables.load(TopicName.parse(topic)))]
+    assert [len(of_one) for of_one in files] == [0, 1]
 
 
 def test_where_rows_lie(tier: Tier) -> None:

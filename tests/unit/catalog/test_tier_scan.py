@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ import pytest
 from pyiceberg.manifest import ManifestFile
 from unit.catalog.stand_ins import URLS, Admin, Broker, cluster_of
 
+from pyspark_pulsar.catalog import tier_scan as tier_scan_module
 from pyspark_pulsar.catalog.cluster import Cluster
 from pyspark_pulsar.catalog.known_files import KnownFiles
 from pyspark_pulsar.catalog.tier_scan import tier_scan
@@ -25,7 +27,8 @@ from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.columnar.writing.writer import DataFileWriter
 from pyspark_pulsar.errors import PermissionDenied
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.types.spark import spark_schema
@@ -42,6 +45,8 @@ DOCUMENT = {
 SCHEMA = SchemaInfo("orders", SchemaType.AVRO, json.dumps(DOCUMENT).encode(), version=bytes(8))
 ROWS_PER_FILE, LEDGERS = 3, 2
 END = Position(9, 0)
+BEHIND = dict.fromkeys(PARTITIONS, Position(9, 3))
+"""Where the topic partitions end, if there is more than in the table."""
 ID = pa.field("id", pa.int64())
 HAPPENED = metadata_columns.FIELDS["__eventTime"]
 
@@ -93,6 +98,19 @@ def batch(columns: pa.Schema, partition: int, ledger: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(rows, columns)
 
 
+@pytest.fixture(autouse=True)
+def ends(monkeypatch: pytest.MonkeyPatch) -> dict[TopicPartition, Position]:
+    """Where brokers say that the topic partitions end."""
+    told = dict(BEHIND)
+
+    class Told(LogEnds):
+        def ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
+            return {partition: told[partition] for partition in partitions}
+
+    monkeypatch.setattr(tier_scan_module, "LogEnds", Told)
+    return told
+
+
 def cluster(broker: Broker | None = None) -> Cluster:
     return cluster_of(broker or Broker(there={TOPIC: (2, SCHEMA)}), Admin())
 
@@ -122,6 +140,26 @@ def test_files_columns_and_rest(texts: dict[str, str]) -> None:
     assert behind["table"] == "public_default.orders"
     assert {tiered["end"] for tiered in behind["partitions"].values()} == {str(END)}
     parse_options(ReadOptions, rest).check_read_from()
+
+
+@pytest.mark.parametrize(
+    ("last", "is_all"),
+    [
+        (END, True),
+        (Position(8, 3), True),
+        (Position(8, 2, 7), True),
+        (Position(9, 1), False),
+        (Position(9, 0, 1), False),
+        # Emptied, or made again: nobody knows what was behind the table.
+        (EARLIEST, False),
+    ],
+)
+def test_nothing_is_left_to_read(
+    texts: dict[str, str], ends: dict[TopicPartition, Position], last: Position, *, is_all: bool
+) -> None:
+    ends.update(dict.fromkeys(PARTITIONS, Position(8, 3)))
+    ends[PARTITIONS[1]] = last
+    assert (asked(texts, ID)["rest"] is None) == is_all
 
 
 def test_rows_are_counted_by_a_column(texts: dict[str, str]) -> None:

@@ -13,6 +13,7 @@ from pyspark_pulsar.cli import cli, main
 from pyspark_pulsar.cli.read_options import parse_arguments
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.inspect.segments import Survey
+from pyspark_pulsar.session.checkpoints import FILE_MANAGER_CLASS, FILE_SYSTEM_CLASS
 from pyspark_pulsar.session.configure import _redaction
 
 
@@ -108,6 +109,7 @@ def jar(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_the_settings_of_a_session_with_the_catalog(jar: Path) -> None:
     arguments = ["--service-url", "pulsar://h:1", "--catalog", "p", "--python", "/py"]
+    arguments += ["--checkpoints", "default"]
     arguments += ["--option", "pulsar.client.authPluginClassName=token"]
     arguments += ["--option", "pulsar.client.authParams=token:a\\b"]
     result = CliRunner().invoke(cli, ["catalog", "conf", *arguments])
@@ -118,6 +120,11 @@ def test_the_settings_of_a_session_with_the_catalog(jar: Path) -> None:
         "spark.sql.python.filterPushdown.enabled": "true",
         "spark.pyspark.python": "/py",
         "spark.redaction.regex": _redaction(None),
+        "spark.hadoop.fs.pulsar+checkpoint.impl": FILE_SYSTEM_CLASS,
+        "spark.hadoop.fs.pulsar+checkpoint.impl.disable.cache": "true",
+        "spark.hadoop.fs.pulsar+checkpoint.catalog": "p",
+        "spark.sql.streaming.checkpointFileManagerClass": FILE_MANAGER_CLASS,
+        "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
         "spark.sql.catalog.p.python": "/py",
         "spark.sql.catalog.p": "org.pysparkpulsar.catalog.PulsarCatalog",
         "spark.sql.catalog.p.service.url": "pulsar://h:1",

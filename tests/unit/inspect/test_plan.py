@@ -6,6 +6,7 @@ import json
 
 import pyarrow as pa
 import pytest
+from fixtures.plans import plan_of
 from hypothesis import given, strategies as st
 from property.ledger_strategies import positions, topic_ledgers
 
@@ -19,11 +20,10 @@ from pyspark_pulsar.inspect.plan import planned_splits
 from pyspark_pulsar.inspect.segments import segments_of
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.batch.plan import BatchPlan
 from pyspark_pulsar.read.location import ledger_parts
-from pyspark_pulsar.read.planning.ledger_range import ledger_ranges
-from pyspark_pulsar.read.planning.ledgers import TopicLedgers
-from pyspark_pulsar.read.planning.planner import PartitionPlan
+from pyspark_pulsar.read.planning.ledgers.ledger_range import ledger_ranges
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
+from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.sources.columns import FromColumns
@@ -61,7 +61,7 @@ SPLITS = (
         window=TimeWindow(published_from=150 * MINUTE),
     ),
 )
-PLAN = BatchPlan((PartitionPlan(PARTITION, Position(2, 0), Position(8, 5), TopicLedgers(LEDGERS), SPLITS),))
+PLAN = plan_of(PartitionPlan(PARTITION, Position(2, 0), Position(8, 5), TopicLedgers(LEDGERS), SPLITS))
 OPTIONS = ReadOptions(
     service_url="pulsar://h:1", topic="t", starting_timestamp=150 * MINUTE, clock_slack_ms=10 * MINUTE
 )
@@ -93,7 +93,7 @@ def test_rows_of_a_table_in_numbers() -> None:
             SplitRange(Position(5, 0), Position(5, 20), FromBookies(KEPT)),
         ),
     )
-    plan = BatchPlan((PartitionPlan(PARTITION, EARLIEST, Position(5, 20), TopicLedgers(LEDGERS), (split,)),))
+    plan = plan_of(PartitionPlan(PARTITION, EARLIEST, Position(5, 20), TopicLedgers(LEDGERS), (split,)))
     (planned,) = planned_splits(plan)
     assert (planned.readers, planned.entries, planned.rows) == (("columns", "bookie"), 20, 85)
     assert planned.size == 900 + 250 + 10_000
@@ -109,7 +109,7 @@ def test_rows_of_a_table_in_numbers() -> None:
     ]
     # Where no admin REST API says which ledgers there are, a table still knows its rows.
     alone = Split(PARTITION, EARLIEST, Position(3, 25), split.ranges[:1])
-    unknown_ledgers = BatchPlan((PartitionPlan(PARTITION, EARLIEST, Position(3, 25), None, (alone,)),))
+    unknown_ledgers = plan_of(PartitionPlan(PARTITION, EARLIEST, Position(3, 25), None, (alone,)))
     assert unknown(unknown_ledgers) == []
     assert totals(planned_splits(unknown_ledgers)).startswith(
         "1 split: about 85 rows in 2 files, about 1.1 KiB"
@@ -174,9 +174,7 @@ def test_reasons_by_bound(
     options: dict[str, int], start: Position, end: Position, reasons: dict[int, str]
 ) -> None:
     asked = ReadOptions(service_url="pulsar://h:1", topic="t", clock_slack_ms=0, **options)  # type: ignore[arg-type]
-    found = skipped_segments(
-        asked, BatchPlan((PartitionPlan(PARTITION, start, end, TopicLedgers(LEDGERS), ()),))
-    )
+    found = skipped_segments(asked, plan_of(PartitionPlan(PARTITION, start, end, TopicLedgers(LEDGERS), ())))
     told = {each.ledger.id: each.skipped or "" for each in found}
     for ledger, reason in reasons.items():
         assert told[ledger].startswith(reason)
@@ -202,7 +200,7 @@ def test_plan_as_json() -> None:
 
 
 def test_what_is_not_known_is_said() -> None:
-    blind = BatchPlan((PartitionPlan(PARTITION, EARLIEST, Position(8, 5), None, SPLITS[1:]),))
+    blind = plan_of(PartitionPlan(PARTITION, EARLIEST, Position(8, 5), None, SPLITS[1:]))
     (split,) = planned_splits(blind)
     assert (split.entries, split.size) == (None, None)
     assert totals([split]) == "1 split: ? entries (broker ? entries)"
@@ -211,7 +209,7 @@ def test_what_is_not_known_is_said() -> None:
 
 
 def test_why_it_is_read_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    print_plan(BatchPlan((), ("nothing is read from bookies: why",)), [])
+    print_plan(plan_of(notes=("nothing is read from bookies: why",)), [])
     assert "Note: nothing is read from bookies: why" in capsys.readouterr().out
 
 

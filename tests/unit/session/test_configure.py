@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark_pulsar.errors import OptionError, PrerequisiteMissing, SessionStarted
 from pyspark_pulsar.options import ReadOptions, WriteOptions, secret_keys
 from pyspark_pulsar.session import configure as configure_module, environment
+from pyspark_pulsar.session.checkpoints import FILE_MANAGER_CLASS, FILE_SYSTEM_CLASS
 from pyspark_pulsar.session.configure import catalog_jar, catalog_settings, configure, session_conf
 
 URL = "pulsar://h:6650"
@@ -73,6 +74,10 @@ def test_a_plain_builder(jar: str) -> None:
         PREFIX: CLASS,
         f"{PREFIX}.service.url": URL,
         f"{PREFIX}.admin.url": "http://h:8080",
+        "spark.hadoop.fs.pulsar+checkpoint.impl": FILE_SYSTEM_CLASS,
+        "spark.hadoop.fs.pulsar+checkpoint.impl.disable.cache": "true",
+        "spark.hadoop.fs.pulsar+checkpoint.catalog": "pulsar",
+        "spark.sql.streaming.checkpointFileManagerClass": FILE_MANAGER_CLASS,
     }
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
@@ -100,6 +105,36 @@ def test_two_catalogs_share_what_is_shared(jar: str) -> None:
     assert found["spark.redaction.regex"].count("authparams") == 1
     assert found[f"{PREFIX}.service.url"] == URL
     assert found["spark.sql.catalog.other.service.url"] == "pulsar://other:6650"
+
+
+def test_checkpoints_take_their_connection_from_the_first_catalog(jar: str) -> None:
+    found = told(configure(configure(builder(), URL), "pulsar://other:6650", catalog="other"))
+    assert found["spark.hadoop.fs.pulsar+checkpoint.catalog"] == "pulsar"
+
+
+def test_what_holds_for_all_checkpoints_is_set_when_asked_for(jar: str) -> None:
+    streaming = "spark.sql.streaming"
+    checksums, provider = (
+        f"{streaming}.checkpoint.fileChecksum.enabled",
+        f"{streaming}.stateStore.providerClass",
+    )
+    state_format = f"{streaming}.stateStore.checkpointFormatVersion"
+    plain = told(configure(builder(), URL))
+    assert not plain.keys() & {checksums, provider, state_format}
+    with_default = told(configure(builder(), URL, checkpoints="default"))
+    assert with_default[checksums] == "false"
+    assert not with_default.keys() & {provider, state_format}
+    with_rocksdb = told(configure(builder(), URL, checkpoints="rocksdb"))
+    assert with_rocksdb[checksums] == "false"
+    assert with_rocksdb[provider].endswith(".RocksDBStateStoreProvider")
+    assert with_rocksdb[state_format] == "2"
+    given = builder(spark__sql__streaming__checkpointFileManagerClass="my.Own")
+    assert told(configure(given, URL))[f"{streaming}.checkpointFileManagerClass"] == "my.Own"
+    other = builder(spark__sql__streaming__stateStore__providerClass="my.Provider")
+    with pytest.raises(OptionError, match="only RocksDB has state in format 2"):
+        configure(other, URL, checkpoints="rocksdb")
+    with pytest.raises(OptionError, match="'default' or 'rocksdb', got 'hdfs'"):
+        configure(builder(), URL, checkpoints="hdfs")
 
 
 def test_settings_are_names_of_options() -> None:

@@ -74,7 +74,8 @@ class TopicListing:
 
 
 class BrokerClient:
-    """Used on the driver and, one for each task, on executors. Close it, or use it as a context manager."""
+    """Used on the driver and, one for each task, on executors. Threads may share it, but for `until`. Close it, or use
+    it as a context manager."""
 
     def __init__(self, options: ConnectionOptions, patience_ms: int | None = None) -> None:
         """Connects lazily. `patience_ms`: how long passing failures are retried; by default

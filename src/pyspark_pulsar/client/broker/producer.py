@@ -31,6 +31,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
@@ -77,6 +78,7 @@ class Producer:
         transactional: bool = False,
         keep_for: str | None = None,
         name: str | None = None,
+        on_stored: Callable[[int, tuple[int, int] | None], None] | None = None,
     ) -> None:
         """`producer_id` must be unique among the producers of `client`, over all its connections.
 
@@ -85,6 +87,8 @@ class Producer:
         message whose receipt may be lost fails the producer, so that none is stored twice. `keep_for`: a durable
         subscription for which the topic keeps its messages. `name`: the user's, under which sequence ids are the user's
         too, so that the broker may know messages from earlier producers of that name; else the broker makes one.
+        `on_stored`: told of each frame that is stored, in their order: its sequence id, and ledger and entry, which
+        deduplication may keep to itself; called on the connection's thread, must not block.
         """
         self.topic = topic
         self.producer_id = producer_id
@@ -102,6 +106,7 @@ class Producer:
         self._transactional = transactional
         self._keep_for = keep_for
         self._named = name is not None
+        self._on_stored = on_stored
         # Not parsed: brokers have topics whose names this package does not take.
         self._is_persistent = not topic.startswith(_NON_PERSISTENT)
         self._topic_epoch: int | None = None
@@ -172,7 +177,10 @@ class Producer:
     def on_command(self, command: wire.BaseCommand) -> None:
         if command.type == SEND_RECEIPT:
             receipt = command.send_receipt
-            self._confirm(receipt.sequence_id, stored=receipt.message_id.ledgerId != _NOWHERE)
+            where = receipt.message_id
+            stored = where.ledgerId != _NOWHERE
+            if self._confirm(receipt.sequence_id, stored=stored) and self._on_stored is not None:
+                self._on_stored(receipt.sequence_id, (where.ledgerId, where.entryId) if stored else None)
         elif command.type == SEND_ERROR:
             error = command.send_error
             failure = server_error(error.error, error.message, f"sending to {self.topic}")
@@ -194,10 +202,12 @@ class Producer:
             self._lost = reason
             self._changed.notify_all()
 
-    def _confirm(self, sequence_id: int, *, stored: bool) -> None:
+    def _confirm(self, sequence_id: int, *, stored: bool) -> bool:
+        """Whether it is the receipt of a frame that had none yet."""
         with self._changed:
             if self._lost is not None or not self._unconfirmed:
-                return  # All that is unconfirmed is sent again anyhow.
+                return False  # All that is unconfirmed is sent again anyhow.
+            is_oldest = sequence_id == self._unconfirmed.oldest_id
             # Of ids that the user gives, the user says that the message with such an id was written before.
             known_already = self._named and not stored and sequence_id == self._unconfirmed.oldest_id
             self.known_already += known_already
@@ -207,10 +217,11 @@ class Producer:
                 fault = self._unconfirmed.confirm(sequence_id, time.monotonic(), stored=settled)
             except NotStored:
                 self._fail(self._not_stored(sequence_id))
-                return
+                return False
             if fault is not None:
                 self._lost = ConnectionFailed(f"{self.topic}: {fault}")
             self._changed.notify_all()
+            return is_oldest and fault is None
 
     def _not_stored(self, sequence_id: int) -> SendError:
         return SendError(
@@ -253,6 +264,25 @@ class Producer:
                 lost = self._lost is not None
             if lost:
                 self._recover()
+
+    def keep_going(self) -> None:
+        """Where the connection is lost, send what is unconfirmed again on a new one, without waiting for receipts. For
+        whoever waits by `on_stored`. Raises as `await_below` does."""
+        with self._changed:
+            self._raise_failure()
+            if not self._unconfirmed:
+                return
+            self._check_deadline()
+            lost = self._lost is not None
+        if lost:
+            self._recover()
+            self._send_all()
+
+    @property
+    def topic_epoch(self) -> int | None:
+        """How often exclusive producers have taken the topic, which the broker keeps with the topic; None for never,
+        and before `open`."""
+        return self._topic_epoch
 
     def _send_all(self) -> None:
         """Send what was not sent yet on the present connection, or again on a new one."""

@@ -84,6 +84,18 @@ _ERRORS: dict[int, tuple[type[PulsarError], str]] = {
 # retry the same set.
 _PASSING = frozenset({1, 2, 6, 14, 20})
 
+# Of what brokers have no code for, what their message says: the metadata store is away or starts again, and too few
+# bookies can be written to. Pulsar's own clients try again after every unknown error; a fault of the request that has
+# no code would then be told half a minute later.
+_PASSING_CAUSES = (
+    "ConnectionLoss",
+    "SessionExpired",
+    "OperationTimeout",
+    "KeeperErrorCode",
+    "Not enough non-faulty bookies",
+    "TimeoutException",
+)
+
 
 class ProducerBusy(ProtocolError):
     """A producer of the same name is connected, or as many as the topic may have."""
@@ -96,7 +108,7 @@ class NotReady(ConnectionFailed):
 def server_error(code: int, message: str, where: str) -> PulsarError:
     """The exception for an error code that a broker answered; `where` names request and topic."""
     text = f"{where}: the broker answered {_NAMES.get(code, f'error {code}')}: {message.strip()}"
-    if code in _PASSING:
+    if code in _PASSING or (code == UNKNOWN_ERROR and any(cause in message for cause in _PASSING_CAUSES)):
         return NotReady(text)
     if code == _PRODUCER_BUSY:
         return ProducerBusy(text)

@@ -27,6 +27,7 @@ FOLDERS: Final = ("file", "hdfs")
 # Offload drivers as Pulsar calls them, with the scheme of a bucket there.
 _SCHEMES: Final = {"aws-s3": "s3", "s3": "s3", "google-cloud-storage": "gs", "azureblob": "az"}
 _FILE_SYSTEM: Final = "filesystem"
+_PATIENCE_MS: Final = 8_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,10 @@ def tiered_store(options: ReadOptions, rest: RestClient | None, topic: TopicName
 
     None where neither says it, or the role may not see the policy. Raises `OptionError`, `ConnectionFailed`.
     """
+    patience_ms = options.operation_timeout_ms
+    if options.read_from == "auto":
+        # Another place stands in for one that cannot be reached.
+        patience_ms = min(patience_ms, _PATIENCE_MS)
     url, settings = options.tiered_storage_url, dict[str, str]()
     if url is not None:
         _check(url)
@@ -80,8 +85,8 @@ def tiered_store(options: ReadOptions, rest: RestClient | None, topic: TopicName
                 **dict(options.tiered_storage_secrets),
             }.items()
         ),
-        options.connection_timeout_ms / 1000,
-        options.operation_timeout_ms / 1000,
+        min(options.connection_timeout_ms, patience_ms) / 1000,
+        patience_ms / 1000,
     )
 
 

@@ -19,8 +19,10 @@ from pyspark_pulsar.read.bounds.timestamps import resolve_windows
 from pyspark_pulsar.read.bounds.topic_wait import present_topics
 from pyspark_pulsar.read.bounds.topics import discover_partitions
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.read.planning.data_loss import check_removed
-from pyspark_pulsar.read.planning.planner import PartitionPlan, SplitPlanner, splits_of
+from pyspark_pulsar.read.planning.ledgers.data_loss import check_removed
+from pyspark_pulsar.read.planning.partition_plan import PartitionPlan, splits_of
+from pyspark_pulsar.read.planning.planner import SplitPlanner
+from pyspark_pulsar.read.planning.splits.tasks import tasks_of
 from pyspark_pulsar.read.split import Split
 
 Narrow = Callable[[Sequence[RangeRequest]], Sequence[RangeRequest]]
@@ -32,6 +34,8 @@ class BatchPlan:
     """How a batch is read; fixed when it is made."""
 
     partitions: tuple[PartitionPlan, ...]
+    tasks: tuple[tuple[Split, ...], ...]
+    """What each Spark task reads, in the order of `splits`."""
     notes: tuple[str, ...] = ()
     """Why it is read as it is, where that is not what one would expect; the log has it too."""
 
@@ -52,7 +56,8 @@ def plan_batch(options: ReadOptions, narrow: Narrow | None = None) -> BatchPlan:
         requests: Sequence[RangeRequest] = _range_requests(options, client, admin, planner)
         if narrow is not None:
             requests = narrow(requests)
-        return BatchPlan(tuple(planner.plan(requests)), planner.told)
+        plans = tuple(planner.plan(requests))
+        return BatchPlan(plans, tuple(tasks_of(options, splits_of(plans))), planner.told)
 
 
 def ranges_now(options: ReadOptions) -> list[RangeRequest]:

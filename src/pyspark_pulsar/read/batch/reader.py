@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.batch.plan import plan_batch
 from pyspark_pulsar.read.batch.pushdown import Pushed, push_filters
-from pyspark_pulsar.read.task.reader import read_split
+from pyspark_pulsar.read.task.reader import read_splits
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.spark.task_context import new_run, present_attempt
@@ -27,14 +27,14 @@ class PulsarBatchReader(Shipped, DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Fixes the bounds: messages that arrive later do not belong to this read."""
-        return [InputPartition(split) for split in plan_batch(self._options, self._pushed.narrow).splits]
+        return [InputPartition(task) for task in plan_batch(self._options, self._pushed.narrow).tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # Spark asks for one split with the value None when `partitions` is empty.
-        split = partition.value if partition is not None else None
-        if split is None:
+        # Spark runs one task with the value None when `partitions` is empty.
+        splits = partition.value if partition is not None else None
+        if splits is None:
             return iter(())
-        return read_split(self._options, self._schema, split, present_attempt(self._run))
+        return read_splits(self._options, self._schema, splits, present_attempt(self._run))
 
 
 class FilteringBatchReader(PulsarBatchReader):

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 
 from pyspark_pulsar.codec.backlog import UNLIMITED, CountedRange
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.planning.shares import shares
+from pyspark_pulsar.read.planning.splits.shares import shares
 from pyspark_pulsar.topic import TopicPartition
 
 

@@ -39,7 +39,7 @@ from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.driver_threads import DriverThreads
 from pyspark_pulsar.read.microbatch.admission import MeasureRequest
 from pyspark_pulsar.read.microbatch.row_counter import count_rows
-from pyspark_pulsar.read.planning.known_tables import KnownTables
+from pyspark_pulsar.read.planning.tables.known_tables import KnownTables
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.topic import TopicPartition
 

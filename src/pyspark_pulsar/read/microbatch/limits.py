@@ -35,8 +35,8 @@ from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.microbatch.admission import Allowance, Demand, admit, share_out
 from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter, PublishedFrom
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
-from pyspark_pulsar.read.planning.ledger_range import ledger_ranges
-from pyspark_pulsar.read.planning.ledgers import TopicLedgers
+from pyspark_pulsar.read.planning.ledgers.ledger_range import ledger_ranges
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 

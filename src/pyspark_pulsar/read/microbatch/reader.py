@@ -36,15 +36,18 @@ from pyspark_pulsar.read.log_end import LogEnds, RemovedEntries
 from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter
 from pyspark_pulsar.read.microbatch.checkpoint_topics import abandoned_topics
 from pyspark_pulsar.read.microbatch.end import StreamEnd
+from pyspark_pulsar.read.microbatch.idle_pause import IdlePause
 from pyspark_pulsar.read.microbatch.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.progress.query_progress import QueryProgress
 from pyspark_pulsar.read.microbatch.progress.split_counts import SplitCounts
 from pyspark_pulsar.read.microbatch.schemas import SchemaWatch
 from pyspark_pulsar.read.microbatch.topics import TopicWatch, without_deleted
-from pyspark_pulsar.read.planning.data_loss import advanced, check_removed
-from pyspark_pulsar.read.planning.planner import PartitionPlan, SplitPlanner, splits_of
-from pyspark_pulsar.read.task.reader import read_split
+from pyspark_pulsar.read.planning.ledgers.data_loss import advanced, check_removed
+from pyspark_pulsar.read.planning.partition_plan import PartitionPlan, splits_of
+from pyspark_pulsar.read.planning.planner import SplitPlanner
+from pyspark_pulsar.read.planning.splits.tasks import tasks_of
+from pyspark_pulsar.read.task.reader import read_splits
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.logging import show_warnings
 from pyspark_pulsar.spark.shipped import Shipped
@@ -92,7 +95,8 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """The ends now, or those seen when Trigger.AvailableNow began, as far as the options allow unless `limit` is
-        "all"; `start` itself when there is nothing to read, or not enough.
+        "all"; `start` itself when there is nothing to read, or not enough. Waits up to a second where that was so for
+        long (`idle_pause`).
 
         Raises `DataLossError` when a topic is deleted, or ends before the position that the query has reached, and
         `OptionError` when the checkpoint holds topics that the options do not name.
@@ -100,6 +104,8 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         former = StreamOffset.from_json(start)
         self._check_topics(former.positions)
         opened = self._opened()
+        if self._frozen is None:
+            opened.idle_pause.before_asking()
         ends = self._frozen if self._frozen is not None else self._ends(former.positions)
         opened.end.settle(ends)
         reached = self._reached(former, ends)
@@ -115,7 +121,10 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             reached = opened.micro_batches.admitted(former, reached, waits=waits)
         if opened.end.is_reached(reached.positions):
             reached = replace(reached, ended=self._run)
-        return start if reached.goes_no_further_than(former) else reached.to_json()
+        if reached.goes_no_further_than(former):
+            return start
+        opened.idle_pause.news()
+        return reached.to_json()
 
     def _reached(self, former: StreamOffset, ends: Mapping[TopicPartition, Position]) -> StreamOffset:
         """As far as `ends` and the ends of the query let it go."""
@@ -212,7 +221,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         ]
         splits = splits_of(self._planned([request for request in requests if not request.is_empty]))
         self._split_counts.count(splits)
-        return [InputPartition(split) for split in splits]
+        return [InputPartition(task) for task in tasks_of(self._options, splits)]
 
     def _planned(self, requests: Sequence[RangeRequest]) -> list[PartitionPlan]:
         """Raises `DataLossError` for what was removed before it was read; with `failOnDataLoss=false` it is logged."""
@@ -254,14 +263,15 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         return starts, removed
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # Spark asks for one split with the value None when `partitions` is empty.
+        # Spark runs one task with the value None when `partitions` is empty.
         if partition is None or partition.value is None:
             return iter(())
-        return read_split(self._options, self._schema, partition.value, present_attempt(self._run))
+        return read_splits(self._options, self._schema, partition.value, present_attempt(self._run))
 
     def commit(self, end: dict[str, Any]) -> None:
         """Spark calls it when it plans the next micro-batch, after `latestOffset`, and so never for the last one: all
         has been done there."""
+        self._opened().idle_pause.news()
         self._opened().progress.commit(StreamOffset.from_json(end).positions)
 
     def stop(self) -> None:
@@ -304,6 +314,7 @@ class _QueryResources:
         self.log_ends = LogEnds(self.client, read_compacted=options.read_compacted)
         self.schemas = SchemaWatch(schema, self.client.schema, skips_bad_rows=options.mode != "FAILFAST")
         self.planner = SplitPlanner(options, self.client, self.admin)
+        self.idle_pause = IdlePause()
         self.progress = QueryProgress(options, self.client)
         counter = partial(BacklogCounter, tables=self.planner.tables)
         self.micro_batches = MicroBatches(options, self.planner, make_counter=counter)

@@ -20,8 +20,8 @@ from pyspark_pulsar.columnar.reading.merge import position_at
 from pyspark_pulsar.columnar.reading.row_groups import RowRange
 from pyspark_pulsar.columnar.reading.rows import RowRequest, TableReader
 from pyspark_pulsar.read.microbatch.admission import MeasureRequest
-from pyspark_pulsar.read.planning.file_range import FileRange
-from pyspark_pulsar.read.planning.known_tables import KnownTables
+from pyspark_pulsar.read.planning.tables.file_range import FileRange
+from pyspark_pulsar.read.planning.tables.known_tables import KnownTables
 from pyspark_pulsar.schema.metadata_columns import FIELDS
 from pyspark_pulsar.schema.payload import PayloadSchema
 from pyspark_pulsar.schema.read_schema import ReadSchema

@@ -3,20 +3,20 @@
 A plan is made in steps. Each takes what the step before has made of every topic partition, so that one question goes to
 many topic partitions at once:
 
-    step        makes                                        asks                       file
-    tables      what topics' tables hold of the ranges       their catalog              tiered_ranges, known_tables
-    ledgers     which ledgers there are behind that          admin REST, some at once   known_ledgers, ledgers
-    loss        an error for what retention has removed      -                          data_loss
+    step        makes                                        asks                       in
+    tables      what topics' tables hold of the ranges       their catalog              tables.tiered_ranges
+    ledgers     which ledgers there are behind that          admin REST, some at once   ledgers.known_ledgers
+    loss        an error for what retention has removed      -                          ledgers.data_loss
     narrowing   the range without ledgers that lie outside   one entry beside each end  bounds.window_edges
                 its window of publish times                  of the window
-    ranges      a LedgerRange for each ledger it touches,    -                          ledger_range,
-                a FileRange for some files of the table                                 file_range
-    placement   where each of these is read from             admin REST, bookies,       placement, offloaded,
-                                                             tiered storage             on_bookies
-    records     messages in an entry, where splits are       some entries of the        sampling
+    ranges      a LedgerRange for each ledger it touches,    -                          ledgers.ledger_range,
+                a FileRange for some files of the table                                 tables.file_range
+    placement   where each of these is read from             admin REST, bookies,       placement
+                                                             tiered storage
+    records     messages in an entry, where splits are       some entries of the        splits.sampling
                 limited by messages                          broker
-    packing     splits: small neighbours together, large     -                          packing, key_ranges
-                ones cut between entries
+    packing     splits: small neighbours together, large     -                          splits.packing,
+                ones cut between entries                                                splits.key_ranges
 
 What holds of a plan, whatever ledgers, bounds and limits are (tests/property/test_plan.py):
 
@@ -41,9 +41,8 @@ partition.
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -54,34 +53,20 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.window_edges import Span, WindowEdges, WindowedRange
-from pyspark_pulsar.read.planning.data_loss import check_loss
-from pyspark_pulsar.read.planning.file_range import FileRange
-from pyspark_pulsar.read.planning.key_ranges import BY_KEY, split_by_key
-from pyspark_pulsar.read.planning.known_ledgers import KnownLedgers
-from pyspark_pulsar.read.planning.known_tables import KnownTables, uses_tables
-from pyspark_pulsar.read.planning.ledger_range import LedgerRange, compacted_ranges, ledger_ranges
-from pyspark_pulsar.read.planning.ledgers import TopicLedgers
-from pyspark_pulsar.read.planning.packing import Limits, PartitionRange, cut
-from pyspark_pulsar.read.planning.placement import AUTO, BROKER, find_placement
-from pyspark_pulsar.read.planning.sampling import entry_records
-from pyspark_pulsar.read.planning.tiered_ranges import TieredRanges
+from pyspark_pulsar.read.planning.ledgers.data_loss import check_loss
+from pyspark_pulsar.read.planning.ledgers.known_ledgers import KnownLedgers
+from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange, compacted_ranges, ledger_ranges
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
+from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
+from pyspark_pulsar.read.planning.placement.ledger_placement import AUTO, BROKER, find_placement
+from pyspark_pulsar.read.planning.splits.key_ranges import BY_KEY
+from pyspark_pulsar.read.planning.splits.splitting import splits_by_partition
+from pyspark_pulsar.read.planning.tables.known_tables import KnownTables, uses_tables
+from pyspark_pulsar.read.planning.tables.tiered_ranges import TieredRanges
 from pyspark_pulsar.read.sources.peek import first_entries
-from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionPlan:
-    """How one topic partition is read: the range left after narrowing by time, and its splits in order."""
-
-    partition: TopicPartition
-    start: Position
-    end: Position
-    ledgers: TopicLedgers | None
-    """All that the topic partition has; None where they are not known, or nothing is asked of it."""
-    splits: tuple[Split, ...]
 
 
 class SplitPlanner:
@@ -168,7 +153,9 @@ class SplitPlanner:
         }
         known, located = self._located(known, ranges)
         whole = [_joined(part, request) for part, request in zip(tiered.values(), narrowed, strict=True)]
-        splits = self._splits(
+        splits = splits_by_partition(
+            self._options,
+            self._client,
             whole,
             {
                 request.partition: [
@@ -305,34 +292,6 @@ class SplitPlanner:
             for partition, parts in ranges.items()
         }
 
-    # Records, packing
-
-    def _splits(
-        self, narrowed: Sequence[RangeRequest], ranges: Mapping[TopicPartition, list[LedgerRange | FileRange]]
-    ) -> Mapping[TopicPartition, list[Split]]:
-        options, least = self._options, self._options.min_partitions or 1
-        by_key = options.split_by == BY_KEY
-        sampled = options.max_records_per_partition is not None and not by_key
-        records = entry_records(self._client, _of_ledgers(ranges)) if sampled else {}
-        partition_ranges = [
-            PartitionRange(
-                request.partition,
-                request.start,
-                request.end,
-                tuple(ranges[request.partition]),
-                records.get(request.partition, 1.0),
-                request.window,
-                request.from_earliest,
-                request.keys,
-            )
-            for request in narrowed
-        ]
-        limits = Limits(options.max_bytes_per_partition, least, options.max_records_per_partition)
-        splits: dict[TopicPartition, list[Split]] = defaultdict(list)
-        for split in split_by_key(partition_ranges, least) if by_key else cut(partition_ranges, limits):
-            splits[split.partition].append(split)
-        return splits
-
     # What the user should know
 
     def _tell_limits(self, requests: Iterable[RangeRequest]) -> None:
@@ -365,22 +324,8 @@ def _within(request: RangeRequest, spans: Mapping[TopicPartition, Span]) -> Rang
     )
 
 
-def _of_ledgers(
-    ranges: Mapping[TopicPartition, Sequence[LedgerRange | FileRange]],
-) -> dict[TopicPartition, list[LedgerRange]]:
-    """Files say of themselves how many rows they have."""
-    return {
-        partition: [part for part in parts if part.entry_rows is None] for partition, parts in ranges.items()
-    }
-
-
 def _joined(tiered: RangeRequest | None, behind: RangeRequest) -> RangeRequest:
     """One range of both."""
     if tiered is None:
         return behind
     return replace(tiered, end=tiered.end if behind.is_empty else behind.end)
-
-
-def splits_of(plans: Iterable[PartitionPlan]) -> list[Split]:
-    """All splits, in the order of topic partitions and positions."""
-    return [split for plan in plans for split in plan.splits]

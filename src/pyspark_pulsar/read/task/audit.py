@@ -154,6 +154,10 @@ class SplitAudit:
         self.runs.append(run)
         return run
 
+    def stand_in(self, why: str) -> None:
+        """Another reader goes on for one that is not even asked."""
+        self._fallback = why
+
     def give_way(self, at: Position, why: str) -> None:
         """Another reader goes on at `at`; what the present one, a direct one, has given from there on does not
         count."""

@@ -5,6 +5,7 @@ object is gone, a ledger is offloaded or deleted meanwhile. With `readFrom=auto`
 range. The last is the broker, which knows where everything lies now.
 
     state     reads the rest from                   fails with                   goes on in             told
+    AVOIDED   nothing                               -                            as PLANNED             -
     PLANNED   the location of the range             a fault of the place         REPLICA, if there is   warning
                                                                                  one; else BROKER
                                                     the same, and readFrom       GIVEN UP               -
@@ -19,6 +20,9 @@ range. The last is the broker, which knows where everything lies now.
     GIVEN UP  nothing; asks which ledgers there     the ledger is there          the fault is raised    -
               are                                   the ledger is gone           raised, or LOST        error or
                                                                                                         warning
+
+A range is AVOIDED where its place gave nothing for long to this worker lately (`place_health`), else PLANNED; likewise
+its replica. A task warns once of each place and kind of fault.
 
 A place that gives rows and no entries, the topic's table, has no replica, and BROKER is for it only where the ledgers
 are still there; else the fault is raised, since nobody else has the rows.
@@ -52,6 +56,7 @@ split.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -83,6 +88,7 @@ from pyspark_pulsar.read.loss_report import report_loss
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import SplitRange
 from pyspark_pulsar.read.task.audit import Run, SplitAudit
+from pyspark_pulsar.read.task.place_health import PLACE_HEALTH, Place
 
 # The last is about this executor, which may lack what the driver has.
 _FAULTS_OF_PLACE: Final = (
@@ -99,11 +105,19 @@ _PATIENCE_MS: Final = 5_000
 _log: Final = logging.getLogger(__name__)
 
 
+class _NotAsked(ConnectionFailed):
+    """The place is left alone."""
+
+
 class RangeReader:
     """Reads the ranges of one split, one after the other. Used by one task."""
 
-    def __init__(self, access: PartitionAccess, audit: SplitAudit) -> None:
+    def __init__(
+        self, access: PartitionAccess, audit: SplitAudit, told: set[tuple[str, str]] | None = None
+    ) -> None:
+        """`told`: the warnings of the task so far, where it reads several splits."""
         self._access = access
+        self._told = set() if told is None else told
         self._options = access.options
         self._partition = access.partition
         self._audit = audit
@@ -139,6 +153,7 @@ class RangeReader:
         run = self._audit.begin(planned)
         behind = 0
         """Rows that were given behind `run.reached`."""
+        began = time.monotonic()
         try:
             with closing(planned.location.rows(self._access, planned.start, planned.end, request)) as source:
                 for batch in source:
@@ -150,6 +165,7 @@ class RangeReader:
             run.end()
         except _FAULTS_OF_PLACE as fault:
             rest = replace(planned, start=run.reached)
+            self._judge(planned, run, began)
             if self._options.read_from != _AUTO or not self._is_still_in_ledgers(rest):
                 raise
             self._audit.give_way(rest.start, _reason(fault))
@@ -222,15 +238,34 @@ class RangeReader:
         self, planned: SplitRange
     ) -> Generator[EntryBatch, None, tuple[SplitRange, PulsarError] | None]:
         """From where the range says. Returns what is left of it, and why; None where all of it came."""
-        run = self._audit.begin(planned)
+        place, location = self._place(planned), planned.location
+        avoided = PLACE_HEALTH.avoided_seconds(place) if self._options.read_from == _AUTO else 0.0
+        if avoided:
+            unreached = _NotAsked(
+                f"{location.title} gave nothing to this executor lately, and are asked again in {avoided:.0f} s; if it "
+                f"cannot reach them, set readFrom=broker"
+            )
+            self._audit.stand_in(_reason(unreached))
+            return planned, unreached
+        run, began = self._audit.begin(planned), time.monotonic()
         try:
             yield from self._take(run)
             run.end()
         except _FAULTS_OF_PLACE as fault:
             rest = replace(planned, start=run.reached)
+            self._judge(planned, run, began)
             self._audit.give_way(rest.start, _reason(fault))
             return rest, fault
+        PLACE_HEALTH.works(place)
         return None
+
+    def _judge(self, planned: SplitRange, run: Run, began: float) -> None:
+        """After a fault of the place."""
+        if run.reached == planned.start:
+            PLACE_HEALTH.gave_nothing(self._place(planned), time.monotonic() - began)
+
+    def _place(self, planned: SplitRange) -> Place:
+        return self._options.service_url, planned.location.name
 
     def _take(self, run: Run) -> Generator[EntryBatch, None, None]:
         split_range = run.split_range
@@ -240,8 +275,15 @@ class RangeReader:
                     yield entries
 
     def _tell(self, rest: SplitRange, source: str, failed: str, fault: PulsarError) -> None:
-        _log.warning(
-            "%s: the rest of a range, from %s up to %s, comes from %s, since reading it from %s failed: %s",
+        is_known = (failed, type(fault).__name__) in self._told
+        # That it is not asked follows from a fault that was told.
+        is_known |= isinstance(fault, _NotAsked) and any(place == failed for place, _ in self._told)
+        level = logging.DEBUG if is_known else logging.WARNING
+        self._told.add((failed, type(fault).__name__))
+        _log.log(
+            level,
+            "%s: the rest of a range, from %s up to %s, comes from %s, since reading it from %s failed: %s; further "
+            "ranges of this task that go the same way are not told",
             self._partition, rest.start, rest.end, source, failed, fault,
         )  # fmt: skip
 

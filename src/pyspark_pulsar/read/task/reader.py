@@ -1,8 +1,8 @@
-"""What one Spark task does: open a split's entries and decode them to Arrow. Executor only."""
+"""What one Spark task does: open the entries of its splits and decode them to Arrow. Executor only."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import partial
 
@@ -30,6 +30,17 @@ from pyspark_pulsar.spark.task_context import Attempt
 from pyspark_pulsar.topic import TopicName
 
 
+def read_splits(
+    options: ReadOptions, schema: ReadSchema, splits: Iterable[Split], attempt: Attempt | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The record batches of each split in turn, over the same connections. Raises what `read_split` does."""
+    show_warnings()
+    told: set[tuple[str, str]] = set()
+    with BrokerClient(options) as client:
+        for split in splits:
+            yield from _record_batches(options, schema, split, client, attempt, told=told)
+
+
 def read_split(
     options: ReadOptions,
     schema: ReadSchema,
@@ -43,10 +54,22 @@ def read_split(
     errors of the client and the decoder, and of `audited`.
     """
     show_warnings()
+    with BrokerClient(options) as client:
+        yield from _record_batches(options, schema, split, client, attempt, chunked)
+
+
+def _record_batches(
+    options: ReadOptions,
+    schema: ReadSchema,
+    split: Split,
+    client: BrokerClient,
+    attempt: Attempt | None,
+    chunked: ChunkedMessages | None = None,
+    told: set[tuple[str, str]] | None = None,
+) -> Iterator[pa.RecordBatch]:
     topic = split.partition.topic
     with (
         audited(options, split, attempt) as audit,
-        BrokerClient(options) as client,
         closing(TopicTransactions(options, split.partition)) as transactions,
     ):
 
@@ -74,7 +97,7 @@ def read_split(
                 row_filter=row_filter,
             )
 
-        reader = RangeReader(PartitionAccess(options, split.partition, client), audit)
+        reader = RangeReader(PartitionAccess(options, split.partition, client), audit, told)
         request = RowRequest(schema, row_filter, options.mode, options.batch_rows)
         decoder: EntryDecoder | None = None
         # Of a topic partition, what its table holds comes before all else, so no row waits in the decoder.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyspark_pulsar.client.broker.server_error import NotReady, server_error
+from pyspark_pulsar.client.broker.server_error import UNKNOWN_ERROR, NotReady, server_error
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     OptionError,
@@ -38,3 +38,19 @@ def test_kind(code: int, kind: type[PulsarError]) -> None:
 
 def test_what_passes_is_retried_like_a_lost_connection() -> None:
     assert issubclass(NotReady, ConnectionFailed)
+
+
+@pytest.mark.parametrize(
+    ("message", "passes"),
+    [
+        (
+            "org.apache.zookeeper.KeeperException$ConnectionLossException: KeeperErrorCode = ConnectionLoss for /x",
+            True,
+        ),
+        ("Not enough non-faulty bookies available", True),
+        ("java.util.concurrent.TimeoutException", True),
+        ("java.lang.NullPointerException", False),
+    ],
+)
+def test_an_unknown_error_whose_cause_passes_is_tried_again(message: str, *, passes: bool) -> None:
+    assert isinstance(server_error(UNKNOWN_ERROR, message, "subscribing to t"), NotReady) == passes

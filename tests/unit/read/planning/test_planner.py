@@ -15,7 +15,7 @@ from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
-from pyspark_pulsar.read.planning import known_ledgers
+from pyspark_pulsar.read.planning.ledgers import known_ledgers
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.topic import TopicPartition
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
+from fixtures.plans import plan_of
 
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
@@ -16,11 +17,10 @@ from pyspark_pulsar.inspect.plan import planned_splits
 from pyspark_pulsar.inspect.segments import reader_of
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.batch.plan import BatchPlan
 from pyspark_pulsar.read.location import Location, PartitionAccess
-from pyspark_pulsar.read.planning.ledger_range import LedgerRange
-from pyspark_pulsar.read.planning.packing import Limits, PartitionRange, cut
-from pyspark_pulsar.read.planning.planner import PartitionPlan
+from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
+from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
+from pyspark_pulsar.read.planning.splits.packing import Limits, PartitionRange, cut
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.sources.closed_ledger import ClosedLedger
@@ -89,7 +89,7 @@ def test_a_new_kind_of_place_is_one_class() -> None:
     located = LedgerRange(Position(7, 0), Position(7, 10), LEDGER, FromShelf(LEDGER))
     asked = PartitionRange(PARTITION, EARLIEST, Position(7, 10), (located,), 1.0, ALL_TIMES)
     splits = cut([asked], Limits(max_bytes=500))
-    plan = BatchPlan((PartitionPlan(PARTITION, EARLIEST, Position(7, 10), None, tuple(splits)),))
+    plan = plan_of(PartitionPlan(PARTITION, EARLIEST, Position(7, 10), None, tuple(splits)))
     assert [(split.readers, split.entries) for split in planned_splits(plan)] == [(("shelf",), 5)] * 2
     assert reader_of(LEDGER, splits[1].ranges) == "shelf"
     no_client: Any = None

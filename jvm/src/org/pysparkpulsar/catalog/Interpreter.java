@@ -1,21 +1,95 @@
 package org.pysparkpulsar.catalog;
 
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import org.apache.spark.sql.internal.SQLConf;
+import scala.jdk.javaapi.CollectionConverters;
 
-/** Which Python runs the catalog's process. */
+/** Which Python runs what. */
 final class Interpreter {
+  private static final String CATALOG = "spark.sql.catalog.";
+  private static final String OF_WORKERS = "spark.pyspark.python";
+  private static final String ASK = "import sys, pyspark_pulsar; print('%d.%d' % sys.version_info[:2])";
+  private static final long DEADLINE_SECONDS = 60;
+  private static final int SHOWN = 300;
+  private static final Map<String, String> VERSIONS = new ConcurrentHashMap<>();
+
   private Interpreter() {}
 
-  /** The catalog's setting `python`, else what Spark itself would run on the driver. */
+  /**
+   * On the driver: the catalog's setting `python`, else what Spark itself would run there, else what any Pulsar catalog
+   * of the session is told.
+   */
   static String of(Map<String, String> settings) {
-    String[] candidates = {
-      settings.get("python"),
-      SQLConf.get().getConfString("spark.pyspark.driver.python", null),
-      SQLConf.get().getConfString("spark.pyspark.python", null),
-      System.getenv("PYSPARK_DRIVER_PYTHON"),
-      System.getenv("PYSPARK_PYTHON"),
-    };
+    return first(
+        settings.get("python"),
+        configured("spark.pyspark.driver.python"),
+        configured(OF_WORKERS),
+        System.getenv("PYSPARK_DRIVER_PYTHON"),
+        System.getenv("PYSPARK_PYTHON"),
+        ofAnyCatalog());
+  }
+
+  /** In tasks: as for everything else that PySpark runs there; `driver` where nothing names another one. */
+  static String ofExecutors(String driver) {
+    return first(configured(OF_WORKERS), System.getenv("PYSPARK_PYTHON"), driver);
+  }
+
+  /**
+   * "3.12", once for each interpreter. Throws an AnalysisException for one that does not start on the driver, or lacks
+   * this package.
+   */
+  static String version(String python) {
+    return VERSIONS.computeIfAbsent(python, Interpreter::ask);
+  }
+
+  private static String ask(String python) {
+    try {
+      Process process = new ProcessBuilder(python, "-c", ASK).redirectErrorStream(true).start();
+      process.getOutputStream().close();
+      String text = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+      if (!process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)) {
+        process.destroyForcibly();
+        throw refused(python, "gave no answer within " + DEADLINE_SECONDS + " seconds");
+      }
+      if (process.exitValue() != 0) {
+        String last = text.substring(text.lastIndexOf('\n') + 1);
+        throw refused(python, "says: " + last.substring(0, Math.min(SHOWN, last.length())));
+      }
+      return text.substring(text.lastIndexOf('\n') + 1);
+    } catch (IOException fault) {
+      throw refused(python, "does not start (" + fault.getMessage() + ")");
+    } catch (InterruptedException fault) {
+      Thread.currentThread().interrupt();
+      throw refused(python, "was not waited for, since the statement was cancelled");
+    }
+  }
+
+  private static RuntimeException refused(String python, String what) {
+    return CatalogException.raised(
+        "the Pulsar data source: expected an interpreter with pyspark-pulsar on the driver, got " + python + ", which "
+            + what + "; set spark.pyspark.python, or spark.pyspark.driver.python, to one that has the package");
+  }
+
+  private static String configured(String key) {
+    return SQLConf.get().getConfString(key, null);
+  }
+
+  private static String ofAnyCatalog() {
+    Map<String, String> all = CollectionConverters.asJava(SQLConf.get().getAllConfs());
+    return all.entrySet().stream()
+        .filter(entry -> entry.getKey().startsWith(CATALOG) && entry.getValue().equals(PulsarCatalog.class.getName()))
+        .map(entry -> all.get(entry.getKey() + ".python"))
+        .filter(python -> python != null && !python.isBlank())
+        .sorted()
+        .findFirst()
+        .orElse(null);
+  }
+
+  private static String first(String... candidates) {
     for (String candidate : candidates) {
       if (candidate != null && !candidate.isBlank()) {
         return candidate;

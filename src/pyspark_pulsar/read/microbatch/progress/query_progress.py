@@ -20,7 +20,7 @@ from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.microbatch.progress.lag import LagReport, LagWatch
 from pyspark_pulsar.read.microbatch.progress.retention import RetentionWatch
 from pyspark_pulsar.read.microbatch.progress.subscription import SubscriptionCursors
-from pyspark_pulsar.read.planning.ledgers import fetch_ledgers
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers
 from pyspark_pulsar.read.sources.peek import first_entry
 from pyspark_pulsar.spark.logging import PROGRESS_LOG
 from pyspark_pulsar.topic import TopicPartition

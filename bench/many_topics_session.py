@@ -1,0 +1,119 @@
+"""A Spark session that does one job for each line of JSON on standard input. See bench/many_topics.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any
+
+os.environ["PYSPARK_PYTHON"] = sys.executable
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.read.batch.plan import plan_batch
+
+Job = dict[str, Any]
+
+
+class Session:
+    def __init__(self) -> None:
+        self._spark: SparkSession | None = None
+        self._query: StreamingQuery | None = None
+        self._folder = ""
+
+    def do(self, job: Job) -> dict[str, float]:
+        """What the job took in seconds, and what else is of interest."""
+        action = getattr(self, job["do"].replace(" ", "_").replace("-", "_"))
+        before = time.perf_counter()
+        answer = action(job) or {}
+        return {"seconds": time.perf_counter() - before, **answer}
+
+    @property
+    def spark(self) -> SparkSession:
+        assert self._spark is not None
+        return self._spark
+
+    @property
+    def query(self) -> StreamingQuery:
+        assert self._query is not None
+        return self._query
+
+    def start(self, job: Job) -> None:
+        self._folder = job["folder"]
+        builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        self._spark = builder.config("spark.driver.memory", "2g").getOrCreate()
+        self._spark.sparkContext.setLogLevel("ERROR")
+        self._spark.range(10).selectExpr("sum(id)").collect()
+
+    def plan(self, job: Job) -> dict[str, float]:
+        """As Spark's planning process does it."""
+        cpu = time.process_time()
+        plan = plan_batch(parse_options(ReadOptions, job["options"]))
+        return {
+            "driver_cpu": time.process_time() - cpu,
+            "tasks": len(plan.tasks),
+            "splits": len(plan.splits),
+        }
+
+    def batch(self, job: Job) -> dict[str, float]:
+        frame = self.spark.read.format("pulsar").options(**job["options"]).load()
+        return {"rows": frame.select("value").count()}
+
+    def first_trigger(self, job: Job) -> None:
+        """Until the query knows the ends of all topics."""
+        self._query = self._started(job)
+        self.query.processAllAvailable()
+        self.query.stop()
+
+    def _started(self, job: Job) -> StreamingQuery:
+        return (
+            self.spark.readStream.format("pulsar")
+            .options(**job["options"])
+            .load()
+            .select("value")
+            .writeStream.format("noop")
+            .option("checkpointLocation", f"{self._folder}/checkpoint")
+            .start()
+        )
+
+    def micro_batch(self, job: Job) -> dict[str, float]:
+        """All rows that were sent just now: by one micro-batch, since nothing is read while they are sent."""
+        self._query = self._started(job)
+        self.query.processAllAvailable()
+        self.query.stop()
+        rows = sum(progress.numInputRows for progress in self.query.recentProgress)
+        assert rows == job["rows"], f"expected {job['rows']} rows, got {rows}"
+        (batch,) = [progress for progress in self.query.recentProgress if progress.numInputRows]
+        return {"rows": rows, "batch_seconds": batch.batchDuration / 1000}
+
+    def idle(self, job: Job) -> None:
+        """After the first trigger."""
+        query = self._started(job)
+        query.processAllAvailable()
+        time.sleep(job["seconds"])
+        query.stop()
+
+    def sink(self, job: Job) -> None:
+        topics = job["topics"]
+        namespaces = len({topic.rpartition("/")[0] for topic in topics})
+        number = f"id % {len(topics)}"
+        rows = self.spark.range(0, job["rows"], 1, 2).selectExpr(
+            f"format_string('persistent://public/many-%02d/t%04d', {number} % {namespaces}, {number}) AS __topic",
+            "cast(cast(id as string) as binary) AS value",
+        )
+        told = {"service.url": job["options"]["service.url"], "admin.url": job["options"]["admin.url"]}
+        rows.write.format("pulsar").mode("append").options(**told).save()
+
+
+def main() -> None:
+    session = Session()
+    for line in sys.stdin:
+        print(json.dumps(session.do(json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

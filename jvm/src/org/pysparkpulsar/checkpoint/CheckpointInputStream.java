@@ -1,0 +1,196 @@
+package org.pysparkpulsar.checkpoint;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.util.ArrayDeque;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.apache.hadoop.fs.FSExceptionMessages;
+import org.apache.hadoop.fs.FSInputStream;
+import org.apache.hadoop.fs.Path;
+import org.pysparkpulsar.checkpoint.CheckpointProcess.Answer;
+
+/**
+ * A file as it was when it was opened, with seek and positioned reads.
+ *
+ * <p>A short file came with the answer. Of a longer one pieces are fetched, and while a reader goes straight on a few are
+ * under way: at most {@link #AHEAD} and the current one are held. A positioned read fetches what it asks for alone, and
+ * any number of threads may do so at once.
+ */
+final class CheckpointInputStream extends FSInputStream {
+  private static final int AHEAD = 3;
+  /** For all files of the JVM that are read: what waits for the process, and nothing else. */
+  private static final ExecutorService FETCHERS =
+      Executors.newFixedThreadPool(
+          16,
+          task -> {
+            Thread thread = new Thread(task, "pulsar-checkpoint-read");
+            thread.setDaemon(true);
+            return thread;
+          });
+
+  private final CheckpointStore store;
+  private final Path path;
+  private final String file;
+  private final long length;
+  private final ArrayDeque<Future<byte[]>> ahead = new ArrayDeque<>();
+  /** The offset of the first piece of `ahead`, behind `piece` if that is there. */
+  private long aheadFrom;
+  private byte[] piece;
+  private long pieceFrom;
+  private long position;
+  private volatile boolean closed;
+
+  CheckpointInputStream(CheckpointStore store, Path path) throws IOException {
+    this.store = store;
+    this.path = path;
+    Answer opened = store.open(path);
+    file = opened.result().get("file").asText();
+    length = opened.result().get("length").asLong();
+    if (opened.body().length == length) {
+      piece = opened.body();
+    }
+  }
+
+  @Override
+  public synchronized int read() throws IOException {
+    byte[] one = new byte[1];
+    return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
+  }
+
+  @Override
+  public synchronized int read(byte[] bytes, int offset, int count) throws IOException {
+    validatePositionedReadArgs(position, bytes, offset, count);
+    checkOpen();
+    if (count == 0) {
+      return 0;
+    }
+    if (position >= length) {
+      return -1;
+    }
+    load();
+    int from = (int) (position - pieceFrom);
+    int taken = Math.min(count, piece.length - from);
+    System.arraycopy(piece, from, bytes, offset, taken);
+    position += taken;
+    return taken;
+  }
+
+  @Override
+  public int read(long from, byte[] bytes, int offset, int count) throws IOException {
+    validatePositionedReadArgs(from, bytes, offset, count);
+    checkOpen();
+    if (count == 0) {
+      return 0;
+    }
+    if (from >= length) {
+      return -1;
+    }
+    synchronized (this) {
+      if (holds(from)) {
+        int taken = (int) Math.min(count, pieceFrom + piece.length - from);
+        System.arraycopy(piece, (int) (from - pieceFrom), bytes, offset, taken);
+        return taken;
+      }
+    }
+    int taken = (int) Math.min(Math.min(count, CheckpointStore.PIECE), length - from);
+    System.arraycopy(store.read(path, file, from, taken), 0, bytes, offset, taken);
+    return taken;
+  }
+
+  @Override
+  public synchronized void seek(long to) throws IOException {
+    checkOpen();
+    if (to < 0) {
+      throw new EOFException(FSExceptionMessages.NEGATIVE_SEEK + ": " + to + " in " + path);
+    }
+    if (to > length) {
+      throw new EOFException(FSExceptionMessages.CANNOT_SEEK_PAST_EOF + ": " + to + " of " + length + " in " + path);
+    }
+    position = to;
+  }
+
+  @Override
+  public synchronized long getPos() throws IOException {
+    checkOpen();
+    return position;
+  }
+
+  @Override
+  public boolean seekToNewSource(long to) {
+    return false;
+  }
+
+  @Override
+  public synchronized int available() throws IOException {
+    checkOpen();
+    return holds(position) ? (int) (pieceFrom + piece.length - position) : 0;
+  }
+
+  @Override
+  public synchronized void close() {
+    closed = true;
+    forget();
+    piece = null;
+  }
+
+  /** Makes `piece` hold the position, which is before the end. */
+  private void load() throws IOException {
+    if (holds(position)) {
+      return;
+    }
+    boolean goesOn = piece == null ? position == 0 : position == pieceFrom + piece.length;
+    if (!ahead.isEmpty() && position != aheadFrom) {
+      forget();
+    }
+    if (ahead.isEmpty()) {
+      aheadFrom = position;
+    }
+    long next = aheadFrom + (long) ahead.size() * CheckpointStore.PIECE;
+    for (int wanted = goesOn ? AHEAD + 1 : 1; ahead.size() < wanted && next < length; next += CheckpointStore.PIECE) {
+      long from = next;
+      int count = (int) Math.min(CheckpointStore.PIECE, length - from);
+      ahead.add(FETCHERS.submit(() -> store.read(path, file, from, count)));
+    }
+    piece = null;
+    byte[] fetched = fetched(ahead.remove());
+    piece = fetched;
+    pieceFrom = position;
+    aheadFrom = position + fetched.length;
+  }
+
+  private byte[] fetched(Future<byte[]> fetch) throws IOException {
+    try {
+      return fetch.get();
+    } catch (InterruptedException fault) {
+      forget();
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("checkpoint file " + path + ": interrupted while it was read");
+    } catch (ExecutionException fault) {
+      forget();
+      if (fault.getCause() instanceof IOException cause) {
+        throw cause;
+      }
+      throw new IOException("checkpoint file " + path, fault.getCause());
+    }
+  }
+
+  private void forget() {
+    // Not interrupted: a fetch has a deadline, and others wait for answers over the same pipe.
+    ahead.forEach(fetch -> fetch.cancel(false));
+    ahead.clear();
+  }
+
+  private boolean holds(long at) {
+    return piece != null && at >= pieceFrom && at < pieceFrom + piece.length;
+  }
+
+  private void checkOpen() throws IOException {
+    if (closed) {
+      throw new IOException(FSExceptionMessages.STREAM_IS_CLOSED + " " + path);
+    }
+  }
+}

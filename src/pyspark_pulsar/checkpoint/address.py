@@ -1,0 +1,70 @@
+"""What a checkpoint in Pulsar is called: `pulsar+checkpoint://tenant/namespace/name[/path]`.
+
+Its topics are `persistent://tenant/namespace/name-index` and `...-content`. Paths inside are parts between slashes;
+the empty path is the checkpoint itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+from pyspark_pulsar.errors import OptionError, TopicNameError
+from pyspark_pulsar.topic import Namespace, TopicName
+
+SCHEME: Final = "pulsar+checkpoint"
+_PREFIX: Final = f"{SCHEME}://"
+_LEAST_PARTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CheckpointName:
+    """Which checkpoint of a cluster."""
+
+    namespace: Namespace
+    name: str
+
+    def __str__(self) -> str:
+        return f"{_PREFIX}{self.namespace}/{self.name}"
+
+    @property
+    def index(self) -> TopicName:
+        """The topic of its index log."""
+        return TopicName("persistent", self.namespace, f"{self.name}-index")
+
+    @property
+    def content(self) -> TopicName:
+        """The topic of its content log."""
+        return TopicName("persistent", self.namespace, f"{self.name}-content")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointPath:
+    """A file or folder in a checkpoint."""
+
+    checkpoint: CheckpointName
+    parts: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "/".join((str(self.checkpoint), *self.parts))
+
+
+def parse_path(text: str) -> CheckpointPath:
+    """A path or URI as Hadoop's `Path.toString` writes it, which quotes nothing; `.` and `..` are refused. Raises
+    `OptionError`."""
+    if not text.startswith(_PREFIX):
+        raise OptionError(f"path {text!r}: expected {_PREFIX}tenant/namespace/name, got another form")
+    parts = [part for part in text.removeprefix(_PREFIX).split("/") if part]
+    if len(parts) < _LEAST_PARTS or any(part in {".", ".."} for part in parts):
+        raise OptionError(
+            f"path {text!r}: expected {_PREFIX}tenant/namespace/name and a path below it without '.' and '..', got "
+            f"another form"
+        )
+    tenant, namespace, name, *rest = parts
+    try:
+        where = CheckpointName(Namespace.parse(f"{unquote(tenant)}/{namespace}"), name)
+        TopicName.parse(str(where.index))
+    except TopicNameError as fault:
+        raise OptionError(f"path {text!r}: {fault}") from None
+    return CheckpointPath(where, tuple(rest))

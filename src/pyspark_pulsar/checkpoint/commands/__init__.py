@@ -1,0 +1,1 @@
+"""What `pyspark-pulsar checkpoint` does, without a word on a screen."""

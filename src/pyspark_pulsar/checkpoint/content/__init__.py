@@ -1,0 +1,1 @@
+"""The content log of a checkpoint: chunks of its larger files."""

@@ -1,0 +1,179 @@
+"""A snapshot of an index: its state in SNAPSHOT records, so that all before it may go.
+
+    anchor    the place of the last record that the snapshot covers
+    parts     records of about `PART_BYTES`; the snapshot counts when the last of its parts is there
+
+Whoever begins to read at the anchor keeps what follows until the last part is there, loads the snapshot, and applies
+what was kept. Other records may lie between the parts. A snapshot says what the records before it say, so it does not
+matter who wrote it: also one of an owner who was taken over is right.
+
+Header of a part: `snapshot`, `part` (from 0), `parts`, `anchor`, `entries`, and in part 0 `state`. An entry is
+`["d", path, modified]` or `["f", path, id, length, modified, chunks]`; where chunks is null the file's bytes are the
+next `length` of the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pyspark_pulsar.checkpoint.index.records import Record, chunks_of
+from pyspark_pulsar.checkpoint.index.state import IndexState, path_of, path_text
+from pyspark_pulsar.checkpoint.index.tree import File, Folder, Path
+from pyspark_pulsar.checkpoint.messages.place import Place, parse_place, place_text
+
+PART_BYTES: Final = 512 * 1024
+_ENTRY_BYTES: Final = 96
+_CHUNK_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    path: Path
+    modified_ms: int
+    file: File | None
+
+    @property
+    def size(self) -> int:
+        """About so many bytes of a part."""
+        if self.file is None:
+            return _ENTRY_BYTES
+        inline = 0 if self.file.chunks else self.file.length
+        return _ENTRY_BYTES + inline + _CHUNK_BYTES * len(self.file.chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The state behind the record at `anchor`, as plain data that later records do not change."""
+
+    anchor: Place
+    state: dict[str, Any]
+    entries: tuple[_Entry, ...]
+
+    @classmethod
+    def of(cls, state: IndexState, anchor: Place) -> Snapshot:
+        entries = []
+        for path, node in state.tree.walk():
+            if isinstance(node, Folder):
+                entries.append(_Entry(path, node.modified_ms, None))
+            else:
+                copy = File(node.id, node.length, node.modified_ms, node.chunks, node.inline_at)
+                entries.append(_Entry(path, node.modified_ms, copy))
+        plain = {
+            "owner": state.owner,
+            "floor": place_text(state.floor),
+            "uploads": [[file_id, place_text(at), time] for file_id, (at, time) in state.uploads.items()],
+            "written": [[ledger, nbytes] for ledger, nbytes in state.written.items()],
+            "recent": list(state.recent),
+        }
+        return cls(anchor, plain, tuple(entries))
+
+    def parts(
+        self, snapshot_id: str, body_of: Callable[[File], bytes], part_bytes: int = PART_BYTES
+    ) -> Iterator[tuple[dict[str, Any], bytes]]:
+        """Details and body of each record, made one at a time. Raises what `body_of` raises."""
+        groups = self._groups(part_bytes)
+        for number, group in enumerate(groups):
+            details = {
+                "snapshot": snapshot_id,
+                "part": number,
+                "parts": len(groups),
+                "anchor": place_text(self.anchor),
+                "entries": [_as_json(entry) for entry in group],
+            }
+            if number == 0:
+                details["state"] = self.state
+            bodies = [body_of(entry.file) for entry in group if entry.file and not entry.file.chunks]
+            yield details, b"".join(bodies)
+
+    def _groups(self, part_bytes: int) -> list[list[_Entry]]:
+        groups: list[list[_Entry]] = [[]]
+        size = 0
+        for entry in self.entries:
+            if groups[-1] and size + entry.size > part_bytes:
+                groups.append([])
+                size = 0
+            groups[-1].append(entry)
+            size += entry.size
+        return groups
+
+
+@dataclass(slots=True)
+class SnapshotParts:
+    """Those of one snapshot that came so far."""
+
+    anchor: Place
+    parts: int
+    records: dict[int, tuple[Place, Record]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, record: Record) -> SnapshotParts:
+        anchor = parse_place(record.details["anchor"])
+        if anchor is None:
+            raise ValueError("a snapshot without an anchor")
+        return cls(anchor, int(record.details["parts"]))
+
+    def add(self, place: Place, record: Record) -> None:
+        self.records.setdefault(int(record.details["part"]), (place, record))
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.records) == self.parts
+
+    def load(self) -> tuple[IndexState, dict[str, bytes]]:
+        """The state, and what lies inline by the files' ids."""
+        state, bodies = IndexState(), {}
+        for number in range(self.parts):
+            place, record = self.records[number]
+            if number == 0:
+                _load_state(state, record.details["state"])
+            for file, path, body in entries_of(place, record):
+                if file is None:
+                    state.tree.mkdir(path[0], path[1])
+                    continue
+                state.tree.put(path[0], file, replace=True)
+                if not file.chunks:
+                    bodies[file.id] = body
+        return state, bodies
+
+
+def entries_of(place: Place, record: Record) -> Iterator[tuple[File | None, tuple[Path, int], bytes]]:
+    """The entries of a part: the file (None for a folder), its path and time, and what lies inline of it."""
+    offset = 0
+    for kind, path, *rest in record.details["entries"]:
+        if kind == "d":
+            yield None, (path_of(path), int(rest[0])), b""
+            continue
+        file_id, length, modified_ms, chunks = rest
+        body = b""
+        if chunks is None:
+            body = record.body[offset : offset + length]
+            offset += length
+        file = File(
+            id=file_id,
+            length=int(length),
+            modified_ms=int(modified_ms),
+            chunks=chunks_of(chunks or ()),
+            inline_at=place if chunks is None else None,
+        )
+        yield file, (path_of(path), file.modified_ms), body
+
+
+def _as_json(entry: _Entry) -> list[Any]:
+    file, path = entry.file, path_text(entry.path)
+    if file is None:
+        return ["d", path, entry.modified_ms]
+    chunks = [chunk.as_json() for chunk in file.chunks] if file.chunks else None
+    return ["f", path, file.id, file.length, file.modified_ms, chunks]
+
+
+def _load_state(state: IndexState, plain: dict[str, Any]) -> None:
+    state.owner = str(plain["owner"])
+    state.floor = parse_place(plain["floor"])
+    for file_id, at, time_ms in plain["uploads"]:
+        place = parse_place(at)
+        if place is not None:
+            state.uploads[str(file_id)] = (place, int(time_ms))
+    state.written = {int(ledger): int(nbytes) for ledger, nbytes in plain["written"]}
+    state.remember(str(record_id) for record_id in plain["recent"])

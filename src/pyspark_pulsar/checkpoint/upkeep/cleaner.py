@@ -1,0 +1,80 @@
+"""Which chunks are written again so that ledgers may go, and writing them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from pyspark_pulsar.checkpoint.checkpoint import Checkpoint
+from pyspark_pulsar.checkpoint.deadline import Deadline
+from pyspark_pulsar.checkpoint.index.records import Chunk, Kind
+from pyspark_pulsar.checkpoint.index.state import IndexState, path_text
+from pyspark_pulsar.checkpoint.index.tree import File, Outcome
+from pyspark_pulsar.checkpoint.logs import Logs
+from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.checkpoint.upload import ChunkWriter
+
+
+@dataclass(frozen=True, slots=True)
+class OldFile:
+    """A file of which some chunks are to be written again."""
+
+    path: str
+    id: str
+    chunks: tuple[Chunk, ...]
+    moved: frozenset[Place]
+
+
+def overdue_ledgers(state: IndexState) -> frozenset[int]:
+    """The oldest closed ledgers, so many that what no file needs in the others is no more than one ledger holds."""
+    if not state.written:
+        return frozenset()
+    live: Counter[int] = Counter()
+    for file in state.tree.files.values():
+        for chunk in file.chunks:
+            live[chunk.ledger] += chunk.length
+    garbage = {ledger: max(0, state.written[ledger] - live[ledger]) for ledger in sorted(state.written)[:-1]}
+    allowed = max(state.written.values())
+    left = sum(garbage.values())
+    overdue = set()
+    for ledger, nbytes in garbage.items():
+        if left <= allowed:
+            break
+        overdue.add(ledger)
+        left -= nbytes
+    return frozenset(overdue)
+
+
+def files_in(state: IndexState, ledgers: Collection[int]) -> list[OldFile]:
+    return _old(state, lambda chunk: chunk.ledger in ledgers) if ledgers else []
+
+
+def files_before(state: IndexState, place: Place) -> list[OldFile]:
+    return _old(state, lambda chunk: chunk.place < place)
+
+
+def move(checkpoint: Checkpoint, logs: Logs, owner: str, old: OldFile, deadline: Deadline) -> bool:
+    """Whether it counts: the file may be gone meanwhile. Raises `CheckpointLost` for a chunk that cannot be read, and
+    what writing raises."""
+    where = f"{checkpoint.name}/{old.path}"
+    old_chunks = [chunk for chunk in old.chunks if chunk.place in old.moved]
+    writer = ChunkWriter(logs.content_writer)
+    for _, data in logs.places.fetch(old_chunks, where):
+        writer.write(data, deadline)
+    writer.finish(deadline)
+    written = dict(zip((chunk.place for chunk in old_chunks), writer.chunks, strict=True))
+    chunks = [written.get(chunk.place, chunk).as_json() for chunk in old.chunks]
+    details = {"file": old.id, "chunks": chunks}
+    return logs.index.append(Kind.MOVE, owner, deadline, details) is Outcome.DONE
+
+
+def _old(state: IndexState, is_old: Callable[[Chunk], bool]) -> list[OldFile]:
+    files = []
+    for path, node in state.tree.walk():
+        if isinstance(node, File):
+            moved = frozenset(chunk.place for chunk in node.chunks if is_old(chunk))
+            if moved:
+                files.append(OldFile(path_text(path), node.id, node.chunks, moved))
+    # The oldest first, so that the floor rises while others are still copied.
+    return sorted(files, key=lambda old: min(old.moved))

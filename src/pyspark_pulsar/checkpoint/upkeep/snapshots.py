@@ -1,0 +1,53 @@
+"""Writing a snapshot of an index, and when."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark_pulsar.checkpoint.checkpoint import Checkpoint
+from pyspark_pulsar.checkpoint.deadline import Deadline
+from pyspark_pulsar.checkpoint.index.records import Kind, new_id
+from pyspark_pulsar.checkpoint.index.replay import Replay
+from pyspark_pulsar.checkpoint.index.snapshot import Snapshot
+from pyspark_pulsar.checkpoint.index.tree import File
+from pyspark_pulsar.checkpoint.logs import Logs
+from pyspark_pulsar.checkpoint.messages.place import Place
+from pyspark_pulsar.errors import CheckpointError
+
+LEAST_RECORDS: Final = 1_000
+LEAST_BYTES: Final = 4 * 1024 * 1024
+
+
+def is_due(replay: Replay) -> bool:
+    """When there is more behind the last one than it would hold."""
+    state = replay.state
+    if state is None:
+        return False
+    files = state.tree.files
+    if replay.records_since > max(LEAST_RECORDS, len(files)):
+        return True
+    if replay.bytes_since <= LEAST_BYTES:
+        return False
+    return replay.bytes_since > sum(file.length for file in files.values() if not file.chunks)
+
+
+def write_snapshot(checkpoint: Checkpoint, logs: Logs, owner: str, deadline: Deadline) -> Place:
+    """Returns its anchor. Raises what appending raises, `CheckpointLost` for the content of a small file that is
+    gone."""
+
+    def taken(replay: Replay) -> Snapshot | None:
+        if replay.state is None or replay.last is None:
+            return None
+        return Snapshot.of(replay.state, replay.last)
+
+    snapshot = logs.index.look_at_replay(taken)
+    if snapshot is None:
+        raise CheckpointError(f"{checkpoint.name}: expected an index to write a snapshot of, got none")
+
+    def body(file: File) -> bytes:
+        return checkpoint.body(logs, file, f"{checkpoint.name}, file {file.id}")
+
+    # The last part is applied before the keeper moves, the others before it.
+    for details, bodies in snapshot.parts(new_id(), body):
+        logs.index.append(Kind.SNAPSHOT, owner, deadline, details, bodies)
+    return snapshot.anchor

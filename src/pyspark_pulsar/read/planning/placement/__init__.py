@@ -1,0 +1,1 @@
+"""Where each range is read from. Driver only."""

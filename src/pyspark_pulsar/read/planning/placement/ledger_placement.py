@@ -1,0 +1,283 @@
+"""Where each closed ledger is read from: what `readFrom` asks for, and what can be reached. Driver only."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress, bookie_address
+from pyspark_pulsar.client.bookkeeper.connection.channel import PLAIN, BookieSecurity
+from pyspark_pulsar.client.bookkeeper.connection.probe import ask_bookies
+from pyspark_pulsar.client.bookkeeper.connection.security import bookie_security
+from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH
+from pyspark_pulsar.client.ledger import Ledger, LedgerMetadata
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    LedgerUnavailable,
+    OptionError,
+    PermissionDenied,
+    ProtocolError,
+    PulsarError,
+    TopicNotFoundError,
+)
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.location import Location
+from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_striping
+from pyspark_pulsar.read.planning.placement.offloaded import TieredLedger, tiered_ledgers
+from pyspark_pulsar.read.planning.placement.on_bookies import kept_by_bookies
+from pyspark_pulsar.read.sources.bookkeeper import FromBookies
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
+from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
+from pyspark_pulsar.topic import TopicPartition
+
+_log: Final = logging.getLogger(__name__)
+
+AUTO: Final = "auto"
+BROKER: Final = "broker"
+BOOKIE: Final = "bookie"
+TIERED: Final = "tiered"
+_MOST_WAIT_MS: Final = 1_000
+_MOST_WAIT_FOR_TLS_MS: Final = 5_000
+_UNTOLD: Final = (PermissionDenied, ConnectionFailed, ProtocolError, TopicNotFoundError)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What the driver knows of the places that ledgers can be read from."""
+
+    read_from: str
+    bookies: tuple[str, ...] = ()
+    """The ids of all bookies that are known."""
+    up: frozenset[str] = frozenset()
+    """Those that answer the driver."""
+    tiered: Mapping[tuple[TopicPartition, int], TieredLedger] = field(default_factory=dict)
+    """The ledgers that can be read from tiered storage; the key holds the ledger's id."""
+    kept: frozenset[int] = frozenset()
+    """Of the offloaded ledgers that cannot, those that bookies were found to hold still, by id; for `auto` only."""
+    notes: tuple[str, ...] = ()
+    """Why bookies are not asked although they might be; for `auto` only."""
+
+    def locate(
+        self, partition: TopicPartition, ranges: Iterable[LedgerRange], known: TopicLedgers | None
+    ) -> list[LedgerRange]:
+        """The ranges with their locations, and their ledgers as `known` has them; one from tiered storage comes
+        in parts that a reader can fetch without what lies before. Raises what `of` raises."""
+        by_id = known.by_id() if known is not None else {}
+        located: list[LedgerRange] = []
+        for ledger_range in ranges:
+            if ledger_range.ledger is not None and ledger_range.is_compacted:
+                location = self._of_view(partition, ledger_range.ledger)
+                located.append(replace(ledger_range, location=location))
+                continue
+            ledger = by_id.get(ledger_range.ledger.id) if ledger_range.ledger is not None else None
+            if ledger is None:
+                located.append(ledger_range)
+                continue
+            copy = self.tiered.get((partition, ledger.id))
+            whole = replace(ledger_range, ledger=ledger, location=self.of(partition, ledger))
+            located += [whole] if copy is None else whole.cut_at(copy.first_entries)
+        return located
+
+    def of(self, partition: TopicPartition, ledger: Ledger) -> Location:
+        """Raises `LedgerUnavailable` for a closed ledger that does not lie where `readFrom` says."""
+        if ledger.is_open or self.read_from == BROKER:
+            return FromBroker()
+        copy = self.tiered.get((partition, ledger.id))
+        if copy is not None:
+            return FromTieredStorage(copy.ledger, copy.store)
+        if self.read_from == TIERED:
+            raise LedgerUnavailable(
+                f"{partition}, ledger {ledger.id}: expected it in tiered storage, as readFrom=tiered says, but it "
+                f"is not offloaded; offload it, or use readFrom=auto"
+            )
+        if self.read_from == BOOKIE or self._is_on_bookies(ledger):
+            return FromBookies(ledger, self.bookies if ledger.metadata is None else ())
+        return FromBroker()
+
+    def _of_view(self, partition: TopicPartition, view: Ledger) -> Location:
+        """Nobody tells where the ledger of a compacted view lies, but on bookies it does."""
+        if self.read_from == TIERED:
+            raise LedgerUnavailable(
+                f"{partition}: expected a read from tiered storage, as readFrom=tiered says, but the compacted view is "
+                f"never offloaded; use readFrom=auto, or leave readCompacted out"
+            )
+        is_wanted = self.read_from == BOOKIE or (self.read_from == AUTO and bool(self.up))
+        return FromCompactedLedger(view, self.bookies) if is_wanted else FromBroker()
+
+    def _is_on_bookies(self, ledger: Ledger) -> bool:
+        if ledger.offload_id is not None:
+            return ledger.id in self.kept
+        return self._is_served(ledger.metadata)
+
+    def _is_served(self, striping: LedgerMetadata | None) -> bool:
+        """Whether a bookie is up for each entry. Where the striping is not known, whether any is: a task that finds
+        no replica goes on at the broker."""
+        if striping is None:
+            return bool(self.up)
+        # Such entries can only be checked with the ledger's password, which brokers tell nobody.
+        return striping.digest != "HMAC" and all(
+            sum(bookie not in self.up for bookie in ensemble.bookies) < striping.write_quorum
+            for ensemble in striping.ensembles
+        )
+
+
+def find_placement(
+    options: ReadOptions,
+    admin: AdminClient,
+    touched: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
+    *,
+    views: bool = False,
+) -> tuple[Placement, dict[TopicPartition, TopicLedgers]]:
+    """Where the `touched` ledgers, given by id, can be read from; and all ledgers, now with what is known of their
+    striping. `views`: compacted views are wanted as well.
+
+    What only a superuser may ask for is done without where that is possible, and with `auto` what is not answered.
+    Raises the errors of `AdminClient` and `tiered_ledgers`, and `OptionError` with `readFrom=bookie` for a bookie whose
+    address is not known.
+    """
+    known = {partition: ledgers for partition, (ledgers, _) in touched.items()}
+    if options.read_from == BROKER:
+        return Placement(BROKER), known
+    chosen = {
+        partition: [ledger for ledger in ledgers.ledgers if ledger.id in ids and not ledger.is_open]
+        for partition, (ledgers, ids) in touched.items()
+    }
+    tiered = _find_tiered(options, admin, chosen)
+    on_bookies = {
+        partition: (
+            known[partition],
+            {ledger.id for ledger in ledgers if ledger.offload_id is None or options.read_from == BOOKIE},
+        )
+        for partition, ledgers in chosen.items()
+    }
+    bare = _without_copy(chosen, tiered) if options.read_from == AUTO else []
+    if options.read_from == TIERED or not (views or bare or any(ids for _, ids in on_bookies.values())):
+        return Placement(options.read_from, tiered=tiered), known
+    bookies, known = _find_bookies(options, admin, on_bookies, known)
+    up, notes = _answering(options, bookies)
+    return Placement(options.read_from, bookies, up, tiered, kept_by_bookies(options, bare, up), notes), known
+
+
+def _without_copy(
+    chosen: Mapping[TopicPartition, Iterable[Ledger]],
+    tiered: Mapping[tuple[TopicPartition, int], TieredLedger],
+) -> list[tuple[TopicPartition, Ledger]]:
+    return [
+        (partition, ledger)
+        for partition, ledgers in chosen.items()
+        for ledger in ledgers
+        if ledger.offload_id is not None and ledger.entries and (partition, ledger.id) not in tiered
+    ]
+
+
+def _find_tiered(
+    options: ReadOptions, admin: AdminClient, chosen: Mapping[TopicPartition, Iterable[Ledger]]
+) -> dict[tuple[TopicPartition, int], TieredLedger]:
+    if options.read_from == BOOKIE:
+        return {}
+    try:
+        return tiered_ledgers(options, admin, chosen)
+    except ConnectionFailed as fault:
+        if options.read_from != AUTO:
+            raise
+        _log.warning(
+            "offloaded ledgers are not read from tiered storage, since nobody says where they lie: %s", fault
+        )
+        return {}
+
+
+def _find_bookies(
+    options: ReadOptions,
+    admin: AdminClient,
+    touched: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
+    known: dict[TopicPartition, TopicLedgers],
+) -> tuple[tuple[str, ...], dict[TopicPartition, TopicLedgers]]:
+    """The ids of all bookies, and the ledgers with their striping, as far as this role may see them."""
+    listed: tuple[str, ...] = ()
+    refused: PulsarError | None = None
+    # What is not told is found out by asking bookies; `auto` can do without all of it.
+    bearable = _UNTOLD if options.read_from == AUTO else (PermissionDenied,)
+    try:
+        listed = admin.bookies.ids()
+    except bearable as fault:
+        refused = fault
+    try:
+        known = fetch_striping(admin, touched, at_any_cost=not listed)
+    except bearable as fault:
+        refused = refused or fault
+    if refused is not None and not isinstance(refused, PermissionDenied):
+        _log.warning("where ledgers lie on bookies is not known in full: %s", refused)
+    bookies = tuple(sorted({*listed, *_bookies_of(known.values())}))
+    if options.read_from == BOOKIE:
+        if refused is not None and not bookies:
+            raise refused
+        for bookie in _bookies_of(known.values()):
+            bookie_address(bookie, dict(options.bookie_addresses))
+    return bookies, known
+
+
+def _bookies_of(known: Iterable[TopicLedgers]) -> set[str]:
+    return {
+        bookie
+        for ledgers in known
+        for ledger in ledgers.ledgers
+        if ledger.metadata is not None
+        for ensemble in ledger.metadata.ensembles
+        for bookie in ensemble.bookies
+    }
+
+
+def _answering(options: ReadOptions, bookies: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Those that the driver can ask, and notes about the others. With `readFrom=bookie`, where none is left, raises why
+    one was refused or refuses."""
+    addresses: dict[str, BookieAddress] = {}
+    for bookie in bookies:
+        with contextlib.suppress(OptionError):
+            addresses[bookie] = bookie_address(bookie, dict(options.bookie_addresses))
+    security = bookie_security(options)
+    if options.read_from == BOOKIE and security == PLAIN:
+        # There is nothing to refuse but a password, which the task is told.
+        return frozenset(addresses), ()
+    patience = _MOST_WAIT_MS if security == PLAIN else _MOST_WAIT_FOR_TLS_MS
+    up, refused = _asked(addresses, min(options.bookie_timeout_ms, patience) / 1000, security)
+    first = next(iter(refused.values()), None)
+    if options.read_from == BOOKIE:
+        if first is not None and not up:
+            raise first
+        return up, ()
+    notes = []
+    if first is not None:
+        notes.append(f"nothing is read from bookies {', '.join(refused)}: {first}")
+    down = [bookie for bookie in bookies if bookie not in up and bookie not in refused]
+    if down:
+        notes.append(
+            f"bookies {', '.join(down)} do not answer the driver (option bookieAddresses says where a bookie listens): "
+            f"ledgers that lie on them alone are read from the broker"
+        )
+    return up, tuple(notes)
+
+
+def _asked(
+    addresses: Mapping[str, BookieAddress], seconds: float, security: BookieSecurity
+) -> tuple[frozenset[str], dict[str, PulsarError]]:
+    """Those that answer, and why those that were refused, or that refuse.
+
+    A stream plans every few seconds: a bookie that did not answer is not waited for each time.
+    """
+    asked = {
+        bookie: address for bookie, address in addresses.items() if not BOOKIE_HEALTH.is_quarantined(address)
+    }
+    lost = ask_bookies(asked, seconds, security)
+    for bookie, address in asked.items():
+        if bookie not in lost:
+            BOOKIE_HEALTH.has_answered(address)
+        elif lost[bookie].fault is None:
+            BOOKIE_HEALTH.quarantine(address)
+    refused = {bookie: event.fault for bookie, event in lost.items() if event.fault is not None}
+    return frozenset(asked) - lost.keys(), refused

@@ -1,0 +1,1 @@
+"""From located ranges to splits. Driver only."""

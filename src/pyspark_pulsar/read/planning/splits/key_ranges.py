@@ -1,0 +1,44 @@
+"""Splits by key: each is a range of positions times a range of hash slots, so that a key's messages stay together and
+in order. Driver only; no I/O.
+
+The slots are those of Pulsar's Key_Shared subscriptions (`codec.row_filter`). Every split of a topic partition fetches
+the whole range; its task drops the other slots' messages before it decodes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final
+
+from pyspark_pulsar.read.planning.splits.packing import PartitionRange, uncut
+from pyspark_pulsar.read.planning.splits.shares import shares
+from pyspark_pulsar.read.split import Split
+
+BY_KEY: Final = "key"
+"""Of option `splitBy`."""
+SLOTS: Final = 65_536
+
+
+def split_by_key(ranges: Sequence[PartitionRange], min_splits: int) -> list[Split]:
+    """At least so many splits, if there is anything: more for a topic partition that has more entries to read."""
+    filled = [partition_range for partition_range in ranges if partition_range.ledger_ranges]
+    weights = [
+        float(sum(ledger_range.entries for ledger_range in partition_range.ledger_ranges))
+        for partition_range in filled
+    ]
+    numbers = shares(max(min_splits, len(filled)), weights)
+    return [
+        replace(split, slots=slots)
+        for split, number in zip(uncut(filled), numbers, strict=True)
+        for slots in _slots(min(number, SLOTS))
+    ]
+
+
+def _slots(number: int) -> list[tuple[int, int] | None]:
+    """All slots in so many even parts."""
+    if number == 1:
+        return [None]
+    borders = [SLOTS * index // number for index in range(number + 1)]
+    return list(pairwise(borders))

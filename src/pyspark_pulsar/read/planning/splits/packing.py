@@ -1,0 +1,190 @@
+"""From ledger ranges to splits: small neighbours together, large ones apart. Driver only; no I/O."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
+from pyspark_pulsar.read.planning.tables.file_range import FileRange
+from pyspark_pulsar.read.split import Split, SplitRange
+from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
+from pyspark_pulsar.topic import TopicPartition
+
+_ROUNDS: Final = 40
+_LEAST_WEIGHT: Final = 1e-12
+_ROUNDING: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large splits may be, as far as whole entries allow, and how many there must be, likewise."""
+
+    max_bytes: int
+    min_splits: int = 1
+    max_records: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRange:
+    """What is to be read of one topic partition: its ledger ranges in order, none of them empty."""
+
+    partition: TopicPartition
+    start: Position
+    end: Position
+    ledger_ranges: tuple[LedgerRange | FileRange, ...]
+    entry_records: float = 1.0
+    """Messages in an entry, on average."""
+    window: TimeWindow = ALL_TIMES
+    from_earliest: bool = False
+    """Whether messages of which retention has removed the first chunks are no loss."""
+    keys: frozenset[bytes] | None = None
+    """Of these messages, only those with one of these keys."""
+
+
+def cut(ranges: Sequence[PartitionRange], limits: Limits) -> list[Split]:
+    """Splits that cover each range once, in order; a large ledger is cut into even parts, small ones go together."""
+    entries = sum(
+        ledger_range.entries for partition_range in ranges for ledger_range in partition_range.ledger_ranges
+    )
+    least = min(limits.min_splits, entries)
+    capacity = 1.0
+    if _number(ranges, limits, capacity) < least:
+        capacity = _capacity_for(ranges, limits, least)
+    return [
+        split
+        for partition_range in ranges
+        for split in _splits(partition_range, _groups(partition_range, limits, capacity))
+    ]
+
+
+def uncut(ranges: Sequence[PartitionRange]) -> list[Split]:
+    """A split for each partition range that is not empty."""
+    return [
+        split
+        for partition_range in ranges
+        if partition_range.ledger_ranges
+        for split in _splits(partition_range, [_Group([*partition_range.ledger_ranges], 1)])
+    ]
+
+
+@dataclass(slots=True)
+class _Group:
+    """Ledger ranges of one split; or one ledger range of `parts` splits."""
+
+    ledger_ranges: list[LedgerRange | FileRange]
+    parts: int
+
+
+def _capacity_for(ranges: Sequence[PartitionRange], limits: Limits, least: int) -> float:
+    """The largest found that gives at least so many splits: with none, each entry is one."""
+    total = sum(
+        ledger_range.entries * _entry_weight(ledger_range, partition_range.entry_records, limits)
+        for partition_range in ranges
+        for ledger_range in partition_range.ledger_ranges
+    )
+    enough, too_much = 0.0, min(1.0, total)
+    for _ in range(_ROUNDS):
+        middle = (enough + too_much) / 2
+        number = _number(ranges, limits, middle)
+        if number < least:
+            too_much = middle
+            continue
+        enough = middle
+        if number == least:
+            break
+    return enough
+
+
+def _number(ranges: Sequence[PartitionRange], limits: Limits, capacity: float) -> int:
+    return sum(
+        group.parts for partition_range in ranges for group in _groups(partition_range, limits, capacity)
+    )
+
+
+def _groups(partition_range: PartitionRange, limits: Limits, capacity: float) -> list[_Group]:
+    """Neighbours whose weights together are at most `capacity`; what is heavier is cut."""
+    groups: list[_Group] = []
+    room = 0.0
+    for ledger_range in partition_range.ledger_ranges:
+        one = _entry_weight(ledger_range, partition_range.entry_records, limits)
+        weight = one * ledger_range.entries
+        if groups and weight <= room:
+            groups[-1].ledger_ranges.append(ledger_range)
+            room -= weight
+            continue
+        parts = _parts_needed(ledger_range.entries, one, capacity)
+        groups.append(_Group([ledger_range], parts))
+        room = capacity - weight if parts == 1 else 0.0
+    return groups
+
+
+def _parts_needed(entries: int, one: float, capacity: float) -> int:
+    """So many that each keeps the limits, and that on average each weighs no more than `capacity`."""
+    most = max(1, math.floor(1 / one + _ROUNDING))
+    share = entries if capacity <= 0 else min(entries, math.ceil(one * entries / capacity - _ROUNDING))
+    return max(math.ceil(entries / most), share)
+
+
+def _entry_weight(ledger_range: LedgerRange | FileRange, entry_records: float, limits: Limits) -> float:
+    """An entry's part of the largest split."""
+    entry_records = ledger_range.entry_rows or entry_records
+    by_bytes = ledger_range.entry_bytes / limits.max_bytes
+    by_records = entry_records / limits.max_records if limits.max_records is not None else 0.0
+    return max(by_bytes, by_records, _LEAST_WEIGHT)
+
+
+def _splits(partition_range: PartitionRange, groups: Sequence[_Group]) -> list[Split]:
+    """The first begins where the range does, and the last ends there, whatever ledgers hold."""
+    wholes = [
+        whole
+        for group in groups
+        for whole in (
+            [group.ledger_ranges] if group.parts == 1 else _parts(group.ledger_ranges[0], group.parts)
+        )
+    ]
+    return [
+        Split(
+            partition_range.partition,
+            partition_range.start if index == 0 else whole[0].start,
+            partition_range.end if index == len(wholes) - 1 else whole[-1].end,
+            _split_ranges(whole),
+            window=partition_range.window,
+            from_earliest=partition_range.from_earliest,
+            keys=partition_range.keys,
+            size=_size(whole),
+        )
+        for index, whole in enumerate(wholes)
+    ]
+
+
+def _size(ledger_ranges: Sequence[LedgerRange | FileRange]) -> int | None:
+    """In bytes; None where it is not known of one of them."""
+    sizes = [ledger_range.entries * ledger_range.entry_bytes for ledger_range in ledger_ranges]
+    return round(sum(sizes)) if all(sizes) else None
+
+
+def _parts(ledger_range: LedgerRange | FileRange, parts: int) -> list[list[LedgerRange | FileRange]]:
+    return [[part] for part in ledger_range.cut(parts)]
+
+
+def _split_ranges(ledger_ranges: Sequence[LedgerRange | FileRange]) -> tuple[SplitRange, ...]:
+    """What comes from one place one after the other comes in one go."""
+    ranges: list[SplitRange] = []
+    for ledger_range in ledger_ranges:
+        location = ledger_range.location.with_entries(ledger_range.known_entries)
+        split_range = SplitRange(ledger_range.start, ledger_range.end, location)
+        joined = _joined(ranges[-1], split_range) if ranges else None
+        if joined is not None:
+            ranges[-1] = joined
+        else:
+            ranges.append(split_range)
+    return tuple(ranges)
+
+
+def _joined(split_range: SplitRange, following: SplitRange) -> SplitRange | None:
+    location = split_range.location.joined(following.location, adjacent=split_range.end == following.start)
+    return None if location is None else SplitRange(split_range.start, following.end, location)

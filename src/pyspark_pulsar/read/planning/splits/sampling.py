@@ -1,0 +1,52 @@
+"""How many messages an entry holds: nobody counts it, so a few entries are asked for and looked at. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
+from pyspark_pulsar.read.sources.peek import first_entry
+from pyspark_pulsar.topic import TopicPartition
+
+_MOST_ENTRIES: Final = 48
+_MOST_OF_ONE: Final = 4
+
+
+def entry_records(
+    client: BrokerClient, ranges: Mapping[TopicPartition, Sequence[LedgerRange]]
+) -> dict[TopicPartition, float]:
+    """Messages per entry, at least 1, of each topic partition: the most that some of its entries hold.
+
+    The broker is asked for at most 48 entries in all; partitions of which none came get the mean of the others.
+    """
+    filled = [partition for partition, ledger_ranges in ranges.items() if ledger_ranges]
+    of_one = max(1, min(_MOST_OF_ONE, _MOST_ENTRIES // max(1, len(filled))))
+    step = max(1, -(-len(filled) // _MOST_ENTRIES))
+    sampled: dict[TopicPartition, float] = {}
+    for partition in filled[::step]:
+        counts = [
+            _messages_at(client, partition, position) for position in _positions(ranges[partition], of_one)
+        ]
+        if any(counts):
+            sampled[partition] = float(max(filter(None, counts)))
+    mean = sum(sampled.values()) / len(sampled) if sampled else 1.0
+    return {partition: sampled.get(partition, mean) for partition in filled}
+
+
+def _positions(ranges: Sequence[LedgerRange], number: int) -> list[Position]:
+    """Evenly over the ledger ranges: in the middle of each that is chosen."""
+    chosen = [ranges[len(ranges) * index // number] for index in range(min(number, len(ranges)))]
+    if len(chosen) == 1 and number > 1:
+        return [part.start for part in chosen[0].cut(number)]
+    return [part.cut(2)[-1].start for part in chosen]
+
+
+def _messages_at(client: BrokerClient, partition: TopicPartition, position: Position) -> int | None:
+    """Messages in the first entry at `position` or behind it; None when none comes."""
+    at_entry = Position(position.ledger, position.entry)
+    entry = client.retrying(partial(first_entry, client, partition, at_entry))
+    return None if entry is None else entry.messages

@@ -1,0 +1,80 @@
+"""From splits to Spark's tasks: small splits of several topics go together. Driver only; no I/O.
+
+A task costs its start, and each split in it a few requests to a broker: what is read of a small topic is less than
+that. So a micro-batch over thousands of topics is read by tasks of many splits, which share the connections of one
+worker. A split that is large, or of which nothing is known, stays a task of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.planning.splits.key_ranges import BY_KEY
+from pyspark_pulsar.read.split import Split
+
+LEAST_TASKS: Final = 32
+"""Never fewer for want of size, so that a small cluster has work for all its cores."""
+TASK_BYTES: Final = 8 << 20
+"""A task takes further splits up to this size; about half a second of reading from one topic."""
+OPEN_BYTES: Final = 128 << 10
+"""What beginning with one more topic partition costs, as bytes that could be read in that time."""
+_ENTRY_BYTES: Final = 16 << 10
+"""Taken for the size of an entry where ledgers are not known: a batch of an ordinary producer is smaller."""
+
+
+def tasks_of(options: ReadOptions, splits: Sequence[Split]) -> list[tuple[Split, ...]]:
+    """The splits of each task: neighbours in the order of `splits`, which tasks keep.
+
+    There are at least `minPartitions` tasks and at least `LEAST_TASKS`, as far as there are splits. Where options
+    limit the messages of a task, or say which keys go to which one, each split is a task.
+    """
+    least = max(LEAST_TASKS, options.min_partitions or 1)
+    if len(splits) <= least or options.max_records_per_partition is not None or options.split_by == BY_KEY:
+        return [(split,) for split in splits]
+    weights = [_weight(split) for split in splits]
+    most = float(min(TASK_BYTES, options.max_bytes_per_partition))
+    return _grouped(splits, weights, _capacity(weights, least, most))
+
+
+def _capacity(weights: Sequence[int | None], least: int, most: float) -> float:
+    """What tasks of several splits may weigh, at most `most`, so that there are at least so many tasks.
+
+    As many tasks as large splits and those of unknown size are, the others need not be. Which are large depends on the
+    capacity: it only falls, so that at some time no further one is.
+    """
+    small = [weight for weight in weights if weight is not None]
+    capacity, alone = most, weights.count(None)
+    while small and alone < least:
+        capacity = min(capacity, sum(small) / (least - alone))
+        still = [weight for weight in small if weight < capacity]
+        if len(still) == len(small):
+            break
+        alone += len(small) - len(still)
+        small = still
+    return capacity
+
+
+def _grouped(
+    splits: Sequence[Split], weights: Sequence[int | None], capacity: float
+) -> list[tuple[Split, ...]]:
+    tasks: list[list[Split]] = []
+    room = 0.0
+    for split, weight in zip(splits, weights, strict=True):
+        if weight is None or weight > room:
+            tasks.append([split])
+            room = 0.0 if weight is None else capacity - weight
+        else:
+            tasks[-1].append(split)
+            room -= weight
+    return [tuple(task) for task in tasks]
+
+
+def _weight(split: Split) -> int | None:
+    """In bytes; None where nobody knows."""
+    if split.size is not None:
+        return OPEN_BYTES + split.size
+    if split.start.ledger != split.end.ledger:
+        return None
+    return OPEN_BYTES + _ENTRY_BYTES * (split.end.entry - split.start.entry + 1)

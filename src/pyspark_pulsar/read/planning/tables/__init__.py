@@ -1,0 +1,1 @@
+"""What topics' tables hold of a range. Driver only."""

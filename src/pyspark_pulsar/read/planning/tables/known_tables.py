@@ -1,0 +1,182 @@
+"""What a planner knows of topics' tables, which hold their history as columns. Driver only.
+
+A table is loaded when a range is planned that begins before the ledger that is written to, and kept for a minute:
+tiering only moves on, and what is tiered stays readable, since files that a table no longer names are kept for days.
+Before rows count as lost the table is loaded anew.
+
+Where Spark's own scan reads a table (`catalog.tier_scan`), it says up to where (option `behindTable`), and that alone
+is known of it: `PositionsOfTable`. What the planner concludes from the end of a table is the same then.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final
+
+from pyspark_pulsar.columnar.data_file import DataFile
+from pyspark_pulsar.columnar.positions import TieredPartition, TieredPositions
+from pyspark_pulsar.columnar.table import ColumnarTable
+from pyspark_pulsar.columnar.topic_tables import TopicTables
+from pyspark_pulsar.errors import TierMismatch
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
+from pyspark_pulsar.read.planning.tables.file_range import FileRange, file_ranges
+from pyspark_pulsar.time_window import TimeWindow
+from pyspark_pulsar.topic import TopicName, TopicPartition
+
+_LOOK_AGAIN_SECONDS: Final = 60.0
+AUTO: Final = "auto"
+COLUMNS: Final = "columns"
+_ANY: Final = -2
+"""Files that may have rows of several topic partitions."""
+
+
+def uses_tables(options: ReadOptions) -> bool:
+    """Whether the options let a read take rows of topics' tables, or begin behind one."""
+    if options.behind_table is not None:
+        return True
+    return options.names_tables and options.read_from in (AUTO, COLUMNS) and not options.read_compacted
+
+
+@dataclass(slots=True)
+class _KnownTable:
+    """None: the topic had none."""
+
+    table: ColumnarTable | None
+    loaded: float
+    by_partition: dict[int, list[DataFile]] | None = None
+
+    def files(self, partition: int) -> Sequence[DataFile]:
+        if self.table is None:
+            return ()
+        if self.by_partition is None:
+            self.by_partition = _by_partition(self.table.files())
+        return self.by_partition.get(partition, []) + self.by_partition.get(_ANY, [])
+
+
+class KnownTables:
+    """Kept by a planner. Used by one thread."""
+
+    def __init__(self, options: ReadOptions, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock`: seconds. Raises the errors of `TopicTables`."""
+        self._tables = TopicTables(options)
+        self._clock = clock
+        self._known: dict[TopicName, _KnownTable] = {}
+        self._lock = Lock()
+
+    def refresh(self, partitions: Iterable[TopicPartition], older_than: float = _LOOK_AGAIN_SECONDS) -> None:
+        """Load the tables of topics of which none was loaded for so many seconds. Raises `ColumnsUnavailable`,
+        `TierMismatch`, `ProtocolError`."""
+        now = self._clock()
+        stale = {
+            partition.topic
+            for partition in partitions
+            if partition.topic not in self._known or now - self._known[partition.topic].loaded > older_than
+        }
+        if not stale:
+            return
+        loaded = self._tables.load_all(stale)
+        for topic in stale:
+            table, former = loaded.get(topic), self._known.get(topic)
+            is_same = former and former.table and table and former.table.version == table.version
+            if former is not None and is_same:
+                former.loaded = now
+            else:
+                self._known[topic] = _KnownTable(table, now)
+
+    def of(self, partition: TopicPartition) -> TieredPartition | None:
+        """As far as is known; None where nothing is tiered."""
+        known = self._known.get(partition.topic)
+        return None if known is None or known.table is None else known.table.positions.of(partition)
+
+    def table(self, partition: TopicPartition) -> ColumnarTable | None:
+        known = self._known.get(partition.topic)
+        return None if known is None else known.table
+
+    def check(self, partition: TopicPartition, ledgers: TopicLedgers) -> None:
+        """Raises `TierMismatch` where the topic was deleted and made again behind the table's back."""
+        tiered, table = self.of(partition), self.table(partition)
+        if tiered is not None and table is not None:
+            check_same_topic(partition, tiered, table.name, ledgers)
+
+    def ranges(
+        self, partition: TopicPartition, start: Position, end: Position, window: TimeWindow
+    ) -> list[FileRange]:
+        """What the table holds of a range, all of which is tiered; any thread may ask. Raises `ColumnsUnavailable`."""
+        known = self._known[partition.topic]
+        if known.table is None:
+            return []
+        return file_ranges(known.table.rows, partition, self.files(partition), start, end, window)
+
+    def files(self, partition: TopicPartition) -> Sequence[DataFile]:
+        """Those of a known topic's table that may have rows of it; any thread may ask. Raises `ColumnsUnavailable`."""
+        with self._lock:
+            return self._known[partition.topic].files(partition.index)
+
+
+class PositionsOfTable(KnownTables):
+    """Of one table that somebody else reads: the positions at which he ends."""
+
+    def __init__(self, document: str) -> None:
+        """`document`: of option `behindTable`, as `behind_table` writes it. Raises `ProtocolError`."""
+        self._name = str(json.loads(document).get("table"))
+        self._positions = TieredPositions.from_json(document, "option 'behindTable'")
+
+    def refresh(self, partitions: Iterable[TopicPartition], older_than: float = 0.0) -> None:
+        """Nothing: another state of the table has other rows."""
+
+    def of(self, partition: TopicPartition) -> TieredPartition | None:
+        return self._positions.of(partition)
+
+    def table(self, partition: TopicPartition) -> ColumnarTable | None:  # noqa: ARG002
+        return None
+
+    def check(self, partition: TopicPartition, ledgers: TopicLedgers) -> None:
+        tiered = self.of(partition)
+        if tiered is not None:
+            check_same_topic(partition, tiered, self._name, ledgers)
+
+    def ranges(
+        self, partition: TopicPartition, start: Position, end: Position, window: TimeWindow
+    ) -> list[FileRange]:
+        raise NotImplementedError("somebody else reads the table")
+
+
+def known_tables(options: ReadOptions) -> KnownTables:
+    """What there is to know by these options. Raises the errors of `TopicTables`, `ProtocolError`."""
+    return KnownTables(options) if options.behind_table is None else PositionsOfTable(options.behind_table)
+
+
+def behind_table(name: str, positions: TieredPositions) -> str:
+    """For option `behindTable`: the positions of the table of that name."""
+    return json.dumps({"table": name, **json.loads(positions.to_json())})
+
+
+def check_same_topic(
+    partition: TopicPartition, tiered: TieredPartition, table: str, ledgers: TopicLedgers
+) -> None:
+    """Raises `TierMismatch` unless the topic partition is the one of which the table has rows."""
+    if tiered.created in (None, ledgers.created):
+        return
+    if any(ledger.id == tiered.end.ledger for ledger in ledgers.ledgers):
+        # Ids of ledgers are given once: it is the same, and its metadata was moved.
+        return
+    raise TierMismatch(
+        f"{partition}: expected the topic of table {table}, which was made at {tiered.created}, got one that was "
+        f"made at {ledgers.created}: it was deleted and made again; drop or rename the table (pyspark-pulsar tier "
+        f"drop), or read without tierCatalog"
+    )
+
+
+def _by_partition(files: Iterable[DataFile]) -> dict[int, list[DataFile]]:
+    by_partition: dict[int, list[DataFile]] = {}
+    for file in files:
+        bounds = file.partitions
+        number = bounds[0] if bounds is not None and bounds[0] == bounds[1] else _ANY
+        by_partition.setdefault(number, []).append(file)
+    return by_partition

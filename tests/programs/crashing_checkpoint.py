@@ -1,0 +1,165 @@
+"""Stands between a JVM and the process that keeps its checkpoints, and kills both at a chosen step.
+
+    crashing_checkpoint.py -m pyspark_pulsar.checkpoint
+
+Run in place of the interpreter. The plan, a JSON object, is in the file that the variable CRASH_PLAN names:
+`checkpoints`, the names of those that are watched; `step`, which files are (`offsets`, `state`, `commits`); `nth`,
+which of them of each checkpoint; and `moment`:
+
+- `before`: the file is not written: what commits it does not reach the process;
+- `in`: it does, and process and JVM are killed while it is done, after up to `jitter` seconds;
+- `after`: it is written, but the JVM is not told.
+
+What comes to its step is held there until all checkpoints are at theirs; then JVM and process are killed, with
+SIGKILL. `swapped` names a checkpoint whose files of state are replaced by the first ones of their partitions, from the
+second on: a fault that a comparison must find.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, BinaryIO
+
+_STATE = re.compile(r"/(?P<store>state/\d+/\d+)/[^/]*\.(changelog|delta|zip)$")
+_STEPS = {
+    "offsets": re.compile(r"/offsets/\d+$"),
+    "state": _STATE,
+    "commits": re.compile(r"/commits/\d+$"),
+}
+_HEAD = struct.Struct(">II")
+Frame = tuple[dict[str, Any], bytes]
+
+
+class Crash:
+    def __init__(self, plan: dict[str, Any], process: subprocess.Popen[bytes]) -> None:
+        self._plan = plan
+        self._process = process
+        self._jvm = os.getppid()
+        self._lock = threading.Lock()
+        self._seen: dict[str, int] = {}
+        self._at_step: set[str] = set()
+        self._held: list[Frame] = []
+        self._answers: dict[int, str] = {}
+        """Of what call the answer is held back, by its id: the checkpoint's name."""
+        self._uploads: dict[int, str] = {}
+        self._begun: dict[int, str] = {}
+        self._first_bodies: dict[str, bytes] = {}
+
+    def called(self, frame: Frame) -> None:
+        header, body = frame
+        with self._lock:
+            path = self._committed(header)
+            name = self._watched(path)
+            body = self._swapped(path, header, body)
+            is_due = name is not None and self._is_due(name)
+            if is_due and self._plan["moment"] == "after":
+                self._answers[header["id"]] = str(name)
+            elif is_due:
+                self._held.append((header, body))
+                self._arrived(str(name))
+                return
+        write(self._process.stdin, header, body)
+
+    def answered(self, frame: Frame) -> None:
+        header, body = frame
+        with self._lock:
+            number = header.get("id")
+            if number in self._begun:
+                path = self._begun.pop(number)
+                if "result" in header:
+                    self._uploads[header["result"]["upload"]] = path
+            name = self._answers.pop(number, None)
+            if name is not None:
+                self._arrived(name)
+                return
+        write(sys.stdout.buffer, header, body)
+
+    def _committed(self, header: dict[str, Any]) -> str | None:
+        """The path of the file that a call makes appear."""
+        if header.get("call") == "upload_begin":
+            self._begun[header["id"]] = header["path"]
+        if header.get("call") == "put":
+            return str(header["path"])
+        if header.get("call") == "upload_commit":
+            return self._uploads.get(header["upload"])
+        return None
+
+    def _watched(self, path: str | None) -> str | None:
+        if path is None or "step" not in self._plan or not _STEPS[self._plan["step"]].search(path):
+            return None
+        return next((name for name in self._plan["checkpoints"] if f"/{name}/" in path), None)
+
+    def _is_due(self, name: str) -> bool:
+        self._seen[name] = self._seen.get(name, 0) + 1
+        return self._seen[name] == self._plan["nth"]
+
+    def _arrived(self, name: str) -> None:
+        self._at_step.add(name)
+        if self._at_step != set(self._plan["checkpoints"]):
+            return
+        if self._plan["moment"] == "in":
+            for header, body in self._held:
+                write(self._process.stdin, header, body)
+            time.sleep(random.uniform(0, self._plan["jitter"]))
+        for victim in (self._process.pid, self._jvm, os.getpid()):
+            os.kill(victim, signal.SIGKILL)
+
+    def _swapped(self, path: str | None, header: dict[str, Any], body: bytes) -> bytes:
+        name = self._plan.get("swapped")
+        found = _STATE.search(path) if path is not None and name and f"/{name}/" in path else None
+        if found is None or header["call"] != "put":
+            return body
+        # Kept in a file: the fault is that of a store, which outlives this process.
+        first = Path(f"{os.environ['CRASH_PLAN']}-{found['store'].replace('/', '-')}")
+        if not first.exists():
+            first.write_bytes(body)
+        return first.read_bytes()
+
+
+def read(stream: BinaryIO) -> Frame | None:
+    head = stream.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        return None
+    header, body = _HEAD.unpack(head)
+    return json.loads(stream.read(header)), stream.read(body)
+
+
+def write(stream: BinaryIO | None, header: dict[str, Any], body: bytes) -> None:
+    assert stream is not None
+    text = json.dumps(header).encode()
+    stream.write(_HEAD.pack(len(text), len(body)) + text + body)
+    stream.flush()
+
+
+def main() -> None:
+    plan = json.loads(Path(os.environ["CRASH_PLAN"]).read_text())
+    process = subprocess.Popen([sys.executable, *sys.argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    answers = process.stdout
+    crash = Crash(plan, process)
+
+    def follow() -> None:
+        while (frame := read(answers)) is not None:
+            crash.answered(frame)
+        os._exit(process.wait())
+
+    threading.Thread(target=follow, daemon=True).start()
+    while (frame := read(sys.stdin.buffer)) is not None:
+        crash.called(frame)
+    process.stdin.close()
+    process.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""One soak of checkpoints in Pulsar: two drivers start the same query on one checkpoint at the same moment, again and
+again. Rows that the sink has show whose files counted: each number once, in order."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pulsar as official_client
+from integration.checkpoint.checkpoints import faults, new_name
+from integration.checkpoint.racing import race
+from integration.official import Admin, JavaClient
+
+from pyspark_pulsar.standalone import LocalPulsar
+
+
+@dataclass
+class CheckpointReport:
+    """What happened, and in `faults` what is wrong with the rows."""
+
+    rounds: int
+    seconds: float
+    won: dict[str, int]
+    """Rounds by driver; both can win one, one after the other."""
+    messages: int
+    faults: list[str]
+
+
+def checkpoint_soak(folder: Path, rounds: int, say: Callable[[str], None]) -> CheckpointReport:
+    """A few seconds for each of `rounds`."""
+    begin, topic = time.monotonic(), "persistent://public/default/race"
+    with LocalPulsar(data=folder / "pulsar") as server:
+        admin = Admin(server.admin_url)
+        admin.create(topic)
+        admin.create(f"{topic}-sink")
+        client = official_client.Client(server.service_url)
+        try:
+            sent, won = race(server.service_url, client, topic, new_name(), folder, rounds, say)
+        finally:
+            client.close()
+        rows = [json.loads(row["value"]) for row in JavaClient(server).read(f"{topic}-sink", "STRING")]
+    return CheckpointReport(rounds, round(time.monotonic() - begin, 1), dict(won), sent, faults(rows, sent))

@@ -1,0 +1,181 @@
+"""The two answers about ledgers put together, with each of their traps (answers as of Pulsar 4.0.8)."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.errors import ProtocolError
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import parse_ledgers, with_striping
+
+INFO: dict[str, Any] = {
+    "version": 12,
+    "ledgers": [
+        {
+            "ledgerId": 3,
+            "entries": 10,
+            "size": 100,
+            "timestamp": 1000,
+            "isOffloaded": True,
+            "offloadedContextUuid": "u3",
+        },
+        {"ledgerId": 46, "timestamp": 9999, "isOffloaded": False},
+        {
+            "ledgerId": 7,
+            "entries": 5,
+            "size": 50,
+            "timestamp": 2000,
+            "isOffloaded": True,
+            "offloadedContextUuid": "u7",
+        },
+    ],
+    "cursors": {},
+}
+STATS: dict[str, Any] = {
+    "currentLedgerEntries": 4,
+    "currentLedgerSize": 44,
+    "lastConfirmedEntry": "46:3",
+    "state": "LedgerOpened",
+    "ledgers": [
+        {"ledgerId": 3, "entries": 10, "size": 100, "offloaded": True, "underReplicated": False},
+        {"ledgerId": 7, "entries": 5, "size": 50, "offloaded": False, "underReplicated": False},
+        {"ledgerId": 46, "entries": 0, "size": 0, "offloaded": False, "underReplicated": False},
+    ],
+    "cursors": {},
+    "compactedLedger": {"ledgerId": -1, "entries": -1, "size": -1, "offloaded": False},
+}
+
+
+def parsed(info: dict[str, Any] = INFO, stats: dict[str, Any] = STATS) -> tuple[Ledger, ...]:
+    return parse_ledgers(info, stats, "reading x").ledgers
+
+
+def test_sorted_with_times_and_the_numbers_of_the_open_one() -> None:
+    assert parsed() == (
+        Ledger(3, 10, 100, opened_ms=None, closed_ms=1000, offload_id="u3"),
+        # An offload that runs or has failed has an id, but is no copy.
+        Ledger(7, 5, 50, opened_ms=1000, closed_ms=2000, offload_id=None),
+        Ledger(46, 4, 44, opened_ms=2000, closed_ms=None, offload_id=None),
+    )
+
+
+def test_closed_between_the_two_questions_counts_as_open() -> None:
+    stats = copy.deepcopy(STATS)
+    stats["ledgers"][2] |= {"entries": 6, "size": 66}
+    stats["ledgers"].append({"ledgerId": 50, "entries": 0, "size": 0, "offloaded": False})
+    assert parsed(stats=stats)[2:] == (
+        Ledger(46, 6, 66, opened_ms=2000, closed_ms=None),
+        Ledger(50, 4, 44, opened_ms=None, closed_ms=None),
+    )
+
+
+def test_of_a_ledger_that_closes_the_metadata_store_has_the_numbers() -> None:
+    """Whichever answer is the older one."""
+    info, stats = copy.deepcopy(INFO), copy.deepcopy(STATS)
+    info["ledgers"][1] |= {"entries": 6, "size": 66}
+    still_open = Ledger(46, 4, 44, opened_ms=2000, closed_ms=None)
+    assert parsed(info, stats)[2:] == (still_open,)
+    stats["state"] = "ClosingLedger"
+    closed = Ledger(46, 6, 66, opened_ms=2000, closed_ms=9999)
+    assert parsed(info, stats)[2:] == (closed,)
+    info["ledgers"].append({"ledgerId": 50, "timestamp": 10_500, "isOffloaded": False})
+    assert parsed(info, stats)[2:] == (closed,)
+
+
+def test_a_ledger_that_is_gone_from_the_metadata_store_counts_as_open() -> None:
+    info = copy.deepcopy(INFO)
+    del info["ledgers"][0]
+    assert parsed(info)[0] == Ledger(3, 10, 100, opened_ms=None, closed_ms=None)
+
+
+def test_the_last_ledger_of_a_terminated_topic_is_closed() -> None:
+    info, stats = copy.deepcopy(INFO), copy.deepcopy(STATS)
+    info["ledgers"][1] |= {"entries": 4, "size": 44}
+    stats["state"] = "Terminated"
+    stats["ledgers"][2] |= {"entries": 4, "size": 44}
+    assert parsed(info, stats)[-1] == Ledger(46, 4, 44, opened_ms=2000, closed_ms=9999)
+
+
+def test_a_closed_ledger_without_a_time() -> None:
+    info = copy.deepcopy(INFO)
+    # The last is the time of the question, as for the open ledger.
+    for timestamp in (None, 0, 9999):
+        info["ledgers"][2]["timestamp"] = timestamp
+        third = parsed(info)[1:]
+        assert (third[0].closed_ms, third[0].is_open, third[1].opened_ms) == (0, False, None)
+    del info["ledgers"][2]["timestamp"]
+    assert parsed(info)[1].closed_ms == 0
+
+
+def test_trimmed_between_the_two_questions_is_gone() -> None:
+    stats = copy.deepcopy(STATS)
+    del stats["ledgers"][0]
+    assert [ledger.id for ledger in parsed(stats=stats)] == [7, 46]
+    assert parsed(stats=stats)[0].opened_ms is None
+
+
+def test_the_compacted_view() -> None:
+    stats = STATS | {
+        "compactedLedger": {"ledgerId": 60, "entries": 3, "size": 30, "offloaded": False},
+        "cursors": {
+            "__compaction": {"markDeletePosition": "7:4", "properties": {"CompactedTopicLedger": 60}}
+        },
+    }
+    found = parse_ledgers(INFO, stats, "reading x")
+    assert found.compacted is not None
+    assert (found.compacted.id, found.compacted.entries, found.compacted.is_open) == (60, 3, False)
+    assert found.compacted_until == Position(7, 5)
+    assert found.compaction_is_clear
+    plain = parse_ledgers(INFO, STATS, "reading x")
+    assert (plain.compacted, plain.compaction_is_clear) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("told", "created"),
+    [
+        ("2026-01-31T08:00:00.26Z", "2026-01-31T08:00:00.260Z"),
+        ("2026-01-31T10:00:00.260123+02:00", "2026-01-31T08:00:00.260Z"),
+        ("2026-01-31T08:00:00", "2026-01-31T08:00:00"),
+        ("some day", "some day"),
+        (None, None),
+    ],
+)
+def test_when_a_topic_was_made_whichever_broker_tells(told: str | None, created: str | None) -> None:
+    assert parse_ledgers(INFO | {"creationDate": told}, STATS, "reading x").created == created
+
+
+def test_a_compacted_view_and_an_end_that_do_not_belong_together() -> None:
+    cursors = {"__compaction": {"markDeletePosition": "7:4", "properties": {"CompactedTopicLedger": 61}}}
+    former = {"ledgerId": 60, "entries": 3, "size": 30, "offloaded": False}
+    for stats in (STATS | {"cursors": cursors}, STATS | {"cursors": cursors, "compactedLedger": former}):
+        found = parse_ledgers(INFO, stats, "reading x")
+        assert (found.compacted, found.compaction_is_clear) == (None, False)
+
+
+def test_striping_is_filled_in_where_it_is_told() -> None:
+    text = "LedgerMetadata{writeQuorumSize=1, digestType=CRC32C, ensembles={0=[b:1]}, customMetadata={}}"
+    answer = {
+        "ledgers": [{"ledgerId": 7, "metadata": text}, {"ledgerId": 3}, {"ledgerId": 99, "metadata": text}]
+    }
+    found = with_striping(parse_ledgers(INFO, STATS, "reading x"), answer)
+    assert [ledger.metadata is not None for ledger in found.ledgers] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("info", "stats"),
+    [
+        ({}, STATS),
+        (INFO, {}),
+        (INFO, STATS | {"ledgers": None}),
+        (INFO, STATS | {"currentLedgerEntries": None}),
+        (INFO | {"ledgers": [5]}, STATS),
+        (INFO, STATS | {"ledgers": [{"ledgerId": "x"}]}),
+    ],
+)
+def test_other_answers_are_refused(info: dict[str, Any], stats: dict[str, Any]) -> None:
+    with pytest.raises(ProtocolError, match="reading x"):
+        parse_ledgers(info, stats, "reading x")

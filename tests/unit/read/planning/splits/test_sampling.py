@@ -1,0 +1,36 @@
+"""How many messages an entry is taken to hold, by those that were looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
+from pyspark_pulsar.read.planning.splits import sampling
+from pyspark_pulsar.topic import TopicPartition
+
+A, B, C = (TopicPartition.parse(name) for name in "abc")
+CLIENT: Any = None
+FOUND = {each: [LedgerRange(Position(7, 0), Position(7, 100), None)] for each in (A, B)} | {C: []}
+
+
+def sampled(
+    patch: pytest.MonkeyPatch, answers: dict[TopicPartition, int | None]
+) -> dict[TopicPartition, float]:
+    """`answers`: what each entry of a topic partition holds; None where none comes in time."""
+    patch.setattr(sampling, "_messages_at", lambda _, asked, __: answers[asked])
+    return sampling.entry_records(CLIENT, FOUND)
+
+
+def test_the_most_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sampled(monkeypatch, {A: 10, B: 1}) == {A: 10.0, B: 1.0}
+
+
+def test_a_silent_partition_gets_the_mean_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sampled(monkeypatch, {A: 1000, B: None}) == {A: 1000.0, B: 1000.0}
+
+
+def test_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sampled(monkeypatch, {A: None, B: None}) == {A: 1.0, B: 1.0}

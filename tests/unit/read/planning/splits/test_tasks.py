@@ -1,0 +1,61 @@
+"""Small splits of several topics go into one task, in their order; large ones and unknown ones stay alone."""
+
+from __future__ import annotations
+
+from hypothesis import example, given, strategies as st
+
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.planning.splits.tasks import LEAST_TASKS, OPEN_BYTES, TASK_BYTES, tasks_of
+from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.topic import TopicPartition
+
+OPTIONS = ReadOptions(service_url="pulsar://h:1", topic="t")
+START = Position(5, 0)
+
+
+def split(number: int, size: int | None, start: Position = START) -> Split:
+    return Split(TopicPartition.parse(f"t{number}"), start, Position(5, 9), (), size=size)
+
+
+sizes = st.lists(st.one_of(st.none(), st.integers(1, 1 << 20), st.integers(1, 1 << 26)), max_size=300)
+
+
+@example([1] * 32 + [9_306_112], None, 589_824)
+@given(sizes, st.one_of(st.none(), st.integers(1, 100)), st.integers(1, 1 << 25))
+def test_every_split_once_and_in_order(given_sizes: list[int | None], least: int | None, most: int) -> None:
+    options = ReadOptions(
+        service_url="pulsar://h:1", topic="t", min_partitions=least, max_bytes_per_partition=most
+    )
+    splits = [split(number, size) for number, size in enumerate(given_sizes)]
+    tasks = tasks_of(options, splits)
+    assert [of_task for task in tasks for of_task in task] == splits
+    assert len(tasks) >= min(len(splits), max(LEAST_TASKS, least or 1))
+    for task in tasks:
+        assert len(task) == 1 or sum(of_task.size or 0 for of_task in task) <= min(TASK_BYTES, most)
+
+
+def test_three_thousand_small_topics() -> None:
+    tasks = tasks_of(OPTIONS, [split(number, 2_000) for number in range(3_000)])
+    assert 32 <= len(tasks) <= 60
+    assert max(map(len, tasks)) <= TASK_BYTES // OPEN_BYTES
+
+
+def test_large_splits_stay_alone() -> None:
+    splits = [split(number, TASK_BYTES if number % 2 else 1) for number in range(100)]
+    assert max(map(len, tasks_of(OPTIONS, splits))) == 1
+
+
+def test_a_split_of_unknown_size_stays_alone() -> None:
+    """It may be a whole backlog."""
+    splits = [split(number, None, EARLIEST) for number in range(100)]
+    assert max(map(len, tasks_of(OPTIONS, splits))) == 1
+    known = [split(100 + number, None) for number in range(100)]
+    assert len(tasks_of(OPTIONS, splits + known)) < 120
+
+
+def test_options_that_say_what_a_task_reads() -> None:
+    splits = [split(number, 1) for number in range(100)]
+    for option in ({"max_records_per_partition": 1_000}, {"split_by": "key"}):
+        options = ReadOptions(service_url="pulsar://h:1", topic="t", **option)  # type: ignore[arg-type]
+        assert max(map(len, tasks_of(options, splits))) == 1

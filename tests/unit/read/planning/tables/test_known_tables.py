@@ -1,0 +1,52 @@
+"""Where somebody else reads the table: what is known of it, and what options say so."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyspark_pulsar.columnar.positions import TieredPartition, TieredPositions
+from pyspark_pulsar.errors import OptionError, ProtocolError, TierMismatch
+from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
+from pyspark_pulsar.read.planning.tables.known_tables import behind_table, known_tables, uses_tables
+from pyspark_pulsar.topic import TopicPartition
+
+PARTITION = TopicPartition.parse("persistent://public/default/t-partition-0")
+OTHER = TopicPartition.parse("persistent://public/default/t-partition-1")
+TIERED = TieredPartition(Position(9, 3), created="2026-01-31T08:00:00.000Z")
+OPTIONS = {"service.url": "pulsar://h:1", "admin.url": "http://h:1", "topic": "t"}
+BEHIND = behind_table("n.t", TieredPositions({PARTITION: TIERED}))
+
+
+def options(**further: str) -> ReadOptions:
+    return parse_options(ReadOptions, {**OPTIONS, **further})
+
+
+def test_the_end_of_the_table_is_all_that_is_known() -> None:
+    given = options(behindTable=BEHIND)
+    given.check_read_from()
+    assert uses_tables(given)
+    tables = known_tables(given)
+    tables.refresh([PARTITION, OTHER])
+    assert tables.of(PARTITION) == TIERED
+    assert tables.of(OTHER) is None
+    assert tables.table(PARTITION) is None
+
+
+def test_a_topic_that_was_made_again() -> None:
+    ledgers = TopicLedgers((), created="2026-02-01T00:00:00.000Z")
+    with pytest.raises(TierMismatch, match=r"table n\.t"):
+        known_tables(options(behindTable=BEHIND)).check(PARTITION, ledgers)
+
+
+def test_what_the_option_takes() -> None:
+    with pytest.raises(OptionError, match="JSON object"):
+        options(behindTable="[1]")
+    with pytest.raises(ProtocolError, match="behindTable"):
+        known_tables(options(behindTable='{"table": "x"}'))
+    with pytest.raises(OptionError, match="only in a batch"):
+        options(behindTable=BEHIND).check_stream()
+    without = parse_options(ReadOptions, {"service.url": "pulsar://h:1", "topic": "t", "behindTable": BEHIND})
+    with pytest.raises(OptionError, match=r"admin\.url"):
+        without.check_read_from()
