@@ -124,22 +124,26 @@ test-kernel: $(VENV_DONE) ## The kernel's own tests
 test-unit: $(BUILD_DONE) ## Tests that need no server
 	$(BIN)/python -m pytest tests/unit tests/property
 
-# Two halves at once: each waits for servers most of its time. Both start servers of their own on free ports.
+# Three parts at once: each waits for servers most of its time. Each starts servers of its own on free ports.
 # pytest's exit code 5 (no test ran) is a failure like any other.
-FIRST_HALF := $(addprefix tests/integration/,cluster security sink stream)
-.PHONY: test-integration test-first-half test-second-half test-oldest-spark
+PART_1 := $(addprefix tests/integration/,cluster security sink)
+PART_2 := $(addprefix tests/integration/,catalog checkpoint package)
+PARTS := test-part-1 test-part-2 test-part-3
+.PHONY: test-integration test-oldest-spark $(PARTS)
 # The tests start JVMs by the hundred, most of them Spark's, and each lives for seconds: loading classes and compiling them
 # as for days would be most of the tests' processor time.
-test-integration test-first-half test-second-half test-oldest-spark: export JDK_JAVA_OPTIONS := \
+test-integration test-oldest-spark $(PARTS): export JDK_JAVA_OPTIONS := \
   -XX:TieredStopAtLevel=1 -XX:SharedArchiveFile=$(CURDIR)/$(SPARK_CLASSES) -Xlog:disable
-test-integration test-first-half test-second-half: $(SPARK_CLASSES)
-test-integration test-first-half test-second-half test-oldest-spark: $(SPARK_BYTECODE)
+$(PARTS): $(SPARK_CLASSES)
+test-integration test-oldest-spark $(PARTS): $(SPARK_BYTECODE)
 test-integration: server ## Tests against real Pulsar servers
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-first-half test-second-half test-oldest-spark
-test-first-half: server
-	$(BIN)/python -m pytest $(FIRST_HALF)
-test-second-half: server $(CONNECT_DONE)
-	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(FIRST_HALF))
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target $(PARTS) test-oldest-spark
+test-part-1: server
+	$(BIN)/python -m pytest $(PART_1)
+test-part-2: server $(CONNECT_DONE)
+	$(BIN)/python -m pytest $(PART_2)
+test-part-3: server
+	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(PART_1) $(PART_2))
 
 .PHONY: docs
 docs: $(BUILD_DONE) ## Write the generated pages and build the site into site/
