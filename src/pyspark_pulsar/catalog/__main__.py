@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
-import sys
 
 from pyspark_pulsar.catalog.service import lines, sender, serve
+from pyspark_pulsar.spark.jvm_streams import take_standard_streams
 from pyspark_pulsar.spark.logging import show_warnings
 
 
 def main() -> None:
-    """Ends with its standard input, whose other end the JVM holds. Nothing but answers reaches standard output."""
-    answers, questions = os.dup(sys.stdout.fileno()), os.dup(sys.stdin.fileno())
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    sys.stdout = sys.stderr
-    with open(os.devnull, "rb") as nothing:  # noqa: PTH123 - a descriptor, no path
-        os.dup2(nothing.fileno(), sys.stdin.fileno())
-    # Ctrl-C at a terminal is meant for the shell, which goes on.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Ends with its standard input, whose other end the JVM holds."""
+    answers, requests = take_standard_streams()
     show_warnings()
     with contextlib.suppress(BrokenPipeError):
-        serve(lines(questions), sender(answers))
+        serve(lines(requests), sender(answers))
 
 
 if __name__ == "__main__":

@@ -39,15 +39,7 @@ before; the decoder drops messages, of the batched entries in which the split be
 "Transactions not known": entries past the broker hold what aborted transactions wrote. Where nobody tells which those
 are the decoder gives up in the middle of what it was given, so BROKER begins with the entry that it names.
 
-PROOF is needed since the broker passes over a ledger that is gone as it passes over entries that consumers do not see
-(markers, what aborted transactions wrote). Two things are asked:
-
-  * Is the ledger still there? Only if something did not come that may be lost (`Location.missing`). The admin REST API
-    lists the topic's ledgers; without it, or for a compacted view, nothing can be asked. Retention removes from the
-    front, so a range that the broker was to give has lost nothing while the ledger is there in which it begins.
-  * Does the damaged copy hold what the broker passed over? Only after a `DamagedCopy`. A broker that reads the same
-    copy passes in silence over an entry whose metadata is damaged. So the gaps in what it gave are read from the copy,
-    which checks every byte: what is whole there was rightly left out.
+PROOF and GIVEN UP ask what the broker's silence means (`task.loss_check`).
 
 The audit (`task.audit`) knows nothing of these rules. It is told of each run and checks that together they are the
 split.
@@ -57,14 +49,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
 
-from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.intake import TransactionsUnknown
@@ -77,17 +68,15 @@ from pyspark_pulsar.errors import (
     DeadlineExceeded,
     LedgerUnavailable,
     OptionError,
-    PermissionDenied,
     PrerequisiteMissing,
-    ProtocolError,
     PulsarError,
 )
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.location import Missing, PartitionAccess, RangeProgress
-from pyspark_pulsar.read.loss_report import report_loss
+from pyspark_pulsar.read.location import PartitionAccess
 from pyspark_pulsar.read.sources.broker import FromBroker
 from pyspark_pulsar.read.split import SplitRange
 from pyspark_pulsar.read.task.audit import Run, SplitAudit
+from pyspark_pulsar.read.task.loss_check import LossCheck, span
 from pyspark_pulsar.read.task.place_health import PLACE_HEALTH, Place
 
 # The last is about this executor, which may lack what the driver has.
@@ -100,7 +89,6 @@ _FAULTS_OF_PLACE: Final = (
     PrerequisiteMissing,
 )
 _AUTO: Final = "auto"
-_PATIENCE_MS: Final = 5_000
 
 _log: Final = logging.getLogger(__name__)
 
@@ -121,6 +109,7 @@ class RangeReader:
         self._options = access.options
         self._partition = access.partition
         self._audit = audit
+        self._loss = LossCheck(access, audit)
 
     def batches(
         self, planned: SplitRange, decode: Callable[[EntryBatch], Iterator[pa.RecordBatch]]
@@ -150,6 +139,12 @@ class RangeReader:
     ) -> Generator[pa.RecordBatch, None, None]:
         """The record batches of a range whose location gives rows. `make_decoder`: of entries in a range, for what the
         broker gives instead. Raises the errors of `Location.rows` and of `entries`."""
+        unreached = self._left_alone(planned)
+        if unreached is not None and self._loss.is_still_in_ledgers(planned):
+            self._audit.stand_in(_reason(unreached))
+            self._tell(planned, FromBroker.title, planned.location.name, unreached)
+            yield from _decoded(make_decoder(planned.start, planned.end), self.broker_entries(planned))
+            return
         run = self._audit.begin(planned)
         behind = 0
         """Rows that were given behind `run.reached`."""
@@ -163,10 +158,11 @@ class RangeReader:
                     if batch.rows is not None:
                         yield batch.rows
             run.end()
+            PLACE_HEALTH.works(self._place(planned))
         except _FAULTS_OF_PLACE as fault:
             rest = replace(planned, start=run.reached)
             self._judge(planned, run, began)
-            if self._options.read_from != _AUTO or not self._is_still_in_ledgers(rest):
+            if self._options.read_from != _AUTO or not self._loss.is_still_in_ledgers(rest):
                 raise
             self._audit.give_way(rest.start, _reason(fault))
             self._tell(rest, FromBroker.title, planned.location.name, fault)
@@ -195,7 +191,7 @@ class RangeReader:
             return
         rest, fault = failure
         if self._options.read_from != _AUTO:
-            self._give_up(rest, fault)
+            self._loss.give_up(rest, fault)
             return
         replica = rest.location.replica(self._access)
         if replica is None:
@@ -220,7 +216,7 @@ class RangeReader:
             with closing(self._take(run)) as source:
                 for entries in source:
                     if isinstance(fault, DamagedCopy):
-                        spans += _span(entries)
+                        spans += span(entries)
                     yield entries
         except DeadlineExceeded as late:
             if fault is None:
@@ -229,22 +225,17 @@ class RangeReader:
                 f"{late}. The broker was asked since reading it from {rest.location.name} failed: {fault}"
             ) from None
         run.end()
-        if self._is_lost(rest, run):
+        if self._loss.is_lost(rest, run):
             run.lose()
         if isinstance(fault, DamagedCopy):
-            self._check_copy(rest, spans)
+            self._loss.check_copy(rest, spans)
 
     def _past_broker(
         self, planned: SplitRange
     ) -> Generator[EntryBatch, None, tuple[SplitRange, PulsarError] | None]:
         """From where the range says. Returns what is left of it, and why; None where all of it came."""
-        place, location = self._place(planned), planned.location
-        avoided = PLACE_HEALTH.avoided_seconds(place) if self._options.read_from == _AUTO else 0.0
-        if avoided:
-            unreached = _NotAsked(
-                f"{location.title} gave nothing to this executor lately, and are asked again in {avoided:.0f} s; if it "
-                f"cannot reach them, set readFrom=broker"
-            )
+        unreached = self._left_alone(planned)
+        if unreached is not None:
             self._audit.stand_in(_reason(unreached))
             return planned, unreached
         run, began = self._audit.begin(planned), time.monotonic()
@@ -256,8 +247,20 @@ class RangeReader:
             self._judge(planned, run, began)
             self._audit.give_way(rest.start, _reason(fault))
             return rest, fault
-        PLACE_HEALTH.works(place)
+        PLACE_HEALTH.works(self._place(planned))
         return None
+
+    def _left_alone(self, planned: SplitRange) -> _NotAsked | None:
+        """Why the place of the range is not asked; None where it is."""
+        if self._options.read_from != _AUTO:
+            return None
+        seconds = PLACE_HEALTH.avoided_seconds(self._place(planned))
+        if not seconds:
+            return None
+        return _NotAsked(
+            f"{planned.location.title} gave nothing to this executor lately, so it is asked again in {seconds:.0f} s; "
+            f"if this executor cannot reach it, set readFrom=broker"
+        )
 
     def _judge(self, planned: SplitRange, run: Run, began: float) -> None:
         """After a fault of the place."""
@@ -286,118 +289,6 @@ class RangeReader:
             "ranges of this task that go the same way are not told",
             self._partition, rest.start, rest.end, source, failed, fault,
         )  # fmt: skip
-
-    # Proof
-
-    def _is_still_in_ledgers(self, rest: SplitRange) -> bool:
-        """Whether the ledgers are all there that a table's rows came from; not where nobody tells."""
-        missing = rest.location.missing(rest.start, rest.end, RangeProgress(rest.start, None, 0))
-        if missing is None or self._options.admin_url is None:
-            return False
-        try:
-            present = self._present_ledgers()
-        except (PermissionDenied, ConnectionFailed, ProtocolError):
-            return False
-        # Retention removes from the front.
-        return bool(present) and min(present) <= missing.ledger
-
-    def _is_lost(self, rest: SplitRange, run: Run) -> bool:
-        """Whether something of `rest` is lost after the broker's `run`. Raises `DataLossError` where that is an error,
-        and the errors of `AdminClient`."""
-        missing = rest.location.missing(rest.start, rest.end, run.progress)
-        if missing is None or self._options.admin_url is None or self._options.read_compacted:
-            return False
-        try:
-            if missing.ledger in self._present_ledgers():
-                return False
-        except PermissionDenied:
-            if not rest.location.falls_back:
-                # So nothing was known of ledgers when the read was planned either.
-                return False
-            raise
-        except ConnectionFailed as fault:
-            if not missing.is_common:
-                raise
-            _log.warning(
-                "%s: expected %s; whether its ledgers are still there is not known: %s",
-                self._partition, missing.text, fault,
-            )  # fmt: skip
-            return False
-        self._report(missing)
-        return True
-
-    def _give_up(self, rest: SplitRange, fault: PulsarError) -> None:
-        """Nobody stands in for the place that `readFrom` names. Raises `DataLossError` if the ledger is gone and that
-        is an error, and else `fault`: also where the admin REST API does not tell."""
-        missing = rest.location.missing(rest.start, rest.end, RangeProgress(rest.start, None, 0))
-        if missing is None or self._options.admin_url is None:
-            raise fault
-        try:
-            present = self._present_ledgers()
-        except (PermissionDenied, ConnectionFailed, ProtocolError):
-            raise fault from None
-        if missing.ledger in present:
-            raise fault
-        self._report(missing)
-        self._audit.lose(rest)
-
-    def _check_copy(self, rest: SplitRange, spans: Iterable[tuple[int, int, bool]]) -> None:
-        """Raises `DamagedCopy` for an entry that neither the broker nor the copy gives, and what else the copy does not
-        let one read."""
-        parts = rest.location.ledger_parts(None, rest.start, rest.end) or ()
-        gaps = [
-            (part.ledger, *gap) for part in parts for gap in skipped_entries((part.first, part.last), spans)
-        ]
-        for ledger, first, last in gaps:
-            begin, behind = Position(ledger, first), Position(ledger, last + 1)
-            try:
-                with closing(rest.location.open(self._access, begin, behind)) as source:
-                    for _ in source:
-                        pass
-            except DamagedCopy as fault:
-                raise DamagedCopy(
-                    f"{fault}. The broker was asked instead, and has passed over it as well"
-                ) from None
-
-    def _present_ledgers(self) -> set[int]:
-        patience_ms = min(self._options.operation_timeout_ms, _PATIENCE_MS)
-        with AdminClient(self._options, patience_ms=patience_ms) as admin:
-            info = admin.topics.internal_info(self._partition)
-        try:
-            return {int(ledger["ledgerId"]) for ledger in info["ledgers"]}
-        except (KeyError, TypeError, ValueError):
-            raise ProtocolError(
-                f"reading the ledgers of {self._partition}: expected a JSON object with ledgers, got another"
-            ) from None
-
-    def _report(self, missing: Missing) -> None:
-        report_loss(
-            f"{self._partition}: expected {missing.text}, but retention or truncation has removed the ledger since the "
-            f"read was planned",
-            "Set retention longer than queries run. To go on with what is left, set failOnDataLoss=false",
-            fail=self._options.fail_on_data_loss,
-        )
-
-
-def skipped_entries(
-    entries: tuple[int, int], spans: Iterable[tuple[int, int, bool]]
-) -> Iterator[tuple[int, int]]:
-    """First and last entry of what `spans` (first, last, whether all between them came) leave open of `entries`."""
-    expected, end = entries
-    for first, last, is_whole in spans:
-        if first > expected or not is_whole:
-            yield min(first, expected), (first - 1 if is_whole else last)
-        expected = last + 1
-    if expected <= end:
-        yield expected, end
-
-
-def _span(entries: EntryBatch) -> list[tuple[int, int, bool]]:
-    """Of entries of one ledger; see `skipped_entries`. Empty if there are none."""
-    first, last = entries.first, entries.last
-    if first is None or last is None:
-        return []
-    return [(first[1], last[1], last[1] - first[1] + 1 == len(entries))]
 
 
 def _decoded(decoder: EntryDecoder, source: Generator[EntryBatch, None, None]) -> Iterator[pa.RecordBatch]:

@@ -12,13 +12,18 @@ from collections.abc import Callable, Generator, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given as given_values, strategies as st
 
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore
+from pyspark_pulsar.columnar.data_file import DataFile
+from pyspark_pulsar.columnar.reading.rows import RowBatch, TableRows
+from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.errors import (
+    ColumnsUnavailable,
     ConnectionFailed,
     CorruptEntryError,
     DamagedCopy,
@@ -35,11 +40,15 @@ from pyspark_pulsar.read.location import Location, PartitionAccess
 from pyspark_pulsar.read.sources import broker as broker_module
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
 from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.sources.columns import FromColumns
 from pyspark_pulsar.read.sources.compacted import FromCompactedLedger
 from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
 from pyspark_pulsar.read.split import Split, SplitRange
+from pyspark_pulsar.read.task import fallback, place_health
 from pyspark_pulsar.read.task.audit import SplitAudit
-from pyspark_pulsar.read.task.fallback import RangeReader, skipped_entries
+from pyspark_pulsar.read.task.fallback import RangeReader
+from pyspark_pulsar.read.task.loss_check import skipped_entries
+from pyspark_pulsar.read.task.place_health import PlaceHealth
 from pyspark_pulsar.topic import TopicPartition
 
 PARTITION = TopicPartition.parse("persistent://public/default/t")
@@ -135,6 +144,28 @@ class Reads:
         if not by_broker:
             audit.check()
         return found
+
+    def table_rows(self, table: FromColumns, broker: list[Run | Exception]) -> int:
+        """How many rows come of ten entries, each a row, that are planned to come from `table`."""
+        self._patch.setattr(broker_module, "BrokerEntries", lambda *_, **__: given(broker))
+        split_range = SplitRange(Position(7, 0), Position(7, 10), table)
+        audit = SplitAudit(Split(PARTITION, split_range.start, split_range.end, (split_range,)))
+        options = ReadOptions(service_url="pulsar://x:6650", topic="t", admin_url=self.url)
+        client: Any = None
+        request: Any = None
+        make_decoder: Any = lambda *_: OneRowEach()  # noqa: E731
+        reader = RangeReader(PartitionAccess(options, PARTITION, client), audit)
+        count = sum(rows.num_rows for rows in reader.rows(split_range, request, make_decoder))
+        audit.check()
+        return count
+
+
+class OneRowEach:
+    def decode(self, entries: EntryBatch) -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch([pa.array(range(len(entries)))], ["entry"])
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        yield from ()
 
 
 Make = Callable[..., Reads]
@@ -304,6 +335,32 @@ def test_a_broker_that_is_late_does_not_hide_what_came_before(make: Make) -> Non
         make([7]).read(TIERED, [(7, 0, 3), DAMAGED], [late], bookies=[GONE])
     with pytest.raises(DeadlineExceeded, match=r"^nothing within 6 s$"):
         make([7]).read(FromBroker(), [], [late])
+
+
+def test_a_table_that_takes_long_to_give_nothing_is_left_alone(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fallback, "PLACE_HEALTH", PlaceHealth())
+    monkeypatch.setattr(place_health, "_LONG_SECONDS", 0.0)
+    attempts = 0
+
+    def unreachable(*_: Any) -> Generator[RowBatch, None, None]:
+        nonlocal attempts
+        attempts += 1
+        raise ColumnsUnavailable("the store does not answer")
+        yield
+
+    monkeypatch.setattr(FromColumns, "rows", unreachable)
+    file = DataFile("f", 900, 10, (-1, -1), (1, 1), (7, 7))
+    table = FromColumns(TableRows("n.t", pa.schema([]), TableStorage()), (file,))
+    reads = make([7, 8])
+    assert reads.table_rows(table, [(7, 0, 9)]) == 10
+    assert reads.table_rows(table, [(7, 0, 9)]) == 10
+    assert attempts == 1
+    # Nobody else has the rows of a ledger that is gone.
+    with pytest.raises(ColumnsUnavailable):
+        make([8]).table_rows(table, [])
+    assert attempts == 2
 
 
 def test_what_the_broker_passes_over_must_be_whole_in_the_copy(make: Make) -> None:

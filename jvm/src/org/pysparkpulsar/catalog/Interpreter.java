@@ -5,11 +5,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** Which Python runs what. */
-final class Interpreter {
+public final class Interpreter {
   private static final String CATALOG = "spark.sql.catalog.";
   private static final String OF_WORKERS = "spark.pyspark.python";
   private static final String ASK = "import sys, pyspark_pulsar; print('%d.%d' % sys.version_info[:2])";
@@ -24,18 +25,28 @@ final class Interpreter {
    * of the session is told.
    */
   static String of(Map<String, String> settings) {
-    return first(
-        settings.get("python"),
-        configured("spark.pyspark.driver.python"),
-        configured(OF_WORKERS),
-        System.getenv("PYSPARK_DRIVER_PYTHON"),
-        System.getenv("PYSPARK_PYTHON"),
-        ofAnyCatalog());
+    return onDriver(settings.get("python"), ofAnyCatalog(), Interpreter::configured);
   }
 
   /** In tasks: as for everything else that PySpark runs there; `driver` where nothing names another one. */
   static String ofExecutors(String driver) {
-    return first(configured(OF_WORKERS), System.getenv("PYSPARK_PYTHON"), driver);
+    return onExecutor(driver, Interpreter::configured);
+  }
+
+  /** On the driver: `ofCatalog`, else what Spark itself would run there by its `setting`, else `ofOthers`. */
+  public static String onDriver(String ofCatalog, String ofOthers, UnaryOperator<String> setting) {
+    return first(
+        ofCatalog,
+        setting.apply("spark.pyspark.driver.python"),
+        setting.apply(OF_WORKERS),
+        System.getenv("PYSPARK_DRIVER_PYTHON"),
+        System.getenv("PYSPARK_PYTHON"),
+        ofOthers);
+  }
+
+  /** On an executor: what runs its workers by Spark's `setting`, else `driver`, which may not be there. */
+  public static String onExecutor(String driver, UnaryOperator<String> setting) {
+    return first(setting.apply(OF_WORKERS), System.getenv("PYSPARK_PYTHON"), driver);
   }
 
   /**
@@ -50,11 +61,12 @@ final class Interpreter {
     try {
       Process process = new ProcessBuilder(python, "-c", ASK).redirectErrorStream(true).start();
       process.getOutputStream().close();
-      String text = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+      // The wait comes first: to read is to wait without a deadline. An answer is far smaller than what a pipe holds.
       if (!process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS)) {
         process.destroyForcibly();
         throw refused(python, "gave no answer within " + DEADLINE_SECONDS + " seconds");
       }
+      String text = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
       if (process.exitValue() != 0) {
         String last = text.substring(text.lastIndexOf('\n') + 1);
         throw refused(python, "says: " + last.substring(0, Math.min(SHOWN, last.length())));

@@ -1,6 +1,5 @@
 package org.pysparkpulsar.checkpoint;
 
-import java.util.Arrays;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.TreeMap;
@@ -8,6 +7,7 @@ import java.util.function.UnaryOperator;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
+import org.pysparkpulsar.catalog.Interpreter;
 import scala.Tuple2;
 
 /**
@@ -31,12 +31,12 @@ final class CheckpointSettings {
     Map<String, String> settings = new TreeMap<>();
     SparkConf spark = sparkConf();
     if (spark != null) {
-      for (Tuple2<String, String> each : spark.getAllWithPrefix(prefix)) {
-        settings.put(each._1(), each._2());
+      for (Tuple2<String, String> setting : spark.getAllWithPrefix(prefix)) {
+        settings.put(setting._1(), setting._2());
       }
     }
-    for (Iterator<Map.Entry<String, String>> each = conf.iterator(); each.hasNext(); ) {
-      Map.Entry<String, String> entry = each.next();
+    for (Iterator<Map.Entry<String, String>> all = conf.iterator(); all.hasNext(); ) {
+      Map.Entry<String, String> entry = all.next();
       if (entry.getKey().startsWith(prefix)) {
         // Not by Configuration.get, which would put variables into what looks like one.
         settings.put(entry.getKey().substring(prefix.length()), entry.getValue());
@@ -75,17 +75,6 @@ final class CheckpointSettings {
     SparkEnv env = SparkEnv.get();
     boolean isExecutor = env != null && !DRIVER.equals(env.executorId());
     UnaryOperator<String> ofSpark = key -> env == null ? setting.apply(key) : env.conf().get(key, setting.apply(key));
-    String[] onDriver = {
-      ofCatalog,
-      ofSpark.apply("spark.pyspark.driver.python"),
-      ofSpark.apply("spark.pyspark.python"),
-      System.getenv("PYSPARK_DRIVER_PYTHON"),
-      System.getenv("PYSPARK_PYTHON"),
-    };
-    String[] onExecutor = {ofSpark.apply("spark.pyspark.python"), System.getenv("PYSPARK_PYTHON"), ofCatalog};
-    return Arrays.stream(isExecutor ? onExecutor : onDriver)
-        .filter(each -> each != null && !each.isBlank())
-        .findFirst()
-        .orElse("python3");
+    return isExecutor ? Interpreter.onExecutor(ofCatalog, ofSpark) : Interpreter.onDriver(ofCatalog, null, ofSpark);
   }
 }

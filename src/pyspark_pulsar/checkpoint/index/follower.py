@@ -1,0 +1,209 @@
+"""The thread that reads the topic of an index and applies its records.
+
+step of the thread | what happens                                                        | ends with
+find               | the last record names the anchor of the last snapshot; without one   | a place to begin at
+| the beginning                                                       |
+search             | `replay` looks for a state from there on, else from the beginning   | known, or it raises
+follow             | records are applied as they come                                    | a lost connection
+resume             | begins at the last record that was applied; if that is gone, finds  | follow, or find
+| a state anew                                                        |
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from pyspark_pulsar.checkpoint.index.records import Record, decode
+from pyspark_pulsar.checkpoint.index.replay import Replay, anchors_in
+from pyspark_pulsar.checkpoint.index.view import IndexView
+from pyspark_pulsar.checkpoint.messages.place import Place, place_text
+from pyspark_pulsar.checkpoint.messages.reader import MessageReader
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.consumer import EntryConsumer
+from pyspark_pulsar.client.broker.subscribe import subscribe
+from pyspark_pulsar.errors import CheckpointLost, ConnectionFailed, DeadlineExceeded, PulsarError
+from pyspark_pulsar.position import EARLIEST, Position
+
+_PERMITS: Final = 1_000
+_TAKE_SECONDS: Final = 1.0
+_RESUME_SECONDS: Final = 10.0
+_PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+class IndexFollower:
+    """Of one topic; `run` is its thread, which ends when `view` is closed or has failed."""
+
+    def __init__(self, client: BrokerClient, topic: str, view: IndexView) -> None:
+        """`client`: for the thread alone; whoever closes the view closes it."""
+        self.topic = topic
+        self._client = client
+        self._view = view
+
+    def run(self) -> None:
+        attempt = 0
+        while not self._view.closed:
+            try:
+                self._follow()
+                attempt = 0
+            except ConnectionFailed as fault:
+                with self._view.changed:
+                    self._view.fault = fault
+                    self._view.changed.notify_all()
+                self._client.forget_owner(self.topic)
+                time.sleep(_PAUSES[min(attempt, len(_PAUSES) - 1)])
+                attempt += 1
+            except PulsarError as fault:
+                with self._view.changed:
+                    self._view.fail(fault)
+                return
+            except Exception as fault:  # noqa: BLE001 -- a thread that dies must tell its waiters why
+                with self._view.changed:
+                    self._view.fail(CheckpointLost(f"{self.topic}: reading the index failed: {fault!r}"))
+                return
+
+    def _follow(self) -> None:
+        """Until the connection is lost."""
+        with self._view.changed:
+            last = self._view.replay.last if self._view.replay.state is not None else None
+        if last is not None:
+            self._resume(last)
+            return
+        for start in self._find_starts():
+            if self._search(start):
+                return
+        self._search(None)
+
+    def _find_starts(self) -> list[Place]:
+        """Anchors to begin at, of which the last record tells: its own if it ends a snapshot, and the one that its
+        writer knew. None of them may be there any more."""
+        consumer = subscribe(self._client, self.topic, None)
+        try:
+            end = consumer.end()
+        finally:
+            consumer.close()
+        if end == EARLIEST:
+            return []
+        start = Position(end.ledger, end.entry - 1)
+        consumer = subscribe(self._client, self.topic, start)
+        try:
+            reader = MessageReader(self.topic, start)
+            consumer.add_permits(_PERMITS)
+            deadline = time.monotonic() + self._client.request_seconds
+            while time.monotonic() < deadline:
+                entries = consumer.take(_TAKE_SECONDS)
+                if entries is not None:
+                    for place, payload in reader.read(entries):
+                        return anchors_in(decode(payload, self._where(place)))
+        finally:
+            consumer.close()
+        raise DeadlineExceeded(f"{self.topic}: expected the last record at {start}, got none in time")
+
+    def _search(self, start: Place | None) -> bool:
+        """Whether a state was found from there on; then it is followed until the connection is lost."""
+        replay = Replay(self.topic)
+        consumer = subscribe(self._client, self.topic, Position(*start) if start else EARLIEST)
+        try:
+            end = consumer.end()
+            if end == EARLIEST:
+                self._wait_for_first(consumer)
+                return True
+            reader = MessageReader(self.topic)
+            target = (end.ledger, end.entry - 1)
+            for place, record in self._records(consumer, reader, self._client.request_seconds):
+                if start is not None and replay.last is None and place != start:
+                    return False
+                replay.take(place, record)
+                if place >= target:
+                    break
+            if replay.state is None:
+                self._raise_unfounded(start, replay)
+                return False
+            self._view.begin(replay, consumer)
+            self._apply_all(consumer, reader)
+        finally:
+            consumer.close()
+        return True
+
+    def _raise_unfounded(self, start: Place | None, replay: Replay) -> None:
+        if start is not None:
+            return
+        raise CheckpointLost(
+            f"{self.topic}: expected a FORMAT record or a whole snapshot at the beginning of the index, got neither in "
+            f"its records up to {place_text(replay.last)}: the beginning was removed, by a truncation, message TTL, "
+            f"backlog eviction or a subscription {'pyspark-pulsar-checkpoint'!r} that was moved or deleted; restore "
+            f"the checkpoint from a copy (pyspark-pulsar checkpoint copy)"
+        )
+
+    def _wait_for_first(self, consumer: EntryConsumer) -> None:
+        """An empty log, until there is a record."""
+        with self._view.changed:
+            self._view.is_empty, self._view.consumer = True, consumer
+            self._view.changed.notify_all()
+        reader = MessageReader(self.topic)
+        for place, record in self._records(consumer, reader):
+            replay = Replay(self.topic)
+            replay.take(place, record)
+            if replay.state is None:
+                raise CheckpointLost(
+                    f"{self.topic}: expected a FORMAT record as the first one, got {record.kind}; the index was "
+                    f"emptied or made again while it was in use; restore the checkpoint from a copy"
+                )
+            self._view.begin(replay, consumer)
+            self._apply_all(consumer, reader)
+
+    def _resume(self, last: Place) -> None:
+        consumer = subscribe(self._client, self.topic, Position(*last))
+        try:
+            reader = MessageReader(self.topic)
+            if consumer.end() == EARLIEST:
+                self._view.forget_state()
+                return
+            try:
+                first, _ = next(self._records(consumer, reader, _RESUME_SECONDS))
+            except DeadlineExceeded:
+                first = None
+            if first != last:
+                self._view.forget_state()
+                return
+            with self._view.changed:
+                self._view.consumer, self._view.fault = consumer, None
+                self._view.changed.notify_all()
+            self._apply_all(consumer, reader)
+        finally:
+            consumer.close()
+
+    def _apply_all(self, consumer: EntryConsumer, reader: MessageReader) -> None:
+        for place, record in self._records(consumer, reader):
+            with self._view.changed:
+                if self._view.replay.last is None or place > self._view.replay.last:
+                    self._view.take(place, record)
+
+    def _records(
+        self, consumer: EntryConsumer, reader: MessageReader, patience_seconds: float = math.inf
+    ) -> Iterator[tuple[Place, Record]]:
+        """Endless, until the log is closed or the connection is lost; raises `DeadlineExceeded` when none comes for so
+        long. Another iterator over the same consumer and reader goes on where one was left."""
+        since = time.monotonic()
+        if not reader.is_granted:
+            consumer.add_permits(_PERMITS)
+            reader.is_granted = True
+        while not self._view.closed:
+            while reader.decoded:
+                place, payload = reader.decoded.popleft()
+                yield place, decode(payload, self._where(place))
+            entries = consumer.take(_TAKE_SECONDS)
+            if entries is not None:
+                consumer.add_permits(entries.num_messages)
+                reader.decoded.extend(reader.read(entries))
+                since = time.monotonic()
+            elif time.monotonic() - since > patience_seconds:
+                raise DeadlineExceeded(
+                    f"{self.topic}: expected records, got none within {patience_seconds:.0f} s"
+                )
+        raise ConnectionFailed(f"{self.topic}: the index was closed")
+
+    def _where(self, place: Place) -> str:
+        return f"{self.topic}, message {place_text(place)}"
