@@ -96,7 +96,7 @@ demo: server ## Show the whole thing against a real Pulsar server
 .PHONY: test
 test: check-lint-prerequisites ## Everything that CI runs: lint, then all tests; a real Pulsar server at the end
 	@$(MAKE) --no-print-directory build
-	@$(MAKE) --no-print-directory lint test-kernel test-unit fuzz
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint test-unit test-kernel fuzz
 	@$(MAKE) --no-print-directory test-integration
 
 .PHONY: format

@@ -269,7 +269,7 @@ def test_an_admin_api_that_is_away_does_not_hang(pulsar: LocalPulsar, filled: st
     begun = time.monotonic()
     error = catalog.answer("load_table", namespace=HERE, table=TopicName.parse(filled).local)["error"]
     assert "admin.url" in error["message"]
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 25
     assert catalog.end() == 0
 
 

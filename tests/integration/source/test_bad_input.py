@@ -85,7 +85,7 @@ def test_refused_connection_fails_soon(direction: str, spark: SparkSession, refu
     }
     began = time.monotonic()
     text = refused(actions[direction], "ConnectionFailed")
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 25
     assert url.removeprefix("pulsar://") in text
     assert "check that Pulsar runs there" in text
 
@@ -94,7 +94,7 @@ def test_wrong_port_of_the_right_server(spark: SparkSession, pulsar: LocalPulsar
     url = "pulsar://" + pulsar.admin_url.removeprefix("http://")
     began = time.monotonic()
     text = refused(lambda: load(spark, **{"service.url": url, "topic": "t"}).collect(), "ConnectionFailed")
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 60
     assert "binary port" in text
 
 
