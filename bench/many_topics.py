@@ -5,6 +5,8 @@
 plan       the first plan of a batch whose topics all have messages, and the next one
 stream     the first trigger from `latest`; micro-batches in which every topic has ten new messages; and a minute
            without news, of a trigger without an interval
+memory     of Spark's JVM and of all Python processes, and connections to the broker, while that query runs
+catalog    SHOW TABLES in each namespace, and the description of one table
 sink       30,000 rows that name the topics in column `__topic`, by two tasks; the first time, and once they are loaded
 
 Spark runs in a process of its own; `cpu` is that of its JVM and all Python processes below it, `server` that of the one
@@ -90,6 +92,8 @@ def _measure(
             _produce(server, topics)
             rounds.append(run("micro-batch", rows=len(topics) * _NEW_MESSAGES))
         measures["micro-batch"] = medians(rounds)
+        measures["memory"] = run("memory", port=int(server.service_url.rpartition(":")[2]))
+        measures["catalog"] = medians([run("catalog") for _ in range(given.repeat)])
         measures["idle"] = run("idle", seconds=60)
         named = {"topics": topics, "rows": _ROWS_OF_THE_SINK}
         measures["sink, first"] = run("sink", **named)

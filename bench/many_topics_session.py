@@ -10,9 +10,11 @@ from typing import Any
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
+from process_use import processes_below
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from pyspark_pulsar import configure
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.batch.plan import plan_batch
 
@@ -44,7 +46,9 @@ class Session:
 
     def start(self, job: Job) -> None:
         self._folder = job["folder"]
+        options = job["options"]
         builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        builder = configure(builder, options["service.url"], options["admin.url"])
         self._spark = builder.config("spark.driver.memory", "2g").getOrCreate()
         self._spark.sparkContext.setLogLevel("ERROR")
         self._spark.range(10).selectExpr("sum(id)").collect()
@@ -89,6 +93,45 @@ class Session:
         assert rows == job["rows"], f"expected {job['rows']} rows, got {rows}"
         (batch,) = [progress for progress in self.query.recentProgress if progress.numInputRows]
         return {"rows": rows, "batch_seconds": batch.batchDuration / 1000}
+
+    def memory(self, job: Job) -> dict[str, float]:
+        """While a query runs that has just read all topics, and after the JVM has collected its garbage."""
+        query = self._started(job)
+        query.processAllAvailable()
+        runtime = self.spark._jvm.java.lang.Runtime.getRuntime()  # noqa: SLF001 - there is no other way
+        runtime.gc()
+        used = (runtime.totalMemory() - runtime.freeMemory()) / 2**20
+        processes = processes_below(os.getpid(), job["port"])
+        query.stop()
+        by_name = {name: [one for one in processes if one["name"] == name] for name in ("java", "python")}
+        return {
+            "jvm_heap_mebibytes": used,
+            "jvm_mebibytes": max(float(one["mebibytes"]) for one in by_name["java"]),
+            "python_processes": len(by_name["python"]),
+            "python_mebibytes": sum(float(one["mebibytes"]) for one in by_name["python"]),
+            "largest_python_mebibytes": max(float(one["mebibytes"]) for one in by_name["python"]),
+            "connections": sum(float(one["connections"]) for one in processes),
+        }
+
+    def catalog(self, _: Job) -> dict[str, float]:
+        """The namespaces; the tables of one, and of all of them, by a statement for each; one table's description."""
+        namespaces = [row[0] for row in self.spark.sql("SHOW NAMESPACES IN pulsar").collect()]
+        of_topics = sorted(name for name in namespaces if "many-" in name)
+        began = time.perf_counter()
+        tables = self._tables(of_topics[0])
+        one = time.perf_counter() - began
+        self.spark.sql(f"DESCRIBE EXTENDED pulsar.{of_topics[0]}.{tables[0]}").collect()
+        began = time.perf_counter()
+        count = sum(len(self._tables(name)) for name in of_topics)
+        return {
+            "namespaces": len(of_topics),
+            "tables": count,
+            "one_namespace_seconds": one,
+            "all_namespaces_seconds": time.perf_counter() - began,
+        }
+
+    def _tables(self, namespace: str) -> list[str]:
+        return [row.tableName for row in self.spark.sql(f"SHOW TABLES IN pulsar.{namespace}").collect()]
 
     def idle(self, job: Job) -> None:
         """After the first trigger."""

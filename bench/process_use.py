@@ -1,5 +1,6 @@
 """What processes have used, from /proc: CPU of a process and all below it, resident memory of one."""
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -42,6 +43,42 @@ def resident_mebibytes(*, peak: bool) -> float:
         if line.startswith(wanted):
             return int(line.split()[1]) / 1024
     raise RuntimeError("no memory in /proc/self/status")
+
+
+def processes_below(root: int, port: int) -> list[dict[str, float | str]]:
+    """Of the process and each one below it: the program's name, resident MiB, and how many TCP connections it has to a
+    `port`. What has ended meanwhile is left out."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    sockets = _sockets_to(port)
+    processes: list[dict[str, float | str]] = []
+    for process in [root, *(child for child in parents if child != root and _is_below(child, root, parents))]:
+        with contextlib.suppress(OSError):
+            folder = Path(f"/proc/{process}")
+            status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
+            links = [str(link.readlink()) for link in (folder / "fd").iterdir()]
+            processes.append(
+                {
+                    "name": status["Name"].strip(),
+                    "mebibytes": int(status.get("VmRSS", "0 kB").split()[0]) / 1024,
+                    "connections": len(sockets.intersection(links)),
+                }
+            )
+    return processes
+
+
+def _sockets_to(port: int) -> set[str]:
+    """Of connections that are established, as /proc/PID/fd names them."""
+    sockets = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "01" and int(fields[2].rpartition(":")[2], 16) == port:
+                sockets.add(f"socket:[{fields[9]}]")
+    return sockets
 
 
 def load_average() -> float:

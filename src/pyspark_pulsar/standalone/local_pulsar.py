@@ -18,7 +18,7 @@ from pyspark_pulsar.standalone.download import fetch_server
 from pyspark_pulsar.standalone.health import is_healthy, wait_until_healthy
 from pyspark_pulsar.standalone.launch import ServerProcess, check_java
 from pyspark_pulsar.standalone.record import InstanceRecord, read_record, write_record
-from pyspark_pulsar.standalone.server_log import end_of_log
+from pyspark_pulsar.standalone.server_log import end_of_log, registers_endlessly
 from pyspark_pulsar.standalone.settings import (
     choose_port,
     plain_environment,
@@ -118,13 +118,11 @@ class LocalPulsar:
             if before is not None and before.alive():
                 self._wait_until_healthy(before)
                 return False
-            record = self._launch(home, before, with_caller=with_caller)
-            try:
-                write_record(self._record_file, record)
-                self._wait_until_healthy(record)
-            except BaseException:
+            record = self._serve(home, before, with_caller=with_caller)
+            if registers_endlessly(self.log_file):
+                # An orderly end takes the registration back.
                 self._end(record)
-                raise
+                self._serve(home, record, with_caller=with_caller)
         return True
 
     def stop(self) -> bool:
@@ -202,6 +200,16 @@ class LocalPulsar:
         if record is None or not record.alive():
             msg = f"no server runs on {self.data}. Start it with `pyspark-pulsar standalone start`."
             raise StandaloneFailed(msg)
+        return record
+
+    def _serve(self, home: Path, before: InstanceRecord | None, *, with_caller: bool) -> InstanceRecord:
+        record = self._launch(home, before, with_caller=with_caller)
+        try:
+            write_record(self._record_file, record)
+            self._wait_until_healthy(record)
+        except BaseException:
+            self._end(record)
+            raise
         return record
 
     def _launch(self, home: Path, before: InstanceRecord | None, *, with_caller: bool) -> InstanceRecord:
