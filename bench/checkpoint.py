@@ -9,8 +9,9 @@ restart       a query with 500 MB of state starts again in a new process: from s
 partitions    200 partitions of state on two executors: how long a micro-batch takes
 
 Each place takes its turn, in a process of its own, `--repeat` times; the file of results holds medians in milliseconds
-and their ratios. The folder is read by Hadoop's Java code, as pip's PySpark has no native library; the S3 server is
-moto's, which keeps objects in memory, reached by Hadoop's S3A. All servers share the cores: read the ratios.
+and their ratios. The folder is read by Hadoop's Java code, as pip's PySpark has no native library; `memory` is such a
+folder on a file system in memory: what Spark itself needs. The S3 server is moto's, which keeps objects in memory,
+reached by Hadoop's S3A. All servers share the cores: read the ratios.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _WARM_UP = 2
 _SECONDS = 3600
 _MEGABYTE = 1_000_000
 _VALUE_BYTES = 1024
-_PULSAR, _FOLDER, _S3 = "pulsar", "folder", "s3"
+_PULSAR, _FOLDER, _MEMORY, _S3 = "pulsar", "folder", "memory", "s3"
 
 
 @dataclass
@@ -77,11 +78,17 @@ def main() -> None:
     with contextlib.ExitStack() as running:
         scratch = Path(running.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         server = running.enter_context(stream_server(scratch / "pulsar"))
-        places = Places(
-            server.service_url,
-            {_PULSAR: "pulsar+checkpoint://public/default", _FOLDER: f"file://{scratch}/folder"},
+        memory = running.enter_context(
+            tempfile.TemporaryDirectory(dir="/dev/shm", ignore_cleanup_errors=True)
         )
-        if "s3" in given.places.split(","):
+        paths = {
+            _PULSAR: "pulsar+checkpoint://public/default",
+            _FOLDER: f"file://{scratch}/folder",
+            _MEMORY: f"file://{memory}",
+        }
+        chosen = given.places.split(",")
+        places = Places(server.service_url, {name: path for name, path in paths.items() if name in chosen})
+        if _S3 in chosen:
             running.enter_context(_with_s3(places, scratch))
         sections = {"epoch": _epoch, "restart": _restart, "partitions": _partitions}
         for section in given.only.split(","):
@@ -181,7 +188,7 @@ def _goals(report: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _arguments() -> argparse.Namespace:
     parser = arguments(__doc__, "epoch,restart,partitions", "checkpoint.json")
-    parser.add_argument("--places", default="pulsar,folder,s3")
+    parser.add_argument("--places", default="pulsar,folder,memory,s3")
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--state-mb", type=int, default=500)

@@ -10,7 +10,7 @@ from typing import Any
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
-from process_use import processes_below
+from process_use import cpu_seconds, processes_below
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
@@ -133,12 +133,15 @@ class Session:
     def _tables(self, namespace: str) -> list[str]:
         return [row.tableName for row in self.spark.sql(f"SHOW TABLES IN pulsar.{namespace}").collect()]
 
-    def idle(self, job: Job) -> None:
-        """After the first trigger."""
+    def idle(self, job: Job) -> dict[str, float]:
+        """After the first trigger. The processes of the query end with it, and what they used is not told then."""
         query = self._started(job)
         query.processAllAvailable()
+        before = cpu_seconds(os.getpid())
         time.sleep(job["seconds"])
+        used = cpu_seconds(os.getpid()) - before
         query.stop()
+        return {"client_cpu": used, "asked_seconds": job["seconds"]}
 
     def sink(self, job: Job) -> None:
         topics = job["topics"]
