@@ -125,7 +125,8 @@ def session_conf(
     """All settings of a session that has the catalog, secrets included; `present` are those that there are already.
 
     `python` is what the catalog and the workers run; by default this interpreter, for workers that of `present`.
-    `jar` is where Spark gets the catalog's jar from, by default this package. Raises `OptionError`, `PrerequisiteMissing`.
+    `jar` is where Spark gets the catalog's jar from, by default from this package. Raises `OptionError`,
+    `PrerequisiteMissing`.
     """
     present = present or {}
     own = catalog_settings(service_url, admin_url, catalog=catalog, options=options, **settings)

@@ -9,13 +9,13 @@ import shutil
 import string
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from importlib.metadata import Distribution, distribution
+from collections.abc import Iterable
+from importlib.metadata import Distribution
 from pathlib import Path
 
 from fixtures.doc_pages import ROOT
 from fixtures.dockerfile import instructions
-from packaging.requirements import Requirement
+from integration.package.environment import link_requirements
 
 _DOCKERFILE = ROOT / "deploy" / "Dockerfile"
 _OF_SYSTEM = "apt-get "
@@ -25,8 +25,8 @@ _SEARCH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]
 
 
 class Image:
-    """The Dockerfile's steps, run as they stand but for the folder before paths. For its base and what it installs there
-    this machine stands, and what pip would fetch is linked: exactly what the wheel says that it needs."""
+    """The Dockerfile's steps, run as they stand but for the folder before paths. This machine stands for its base and what
+    it installs there. What pip would fetch is linked: exactly what the wheel says that it needs."""
 
     def __init__(self, root: Path, wheel: Path) -> None:
         self.root = root
@@ -38,7 +38,7 @@ class Image:
             self._follow(instruction.name, instruction.value, wheel)
 
     def inside(self, text: str) -> str:
-        """`text` with the image's own paths, and those at which its pods mount something, as they are on this machine."""
+        """`text` with the image's own paths, and those at which pods mount something, as they are on this machine."""
         return _OF_IMAGE.sub(rf"{self.root}\1", text)
 
     def command(self, arguments: Iterable[str]) -> list[str]:
@@ -88,31 +88,6 @@ class Image:
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         if "pip install" in command:
             (site,) = self.root.glob("opt/pyspark-pulsar/lib/python*/site-packages")
-            _link_requirements(site, self._arguments["EXTRAS"].split(","))
-
-
-def _link_requirements(site: Path, extras: list[str]) -> None:
-    (installed,) = site.glob("pyspark_pulsar-*.dist-info")
-    for each in _requirements(Distribution.at(installed), {"", *extras}, set()):
-        for top in {file.parts[0] for file in each.files or () if file.parts[0] not in ("..", "__pycache__")}:
-            source, place = Path(str(each.locate_file(top))), site / top
-            if top == "pyspark":
-                place.mkdir()
-                for part in source.iterdir():
-                    (place / part.name).symlink_to(part)
-            elif not place.exists():
-                place.symlink_to(source)
-
-
-def _requirements(needing: Distribution, extras: set[str], seen: set[str]) -> Iterator[Distribution]:
-    for text in needing.requires or ():
-        requirement = Requirement(text)
-        marker = requirement.marker
-        if requirement.name in seen or (
-            marker is not None and not any(marker.evaluate({"extra": extra}) for extra in extras)
-        ):
-            continue
-        seen.add(requirement.name)
-        needed = distribution(requirement.name)
-        yield needed
-        yield from _requirements(needed, {"", *requirement.extras}, seen)
+            (installed,) = site.glob("pyspark_pulsar-*.dist-info")
+            extras = frozenset(self._arguments["EXTRAS"].split(","))
+            link_requirements(site, Distribution.at(installed), extras=extras)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import re
@@ -13,12 +12,15 @@ import sys
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
 import pyspark
 from fixtures.doc_pages import ROOT
+from integration.package.environment import OF_SPARK, link_requirements, make_environment
 
+import pyspark_pulsar
 from pyspark_pulsar.standalone import LocalPulsar
 
 PROGRAM = ROOT / "tests" / "programs" / "recipe.py"
@@ -33,10 +35,6 @@ _BLOCK = re.compile(
 )
 _DEADLINE_SECONDS = 500
 _END_SECONDS = 60
-_IN_ENVIRONMENT = (
-    *("pyarrow", "google", "click", "rich", "tenacity", "urllib3", "markdown_it", "mdurl", "pygments"),
-    "pyspark_pulsar",
-)
 LOCAL = {
     "spark.master": "local[2]",
     "spark.ui.enabled": "false",
@@ -77,10 +75,9 @@ class Machine:
 
     def _make_environment(self) -> None:
         environment = self.home / "environment"
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True, timeout=60)
-        (site,) = environment.glob("lib/python*/site-packages")
-        for name in _IN_ENVIRONMENT:
-            (site / name).symlink_to(Path(importlib.import_module(name).__path__[0]))
+        site = make_environment(environment)
+        link_requirements(site, distribution("pyspark-pulsar"), without=OF_SPARK)
+        (site / "pyspark_pulsar").symlink_to(Path(pyspark_pulsar.__path__[0]))
         self.note(environment / "bin" / "python")
         command = environment / "bin" / "pyspark-pulsar"
         script(command, f'exec {environment}/bin/python -m pyspark_pulsar.cli "$@"')
@@ -105,7 +102,8 @@ class Machine:
     ) -> subprocess.Popen[bytes]:
         """Start the commands that pages mark with `recipe`, in a process group of their own; their output is in `log`.
 
-        `words` of the pages are replaced. `submit` stands for spark-submit; it gets `settings` first, and `arguments` last.
+        `words` of the pages are replaced. `submit` stands for spark-submit; it gets `settings` first and `arguments`
+        last.
         """
         blocks = [block for page in _PAGES for block in _BLOCK.finditer(page.read_text())]
         text = "".join(block["text"] for block in blocks if block["recipe"] == recipe)

@@ -23,8 +23,8 @@ LOOPBACK = "127.0.0.1"
 
 
 def test_a_driver_and_an_executor(machine: Machine, wheel: Path, tmp_path: Path) -> None:
-    """The driver gets its executor from nobody, where Kubernetes would start the pod: with a master of Spark's standalone
-    cluster that has no workers it takes the one that comes by itself."""
+    """A master of Spark's standalone cluster that has no workers stands for Kubernetes' API: it gives the driver no
+    executor, and the one that the pod describes comes by itself."""
     image = Image(tmp_path / "image", wheel)
     machine.note(Path(image.inside("/opt/pyspark-pulsar/bin/python")))
     shutil.copy(machine.home / "program.py", image.inside("/opt/programs/"))
