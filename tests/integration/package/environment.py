@@ -27,10 +27,11 @@ def link_requirements(
     extras: frozenset[str] = frozenset(),
     without: frozenset[str] = frozenset(),
 ) -> None:
-    """Link all that `of` says that it needs, and nothing else. PySpark's own folder is a folder, so that it can be moved."""
-    for each in _requirements(of, extras | {""}, set(without)):
-        for top in {file.parts[0] for file in each.files or () if file.parts[0] not in ("..", "__pycache__")}:
-            source, place = Path(str(each.locate_file(top))), site / top
+    """Link all that `of` says that it needs, and nothing else. PySpark gets a folder, which can be moved."""
+    for package in _requirements(of, extras | {""}, set(without)):
+        tops = {file.parts[0] for file in package.files or ()} - {"..", "__pycache__"}
+        for top in tops:
+            source, place = Path(str(package.locate_file(top))), site / top
             if top == "pyspark":
                 place.mkdir()
                 for part in source.iterdir():
@@ -46,6 +47,6 @@ def _requirements(of: Distribution, extras: frozenset[str], seen: set[str]) -> I
         needed = marker is None or any(marker.evaluate({"extra": extra}) for extra in extras)
         if needed and requirement.name not in seen:
             seen.add(requirement.name)
-            found = distribution(requirement.name)
-            yield found
-            yield from _requirements(found, frozenset({"", *requirement.extras}), seen)
+            package = distribution(requirement.name)
+            yield package
+            yield from _requirements(package, frozenset({"", *requirement.extras}), seen)

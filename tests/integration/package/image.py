@@ -25,8 +25,8 @@ _SEARCH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]
 
 
 class Image:
-    """The Dockerfile's steps, run as they stand but for the folder before paths. This machine stands for its base and what
-    it installs there. What pip would fetch is linked: exactly what the wheel says that it needs."""
+    """The Dockerfile's steps, run as they stand but for the folder before paths. This machine stands for the base and
+    what is installed there. What pip would fetch is linked: exactly what the wheel says that it needs."""
 
     def __init__(self, root: Path, wheel: Path) -> None:
         self.root = root

@@ -64,8 +64,8 @@ class Machine:
         self._bare = folder / "bare"
         self._commands = folder / "bin"
         self._words = {"pulsar://broker:6650": pulsar.service_url, "http://broker:8080": pulsar.admin_url}
-        for each in (self.home, self._commands):
-            each.mkdir()
+        for path in (self.home, self._commands):
+            path.mkdir()
         told = {"service.url": pulsar.service_url, "admin.url": pulsar.admin_url}
         (self.home / "options.json").write_text(json.dumps(told))
         shutil.copy(PROGRAM, self.home / "program.py")
@@ -113,7 +113,7 @@ class Machine:
         conf = " ".join(f"--conf '{key}={value}'" for key, value in settings.items())
         script(
             self._commands / "spark-submit",
-            " ".join([submit, conf, '"$@"', *(str(each) for each in arguments)]),
+            " ".join([submit, conf, '"$@"', *(str(argument) for argument in arguments)]),
         )
         with self.log.open("ab") as output:
             return subprocess.Popen(

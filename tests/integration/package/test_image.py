@@ -57,8 +57,8 @@ def test_a_driver_and_an_executor(machine: Machine, wheel: Path, tmp_path: Path)
 
         await_true("the program", ended, seconds=300)
     finally:
-        for each in (executor, driver, master):
-            each.kill()
+        for server in (executor, driver, master):
+            server.kill()
     answer = machine.home / "answer.json"
     assert answer.exists(), driver.log.read_text()[-10_000:] + executor.log.read_text()[-3000:]
     machine.check()
@@ -93,10 +93,10 @@ def container(image: Image, pod: dict[str, Any], machine: Machine, port: int, lo
             (folder / "token").write_text("any")
     fields = {"status.podIP": LOOPBACK, "metadata.name": pod["metadata"]["name"]}
     variables = {
-        each["name"]: fields[each["valueFrom"]["fieldRef"]["fieldPath"]]
-        if "valueFrom" in each
-        else image.inside(each["value"])
-        for each in described["env"]
+        variable["name"]: fields[variable["valueFrom"]["fieldRef"]["fieldPath"]]
+        if "valueFrom" in variable
+        else image.inside(variable["value"])
+        for variable in described["env"]
     }
     if "SPARK_DRIVER_URL" in variables:
         variables["SPARK_DRIVER_URL"] = re.sub("@[^:]+", f"@{LOOPBACK}", variables["SPARK_DRIVER_URL"])
