@@ -85,6 +85,11 @@ build: $(BUILD_DONE) ## Compile the kernel and the catalog, and install the pack
 jar: $(VENV_DONE) ## Compile the catalog's jar alone, after a change in jvm
 	$(BIN)/python jvm/build_jar.py
 
+.PHONY: wheel
+wheel: $(VENV_DONE) jar ## Build the wheel that is given to users, into dist/
+	rm -f dist/*.whl
+	$(BIN)/maturin build --quiet --locked --profile wheel --out dist
+
 .PHONY: server
 server: $(BUILD_DONE) ## Fetch the Pulsar server into the cache
 	@$(BIN)/python -c 'from pyspark_pulsar.standalone import fetch_server; fetch_server()'

@@ -30,6 +30,12 @@ def jar() -> None:
     help="The interpreter with this package that the catalog and the workers run [default: this one].",
 )
 @click.option(
+    "--jar",
+    metavar="PATH",
+    help="Where Spark gets the catalog's jar from; local:///path is a file that all machines have "
+    "[default: this package's].",
+)
+@click.option(
     "--checkpoints",
     type=click.Choice(["default", "rocksdb"]),
     help="What keeps the state of streams; sets what suits checkpoints in Pulsar best with it.",
@@ -46,6 +52,7 @@ def conf(
     admin_url: str | None,
     name: str,
     python: str | None,
+    jar: str | None,
     checkpoints: str | None,
     settings: tuple[str, ...],
 ) -> None:
@@ -66,6 +73,6 @@ def conf(
             raise click.BadParameter(msg, param_hint="--option")
         options[key] = value
     lines = session_conf(
-        service_url, admin_url, catalog=name, checkpoints=checkpoints, python=python, options=options
+        service_url, admin_url, catalog=name, checkpoints=checkpoints, python=python, jar=jar, options=options
     )
     click.echo(properties_text(lines), nl=False)

@@ -117,6 +117,7 @@ def session_conf(
     catalog: str = "pulsar",
     checkpoints: str | None = None,
     python: str | None = None,
+    jar: str | None = None,
     options: Mapping[str, Any] | None = None,
     present: Mapping[str, str] | None = None,
     **settings: Any,
@@ -124,12 +125,13 @@ def session_conf(
     """All settings of a session that has the catalog, secrets included; `present` are those that there are already.
 
     `python` is what the catalog and the workers run; by default this interpreter, for workers that of `present`.
-    Raises `OptionError`, `PrerequisiteMissing`.
+    `jar` is where Spark gets the catalog's jar from, by default from this package. Raises `OptionError`,
+    `PrerequisiteMissing`.
     """
     present = present or {}
     own = catalog_settings(service_url, admin_url, catalog=catalog, options=options, **settings)
     return {
-        _JARS: _listed(present.get(_JARS), str(catalog_jar())),
+        _JARS: _listed(present.get(_JARS), jar or str(catalog_jar())),
         _EXTENSIONS: _listed(present.get(_EXTENSIONS), EXTENSIONS_CLASS),
         _FILTER_PUSHDOWN: present.get(_FILTER_PUSHDOWN, "true"),
         _WORKERS_PYTHON: python or present.get(_WORKERS_PYTHON) or sys.executable,

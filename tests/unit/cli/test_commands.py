@@ -132,6 +132,8 @@ def test_the_settings_of_a_session_with_the_catalog(jar: Path) -> None:
         "spark.sql.catalog.p.pulsar.client.authParams": "token:a\\\\b",
     }
     assert CliRunner().invoke(cli, ["catalog", "jar"]).output.strip() == str(jar)
+    elsewhere = CliRunner().invoke(cli, ["catalog", "conf", *arguments, "--jar", "local:///c.jar"]).output
+    assert elsewhere == result.output.replace(str(jar), "local:///c.jar")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,77 @@
+"""The manifests of deploy/kubernetes against Kubernetes' schemas, and against what else says the same."""
+
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+from fixtures.doc_pages import ROOT
+from fixtures.dockerfile import instructions
+from fixtures.kubernetes import check_manifest, check_pod
+
+from pyspark_pulsar.session.configure import session_conf
+
+FOLDER = ROOT / "deploy" / "kubernetes"
+OPERATORS_KIND = "SparkApplication"
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(path.read_text()))
+
+
+def one(name: str) -> dict[str, Any]:
+    (document,) = documents(FOLDER / name)
+    return document
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.name)
+def test_a_manifest_is_one_of_kubernetes(path: Path) -> None:
+    for document in documents(path):
+        if document["kind"] == OPERATORS_KIND:
+            check_pod(document["spec"]["driver"]["template"])
+            check_pod(document["spec"]["executor"]["template"])
+        else:
+            check_manifest(document)
+
+
+def test_a_wrong_name_is_seen() -> None:
+    job = one("job.yaml")
+    job["spec"]["template"]["spec"]["volume"] = job["spec"]["template"]["spec"].pop("volumes")
+    with pytest.raises(kubernetes_validate.ValidationError, match="volume"):
+        check_manifest(job)
+
+
+def test_all_pods_are_those_of_the_template() -> None:
+    """The operator asks for the names of Spark's own containers; a job has more of everything."""
+    template = one("pod-template.yaml")["spec"]
+    application = one("spark-application.yaml")["spec"]
+    for role in ("driver", "executor"):
+        template["containers"][0]["name"] = f"spark-kubernetes-{role}"
+        assert application[role]["template"]["spec"] == template
+    job = one("job.yaml")["spec"]["template"]["spec"]
+    assert job["securityContext"] == template["securityContext"]
+    (container,), (expected,) = job["containers"], template["containers"]
+    assert container["securityContext"] == expected["securityContext"]
+    assert expected["volumeMounts"][0] in container["volumeMounts"]
+    assert template["volumes"][0] in job["volumes"]
+
+
+def test_the_operators_settings_are_those_that_the_command_prints() -> None:
+    settings = one("spark-application.yaml")["spec"]["sparkConf"]
+    catalog = "spark.sql.catalog.pulsar"
+    assert settings == session_conf(
+        settings[f"{catalog}.service.url"],
+        settings[f"{catalog}.admin.url"],
+        python="/opt/pyspark-pulsar/bin/python",
+        jar="local:///opt/pyspark-pulsar/pyspark-pulsar-catalog.jar",
+        options={
+            "pulsar.client.authPluginClassName": "token",
+            "pulsar.client.authParams": "file:///etc/pulsar/token",
+        },
+    )
+
+
+def test_the_image_runs_as_the_user_of_the_pods() -> None:
+    steps = {step.name: step.value for step in instructions(ROOT / "deploy" / "Dockerfile")}
+    assert int(steps["USER"]) == one("pod-template.yaml")["spec"]["securityContext"]["runAsUser"]
