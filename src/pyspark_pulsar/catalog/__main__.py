@@ -9,6 +9,7 @@ import sys
 
 from pyspark_pulsar.catalog.service import lines, sender, serve
 from pyspark_pulsar.spark.logging import show_warnings
+from pyspark_pulsar.spark.python_path import add_pyspark
 
 
 def main() -> None:
@@ -21,6 +22,7 @@ def main() -> None:
     # Ctrl-C at a terminal is meant for the shell, which goes on.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     show_warnings()
+    add_pyspark()
     with contextlib.suppress(BrokenPipeError):
         serve(lines(questions), sender(answers))
 
