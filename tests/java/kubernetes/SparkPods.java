@@ -30,6 +30,7 @@ import scala.jdk.javaapi.CollectionConverters;
 /** What Spark asks a Kubernetes for, made by Spark itself without one. */
 final class SparkPods {
   private static final String APPLICATION = "spark-0123456789abcdef";
+  private static final String EXECUTORS_TEMPLATE = "spark.kubernetes.executor.podTemplateFile";
 
   private SparkPods() {}
 
@@ -52,7 +53,10 @@ final class SparkPods {
         resources.addAll(driver.getDriverKubernetesResourcesAsJavaList());
         made.put("resources", resources);
         made.putAll(KubernetesClientUtils.buildSparkConfDirFilesMapJava("driver", conf, properties));
+        Option<String> template = conf.getOption(EXECUTORS_TEMPLATE);
         properties.forEach(conf::set);
+        // Spark has put the path that the template has in the driver's container.
+        template.foreach(path -> conf.set(EXECUTORS_TEMPLATE, path));
       }
       // What a driver does to its settings before it asks for executors.
       SparkContext$.MODULE$.org$apache$spark$SparkContext$$supplementJavaModuleOptions(conf);
