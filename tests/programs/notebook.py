@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 topic, folder, *install = sys.argv[1:]
@@ -23,10 +23,10 @@ spark = (
 )
 try:
     spark.read.format("pulsar").options(**told, topic=topic).load()
-except AnalysisException as fault:
-    before = str(fault.getCondition())
+except Py4JJavaError as fault:
+    before = str(fault.java_exception.getCondition())
 else:
-    before = "none"
+    before = "found"
 
 subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
 importlib.invalidate_caches()
