@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
@@ -12,14 +11,13 @@ from pyspark_pulsar.errors import OptionError, ProtocolError, TopicNotFoundError
 from pyspark_pulsar.failover.entry_scan import EntryScan
 from pyspark_pulsar.failover.topic_log import Origin, TopicLog
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import EARLIEST, Position, after_entry
+from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.driver_threads import DriverThreads
+from pyspark_pulsar.read.bounds.subscription import parse_cursor
 from pyspark_pulsar.read.bounds.timestamps import span_of_window
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import parse_ledgers
 from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
-
-_REPLICATOR: Final = "pulsar.repl."
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +105,13 @@ def _resume_point(
         return ResumePoint(partition, read_until, EARLIEST, 0, is_bounded=True)
     stats = admin.topics.internal_stats(partition)
     info = admin.topics.internal_info(partition)
-    known = parse_ledgers(info, stats, f"reading the ledgers of {partition}")
+    where = f"reading the ledgers of {partition}"
+    known = parse_ledgers(info, stats, where)
+    # That of a replicator, which is there where this cluster replicates to the former one.
+    replicator = parse_cursor(stats, f"pulsar.repl.{former.name}", where)
     scan = EntryScan(client, partition)
     log = TopicLog(known.ledgers, scan.end(), scan.first)
-    return Resumption(log, former, partition, read_until).point(_replicated_until(stats, former.name))
+    return Resumption(log, former, partition, read_until).point(replicator and replicator[0])
 
 
 class Resumption:
@@ -192,13 +193,3 @@ class Resumption:
         # Of the entry in which the query stands, some messages may be read.
         inside = self._read_until.batch_index if unread.source == self._read_entry else 0
         return Position(unread.position.ledger, unread.position.entry, inside)
-
-
-def _replicated_until(stats: Mapping[str, Any], cluster: str) -> Position | None:
-    """Where this cluster's replicator to `cluster` stands; None where there is none."""
-    cursor = (stats.get("cursors") or {}).get(f"{_REPLICATOR}{cluster}") or {}
-    try:
-        ledger, entry = (int(part) for part in str(cursor["markDeletePosition"]).split(":"))
-    except (KeyError, ValueError):
-        return None
-    return EARLIEST if ledger < 0 else after_entry(ledger, entry) if entry >= 0 else Position(ledger, 0)
