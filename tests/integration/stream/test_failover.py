@@ -48,7 +48,9 @@ class Pair:
     def send(self, cluster: str, topic: str, numbers: range, *, batch: int = 1) -> None:
         logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
         client = official_client.Client(self.of(cluster).service_url, logger=logger)
-        producer = client.create_producer(topic, batching_enabled=batch > 1, batching_max_messages=batch)
+        producer = client.create_producer(
+            topic, batching_enabled=batch > 1, batching_max_messages=max(2, batch)
+        )
         for number in numbers:
             producer.send_async(str(number).encode(), lambda *_: None)
         producer.flush()
@@ -153,8 +155,8 @@ def test_what_replication_keeps(outage: Outage, spark: SparkSession) -> None:
     """Producer, its sequence ids and times; and it says where a message comes from."""
     options = outage.pair.options(WEST, outage.topic("two-way"), columns=COLUMNS)
     rows = spark.read.format("pulsar").options(**options).load().collect()
-    west = {tuple(row)[:4]: row.__replicatedFrom for row in rows if int(row.value) not in AFTER}
-    east = {tuple(row)[:4]: row.__replicatedFrom for row in outage.rows["two-way"]}
+    west = {tuple(row)[:4]: row["__replicatedFrom"] for row in rows if int(row.value) not in AFTER}
+    east = {tuple(row)[:4]: row["__replicatedFrom"] for row in outage.rows["two-way"]}
     assert west.keys() == east.keys()
     assert len({key[1:3] for key in west}) == len(BEFORE) + len(BEFORE_IN_WEST)
     came = Counter((east[key], west[key]) for key in west)
