@@ -8,7 +8,7 @@ which of their positions belong together: a snapshot, in a marker. A broker move
 clusters when a position is acknowledged behind a snapshot, and it knows those alone that it met on its way to a
 consumer. Markers stay with the broker. They are seen by the entry ids that are missing where they lie.
 
-    `look_ahead` | nothing asked for, or all came | FLOW: a few messages; twice as many where no id was missing before
+    `look_ahead` | nothing asked for, or all came | FLOW: a thousand messages; more where no id was missing before
                  | messages are to come           | nothing
     entries come |                                | dropped; are ids missing, it rests for some seconds
 
@@ -40,8 +40,9 @@ from pyspark_pulsar.errors import ConnectionFailed, ProtocolError, PulsarError
 from pyspark_pulsar.position import EARLIEST, Position
 
 _EXCLUSIVE, _FROM_EARLIEST, _CUMULATIVE = 0, 1, 1
-_FEW: Final = 100
-_MOST: Final = 12_800
+_FEW: Final = 1_000
+_MORE: Final = 4
+_MOST: Final = 16_000
 _REST_SECONDS: Final = 5.0
 
 
@@ -147,7 +148,7 @@ class Cursor:
         with self._lock:
             if self._permits > 0 or time.monotonic() < self._rests_until:
                 return
-            self._asked = min(max(_FEW, 2 * self._asked), _MOST)
+            self._asked = min(max(_FEW, _MORE * self._asked), _MOST)
             # A batch may have brought more messages than were asked for.
             self._permits += self._asked
             flow = wire.CommandFlow(consumer_id=self._consumer_id, messagePermits=self._asked)
