@@ -21,6 +21,7 @@ pub mod entry;
 pub mod error;
 pub mod frame;
 pub mod metadata;
+pub mod origin;
 pub mod payload_schema;
 pub mod protobuf;
 #[cfg(feature = "python")]

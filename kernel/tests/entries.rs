@@ -6,6 +6,7 @@ use _kernel::decode::Decoder;
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::{ErrorKind, MessageRef};
 use _kernel::metadata::SingleMetadata;
+use _kernel::origin::origins;
 use _kernel::selection::{Range, Selection};
 use _kernel::wire::{put_bytes, put_number};
 use arrow_array::RecordBatch;
@@ -247,6 +248,38 @@ fn a_message_has_the_index_and_time_that_the_broker_gave_it() {
     let mut from = vec![None; 9];
     from[5] = Some("east".to_owned());
     assert_eq!(strings(batch, "__replicatedFrom"), from);
+}
+
+#[test]
+fn an_entry_tells_where_it_was_produced() {
+    let with_source = |positions: &[&str], cluster: Option<&[u8]>| {
+        let mut metadata = metadata();
+        for position in positions {
+            let mut property = Vec::new();
+            put_bytes(&mut property, 1, b"__MSG_PROP_REPL_SOURCE_POSITION");
+            put_bytes(&mut property, 2, position.as_bytes());
+            put_bytes(&mut metadata, 4, &property);
+        }
+        cluster.iter().for_each(|name| put_bytes(&mut metadata, 5, name));
+        entry(&metadata, b"alone")
+    };
+    let east = Some(&b"east"[..]);
+    let data = [
+        with_source(&["7:12"], east),
+        // What was read elsewhere and written again here.
+        with_source(&["7:12"], None),
+        with_source(&["7:12", "9:0"], east),
+        with_source(&["7"], east),
+        with_source(&[], east),
+        b"\x0e\x01".to_vec(),
+    ];
+    let told: Vec<_> = origins(&entries(&data)).into_iter().map(|o| (o.cluster, o.source)).collect();
+    let east = || Some("east".to_owned());
+    let expected = [(east(), Some((7, 12))), (None, None), (east(), Some((9, 0))), (east(), None), (east(), None)];
+    assert_eq!(told[..5], expected);
+    assert_eq!(told[5], (None, None));
+    let at: Vec<_> = origins(&entries(&data)).into_iter().map(|o| (o.at, o.published.is_some())).collect();
+    assert!(at[..5].iter().all(|(_, is_known)| *is_known) && !at[5].1);
 }
 
 #[test]

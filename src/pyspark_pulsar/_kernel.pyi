@@ -119,6 +119,14 @@ class EntryBatch:
         """Where ids (ledger, entry) are missing from `following` on, in order: the first that is, and the one that came
         instead. A `following` below 0 is followed by anything; what came twice is no gap."""
 
+    def origins(
+        self,
+    ) -> list[tuple[tuple[int, int], int | None, str | None, tuple[int, int] | None]]:
+        """Of each entry, in order: its (ledger, entry); its publish time, Unix milliseconds, None where damage hides
+        it; the cluster that it was replicated from, None where it was produced here; its (ledger, entry) in that
+        cluster, None where its replicator did not tell (Pulsar before 3.0.11, 3.3.6 and 4.0.4). Checksums are not
+        looked at."""
+
     def unwrap_compacted(self, after: tuple[int, int] | None = None) -> None:
         """Turn entries of a compacted ledger into those that they hold, with the ids that these had. `after`: the id
         before the first. Raises KernelError "corrupt" for one that is not wrapped so, or out of order."""

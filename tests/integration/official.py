@@ -108,10 +108,10 @@ class Admin:
         """Let the topic take no more messages."""
         self._must("POST", _path("persistent", topic) + "/terminate")
 
-    def topics(self) -> set[str]:
-        """Every topic of public/default, partitions and partitioned topics alike."""
-        plain = self._must("GET", "persistent/public/default")
-        return set(plain) | set(self._must("GET", "persistent/public/default/partitioned"))
+    def topics(self, namespace: str = "public/default") -> set[str]:
+        """All of a namespace, partitions and partitioned topics alike."""
+        plain = self._must("GET", f"persistent/{namespace}")
+        return set(plain) | set(self._must("GET", f"persistent/{namespace}/partitioned"))
 
     def entries(self, topic: str) -> int:
         """Entries ever added to one topic partition."""

@@ -6,7 +6,11 @@ use pyo3::types::PyBytes;
 use crate::bookie::compacted;
 use crate::entry::{self, Entry};
 use crate::frame;
+use crate::origin;
 use crate::selection::{Position, Range, Selection};
+
+/// See `EntryBatch.origins` in `_kernel.pyi`.
+type PyOrigin = ((i64, i64), Option<i64>, Option<String>, Option<(i64, i64)>);
 
 /// See `_kernel.pyi`.
 #[pyclass(name = "EntryBatch", module = "pyspark_pulsar._kernel")]
@@ -74,6 +78,11 @@ impl PyEntryBatch {
 
     fn gaps(&self, following: (i64, i64)) -> Vec<((i64, i64), (i64, i64))> {
         self.0.gaps(following)
+    }
+
+    fn origins(&self, py: Python<'_>) -> Vec<PyOrigin> {
+        let origins = py.detach(|| origin::origins(&self.0));
+        origins.into_iter().map(|o| (o.at, o.published, o.cluster, o.source)).collect()
     }
 
     #[pyo3(signature = (after=None))]

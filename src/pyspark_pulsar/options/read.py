@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.fields import at_most_one, exactly_one, option
 from pyspark_pulsar.options.parsers import (
     choice,
@@ -157,6 +158,13 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         default=None,
         aliases=("predefinedSubscription",),
     )
+    replicate_subscription_state: bool = option(
+        "pulsar.consumer.replicateSubscriptionState",
+        yes_or_no,
+        "Beside `subscriptionName`: the clusters that the topics are replicated to have the subscription too, so that "
+        "a query can start there with `startingSubscription`. The driver reads a part of the messages for it.",
+        default=False,
+    )
     lag_interval_ms: int = option(
         "lagIntervalMs",
         whole(0, 86_400_000),
@@ -215,6 +223,10 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
 
     def __post_init__(self) -> None:
         exactly_one(self, ("topic", "topics", "topics_pattern"))
+        if self.replicate_subscription_state and self.subscription_name is None:
+            raise OptionError(
+                "option 'pulsar.consumer.replicateSubscriptionState': expected subscriptionName beside it, got none"
+            )
         super().__post_init__()
         at_most_one(
             self,

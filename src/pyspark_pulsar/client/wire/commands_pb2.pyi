@@ -103,7 +103,7 @@ class CommandAuthResponse(_message.Message):
     def __init__(self, client_version: _Optional[str] = ..., response: _Optional[_Union[AuthData, _Mapping]] = ..., protocol_version: _Optional[int] = ...) -> None: ...
 
 class CommandSubscribe(_message.Message):
-    __slots__ = ("topic", "subscription", "subType", "consumer_id", "request_id", "consumer_name", "durable", "start_message_id", "read_compacted", "initialPosition", "force_topic_creation")
+    __slots__ = ("topic", "subscription", "subType", "consumer_id", "request_id", "consumer_name", "durable", "start_message_id", "read_compacted", "initialPosition", "replicate_subscription_state", "force_topic_creation")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIPTION_FIELD_NUMBER: _ClassVar[int]
     SUBTYPE_FIELD_NUMBER: _ClassVar[int]
@@ -114,6 +114,7 @@ class CommandSubscribe(_message.Message):
     START_MESSAGE_ID_FIELD_NUMBER: _ClassVar[int]
     READ_COMPACTED_FIELD_NUMBER: _ClassVar[int]
     INITIALPOSITION_FIELD_NUMBER: _ClassVar[int]
+    REPLICATE_SUBSCRIPTION_STATE_FIELD_NUMBER: _ClassVar[int]
     FORCE_TOPIC_CREATION_FIELD_NUMBER: _ClassVar[int]
     topic: str
     subscription: str
@@ -125,8 +126,9 @@ class CommandSubscribe(_message.Message):
     start_message_id: MessageIdData
     read_compacted: bool
     initialPosition: int
+    replicate_subscription_state: bool
     force_topic_creation: bool
-    def __init__(self, topic: _Optional[str] = ..., subscription: _Optional[str] = ..., subType: _Optional[int] = ..., consumer_id: _Optional[int] = ..., request_id: _Optional[int] = ..., consumer_name: _Optional[str] = ..., durable: bool = ..., start_message_id: _Optional[_Union[MessageIdData, _Mapping]] = ..., read_compacted: bool = ..., initialPosition: _Optional[int] = ..., force_topic_creation: bool = ...) -> None: ...
+    def __init__(self, topic: _Optional[str] = ..., subscription: _Optional[str] = ..., subType: _Optional[int] = ..., consumer_id: _Optional[int] = ..., request_id: _Optional[int] = ..., consumer_name: _Optional[str] = ..., durable: bool = ..., start_message_id: _Optional[_Union[MessageIdData, _Mapping]] = ..., read_compacted: bool = ..., initialPosition: _Optional[int] = ..., replicate_subscription_state: bool = ..., force_topic_creation: bool = ...) -> None: ...
 
 class CommandPartitionedTopicMetadata(_message.Message):
     __slots__ = ("topic", "request_id", "metadata_auto_creation_enabled")

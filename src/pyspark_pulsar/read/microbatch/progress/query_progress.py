@@ -39,7 +39,13 @@ class QueryProgress:
         self._client = client
         self._admin = admin = _brief_admin(options)
         name = options.subscription_name
-        self._cursors = SubscriptionCursors(client, name, self._has_messages) if name else None
+        self._cursors = (
+            SubscriptionCursors(
+                client, name, self._has_messages, is_replicated=options.replicate_subscription_state
+            )
+            if name
+            else None
+        )
         self._lag = LagWatch(partial(first_entry, client), self._ledgers, options.lag_interval_ms / 1000)
         self._retention = RetentionWatch(admin, is_held=name is not None) if admin is not None else None
         self._log = ProgressLog()

@@ -1,8 +1,8 @@
 """The cursors of the subscription that `subscriptionName` names: they follow what Spark has committed. Driver only.
 
 A cursor is moved on only after the micro-batch is in Spark's commit log, so it lags behind the query and never leads,
-whatever crashes in between; what it has not passed, Pulsar keeps. It is never read from and never moved back: where a
-query begins and goes on is what its options and its checkpoint say.
+whatever crashes in between; what it has not passed, Pulsar keeps. It gives no messages to the query and is never moved
+back: where a query begins and goes on is what its options and its checkpoint say.
 """
 
 from __future__ import annotations
@@ -33,9 +33,18 @@ _log: Final = logging.getLogger(__name__)
 class SubscriptionCursors:
     """Of all topic partitions of a query. Used by one thread; holds the subscription until it is closed."""
 
-    def __init__(self, client: BrokerClient, subscription: str, has_messages: HasMessagesBefore) -> None:
+    def __init__(
+        self,
+        client: BrokerClient,
+        subscription: str,
+        has_messages: HasMessagesBefore,
+        *,
+        is_replicated: bool = False,
+    ) -> None:
+        """`is_replicated`: it is to move in the clusters that the topics are replicated to as well."""
         self._client = client
         self._subscription = subscription
+        self._is_replicated = is_replicated
         self._has_messages = has_messages
         self._cursors: dict[TopicPartition, Cursor] = {}
         self._reached: dict[TopicPartition, Position] = {}
@@ -74,6 +83,15 @@ class SubscriptionCursors:
             try:
                 self._cursors[partition].settle(answer)
                 self._reached[partition] = position
+            except ConnectionFailed as fault:
+                _tell_behind(partition, fault)
+        if self._is_replicated:
+            self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        for partition, cursor in self._cursors.items():
+            try:
+                cursor.look_ahead()
             except ConnectionFailed as fault:
                 _tell_behind(partition, fault)
 
@@ -115,7 +133,9 @@ class SubscriptionCursors:
         deadline = time.monotonic() + _BUSY_SECONDS
         while True:
             try:
-                return hold_cursor(self._client, partition.name, self._subscription)
+                return hold_cursor(
+                    self._client, partition.name, self._subscription, is_replicated=self._is_replicated
+                )
             except SubscriptionBusy:
                 if time.monotonic() > deadline:
                     raise
