@@ -275,7 +275,8 @@ fn an_entry_tells_where_it_was_produced() {
     ];
     let told: Vec<_> = origins(&entries(&data)).into_iter().map(|o| (o.cluster, o.source)).collect();
     let east = || Some("east".to_owned());
-    let expected = [(east(), Some((7, 12))), (None, None), (east(), Some((9, 0))), (east(), None), (east(), None)];
+    let expected =
+        [(east(), Some((7, 12))), (None, None), (east(), Some((9, 0))), (east(), None), (east(), None)];
     assert_eq!(told[..5], expected);
     assert_eq!(told[5], (None, None));
     let at: Vec<_> = origins(&entries(&data)).into_iter().map(|o| (o.at, o.published.is_some())).collect();

@@ -48,6 +48,7 @@ def test_what_passes_is_retried_like_a_lost_connection() -> None:
             True,
         ),
         ("Not enough non-faulty bookies available", True),
+        ("Waiting to recover from failure", True),
         ("java.util.concurrent.TimeoutException", True),
         ("java.lang.NullPointerException", False),
     ],
