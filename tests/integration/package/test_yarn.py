@@ -40,6 +40,10 @@ def test_yarn(deploy_mode: str, machine: Machine, yarn: Path, tmp_path: Path) ->
         "spark.yarn.jars": f"local:{SPARK}/jars/*",
         "spark.yarn.stagingDir": f"file:{tmp_path}/staging",
     }
+    # Containers do not have what the environment of the servers holds.
+    for name in ("SPARK_LOCAL_IP", "JDK_JAVA_OPTIONS"):
+        value = machine.variables().get(name, "")
+        settings |= {f"spark.yarn.appMasterEnv.{name}": value, f"spark.executorEnv.{name}": value}
     recipe, variables = f"yarn-{deploy_mode}", {"YARN_CONF_DIR": str(yarn)}
     machine.run(recipe, recipe, machine.home, settings=settings, variables=variables)
     machine.check()
