@@ -33,9 +33,6 @@ def test_yarn(deploy_mode: str, machine: Machine, yarn: Path, tmp_path: Path) ->
         "spark.driver.memory": "512m",
         "spark.executor.memory": "512m",
         "spark.executor.instances": "1",
-        # A driver in a container names the machine's address, where nothing listens.
-        "spark.yarn.appMasterEnv.SPARK_LOCAL_IP": "127.0.0.1",
-        "spark.executorEnv.SPARK_LOCAL_IP": "127.0.0.1",
         # Spark's jars are on this machine already.
         "spark.yarn.jars": f"local:{SPARK}/jars/*",
         "spark.yarn.stagingDir": f"file:{tmp_path}/staging",
