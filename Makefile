@@ -175,7 +175,7 @@ fuzz: $(VENV_DONE) ## Fuzz frames, entries and payloads for a minute in all; mak
 	  --corpus $(CACHE)/fuzz
 
 # Half an hour by default; a failed run is repeated by its seed.
-.PHONY: soak soak-sink soak-tier soak-checkpoint
+.PHONY: soak soak-sink soak-tier soak-checkpoint soak-epochs
 soak: server ## Kill and restart everything under a running stream; make soak MINUTES=30 SEED=1 CHECKPOINT=pulsar
 	$(BIN)/python tests/soak/run.py source $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(CHECKPOINT),--checkpoint $(CHECKPOINT)) $(if $(RESULT),--result $(RESULT))
@@ -183,6 +183,9 @@ soak: server ## Kill and restart everything under a running stream; make soak MI
 soak-checkpoint: server ## Kill queries at every step, and two drivers on one checkpoint in Pulsar; make soak-checkpoint ROUNDS=100
 	CRASH_STEPS=all $(BIN)/python -m pytest tests/integration/checkpoint/test_crashes.py
 	$(BIN)/python tests/soak/run.py checkpoint $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(RESULT),--result $(RESULT))
+
+soak-epochs: server ## Thousands of micro-batches on one checkpoint in Pulsar, and what is stored then; make soak-epochs EPOCHS=2000
+	$(BIN)/python tests/soak/run.py epochs $(if $(EPOCHS),--epochs $(EPOCHS)) $(if $(RESULT),--result $(RESULT))
 
 soak-sink: server ## Kill driver, workers and broker under an exactly-once sink; make soak-sink KILLS=100 SEED=1
 	$(BIN)/python tests/soak/run.py sink $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) \

@@ -4,6 +4,7 @@
     make soak-sink        (or: python tests/soak/run.py sink --kills 100 --seed 1)
     make soak-tier        (or: python tests/soak/run.py tier --kills 100 --seed 1)
     make soak-checkpoint  (or: python tests/soak/run.py checkpoint --rounds 100)
+    make soak-epochs      (or: python tests/soak/run.py epochs --epochs 2000)
 
 The seed is printed first; the same one repeats what is done. Ends with 1 when anything was lost, repeated or out of
 order, and then keeps all logs. `sink --guarantee at-least-once` and `tier --retries` show that repeated rows are found.
@@ -26,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from fixtures.cluster.pulsar_cluster import PulsarCluster
 from fixtures.spark_cluster import spark_cluster
 from soak.checkpoint_soaking import checkpoint_soak
+from soak.epochs_soaking import epochs_soak
 from soak.sink_soaking import sink_soak
 from soak.soaking import soak
 from soak.tier_soaking import tier_soak
@@ -33,10 +35,12 @@ from soak.tier_soaking import tier_soak
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    arguments.add_argument("what", choices=("source", "sink", "tier", "checkpoint"))
+    arguments.add_argument("what", choices=("source", "sink", "tier", "checkpoint", "epochs"))
     arguments.add_argument("--minutes", type=float, default=30.0, help="of source")
     arguments.add_argument("--checkpoint", default="folder", choices=("folder", "pulsar"), help="of source")
     arguments.add_argument("--rounds", type=int, default=100, help="of checkpoint")
+    arguments.add_argument("--epochs", type=int, default=2_000, help="of epochs")
+    arguments.add_argument("--rows", type=int, default=2_000, help="of epochs: of a micro-batch")
     arguments.add_argument("--kills", type=int, default=100, help="of sink and tier")
     arguments.add_argument("--guarantee", default="exactly-once", choices=("exactly-once", "at-least-once"))
     arguments.add_argument("--format", default="iceberg", choices=("iceberg", "delta"), help="of tier")
@@ -64,6 +68,8 @@ def _report(given: argparse.Namespace, folder: Path, seed: int) -> dict[str, Any
         return asdict(tier_soak(folder, seed, given.kills, given.format, _say, retries=given.retries))
     if given.what == "checkpoint":
         return asdict(checkpoint_soak(folder, given.rounds, _say))
+    if given.what == "epochs":
+        return asdict(epochs_soak(folder, given.epochs, given.rows, _say))
     cluster = PulsarCluster(folder / "cluster")
     with cluster.running(), spark_cluster(folder) as spark:
         if given.what == "sink":

@@ -1,0 +1,199 @@
+"""One soak of the space that a checkpoint in Pulsar takes: thousands of micro-batches of one query of Spark's.
+
+The query drops duplicates of numbers that grow, so that RocksDB's early files are never rewritten and live for ever:
+the cleaner must copy them forward. Behind the last micro-batch each of the two logs may hold what lives and two
+ledgers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pulsar as official_client
+from integration.official import Admin
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from pyspark_pulsar import configure
+from pyspark_pulsar.checkpoint.address import parse_path
+from pyspark_pulsar.checkpoint.cluster import ClusterSettings
+from pyspark_pulsar.checkpoint.commands.copying import Entry, entries, verify
+from pyspark_pulsar.checkpoint.store import Store
+from pyspark_pulsar.standalone import LocalPulsar
+
+TOPIC = "persistent://public/default/numbers"
+CHECKPOINT = "pulsar+checkpoint://public/default/numbers-query"
+_INLINE = 64 * 1024
+_EPOCH_SECONDS = 5.0
+_CLEAN_SECONDS = 600.0
+_LOOK_SECONDS = 10.0
+_OLD_EPOCHS = 1_000
+_SERVER = {
+    "managedLedgerMaxEntriesPerLedger": "200",
+    "managedLedgerMinLedgerRolloverTimeMinutes": "0",
+    "defaultRetentionTimeInMinutes": "0",
+    "defaultRetentionSizeInMB": "0",
+}
+_STATE = "spark.sql.streaming.stateStore"
+
+
+@dataclass
+class EpochsReport:
+    """What was stored in the end, in bytes, and in `faults` what is wrong."""
+
+    epochs: int
+    seconds: float
+    live: dict[str, int]
+    """Bytes of files by log: small ones are in the index."""
+    stored: dict[str, int]
+    largest_ledger: dict[str, int]
+    files: int
+    old_files: int
+    """RocksDB's files that were written more than a thousand epochs before the end."""
+    rows: int
+    faults: list[str]
+
+
+def epochs_soak(folder: Path, epochs: int, rows: int, say: Callable[[str], None]) -> EpochsReport:
+    """`rows`: of a micro-batch."""
+    began = time.monotonic()
+    with LocalPulsar(data=folder / "pulsar", config=_SERVER) as server:
+        _send(server, epochs * rows)
+        spark = _session(server)
+        try:
+            old_ms = _run(spark, server, epochs, rows, say)
+            logs = _Logs(server)
+            faults = logs.await_clean(say)
+            count = spark.read.format("statestore").load(CHECKPOINT).count()
+            faults += (
+                [] if count == epochs * rows else [f"{count} numbers in the state, expected {epochs * rows}"]
+            )
+            faults += logs.unreadable()
+            files = logs.files()
+        finally:
+            spark.stop()
+        old = [file for file in files if file.path[-1].endswith(".sst") and file.modified_ms < old_ms]
+        if epochs > _OLD_EPOCHS and not old:
+            faults.append(
+                "no file of RocksDB is older than a thousand epochs: the cleaner had nothing to copy"
+            )
+        return EpochsReport(
+            epochs,
+            round(time.monotonic() - began, 1),
+            logs.live(),
+            {name: sum(sizes) for name, sizes in logs.ledgers().items()},
+            {name: max(sizes) for name, sizes in logs.ledgers().items()},
+            len(files),
+            len(old),
+            count,
+            faults,
+        )
+
+
+class _Logs:
+    """The two topics of the checkpoint, and the files that are alive in them."""
+
+    def __init__(self, server: LocalPulsar) -> None:
+        self._server = server
+        self._admin = Admin(server.admin_url)
+
+    def ledgers(self) -> dict[str, list[int]]:
+        """Bytes of each ledger, by log."""
+        sizes = {}
+        for name in ("index", "content"):
+            path = f"{CHECKPOINT.replace('pulsar+checkpoint://', 'persistent/')}-{name}"
+            self._admin.request("POST", f"{path}/trim")
+            stats = self._admin._must("GET", f"{path}/internalStats")
+            closed = [ledger["size"] for ledger in stats["ledgers"][:-1]]
+            sizes[name] = [*closed, stats["currentLedgerSize"]]
+        return sizes
+
+    def files(self) -> list[Entry]:
+        with self._store() as store:
+            found = entries(store.checkpoint(parse_path(CHECKPOINT).checkpoint))
+        return [entry for entry in found if entry.id]
+
+    def live(self) -> dict[str, int]:
+        files = self.files()
+        return {
+            "index": sum(file.length for file in files if file.length <= _INLINE),
+            "content": sum(file.length for file in files if file.length > _INLINE),
+        }
+
+    def await_clean(self, say: Callable[[str], None]) -> list[str]:
+        """The query's process goes on looking after its checkpoint."""
+        deadline = time.monotonic() + _CLEAN_SECONDS
+        while True:
+            live, ledgers = self.live(), self.ledgers()
+            told = f"{live} lives, {ledgers} is stored"
+            say(told)
+            if all(sum(sizes) <= live[name] + 2 * max(sizes) for name, sizes in ledgers.items()):
+                return []
+            if time.monotonic() > deadline:
+                return [f"more is stored than lives, and two ledgers: {told}"]
+            time.sleep(_LOOK_SECONDS)
+
+    def unreadable(self) -> list[str]:
+        with self._store() as store:
+            checked = list(verify(store.checkpoint(parse_path(CHECKPOINT).checkpoint)))
+        return [f"{'/'.join(entry.path)}: {fault}" for entry, fault in checked if fault is not None]
+
+    def _store(self) -> Store:
+        return Store(ClusterSettings.parse({"service.url": self._server.service_url}))
+
+
+def _send(server: LocalPulsar, numbers: int) -> None:
+    client = official_client.Client(server.service_url)
+    producer = client.create_producer(TOPIC, batching_enabled=True, block_if_queue_full=True)
+    for number in range(numbers):
+        producer.send_async(f"{number:012}".encode(), lambda *_: None)
+    producer.flush()
+    client.close()
+
+
+def _session(server: LocalPulsar) -> SparkSession:
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    builder = builder.config("spark.sql.shuffle.partitions", "2").config(
+        f"{_STATE}.minDeltasForSnapshot", "5"
+    )
+    builder = builder.config(f"{_STATE}.maintenanceInterval", "5s").config(
+        "spark.sql.streaming.noDataMicroBatches.enabled", "false"
+    )
+    configured = configure(builder, server.service_url, server.admin_url, checkpoints="rocksdb")
+    return configured.getOrCreate()
+
+
+def _run(spark: SparkSession, server: LocalPulsar, epochs: int, rows: int, say: Callable[[str], None]) -> int:
+    """All micro-batches. Returns when the one began that is a thousand before the last, in Unix milliseconds."""
+    query = (
+        spark.readStream.format("pulsar")
+        .option("service.url", server.service_url)
+        .option("topic", TOPIC)
+        .option("startingOffsets", "earliest")
+        .option("maxOffsetsPerTrigger", rows)
+        .load()
+        .selectExpr("cast(value as string) as number")
+        .dropDuplicates(["number"])
+        .writeStream.format("noop")
+        .option("checkpointLocation", CHECKPOINT)
+        .trigger(availableNow=True)
+        .start()
+    )
+    old_ms, deadline = 0, time.monotonic() + epochs * _EPOCH_SECONDS
+    while not query.awaitTermination(1):
+        done = _epochs(query)
+        if done >= epochs - _OLD_EPOCHS and not old_ms:
+            old_ms = time.time_ns() // 1_000_000
+        if done % 50 < 2:
+            say(f"{done} epochs")
+        assert time.monotonic() < deadline, f"{done} of {epochs} epochs in {epochs * _EPOCH_SECONDS} s"
+    return old_ms
+
+
+def _epochs(query: StreamingQuery) -> int:
+    progress = query.lastProgress
+    return 0 if progress is None else int(progress["batchId"]) + 1
