@@ -18,6 +18,7 @@ from pyspark_pulsar.options.parsers import (
     store_settings,
     store_url,
     table_template,
+    url,
     whole,
     yes_or_no,
 )
@@ -135,6 +136,14 @@ class SegmentOptions(BookieOptions):
         json_texts,
         "JSON object from bookie id to `host:port`, for bookies whose id is not their address.",
         default=(),
+    )
+    bookie_http_url: str | None = option(
+        "bookieHttpUrl",
+        url("http"),
+        "Address of the HTTP server of one bookie (`httpServerEnabled=true` in bookkeeper.conf; port 8000 by default), "
+        "which says on which hosts those bookies are whose id is not their address. All of them listen on the same "
+        "port as that one, or `bookieAddresses` names them.",
+        default=None,
     )
     bookie_timeout_ms: int = option(
         "bookieTimeoutMs",

@@ -16,10 +16,15 @@ from integration.cluster.administration import ClusterAdmin
 from integration.cluster.ranges import Row, cluster_options, planned, rows_by_partition, rows_while
 from integration.official import await_true
 
+from pyspark_pulsar.client.bookkeeper.connection import directory
+from pyspark_pulsar.client.bookkeeper.connection.directory import KnownDirectories
 from pyspark_pulsar.errors import DataLossError, LedgerUnavailable, OptionError, PulsarError
 from pyspark_pulsar.inspect.audit import ledgers_table
+from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.read.batch.plan import plan_batch
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.audit_files import audit_files
+from pyspark_pulsar.standalone.settings import choose_port
 
 NAMED = "a-bookie-with-a-name"
 
@@ -269,9 +274,17 @@ def trim(cluster: PulsarCluster, admin: ClusterAdmin, namespace: str, prepared: 
 
 
 def test_a_bookie_with_an_id_that_is_no_address(
-    cluster: PulsarCluster, cluster_admin: ClusterAdmin, namespace: str, make: Make
+    cluster: PulsarCluster,
+    cluster_admin: ClusterAdmin,
+    namespace: str,
+    make: Make,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    named = cluster.new_bookie("bookie-named", bookieId=NAMED)
+    """An option names its address, or its HTTP server does, or what operators wrote down of its rack."""
+    http_port = choose_port(None, None)
+    http = {"httpServerEnabled": "true", "httpServerPort": str(http_port)}
+    named = cluster.new_bookie("bookie-named", bookieId=NAMED, **http)
+    rack = f"bookies/racks-info/{NAMED}"
     try:
         named.start()
         cluster.await_in_service(named, NAMED)
@@ -279,14 +292,33 @@ def test_a_bookie_with_an_id_that_is_no_address(
         prepared = make()
         with pytest.raises(OptionError, match=f"bookieAddresses.*{NAMED}"):
             prepared.read(prepared.options("bookie"))
-        assert prepared.read(prepared.options("auto")) == prepared.rows
-        told = {"bookieAddresses": json.dumps({NAMED: named.address})}
-        for read_from in ("bookie", "auto"):
-            options = prepared.options(read_from, **told)
-            assert locations(planned(options)) == {"bookie", "broker"}
-            assert prepared.read(options) == prepared.rows
+        options = prepared.options("auto")
+        assert prepared.read(options) == prepared.rows
+        assert any(f"nobody says where bookies {NAMED} listen" in note for note in notes(options))
+        told = (
+            {"bookieAddresses": json.dumps({NAMED: named.address})},
+            {"bookieHttpUrl": f"http://127.0.0.1:{http_port}"},
+            {},
+        )
+        for more in told:
+            if not more:
+                answer = cluster_admin.request(
+                    "POST", f"{rack}?group=default", {"rack": "/named", "hostname": named.address}
+                )
+                assert answer.status < 300, answer.data
+            monkeypatch.setattr(directory, "_DIRECTORIES", KnownDirectories())
+            for read_from in ("bookie", "auto"):
+                options = prepared.options(read_from, **more)
+                assert locations(planned(options)) == {"bookie", "broker"}
+                assert prepared.read(options) == prepared.rows
+            assert not any(NAMED in note for note in notes(options))
     finally:
+        cluster_admin.request("DELETE", rack)
         named.stop()
+
+
+def notes(options: Mapping[str, str]) -> tuple[str, ...]:
+    return plan_batch(parse_options(ReadOptions, dict(options))).notes
 
 
 def test_without_an_admin_url_all_comes_from_the_broker(make: Make) -> None:

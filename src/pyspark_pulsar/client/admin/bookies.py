@@ -14,6 +14,18 @@ class Bookies:
     def __init__(self, rest: RestClient) -> None:
         self._rest = rest
 
+    def hosts(self) -> dict[str, str]:
+        """What operators wrote down as the hosts of bookies, by id, where they did. For superusers only."""
+        where = "listing the racks of bookies"
+        answer = as_object(self._rest.get(resource("bookies", "racks-info"), where) or {}, where)
+        try:
+            racks = [rack for group in answer.values() for rack in group.items()]
+            return {str(bookie): str(known["hostname"]) for bookie, known in racks if known.get("hostname")}
+        except AttributeError:
+            raise ProtocolError(
+                f"{where}: expected a JSON object with groups of bookies, got another"
+            ) from None
+
     def ids(self) -> tuple[str, ...]:
         """Of the bookies that are up. For superusers only."""
         where = "listing the bookies"

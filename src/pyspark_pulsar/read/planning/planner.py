@@ -58,7 +58,8 @@ from pyspark_pulsar.read.planning.ledgers.known_ledgers import KnownLedgers
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange, compacted_ranges, ledger_ranges
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
-from pyspark_pulsar.read.planning.placement.ledger_placement import AUTO, BROKER, find_placement
+from pyspark_pulsar.read.planning.placement.bookies import AUTO
+from pyspark_pulsar.read.planning.placement.ledger_placement import BROKER, find_placement
 from pyspark_pulsar.read.planning.splits.key_ranges import BY_KEY
 from pyspark_pulsar.read.planning.splits.splitting import splits_by_partition
 from pyspark_pulsar.read.planning.tables.known_tables import KnownTables, uses_tables

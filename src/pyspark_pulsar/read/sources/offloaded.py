@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.admin.ledger_metadata import parse_ledger_metadata
+from pyspark_pulsar.client.bookkeeper.connection.directory import find_addresses
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.object_store import StoredBytes, in_steps, stored_bytes
@@ -141,7 +142,8 @@ def _bookies(options: ReadOptions, partition: TopicPartition) -> tuple[str, ...]
                 _log.info("%s: which bookies there are is not known: %s", partition, fault)
                 continue
             if bookies:
-                return bookies
+                known = find_addresses(options, admin, bookies).addresses
+                return tuple(known.get(bookie, bookie) for bookie in bookies)
     return ()
 
 

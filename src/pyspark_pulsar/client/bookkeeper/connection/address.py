@@ -24,7 +24,7 @@ class BookieAddress:
 def bookie_address(bookie: str, addresses: Mapping[str, str]) -> BookieAddress:
     """The address of the bookie with this id; `addresses` is the option `bookieAddresses`. Raises `OptionError`."""
     listed = addresses.get(bookie)
-    address = _host_and_port(bookie if listed is None else listed)
+    address = host_and_port(bookie if listed is None else listed)
     if address is not None:
         return address
     if listed is not None:
@@ -33,11 +33,13 @@ def bookie_address(bookie: str, addresses: Mapping[str, str]) -> BookieAddress:
         )
     raise OptionError(
         f"bookie {bookie!r}: its id is not host:port, so its address must be in the option bookieAddresses, "
-        f'such as {{"{bookie}": "host:3181"}}; or read from the broker (readFrom=broker)'
+        f'such as {{"{bookie}": "host:3181"}}, or be told by the cluster (docs/bookies.md, Names); or read from the '
+        f"broker (readFrom=broker)"
     )
 
 
-def _host_and_port(text: str) -> BookieAddress | None:
+def host_and_port(text: str) -> BookieAddress | None:
+    """None for what is no address."""
     host, separator, port = text.strip().rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     fits = separator and host and port.isascii() and port.isdigit() and 0 < int(port) <= _MAX_PORT

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress, bookie_address
-from pyspark_pulsar.client.bookkeeper.connection.channel import PLAIN, BookieSecurity
-from pyspark_pulsar.client.bookkeeper.connection.probe import ask_bookies
-from pyspark_pulsar.client.bookkeeper.connection.security import bookie_security
-from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH
 from pyspark_pulsar.client.ledger import Ledger, LedgerMetadata
-from pyspark_pulsar.errors import (
-    ConnectionFailed,
-    LedgerUnavailable,
-    OptionError,
-    PermissionDenied,
-    ProtocolError,
-    PulsarError,
-    TopicNotFoundError,
-)
+from pyspark_pulsar.errors import ConnectionFailed, LedgerUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.location import Location
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
-from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_striping
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
+from pyspark_pulsar.read.planning.placement.bookies import AUTO, BOOKIE, find_bookies
 from pyspark_pulsar.read.planning.placement.offloaded import TieredLedger, tiered_ledgers
 from pyspark_pulsar.read.planning.placement.on_bookies import kept_by_bookies
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
@@ -38,13 +25,8 @@ from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
 
-AUTO: Final = "auto"
 BROKER: Final = "broker"
-BOOKIE: Final = "bookie"
 TIERED: Final = "tiered"
-_MOST_WAIT_MS: Final = 1_000
-_MOST_WAIT_FOR_TLS_MS: Final = 5_000
-_UNTOLD: Final = (PermissionDenied, ConnectionFailed, ProtocolError, TopicNotFoundError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +141,9 @@ def find_placement(
     bare = _without_copy(chosen, tiered) if options.read_from == AUTO else []
     if options.read_from == TIERED or not (views or bare or any(ids for _, ids in on_bookies.values())):
         return Placement(options.read_from, tiered=tiered), known
-    bookies, known = _find_bookies(options, admin, on_bookies, known)
-    up, notes = _answering(options, bookies)
-    return Placement(options.read_from, bookies, up, tiered, kept_by_bookies(options, bare, up), notes), known
+    bookies, known = find_bookies(options, admin, on_bookies, known)
+    kept = kept_by_bookies(options, bare, bookies.up)
+    return Placement(options.read_from, bookies.names, bookies.up, tiered, kept, bookies.notes), known
 
 
 def _without_copy(
@@ -190,94 +172,3 @@ def _find_tiered(
             "offloaded ledgers are not read from tiered storage, since nobody says where they lie: %s", fault
         )
         return {}
-
-
-def _find_bookies(
-    options: ReadOptions,
-    admin: AdminClient,
-    touched: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
-    known: dict[TopicPartition, TopicLedgers],
-) -> tuple[tuple[str, ...], dict[TopicPartition, TopicLedgers]]:
-    """The ids of all bookies, and the ledgers with their striping, as far as this role may see them."""
-    listed: tuple[str, ...] = ()
-    refused: PulsarError | None = None
-    # What is not told is found out by asking bookies; `auto` can do without all of it.
-    bearable = _UNTOLD if options.read_from == AUTO else (PermissionDenied,)
-    try:
-        listed = admin.bookies.ids()
-    except bearable as fault:
-        refused = fault
-    try:
-        known = fetch_striping(admin, touched, at_any_cost=not listed)
-    except bearable as fault:
-        refused = refused or fault
-    if refused is not None and not isinstance(refused, PermissionDenied):
-        _log.warning("where ledgers lie on bookies is not known in full: %s", refused)
-    bookies = tuple(sorted({*listed, *_bookies_of(known.values())}))
-    if options.read_from == BOOKIE:
-        if refused is not None and not bookies:
-            raise refused
-        for bookie in _bookies_of(known.values()):
-            bookie_address(bookie, dict(options.bookie_addresses))
-    return bookies, known
-
-
-def _bookies_of(known: Iterable[TopicLedgers]) -> set[str]:
-    return {
-        bookie
-        for ledgers in known
-        for ledger in ledgers.ledgers
-        if ledger.metadata is not None
-        for ensemble in ledger.metadata.ensembles
-        for bookie in ensemble.bookies
-    }
-
-
-def _answering(options: ReadOptions, bookies: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Those that the driver can ask, and notes about the others. With `readFrom=bookie`, where none is left, raises why
-    one was refused or refuses."""
-    addresses: dict[str, BookieAddress] = {}
-    for bookie in bookies:
-        with contextlib.suppress(OptionError):
-            addresses[bookie] = bookie_address(bookie, dict(options.bookie_addresses))
-    security = bookie_security(options)
-    if options.read_from == BOOKIE and security == PLAIN:
-        # There is nothing to refuse but a password, which the task is told.
-        return frozenset(addresses), ()
-    patience = _MOST_WAIT_MS if security == PLAIN else _MOST_WAIT_FOR_TLS_MS
-    up, refused = _asked(addresses, min(options.bookie_timeout_ms, patience) / 1000, security)
-    first = next(iter(refused.values()), None)
-    if options.read_from == BOOKIE:
-        if first is not None and not up:
-            raise first
-        return up, ()
-    notes = []
-    if first is not None:
-        notes.append(f"nothing is read from bookies {', '.join(refused)}: {first}")
-    down = [bookie for bookie in bookies if bookie not in up and bookie not in refused]
-    if down:
-        notes.append(
-            f"bookies {', '.join(down)} do not answer the driver (option bookieAddresses says where a bookie listens): "
-            f"ledgers that lie on them alone are read from the broker"
-        )
-    return up, tuple(notes)
-
-
-def _asked(
-    addresses: Mapping[str, BookieAddress], seconds: float, security: BookieSecurity
-) -> tuple[frozenset[str], dict[str, PulsarError]]:
-    """Those that answer, and why those that were refused, or that refuse.
-
-    A stream plans every few seconds: a bookie that did not answer is not waited for each time.
-    """
-    asked = {
-        bookie: address for bookie, address in addresses.items() if not BOOKIE_HEALTH.is_quarantined(address)
-    }
-    lost = ask_bookies(asked, seconds, security)
-    for bookie, address in asked.items():
-        if bookie not in lost:
-            BOOKIE_HEALTH.has_answered(address)
-        elif lost[bookie].fault is None:
-            BOOKIE_HEALTH.quarantine(address)
-    refused = {bookie: event.fault for bookie, event in lost.items() if event.fault is not None}
-    return frozenset(asked) - lost.keys(), refused

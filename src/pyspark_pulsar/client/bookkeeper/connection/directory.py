@@ -1,0 +1,131 @@
+"""Where bookies listen whose ids are no addresses, such as `bookieId=bk-0` in bookkeeper.conf.
+
+What Pulsar 4.0.8 and BookKeeper 4.17.2 tell of them:
+
+    asked                                             | says
+    admin REST, bookies/all; the metadata of ledgers  | ids alone
+    admin REST, bookies/racks-info; superusers        | `hostname`: what operators wrote with `pulsar-admin bookies
+                                                      | set-bookie-rack --hostname`, a host, or host:port
+    a bookie's HTTP server, bookie/list_bookies       | the host of each id; no port
+    the same, config/server_config                    | `bookiePort` of that bookie
+    metadata store, /ledgers/available/ID             | host and port; not open to clients
+
+So the port is that of the bookie that is asked, or BookKeeper's default. Answers are kept for a minute: a stream plans
+every few seconds. Driver, and executors that look for another copy of a ledger.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress, host_and_port
+from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied, ProtocolError, PulsarError
+from pyspark_pulsar.options import ReadOptions
+
+_KEPT_SECONDS: Final = 60.0
+_MOST_BYTES: Final = 16 << 20
+_DEFAULT_PORT: Final = 3181
+_OK: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """What was found out of bookies' ids."""
+
+    addresses: Mapping[str, str]
+    """From id to `host:port`."""
+    fault: PulsarError | None = None
+    """Why it may not be all."""
+
+
+class KnownDirectories:
+    """Of this process, by whom was asked. Safe in threads: each step is one on a dictionary."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str | None, str | None], tuple[float, Directory]] = {}
+
+    def ask(self, options: ReadOptions, admin: AdminClient) -> Directory:
+        """Never raises: what is not told is in `fault`."""
+        key = (options.admin_url, options.bookie_http_url)
+        until, known = self._known.get(key, (0.0, Directory({})))
+        if time.monotonic() < until:
+            return known
+        addresses: dict[str, str] = {}
+        fault: PulsarError | None = None
+        for ask in (partial(_from_racks, admin), partial(_from_bookie, options)):
+            try:
+                # What operators wrote is asked first, and counts.
+                addresses = ask() | addresses
+            except (ConnectionFailed, PermissionDenied, ProtocolError) as refused:
+                fault = fault or refused
+        directory = Directory(addresses, fault)
+        self._known[key] = time.monotonic() + _KEPT_SECONDS, directory
+        return directory
+
+
+_DIRECTORIES: Final = KnownDirectories()
+
+
+def find_addresses(options: ReadOptions, admin: AdminClient, bookies: Iterable[str]) -> Directory:
+    """The addresses of those bookies whose id is none, and that `bookieAddresses` does not name. Asks nobody where
+    there are none such."""
+    named = dict(options.bookie_addresses)
+    nameless = {bookie for bookie in bookies if bookie not in named and host_and_port(bookie) is None}
+    if not nameless:
+        return Directory({})
+    directory = _DIRECTORIES.ask(options, admin)
+    known = {bookie: address for bookie, address in directory.addresses.items() if bookie in nameless}
+    return Directory(known, directory.fault)
+
+
+def _from_racks(admin: AdminClient) -> dict[str, str]:
+    return {
+        bookie: str(_address(host, _DEFAULT_PORT)) for bookie, host in admin.bookies.hosts().items() if host
+    }
+
+
+def _from_bookie(options: ReadOptions) -> dict[str, str]:
+    url = options.bookie_http_url
+    if url is None:
+        return {}
+    with urllib3.PoolManager(timeout=options.bookie_timeout_ms / 1000, retries=False) as http:
+        port = _get(http, f"{url}/api/v1/config/server_config").get("bookiePort", _DEFAULT_PORT)
+        hosts: dict[str, Any] = {}
+        for kind in ("ro", "rw"):
+            hosts |= _get(http, f"{url}/api/v1/bookie/list_bookies?type={kind}&print_hostnames=true")
+    return {
+        bookie: str(BookieAddress(host, int(port))) for bookie, host in hosts.items() if isinstance(host, str)
+    }
+
+
+def _address(host: str, port: int) -> BookieAddress:
+    return host_and_port(host) or BookieAddress(host.strip(), port)
+
+
+def _get(http: urllib3.PoolManager, url: str) -> dict[str, Any]:
+    where = f"asking for the addresses of bookies (bookieHttpUrl): {url}"
+    try:
+        answer = http.request("GET", url, preload_content=False)
+        text = answer.read(_MOST_BYTES)
+        answer.release_conn()
+    except HTTPError as fault:
+        raise ConnectionFailed(f"{where}: cannot be reached: {fault}") from None
+    try:
+        document = json.loads(text) if answer.status == _OK else None
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise ProtocolError(
+            f"{where}: expected a JSON object as BookKeeper's HTTP server gives it, got an answer with status "
+            f"{answer.status}; check that httpServerEnabled=true is set there, and the port (8000 by default)"
+        )
+    return document
