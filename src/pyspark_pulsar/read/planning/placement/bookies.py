@@ -65,10 +65,11 @@ def find_bookies(
     directory = find_addresses(options, admin, bookies)
     names = tuple(directory.addresses.get(bookie, bookie) for bookie in bookies)
     known = {partition: _at_addresses(ledgers, directory) for partition, ledgers in known.items()}
+    holders = _bookies_of(known.values())
     if options.read_from == BOOKIE:
-        for bookie in _bookies_of(known.values()):
+        for bookie in holders:
             bookie_address(bookie, dict(options.bookie_addresses))
-    up, notes = _answering(options, names, directory)
+    up, notes = _answering(options, names, directory, holders)
     return BookiesFound(names, up, notes), known
 
 
@@ -131,10 +132,10 @@ def _bookies_of(known: Iterable[TopicLedgers]) -> set[str]:
 
 
 def _answering(
-    options: ReadOptions, bookies: tuple[str, ...], directory: Directory
+    options: ReadOptions, bookies: tuple[str, ...], directory: Directory, holders: set[str]
 ) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Those that the driver can ask, and notes about the others. With `readFrom=bookie`, where none is left, raises why
-    one was refused or refuses."""
+    """Those that the driver can ask, and notes about the others. `holders` hold what is read; empty where that is not
+    told. With `readFrom=bookie`, where none is left, raises why one was refused or refuses."""
     addresses: dict[str, BookieAddress] = {}
     for bookie in bookies:
         with contextlib.suppress(OptionError):
@@ -153,12 +154,12 @@ def _answering(
     notes = []
     if first is not None:
         notes.append(f"nothing is read from bookies {', '.join(refused)}: {first}")
-    nameless = [bookie for bookie in bookies if bookie not in addresses]
+    nameless = [bookie for bookie in holders or bookies if bookie not in addresses]
     if nameless:
         why = "" if directory.fault is None else f" ({directory.fault})"
         notes.append(
-            f"nobody says where bookies {', '.join(nameless)} listen, whose ids are no addresses{why}: name them in "
-            f"bookieAddresses, or see docs/bookies.md, Names; ledgers that lie on them alone are read from the broker"
+            f"nobody says where bookies {', '.join(sorted(nameless))} listen, whose ids are no addresses{why}: name them "
+            f"in bookieAddresses, or see docs/bookies.md, Names; ledgers that lie on them alone are read from the broker"
         )
     down = [bookie for bookie in addresses if bookie not in up and bookie not in refused]
     if down:
