@@ -158,8 +158,9 @@ def _answering(
     if nameless:
         why = "" if directory.fault is None else f" ({directory.fault})"
         notes.append(
-            f"nobody says where bookies {', '.join(sorted(nameless))} listen, whose ids are no addresses{why}: name them "
-            f"in bookieAddresses, or see docs/bookies.md, Names; ledgers that lie on them alone are read from the broker"
+            f"nobody says where bookies {', '.join(sorted(nameless))} listen, whose ids are no addresses{why}: name "
+            f"them in bookieAddresses, or see docs/bookies.md, Names; ledgers that lie on them alone are read from the "
+            f"broker"
         )
     down = [bookie for bookie in addresses if bookie not in up and bookie not in refused]
     if down:
