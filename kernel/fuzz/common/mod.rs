@@ -14,6 +14,7 @@ use _kernel::avro_schema::AvroType;
 use _kernel::decode::{BadRows, Decoder, DecoderOptions};
 use _kernel::encode::{Encoder, EncoderOptions, Producer};
 use _kernel::error::{ErrorKind, Result};
+use _kernel::origin::origins;
 use _kernel::payload_schema::{KeyValueSchema, PayloadSchema};
 use _kernel::protobuf::ProtobufPlan;
 use _kernel::wire::{put_bytes, put_number};
@@ -260,6 +261,7 @@ pub fn payload(kind: &Kind, version: &[u8], bytes: &[u8]) {
 fn run(decoder: &mut Decoder, bytes: Vec<u8>) -> Result<Vec<RecordBatch>> {
     let mut entries = entries(&[bytes]);
     let _ = entries.num_messages();
+    let _ = origins(&entries);
     if !decoder.unknown_versions(&mut entries)?.is_empty() {
         return Ok(Vec::new());
     }

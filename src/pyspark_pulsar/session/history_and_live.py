@@ -37,7 +37,7 @@ _ENDS: Final = frozenset(
 )
 _TIMES: Final = frozenset({"starting_timestamp", "starting_offsets_by_timestamp"})
 _STARTS: Final = _TIMES | {"starting_offsets", "starting_subscription"}
-_OF_STREAMS: Final = frozenset({"subscription_name"})
+_OF_STREAMS: Final = frozenset({"subscription_name", "replicate_subscription_state"})
 _TOPICS: Final = frozenset({"topic", "topics", "topics_pattern"})
 
 

@@ -31,6 +31,10 @@ def test_aliases_of_peers() -> None:
         ({**SERVICE, "startingOffset": "earliest", "topic": "a"}, "did you mean 'startingOffsets'"),
         ({**SERVICE, "zzz": "1", "topic": "a"}, "known are"),
         (SERVICE, "got none of them"),
+        (
+            {**SERVICE, "topic": "a", "pulsar.consumer.replicateSubscriptionState": "true"},
+            "expected subscriptionName beside it",
+        ),
         ({**SERVICE, "topic": "a", "topics": "b"}, "got topic and topics"),
         ({**SERVICE, "topic": "a", "topicsPattern": "b"}, "got topic and topicsPattern"),
         ({**SERVICE, "serviceUrl": "pulsar://h:1", "topic": "a"}, "mean the same"),
