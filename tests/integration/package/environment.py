@@ -27,7 +27,8 @@ def link_requirements(
     extras: frozenset[str] = frozenset(),
     without: frozenset[str] = frozenset(),
 ) -> None:
-    """Link all that `of` says that it needs, and nothing else. PySpark gets a folder, which can be moved."""
+    """Link all that `of` says that it needs, and nothing else. PySpark gets a folder of its own, to which
+    files can be added."""
     for package in _requirements(of, extras | {""}, set(without)):
         tops = {file.parts[0] for file in package.files or ()} - {"..", "__pycache__"}
         for top in tops:
