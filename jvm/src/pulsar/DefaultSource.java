@@ -1,6 +1,6 @@
 package pulsar;
 
-import org.pysparkpulsar.catalog.PythonSource;
+import org.pysparkpulsar.source.PythonSource;
 
 /**
  * What Spark finds for `format("pulsar")`: it tries the class `FORMAT.DefaultSource` before it looks for sources that are

@@ -127,6 +127,13 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         "Most rows of one Arrow batch that a task hands to Spark; bounds a task's memory.",
         default=16_384,
     )
+    columnar_reads: bool = option(
+        "columnarReads",
+        yes_or_no,
+        "Hand record batches to Spark as columns, where the session has the jar; otherwise Spark first makes a "
+        "row of each message, which costs more than to decode it. The rows are the same.",
+        default=True,
+    )
     receiver_queue_size: int = option(
         "pulsar.consumer.receiverQueueSize",
         whole(1, 1_000_000),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.write.delivery import Delivery
 from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB
@@ -21,6 +22,7 @@ class PulsarBatchWriter(Shipped, DataSourceArrowWriter):
         self._target = target
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        freeze_imports()
         return self._delivery.write(self._target, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.write.delivery import Delivery
 from pyspark_pulsar.write.target import RowTargets, Target
@@ -26,6 +27,7 @@ class PulsarStreamWriter(Shipped, DataSourceStreamArrowWriter):
             raise PulsarError(
                 "expected a writer that was made to write, got one that commits; please report this"
             )
+        freeze_imports()
         return self._delivery.write(self._target, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803

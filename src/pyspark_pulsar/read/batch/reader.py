@@ -12,6 +12,7 @@ from pyspark_pulsar.read.batch.plan import plan_batch
 from pyspark_pulsar.read.batch.pushdown import Pushed, push_filters
 from pyspark_pulsar.read.task.reader import read_splits
 from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.spark.task_context import new_run, present_attempt
 
@@ -34,6 +35,7 @@ class PulsarBatchReader(Shipped, DataSourceReader):
         splits = partition.value if partition is not None else None
         if splits is None:
             return iter(())
+        freeze_imports()
         return read_splits(self._options, self._schema, splits, present_attempt(self._run))
 
 

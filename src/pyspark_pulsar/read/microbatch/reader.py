@@ -49,6 +49,7 @@ from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.read.planning.splits.tasks import tasks_of
 from pyspark_pulsar.read.task.reader import read_splits
 from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.logging import show_warnings
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.spark.task_context import new_run, present_attempt
@@ -266,6 +267,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         # Spark runs one task with the value None when `partitions` is empty.
         if partition is None or partition.value is None:
             return iter(())
+        freeze_imports()
         return read_splits(self._options, self._schema, partition.value, present_attempt(self._run))
 
     def commit(self, end: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import org.pysparkpulsar.source.Interpreter;
 
 /**
  * The Python process that knows Pulsar: `python -m pyspark_pulsar.catalog`, one JSON document a line.

@@ -4,7 +4,6 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Map;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
-import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableChange.AddColumn;
 import org.apache.spark.sql.connector.catalog.TableChange.After;
 import org.apache.spark.sql.connector.catalog.TableChange.DeleteColumn;
@@ -14,6 +13,8 @@ import org.apache.spark.sql.connector.catalog.TableChange.SetProperty;
 import org.apache.spark.sql.connector.catalog.TableChange.UpdateColumnComment;
 import org.apache.spark.sql.connector.catalog.TableChange.UpdateColumnNullability;
 import org.apache.spark.sql.connector.catalog.TableChange.UpdateColumnType;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.pysparkpulsar.source.PulsarException;
 
 /** What ALTER asks for, as the Python process is told. */
 final class Changes {
@@ -37,7 +38,7 @@ final class Changes {
       } else if (change instanceof NamespaceChange.RemoveProperty unwanted) {
         remove.add(unwanted.property());
       } else {
-        throw CatalogException.raised("ALTER NAMESPACE: expected properties to set or to unset, got " + change);
+        throw PulsarException.raised("ALTER NAMESPACE: expected properties to set or to unset, got " + change);
       }
     }
     return told;

@@ -23,6 +23,7 @@ import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.pysparkpulsar.catalog.CatalogProcess.Refusal;
+import org.pysparkpulsar.source.PulsarException;
 
 /**
  * Namespaces and topics of Pulsar as Spark's namespaces and tables.
@@ -99,7 +100,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces {
       if (refusal.kind.equals("NamespaceExists")) {
         throw new NamespaceAlreadyExistsException(namespace);
       }
-      throw CatalogException.raised(refusal.getMessage());
+      throw PulsarException.raised(refusal.getMessage());
     }
   }
 
@@ -185,12 +186,12 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces {
     if (loadTable(table) instanceof PulsarTable found) {
       return found.upTo(Math.floorDiv(timestamp, MICROSECONDS));
     }
-    throw CatalogException.raised("table " + table + ": expected no TIMESTAMP AS OF, as a system table shows what is now");
+    throw PulsarException.raised("table " + table + ": expected no TIMESTAMP AS OF, as a system table shows what is now");
   }
 
   @Override
   public Table loadTable(Identifier table, String version) throws NoSuchTableException {
-    throw CatalogException.raised(
+    throw PulsarException.raised(
         "table " + table + ": expected TIMESTAMP AS OF, got VERSION AS OF '" + version + "'; a topic has no versions, only "
             + "positions: use the option endingOffsets");
   }
@@ -213,7 +214,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces {
       }
       throw noSuchNamespace(refusal, table.namespace());
     } catch (NoSuchTableException gone) {
-      throw CatalogException.raised("table " + table + " was created, and is not there any more: " + gone.getMessage());
+      throw PulsarException.raised("table " + table + " was created, and is not there any more: " + gone.getMessage());
     }
   }
 
@@ -221,7 +222,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces {
   public Table createTable(Identifier table, TableInfo info)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
     if (info.constraints().length > 0) {
-      throw CatalogException.raised("table " + table + ": expected no constraints, which Pulsar does not check; leave them out");
+      throw PulsarException.raised("table " + table + ": expected no constraints, which Pulsar does not check; leave them out");
     }
     return createTable(table, info.schema(), info.partitions(), info.properties());
   }
@@ -251,7 +252,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces {
 
   @Override
   public void renameTable(Identifier from, Identifier to) {
-    throw CatalogException.raised(
+    throw PulsarException.raised(
         "table " + from + ": expected it to keep its name, as Pulsar cannot rename a topic; create " + to + " and insert "
             + "into it");
   }
@@ -265,7 +266,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces {
     try {
       return ask(call, arguments);
     } catch (Refusal refusal) {
-      throw CatalogException.raised(refusal.getMessage());
+      throw PulsarException.raised(refusal.getMessage());
     }
   }
 
@@ -291,13 +292,13 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces {
     if (refusal.kind.equals("NoSuchNamespace")) {
       return new NoSuchNamespaceException(namespace);
     }
-    throw CatalogException.raised(refusal.getMessage());
+    throw PulsarException.raised(refusal.getMessage());
   }
 
   private static NoSuchTableException noSuchTable(Refusal refusal, Identifier table) {
     if (refusal.kind.equals("NoSuchTable") || refusal.kind.equals("NoSuchNamespace")) {
       return new NoSuchTableException(table);
     }
-    throw CatalogException.raised(refusal.getMessage());
+    throw PulsarException.raised(refusal.getMessage());
   }
 }

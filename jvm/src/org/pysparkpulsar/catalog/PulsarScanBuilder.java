@@ -6,11 +6,12 @@ import java.util.List;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
-import org.apache.spark.sql.execution.datasources.v2.python.PythonScanBuilder;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.pysparkpulsar.source.PythonSource;
+import org.pysparkpulsar.source.SourceScanBuilder;
 
 /** Tells the data source which columns a query needs, which it decodes alone, and what it filters by. */
 final class PulsarScanBuilder implements SupportsPushDownFilters, SupportsPushDownRequiredColumns {
@@ -52,7 +53,8 @@ final class PulsarScanBuilder implements SupportsPushDownFilters, SupportsPushDo
 
   @Override
   public Scan build() {
-    PythonScanBuilder builder = new PythonScanBuilder(PythonSource.make(), PythonSource.NAME, columns, options);
+    SourceScanBuilder builder =
+        new SourceScanBuilder(PythonSource.make(), PythonSource.NAME, columns, options);
     builder.pushFilters(filters);
     return builder.build();
   }

@@ -18,12 +18,14 @@ import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
-import org.apache.spark.sql.execution.datasources.v2.python.PythonTable;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.pysparkpulsar.source.PulsarException;
+import org.pysparkpulsar.source.PythonSource;
+import org.pysparkpulsar.source.SourceWriteBuilder;
 
 /** A topic. Reading and writing are the data source's, with the catalog's options under those of the query. */
 final class PulsarTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns {
@@ -191,7 +193,7 @@ final class PulsarTable implements SupportsRead, SupportsWrite, SupportsMetadata
     // Spark leaves an option that it has understood among those of the query.
     options.remove(SQLConf.get().getConf(SQLConf.TIME_TRAVEL_TIMESTAMP_KEY()).toLowerCase(Locale.ROOT));
     if (end != null && options.put(END, end.toString()) != null) {
-      throw CatalogException.raised(
+      throw PulsarException.raised(
           "table " + topic.name + ": expected TIMESTAMP AS OF or the option 'endingTimestamp', got both; leave one out");
     }
     return options;
@@ -200,8 +202,7 @@ final class PulsarTable implements SupportsRead, SupportsWrite, SupportsMetadata
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     CaseInsensitiveStringMap options = new CaseInsensitiveStringMap(merged(topic.writeOptions, info.options()));
-    PythonTable table = new PythonTable(PythonSource.make(), PythonSource.NAME, info.schema());
-    return table.newWriteBuilder(new WriteInfo(info, options));
+    return new SourceWriteBuilder(PythonSource.make(), PythonSource.NAME, new WriteInfo(info, options));
   }
 
   /** The options of the query over those of the table, by keys in lower case. */
@@ -210,7 +211,7 @@ final class PulsarTable implements SupportsRead, SupportsWrite, SupportsMetadata
     own.forEach((key, value) -> merged.put(key.toLowerCase(Locale.ROOT), value));
     given.forEach((key, value) -> {
       if (topic.fixed.contains(key)) {
-        throw CatalogException.raised(
+        throw PulsarException.raised(
             "table " + topic.name + ": expected no option '" + key + "', which the table decides; name another table, or "
                 + "select the columns");
       }

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.analysis.ResolvedIdentifier;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ReplaceTable;
 import org.apache.spark.sql.catalyst.plans.logical.ReplaceTableAsSelect;
+import org.pysparkpulsar.source.PulsarException;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
@@ -24,7 +25,7 @@ final class RefusedReplacements extends AbstractFunction1<LogicalPlan, BoxedUnit
 
   private static void refuse(LogicalPlan name) {
     if (name instanceof ResolvedIdentifier table && table.catalog() instanceof PulsarCatalog) {
-      throw CatalogException.raised(
+      throw PulsarException.raised(
           "table " + table.identifier() + ": expected a topic to be appended to, got REPLACE TABLE or mode overwrite, "
               + "which would drop it with its messages; append, or say DROP TABLE and CREATE TABLE");
     }

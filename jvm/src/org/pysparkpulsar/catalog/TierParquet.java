@@ -25,6 +25,7 @@ import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.FloatType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.pysparkpulsar.source.PulsarException;
 import scala.Function1;
 import scala.collection.Iterator;
 import scala.collection.immutable.Map;
@@ -53,7 +54,7 @@ final class TierParquet extends ParquetFileFormat {
       SparkSession session, StructType data, StructType partitions, StructType required, Seq<Filter> filters,
       Map<String, String> options, Configuration hadoop) {
     if (Arrays.stream(required.fields()).anyMatch(field -> field.metadata().contains(DEFAULT)) && !givesDefaults(required)) {
-      throw CatalogException.raised(
+      throw PulsarException.raised(
           "a scan of a topic's table: expected vectorized reads of Parquet as when the query was planned, got none; plan the "
               + "query again");
     }

@@ -1,4 +1,4 @@
-package org.pysparkpulsar.catalog;
+package org.pysparkpulsar.source;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -12,6 +12,7 @@ import scala.jdk.javaapi.CollectionConverters;
 /** Which Python runs what. */
 public final class Interpreter {
   private static final String CATALOG = "spark.sql.catalog.";
+  private static final String CATALOG_CLASS = "org.pysparkpulsar.catalog.PulsarCatalog";
   private static final String OF_WORKERS = "spark.pyspark.python";
   private static final String ASK = "import sys, pyspark_pulsar; print('%d.%d' % sys.version_info[:2])";
   private static final long DEADLINE_SECONDS = 60;
@@ -24,7 +25,7 @@ public final class Interpreter {
    * On the driver: the catalog's setting `python`, else what Spark itself would run there, else what any Pulsar catalog
    * of the session is told.
    */
-  static String of(Map<String, String> settings) {
+  public static String of(Map<String, String> settings) {
     return onDriver(settings.get("python"), ofAnyCatalog(), Interpreter::configured);
   }
 
@@ -81,7 +82,7 @@ public final class Interpreter {
   }
 
   private static RuntimeException refused(String python, String what) {
-    return CatalogException.raised(
+    return PulsarException.raised(
         "the Pulsar data source: expected an interpreter with pyspark-pulsar on the driver, got " + python + ", which "
             + what + "; set spark.pyspark.python, or spark.pyspark.driver.python, to one that has the package");
   }
@@ -93,7 +94,7 @@ public final class Interpreter {
   private static String ofAnyCatalog() {
     Map<String, String> all = CollectionConverters.asJava(SQLConf.get().getAllConfs());
     return all.entrySet().stream()
-        .filter(entry -> entry.getKey().startsWith(CATALOG) && entry.getValue().equals(PulsarCatalog.class.getName()))
+        .filter(entry -> entry.getKey().startsWith(CATALOG) && entry.getValue().equals(CATALOG_CLASS))
         .map(entry -> all.get(entry.getKey() + ".python"))
         .filter(python -> python != null && !python.isBlank())
         .sorted()

@@ -1,16 +1,15 @@
-package org.pysparkpulsar.catalog;
+package org.pysparkpulsar.source;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.api.python.SimplePythonFunction;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
-import org.apache.spark.sql.execution.metric.SQLMetric;
-import org.apache.spark.sql.execution.python.MapInBatchEvaluatorFactory;
 import org.apache.spark.sql.types.StructType;
-import scala.Option;
 import scala.collection.immutable.ArraySeq;
 
 /**
@@ -23,7 +22,7 @@ import scala.collection.immutable.ArraySeq;
  * included, and would give it to the next.
  */
 public class PythonSource extends PythonDataSourceV2 {
-  static final String NAME = "pulsar";
+  public static final String NAME = "pulsar";
   /** What pickle makes of a class: its module and its name. */
   private static final byte[] PULSAR_DATA_SOURCE =
       "cpyspark_pulsar.datasource\nPulsarDataSource\n.".getBytes(StandardCharsets.US_ASCII);
@@ -33,7 +32,7 @@ public class PythonSource extends PythonDataSourceV2 {
   /** Spark names the one that it has found itself, and takes a name only once. */
   protected PythonSource() {}
 
-  static PythonDataSourceV2 make() {
+  public static PythonDataSourceV2 make() {
     PythonDataSourceV2 made = new PythonSource();
     made.setShortName(NAME);
     return made;
@@ -43,13 +42,18 @@ public class PythonSource extends PythonDataSourceV2 {
   public UserDefinedPythonDataSource source() {
     if (source == null) {
       String driver = Interpreter.of(Map.of());
-      String version = Interpreter.version(driver);
+      String version =
+          DriverPrograms.POSSIBLE ? DriverProcess.of(driver).version() : Interpreter.version(driver);
       source =
           new OnTwoInterpreters(
-              pythonClass(driver, version),
-              new UserDefinedPythonDataSource(pythonClass(Interpreter.ofExecutors(driver), version)));
+              pythonClass(driver, version), pythonClass(Interpreter.ofExecutors(driver), version));
     }
     return source;
+  }
+
+  @Override
+  public Table getTable(StructType columns, Transform[] partitioning, Map<String, String> properties) {
+    return new SourceTable(this, columns);
   }
 
   private static SimplePythonFunction pythonClass(String interpreter, String version) {
@@ -65,28 +69,5 @@ public class PythonSource extends PythonDataSourceV2 {
         version,
         new ArrayList<>(),
         null);
-  }
-
-  /** Plans with one interpreter on the driver, and runs tasks with the one that executors have. */
-  private static final class OnTwoInterpreters extends UserDefinedPythonDataSource {
-    private final UserDefinedPythonDataSource onExecutors;
-
-    OnTwoInterpreters(SimplePythonFunction onDriver, UserDefinedPythonDataSource onExecutors) {
-      super(onDriver);
-      this.onExecutors = onExecutors;
-    }
-
-    @Override
-    public MapInBatchEvaluatorFactory createMapInBatchEvaluatorFactory(
-        byte[] function,
-        String name,
-        StructType input,
-        StructType output,
-        scala.collection.immutable.Map<String, SQLMetric> metrics,
-        Option<String> artifacts,
-        Option<String> session) {
-      return onExecutors.createMapInBatchEvaluatorFactory(
-          function, name, input, output, metrics, artifacts, session);
-    }
   }
 }

@@ -1,4 +1,4 @@
-package org.pysparkpulsar.catalog;
+package org.pysparkpulsar.source;
 
 import org.apache.spark.QueryContext;
 import org.apache.spark.sql.AnalysisException;
@@ -7,19 +7,19 @@ import scala.Option;
 import scala.collection.immutable.Map$;
 
 /**
- * What the catalog refuses or cannot do, in the words of the Python process.
+ * What this package refuses or cannot do, in the words of the Python process.
  *
  * <p>An AnalysisException, since of that PySpark shows the message alone, in classic sessions and over Spark Connect; a
  * plain IllegalArgumentException of ALTER TABLE would be hidden behind a SparkException.
  */
-final class CatalogException extends AnalysisException {
-  private CatalogException(String message) {
+public final class PulsarException extends AnalysisException {
+  private PulsarException(String message) {
     super(message, none(), none(), none(), none(), Map$.MODULE$.empty(), new QueryContext[0]);
   }
 
   /** Never returns: Java counts the exception as checked, and Spark's interfaces do not declare it. */
-  static RuntimeException raised(String message) {
-    return thrown(new CatalogException(message));
+  public static RuntimeException raised(String message) {
+    return thrown(new PulsarException(message));
   }
 
   @SuppressWarnings("unchecked")

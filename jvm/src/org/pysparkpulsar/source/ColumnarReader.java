@@ -1,0 +1,72 @@
+package org.pysparkpulsar.source;
+
+import java.util.HashMap;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonCustomMetric$;
+import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
+import org.apache.spark.sql.execution.metric.SQLMetric;
+import org.apache.spark.sql.execution.python.MapInBatchEvaluatorFactory;
+import org.apache.spark.sql.vectorized.ArrowColumnVector;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import scala.collection.Iterator;
+import scala.collection.immutable.Map;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** The record batches of one partition, on an executor. A batch is good until the next one is asked for. */
+final class ColumnarReader implements PartitionReader<ColumnarBatch> {
+  private final UserDefinedPythonDataSource source;
+  private final Map<String, SQLMetric> metrics;
+  private final Iterator<ColumnarBatch> batches;
+
+  ColumnarReader(ColumnarReaderFactory.Origin origin, byte[] partition) {
+    source = origin.source();
+    metrics = PythonCustomMetric$.MODULE$.pythonMetrics();
+    MapInBatchEvaluatorFactory evaluators =
+        source.createMapInBatchEvaluatorFactory(
+            origin.function(),
+            "read_from_data_source",
+            UserDefinedPythonDataSource.readInputSchema(),
+            origin.columns(),
+            metrics,
+            origin.artifacts(),
+            origin.session());
+    try {
+      batches = BatchRunner.run(evaluators, partition);
+    } catch (ReflectiveOperationException fault) {
+      throw new IllegalStateException(fault);
+    }
+  }
+
+  @Override
+  public boolean next() {
+    return batches.hasNext();
+  }
+
+  @Override
+  public ColumnarBatch get() {
+    ColumnarBatch batch = batches.next();
+    ArrowColumnVector row = (ArrowColumnVector) batch.column(0);
+    int count = row.getValueVector().getField().getChildren().size();
+    ColumnVector[] columns = new ColumnVector[count];
+    for (int index = 0; index < count; index++) {
+      columns[index] = new BorrowedVector(row.getChild(index).getValueVector());
+    }
+    return new ColumnarBatch(columns, batch.numRows());
+  }
+
+  @Override
+  public CustomTaskMetric[] currentMetricsValues() {
+    java.util.Map<String, Object> values = new HashMap<>();
+    CollectionConverters.asJava(metrics).forEach((name, metric) -> values.put(name, metric.value()));
+    return source.createPythonTaskMetrics(
+        scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(values)));
+  }
+
+  /** Spark's runner ends with the task, and frees its memory then. */
+  @Override
+  public void close() {
+    // Nothing is this reader's own.
+  }
+}

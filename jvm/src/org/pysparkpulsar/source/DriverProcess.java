@@ -1,0 +1,141 @@
+package org.pysparkpulsar.source;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.UnixDomainSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import net.razorvine.pickle.Pickler;
+import org.apache.spark.sql.execution.python.EvaluatePython;
+import org.apache.spark.sql.execution.python.PythonPlannerRunner;
+
+/**
+ * The Python process in which Spark's own planning programs run: `python -m pyspark_pulsar.spark.driver_process`.
+ *
+ * <p>Spark starts a process for each of these programs, up to seven for a stream and one for each epoch of a sink, and
+ * each of them imports PySpark and this package anew. Here one stays for all queries of this JVM. Each use of a program
+ * is one connection to its socket, over which the same bytes go as between Spark and a process of its own.
+ *
+ * <p>It is started by the first use, and again when it has gone; what was under way has failed then, as with a process
+ * of Spark's. It ends with its standard input, so with this JVM, however that ends.
+ */
+final class DriverProcess {
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final Map<String, DriverProcess> SHARED = new ConcurrentHashMap<>();
+  private static final long START_SECONDS = 60;
+
+  private final String python;
+  private Running running;
+
+  private DriverProcess(String python) {
+    this.python = python;
+  }
+
+  static DriverProcess of(String python) {
+    return SHARED.computeIfAbsent(python, DriverProcess::new);
+  }
+
+  /** "3.12". Throws what names the interpreter where that does not start, or lacks this package. */
+  String version() {
+    return started().version;
+  }
+
+  /** What `runner.runInPython` returns and throws. */
+  <T> T run(PythonPlannerRunner<T> runner) {
+    EvaluatePython.registerPicklers();
+    try (ProgramConnection connection = connect(runner.workerModule())) {
+      runner.writeToPython(connection.output(), new Pickler(true, false));
+      connection.output().flush();
+      return runner.receiveFromPython(connection.input());
+    } catch (EOFException fault) {
+      throw gone(runner.workerModule(), "it ended; its log says why");
+    } catch (IOException fault) {
+      throw gone(runner.workerModule(), fault.toString());
+    }
+  }
+
+  /** One use of a program, by the name of its module. Throws what names the interpreter where that cannot run it. */
+  ProgramConnection connect(String program) {
+    try {
+      return ProgramConnection.open(started().socket, program);
+    } catch (IOException fault) {
+      throw gone(program, fault.toString());
+    }
+  }
+
+  private RuntimeException gone(String program, String cause) {
+    return PulsarException.raised(
+        "the Pulsar data source, " + program + ": expected an answer of its process on the driver (" + python
+            + " -m pyspark_pulsar.spark.driver_process), got none: " + cause + "; run it again");
+  }
+
+  private synchronized Running started() {
+    if (running == null || !running.process.isAlive()) {
+      running = start();
+    }
+    return running;
+  }
+
+  private Running start() {
+    ProcessBuilder builder = new ProcessBuilder(python, "-m", "pyspark_pulsar.spark.driver_process");
+    builder.redirectError(ProcessBuilder.Redirect.INHERIT);
+    Process process;
+    try {
+      process = builder.start();
+    } catch (IOException fault) {
+      throw notStarted("does not start (" + fault.getMessage() + ")");
+    }
+    try {
+      JsonNode hello = JSON.readTree(firstLine(process));
+      return new Running(
+          process, UnixDomainSocketAddress.of(hello.get("socket").asText()), hello.get("version").asText());
+    } catch (IOException | RuntimeException | ExecutionException | TimeoutException fault) {
+      process.destroyForcibly();
+      throw notStarted("did not say within " + START_SECONDS + " seconds that it is ready");
+    } catch (InterruptedException fault) {
+      process.destroyForcibly();
+      Thread.currentThread().interrupt();
+      throw notStarted("was not waited for, since the query was cancelled");
+    }
+  }
+
+  /** Says first what most often is wrong with an interpreter. */
+  private RuntimeException notStarted(String what) {
+    Interpreter.version(python);
+    return PulsarException.raised(
+        "the Pulsar data source: expected " + python + " to run its process on the driver, got one that " + what
+            + "; its log says why");
+  }
+
+  /** To read is to wait without a deadline, so that is another thread's. */
+  private static String firstLine(Process process)
+      throws InterruptedException, ExecutionException, TimeoutException {
+    CompletableFuture<String> line = new CompletableFuture<>();
+    Thread reader =
+        new Thread(
+            () -> {
+              try {
+                line.complete(
+                    new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))
+                        .readLine());
+              } catch (IOException fault) {
+                line.completeExceptionally(fault);
+              }
+            },
+            "pulsar-driver-process");
+    reader.setDaemon(true);
+    reader.start();
+    return line.get(START_SECONDS, TimeUnit.SECONDS);
+  }
+
+  private record Running(Process process, UnixDomainSocketAddress socket, String version) {}
+}

@@ -1,0 +1,116 @@
+package org.pysparkpulsar.source;
+
+import java.io.BufferedInputStream;
+import java.io.BufferedOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InterruptedIOException;
+import java.io.OutputStream;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
+
+/** One use of one of Spark's programs in the driver's Python process. For one thread at a time. */
+final class ProgramConnection implements AutoCloseable {
+  private static final int BUFFER = 1 << 16;
+  /** Far above the deadlines of all that the programs do. */
+  private static final long DEADLINE_MILLIS = 900_000;
+
+  private final SocketChannel channel;
+  private final Selector selector;
+  private final SelectionKey key;
+  private final DataOutputStream output = new DataOutputStream(new BufferedOutputStream(new Sent(), BUFFER));
+  private final DataInputStream input = new DataInputStream(new BufferedInputStream(new Received(), BUFFER));
+
+  private ProgramConnection(SocketChannel channel) throws IOException {
+    this.channel = channel;
+    channel.configureBlocking(false);
+    selector = Selector.open();
+    key = channel.register(selector, 0);
+  }
+
+  static ProgramConnection open(UnixDomainSocketAddress socket, String program) throws IOException {
+    SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
+    ProgramConnection connection;
+    try {
+      channel.connect(socket);
+      connection = new ProgramConnection(channel);
+    } catch (IOException fault) {
+      channel.close();
+      throw fault;
+    }
+    byte[] name = program.getBytes(StandardCharsets.US_ASCII);
+    connection.output.writeInt(name.length);
+    connection.output.write(name);
+    return connection;
+  }
+
+  DataOutputStream output() {
+    return output;
+  }
+
+  DataInputStream input() {
+    return input;
+  }
+
+  /** The program sees the end of its input, and ends. */
+  @Override
+  public void close() throws IOException {
+    selector.close();
+    channel.close();
+  }
+
+  /** An interrupted thread leaves at once: it belongs to a query that is being stopped. */
+  private void await(int operation) throws IOException {
+    key.interestOps(operation);
+    boolean ready = selector.select(DEADLINE_MILLIS) > 0;
+    selector.selectedKeys().clear();
+    if (Thread.currentThread().isInterrupted()) {
+      throw new InterruptedIOException("interrupted while waiting for the driver's Python process");
+    }
+    if (!ready) {
+      throw new IOException("no answer came within " + DEADLINE_MILLIS / 1000 + " seconds");
+    }
+  }
+
+  private final class Sent extends OutputStream {
+    @Override
+    public void write(int one) throws IOException {
+      write(new byte[] {(byte) one}, 0, 1);
+    }
+
+    @Override
+    public void write(byte[] bytes, int offset, int length) throws IOException {
+      ByteBuffer left = ByteBuffer.wrap(bytes, offset, length);
+      while (left.hasRemaining()) {
+        if (channel.write(left) == 0) {
+          await(SelectionKey.OP_WRITE);
+        }
+      }
+    }
+  }
+
+  private final class Received extends InputStream {
+    @Override
+    public int read() throws IOException {
+      byte[] one = new byte[1];
+      return read(one, 0, 1) < 0 ? -1 : one[0] & 0xff;
+    }
+
+    @Override
+    public int read(byte[] bytes, int offset, int length) throws IOException {
+      int count = channel.read(ByteBuffer.wrap(bytes, offset, length));
+      while (count == 0 && length > 0) {
+        await(SelectionKey.OP_READ);
+        count = channel.read(ByteBuffer.wrap(bytes, offset, length));
+      }
+      return count;
+    }
+  }
+}

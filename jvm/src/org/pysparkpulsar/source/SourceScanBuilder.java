@@ -1,0 +1,95 @@
+package org.pysparkpulsar.source;
+
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonBatch;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonMicroBatchStreamWithTriggerAvailableNow;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonScan;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonScanBuilder;
+import org.apache.spark.sql.execution.python.streaming.PythonStreamingSourceRunner;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** Spark's own scan of a source in Python, whose tasks hand over columns, and whose stream is planned in the process that
+ * stays. */
+public final class SourceScanBuilder extends PythonScanBuilder {
+  private final Query query;
+
+  public SourceScanBuilder(
+      PythonDataSourceV2 source, String name, StructType columns, CaseInsensitiveStringMap options) {
+    super(source, name, columns, options);
+    query = new Query(source, name, columns, options);
+  }
+
+  @Override
+  public Scan build() {
+    return new SourceScan(query, pushedFilters());
+  }
+
+  private record Query(
+      PythonDataSourceV2 source, String name, StructType columns, CaseInsensitiveStringMap options) {
+    PartitionReaderFactory reading(PartitionReaderFactory rows) {
+      return ColumnarReads.chosen(options) ? new ColumnarReaderFactory(rows) : rows;
+    }
+  }
+
+  private static final class SourceScan extends PythonScan {
+    private final Query query;
+
+    SourceScan(Query query, Filter[] pushed) {
+      super(query.source, query.name, query.columns, query.options, pushed);
+      this.query = query;
+    }
+
+    @Override
+    public ColumnarSupportMode columnarSupportMode() {
+      return ColumnarReads.chosen(query.options) ? ColumnarSupportMode.SUPPORTED : ColumnarSupportMode.UNSUPPORTED;
+    }
+
+    @Override
+    public Batch toBatch() {
+      return new SourceBatch(query);
+    }
+
+    /** The stream's reader in Python has both interfaces for limits, so it need not be asked for them. */
+    @Override
+    public MicroBatchStream toMicroBatchStream(String checkpoint) {
+      PythonStreamingSourceRunner runner =
+          StreamRunner.of(query.source, query.name, query.columns, query.options);
+      runner.init();
+      return new SourceStream(query, runner);
+    }
+  }
+
+  private static final class SourceBatch extends PythonBatch {
+    private final Query query;
+
+    SourceBatch(Query query) {
+      super(query.source, query.name, query.columns, query.options);
+      this.query = query;
+    }
+
+    @Override
+    public PartitionReaderFactory createReaderFactory() {
+      return query.reading(super.createReaderFactory());
+    }
+  }
+
+  private static final class SourceStream extends PythonMicroBatchStreamWithTriggerAvailableNow {
+    private final Query query;
+
+    SourceStream(Query query, PythonStreamingSourceRunner runner) {
+      super(query.source, query.name, query.columns, query.options, runner);
+      this.query = query;
+    }
+
+    @Override
+    public PartitionReaderFactory createReaderFactory() {
+      return query.reading(super.createReaderFactory());
+    }
+  }
+}

@@ -1,0 +1,80 @@
+package org.pysparkpulsar.source;
+
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingSinkCommitRunner;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingWrite;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonWrite;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonWriteBuilder;
+import scala.Option;
+
+/** Spark's own write to a sink in Python, whose epochs end in the process that stays. */
+public final class SourceWriteBuilder extends PythonWriteBuilder {
+  private final PythonDataSourceV2 source;
+  private final String name;
+  private final LogicalWriteInfo info;
+  private boolean truncates;
+
+  public SourceWriteBuilder(PythonDataSourceV2 source, String name, LogicalWriteInfo info) {
+    super(source, name, info);
+    this.source = source;
+    this.name = name;
+    this.info = info;
+  }
+
+  @Override
+  public WriteBuilder truncate() {
+    truncates = true;
+    return super.truncate();
+  }
+
+  @Override
+  public Write build() {
+    if (!DriverPrograms.POSSIBLE) {
+      return super.build();
+    }
+    return new PythonWrite(source, name, info, truncates) {
+      @Override
+      public StreamingWrite toStreaming() {
+        return new Epochs(source, name, info, truncates);
+      }
+    };
+  }
+
+  private static final class Epochs extends PythonStreamingWrite {
+    private final PythonDataSourceV2 source;
+    private final String name;
+    private final LogicalWriteInfo info;
+    private final boolean truncates;
+
+    Epochs(PythonDataSourceV2 source, String name, LogicalWriteInfo info, boolean truncates) {
+      super(source, name, info, truncates);
+      this.source = source;
+      this.name = name;
+      this.info = info;
+      this.truncates = truncates;
+    }
+
+    @Override
+    public void commit(long epoch, WriterCommitMessage[] messages) {
+      end(epoch, messages, false);
+    }
+
+    @Override
+    public void abort(long epoch, WriterCommitMessage[] messages) {
+      end(epoch, messages, true);
+    }
+
+    private void end(long epoch, WriterCommitMessage[] messages, boolean aborts) {
+      byte[] made =
+          source.getOrCreateDataSourceInPython(name, info.options(), Option.apply(info.schema())).dataSource();
+      var function = source.source().createPythonFunction(made);
+      DriverProcess.of(function.pythonExec())
+          .run(new PythonStreamingSinkCommitRunner(function, info.schema(), messages, epoch, truncates, aborts));
+    }
+  }
+}

@@ -1,0 +1,120 @@
+"""`python -m pyspark_pulsar.spark.driver_process`: Spark's planning programs, in one process that the JVM keeps.
+
+For a source in Python Spark has a program for each step on the driver (`pyspark.sql.worker`: make the source, push
+filters, plan a read, plan a write, commit; and the conversation with a stream's reader). It starts each in a process of
+its own, which imports all anew. The jar runs them here. It connects to the socket that the first line of standard
+output names. A connection begins with a program's name (u32 length, big endian, ASCII), and is from there on what the
+program's process would read from Spark and write to it. Programs run in a thread each, at the same time.
+
+The process ends with its standard input, whose other end the JVM holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+from importlib import import_module
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
+
+from pyspark_pulsar.spark.jvm_streams import take_standard_streams
+from pyspark_pulsar.spark.logging import show_warnings
+from pyspark_pulsar.spark.python_path import add_pyspark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PLANNERS: Final = "pyspark.sql.worker"
+_STREAM: Final = "pyspark.sql.streaming.python_streaming_source_runner"
+_PROGRAMS: Final = {
+    f"{_PLANNERS}.create_data_source": "_main",
+    f"{_PLANNERS}.data_source_pushdown_filters": "_main",
+    f"{_PLANNERS}.plan_data_source_read": "_main",
+    f"{_PLANNERS}.write_into_data_source": "_main",
+    f"{_PLANNERS}.commit_data_source_write": "_main",
+    f"{_PLANNERS}.python_streaming_sink_runner": "_main",
+    _STREAM: "main",
+}
+"""The function of each that reads a request and writes the answer. `_main` leaves out what Spark's process does before
+and after it: to set up files and profilers, and to hand back accumulators, which this data source has none of."""
+
+_OWN: Final = (
+    "pyspark_pulsar.datasource",
+    "pyspark_pulsar.read.batch.reader",
+    "pyspark_pulsar.read.microbatch.reader",
+    "pyspark_pulsar.write.batch",
+    "pyspark_pulsar.write.stream",
+)
+_BUFFER: Final = 1 << 16
+_BACKLOG: Final = 128
+
+
+def main() -> None:
+    answers, requests = take_standard_streams()
+    show_warnings()
+    add_pyspark()
+    folder = tempfile.mkdtemp(prefix="pyspark-pulsar-")
+    try:
+        with socket.socket(socket.AF_UNIX) as listener:
+            # Only this user may enter the folder, so no connection has to prove itself.
+            path = str(Path(folder, "socket"))
+            listener.bind(path)
+            listener.listen(_BACKLOG)
+            hello = {"version": "{}.{}".format(*sys.version_info), "socket": path}
+            os.write(answers, json.dumps(hello).encode() + b"\n")
+            threading.Thread(target=_import, name="import", daemon=True).start()
+            threading.Thread(target=_serve, args=(listener,), name="serve", daemon=True).start()
+            while os.read(requests, _BUFFER):
+                pass
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    # Programs may still wait for brokers that do not answer; nobody waits for them.
+    os._exit(0)
+
+
+def _import() -> None:
+    """What nearly every program needs, while the JVM is on its way to the first."""
+    for module in (*_PROGRAMS, *_OWN):
+        import_module(module)
+    gc.collect()
+    gc.freeze()
+
+
+def _serve(listener: socket.socket) -> None:
+    while True:
+        connection, _ = listener.accept()
+        threading.Thread(target=_converse, args=(connection,), name="program", daemon=True).start()
+
+
+def _converse(connection: socket.socket) -> None:
+    # Nobody listens any more where the query was stopped.
+    with contextlib.suppress(OSError), connection, connection.makefile("rwb", _BUFFER) as stream:
+        length = int.from_bytes(stream.read(4), "big")
+        name = stream.read(length).decode("ascii")
+        if name in _PROGRAMS:
+            _run(getattr(import_module(name), _PROGRAMS[name]), stream)
+
+
+def _run(program: Callable[[IO[bytes], IO[bytes]], None], stream: IO[bytes]) -> None:
+    """Whatever it raises is told to Spark, as its own process does."""
+    from pyspark.util import handle_worker_exception
+
+    try:
+        program(stream, stream)
+    except SystemExit:
+        # The stream's program, which has told what it failed of.
+        return
+    except BaseException as fault:  # noqa: BLE001 -- Spark is told whatever it is
+        handle_worker_exception(fault, stream)
+    stream.flush()
+
+
+if __name__ == "__main__":
+    main()
