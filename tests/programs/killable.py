@@ -4,10 +4,14 @@ what is there."""
 from __future__ import annotations
 
 import argparse
+import secrets
 from collections.abc import Mapping
+from typing import Final
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+
+from pyspark_pulsar.session.configure import EXTENSIONS_CLASS, catalog_jar
 
 STARTED = "the streaming query has started"
 """Printed when it has: what fails before fails within seconds, as at a desk."""
@@ -25,7 +29,15 @@ def arguments(*names: str) -> argparse.ArgumentParser:
     return parser
 
 
+WITH_JAR: Final = 0.75
+"""Of the sessions: their tasks hand over columns, and one process plans. The others go Spark's own ways."""
+
+
 def session(master: str = "local[2,8]", conf: Mapping[str, str] | None = None) -> SparkSession:
+    """With the jar or without: a query goes on from one to the other."""
+    has_jar = secrets.randbelow(100) < 100 * WITH_JAR
+    print(f"a session {'with' if has_jar else 'without'} the jar", flush=True)  # noqa: T201
+    jar = {"spark.jars": str(catalog_jar()), "spark.sql.extensions": EXTENSIONS_CLASS} if has_jar else {}
     builder = (
         SparkSession.builder.master(master)
         .config("spark.ui.enabled", "false")
@@ -34,7 +46,7 @@ def session(master: str = "local[2,8]", conf: Mapping[str, str] | None = None) -
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
     )
-    spark = builder.config(map=dict(conf or {})).getOrCreate()
+    spark = builder.config(map=jar | dict(conf or {})).getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
     return spark
 

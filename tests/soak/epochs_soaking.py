@@ -24,7 +24,7 @@ from pyspark_pulsar.checkpoint.commands.copying import Entry, entries, verify
 from pyspark_pulsar.checkpoint.store import Store
 from pyspark_pulsar.standalone import LocalPulsar
 
-TOPIC = "persistent://public/default/numbers"
+TOPIC = "persistent://public/kept/numbers"
 CHECKPOINT = "pulsar+checkpoint://public/default/numbers-query"
 _INLINE = 64 * 1024
 _EPOCH_SECONDS = 5.0
@@ -61,6 +61,10 @@ def epochs_soak(folder: Path, epochs: int, rows: int, say: Callable[[str], None]
     """`rows`: of a micro-batch."""
     began = time.monotonic()
     with LocalPulsar(data=folder / "pulsar", config=_SERVER) as server:
+        admin = Admin(server.admin_url)
+        # The server keeps nothing that is acknowledged, or never was to be.
+        admin.make_namespace("public/kept")
+        admin.keep_for(TOPIC, minutes=-1)
         _send(server, epochs * rows)
         spark = _session(server)
         try:

@@ -22,7 +22,7 @@ import tempfile
 import threading
 from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark_pulsar.spark.jvm_streams import take_standard_streams
 from pyspark_pulsar.spark.logging import show_warnings
@@ -102,7 +102,7 @@ def _converse(connection: socket.socket) -> None:
             _run(getattr(import_module(name), _PROGRAMS[name]), stream)
 
 
-def _run(program: Callable[[IO[bytes], IO[bytes]], None], stream: IO[bytes]) -> None:
+def _run(program: Callable[[Any, Any], None], stream: Any) -> None:
     """Whatever it raises is told to Spark, as its own process does."""
     from pyspark.util import handle_worker_exception
 
