@@ -1,11 +1,13 @@
 """The `pulsar` data source: wiring between Spark's calls and the folders that do the work.
 
-Spark builds this object in short-lived driver processes, several for each query, so importing and making it
-is cheap; modules are imported when they are needed.
+Without the jar Spark builds this object in short-lived driver processes, several for each query, so importing and
+making it is cheap; modules are imported when they are needed. With the jar all of it is in one process
+(`spark.driver_process`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import DataSource
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar.write.stream import PulsarStreamWriter
 
 _COMMITTING_WORKER: Final = "pyspark.sql.worker.python_streaming_sink_runner"
+_DRIVER_PROCESS: Final = "pyspark_pulsar.spark.driver_process"
 _FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 
 
@@ -56,9 +59,11 @@ class PulsarDataSource(Shipped, DataSource):
 
         options = self._read_options()
         check_key_options(options)
-        # Spark keeps what a reader has planned with the filters of one query, and gives it to the next query on the
-        # same DataFrame if that has no filter to push: rows would be missing in silence. So it must be asked for.
-        reader = FilteringBatchReader if options.push_filters and filters_may_come() else PulsarBatchReader
+        # Without the jar Spark keeps what a reader has planned with the filters of one query, and gives it to the next
+        # query on the same DataFrame if that has no filter to push: rows would be missing in silence. So there it must
+        # be asked for. The jar has each query planned anew.
+        pushes = runs_in(_DRIVER_PROCESS) if options.push_filters is None else options.push_filters
+        reader = FilteringBatchReader if pushes and filters_may_come() else PulsarBatchReader
         return reader(options, self._read_schema(options, schema))
 
     def streamReader(self, schema: StructType) -> PulsarStreamReader:  # noqa: N802
@@ -115,8 +120,8 @@ class PulsarDataSource(Shipped, DataSource):
         from pyspark_pulsar.schema.types.spark import arrow_schema
 
         user_schema = arrow_schema(schema)
-        if self._resolved is not None and user_schema.equals(self._resolved.output_schema):
-            return self._resolved
+        if self._resolved is not None and set(user_schema) <= set(self._resolved.output_schema):
+            return replace(self._resolved, output_schema=user_schema)
         return resolve_source_schema(options, user_schema)
 
 

@@ -107,12 +107,13 @@ class SegmentOptions(BookieOptions):
         "Cut what is read into splits of about so many stored bytes; an entry is never cut for it.",
         default=64 << 20,
     )
-    push_filters: bool = option(
+    push_filters: bool | None = option(
         "pushFilters",
         yes_or_no,
         "Let filters on metadata columns decide what is read, where `spark.sql.python.filterPushdown.enabled` is on. "
-        "Only for a DataFrame of which one query is made: Spark 4.3 reads a second one with the filters of the first.",
-        default=False,
+        "Default: yes where the session has the catalog's jar. Without the jar, only for a DataFrame of which one "
+        "query is made: Spark 4.3 reads a second one with the filters of the first.",
+        default=None,
     )
     read_from: str = option(
         "readFrom",

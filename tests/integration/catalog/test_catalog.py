@@ -380,7 +380,9 @@ def test_the_jar_holds_the_catalog_and_nothing_else() -> None:
     assert [
         each
         for each in listed
-        if not re.fullmatch(r"(org/pysparkpulsar/(catalog|checkpoint)/\S+|pulsar/DefaultSource)\.class", each)
+        if not re.fullmatch(
+            r"(org/pysparkpulsar/(catalog|checkpoint|source)/\S+|pulsar/DefaultSource)\.class", each
+        )
     ] == []
 
 

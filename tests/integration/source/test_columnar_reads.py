@@ -201,3 +201,51 @@ def test_a_stream_hands_over_columns(
         found[columnar] = spark.table(f"columnar_{columnar}").collect()
     assert len(found["true"]) == ROWS
     assert found["true"] == found["false"]
+
+
+def test_a_query_reads_the_columns_that_it_needs(
+    read_both: ReadBoth, spark: SparkSession, pulsar: LocalPulsar, topic: str
+) -> None:
+    rows = spark.range(ROWS).coalesce(1).selectExpr("id", "cast(id as string) as text", "id % 2 = 0 as even")
+    write(rows, pulsar, topic)
+    for frame in read_both(topic):
+        plan = frame.where("even").select("id")._jdf.queryExecution().executedPlan().toString()
+        scan = next(line for line in plan.splitlines() if "BatchScan" in line)
+        assert "id#" in scan
+        assert "even#" in scan
+        assert "text#" not in scan
+        assert "__key#" not in scan
+        assert frame.count() == ROWS
+        assert frame.where("even").select("id").collect() == [(n,) for n in range(0, ROWS, 2)]
+
+
+def test_each_query_of_a_dataframe_is_planned_anew(
+    read_both: ReadBoth, spark: SparkSession, pulsar: LocalPulsar, topic: str
+) -> None:
+    """Also with filters: none of a former query's."""
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        write(spark.range(10).coalesce(1).selectExpr("id", "cast(id % 2 as string) as __key"), pulsar, topic)
+        for expected, frame in zip((10, 20), read_both(topic), strict=True):
+            odd = frame.where("__key = cast('1' as binary)")
+            assert odd.count() == expected / 2
+            assert frame.count() == expected
+            write(
+                spark.range(10).coalesce(1).selectExpr("id", "cast(id % 2 as string) as __key"), pulsar, topic
+            )
+            assert odd.count() == expected / 2 + 5
+            assert frame.count() == expected + 10
+            assert sorted(row.id for row in frame.where("__key is not null").collect())[:2] == [0, 0]
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+def test_modes_that_look_at_values_read_all_columns(
+    mode: str, read_both: ReadBoth, spark: SparkSession, pulsar: LocalPulsar, topic: str
+) -> None:
+    write(spark.range(3).coalesce(1).selectExpr("id"), pulsar, topic)
+    for frame in read_both(topic, mode=mode):
+        plan = frame.select("__key")._jdf.queryExecution().executedPlan().toString()
+        assert "id#" in next(line for line in plan.splitlines() if "BatchScan" in line)
+        assert frame.count() == 3

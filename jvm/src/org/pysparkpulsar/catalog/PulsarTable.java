@@ -24,6 +24,7 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.pysparkpulsar.source.PulsarException;
+import org.pysparkpulsar.source.PulsarScanBuilder;
 import org.pysparkpulsar.source.PythonSource;
 import org.pysparkpulsar.source.SourceWriteBuilder;
 
@@ -180,7 +181,8 @@ final class PulsarTable implements SupportsRead, SupportsWrite, SupportsMetadata
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {
-    return new PulsarScanBuilder(read, topic.metadata, new CaseInsensitiveStringMap(scanOptions(given)));
+    CaseInsensitiveStringMap options = new CaseInsensitiveStringMap(scanOptions(given));
+    return new PulsarScanBuilder(PythonSource.make(), read, topic.metadata, options);
   }
 
   /** All options of a scan, by keys in lower case; `given` are those of the query. */

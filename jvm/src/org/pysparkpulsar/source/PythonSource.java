@@ -7,9 +7,12 @@ import java.util.Map;
 import org.apache.spark.api.python.SimplePythonFunction;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceCreationResult;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Option;
 import scala.collection.immutable.ArraySeq;
 
 /**
@@ -28,6 +31,7 @@ public class PythonSource extends PythonDataSourceV2 {
       "cpyspark_pulsar.datasource\nPulsarDataSource\n.".getBytes(StandardCharsets.US_ASCII);
 
   private UserDefinedPythonDataSource source;
+  private PythonDataSourceCreationResult made;
 
   /** Spark names the one that it has found itself, and takes a name only once. */
   protected PythonSource() {}
@@ -49,6 +53,23 @@ public class PythonSource extends PythonDataSourceV2 {
               pythonClass(driver, version), pythonClass(Interpreter.ofExecutors(driver), version));
     }
     return source;
+  }
+
+  /** The same object in Python, of which nothing has been planned. */
+  PythonSource again(CaseInsensitiveStringMap options, StructType columns) {
+    PythonSource other = (PythonSource) make();
+    other.source = source();
+    other.made = getOrCreateDataSourceInPython(NAME, options, Option.apply(columns));
+    return other;
+  }
+
+  @Override
+  public PythonDataSourceCreationResult getOrCreateDataSourceInPython(
+      String name, CaseInsensitiveStringMap options, Option<StructType> columns) {
+    if (made == null) {
+      made = super.getOrCreateDataSourceInPython(name, options, columns);
+    }
+    return made;
   }
 
   @Override

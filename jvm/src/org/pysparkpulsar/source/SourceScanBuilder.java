@@ -14,12 +14,14 @@ import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** Spark's own scan of a source in Python, whose tasks hand over columns, and whose stream is planned in the process that
- * stays. */
-public final class SourceScanBuilder extends PythonScanBuilder {
+/**
+ * Spark's own scan of a source in Python, whose tasks hand over columns, and whose stream is planned in the process that
+ * stays.
+ */
+final class SourceScanBuilder extends PythonScanBuilder {
   private final Query query;
 
-  public SourceScanBuilder(
+  SourceScanBuilder(
       PythonDataSourceV2 source, String name, StructType columns, CaseInsensitiveStringMap options) {
     super(source, name, columns, options);
     query = new Query(source, name, columns, options);

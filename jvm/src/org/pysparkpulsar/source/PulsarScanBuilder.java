@@ -1,4 +1,4 @@
-package org.pysparkpulsar.catalog;
+package org.pysparkpulsar.source;
 
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -6,21 +6,24 @@ import java.util.List;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import org.pysparkpulsar.source.PythonSource;
-import org.pysparkpulsar.source.SourceScanBuilder;
 
 /** Tells the data source which columns a query needs, which it decodes alone, and what it filters by. */
-final class PulsarScanBuilder implements SupportsPushDownFilters, SupportsPushDownRequiredColumns {
+public final class PulsarScanBuilder implements SupportsPushDownFilters, SupportsPushDownRequiredColumns {
+  private final PythonDataSourceV2 source;
   private final StructType metadata;
   private final CaseInsensitiveStringMap options;
   private StructType columns;
   private Filter[] filters = {};
 
-  PulsarScanBuilder(StructType columns, StructType metadata, CaseInsensitiveStringMap options) {
+  /** `source`: of this scan alone. `metadata`: further columns, which a query may name. */
+  public PulsarScanBuilder(
+      PythonDataSourceV2 source, StructType columns, StructType metadata, CaseInsensitiveStringMap options) {
+    this.source = source;
     this.columns = columns;
     this.metadata = metadata;
     this.options = options;
@@ -53,8 +56,7 @@ final class PulsarScanBuilder implements SupportsPushDownFilters, SupportsPushDo
 
   @Override
   public Scan build() {
-    SourceScanBuilder builder =
-        new SourceScanBuilder(PythonSource.make(), PythonSource.NAME, columns, options);
+    SourceScanBuilder builder = new SourceScanBuilder(source, PythonSource.NAME, columns, options);
     builder.pushFilters(filters);
     return builder.build();
   }
