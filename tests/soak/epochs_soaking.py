@@ -22,11 +22,11 @@ from pyspark_pulsar.checkpoint.address import parse_path
 from pyspark_pulsar.checkpoint.cluster import ClusterSettings
 from pyspark_pulsar.checkpoint.commands.copying import Entry, entries, verify
 from pyspark_pulsar.checkpoint.store import Store
+from pyspark_pulsar.checkpoint.upload import INLINE_BYTES
 from pyspark_pulsar.standalone import LocalPulsar
 
 TOPIC = "persistent://public/kept/numbers"
 CHECKPOINT = "pulsar+checkpoint://public/default/numbers-query"
-_INLINE = 64 * 1024
 _EPOCH_SECONDS = 5.0
 _CLEAN_SECONDS = 600.0
 _LOOK_SECONDS = 10.0
@@ -123,8 +123,8 @@ class _Logs:
     def live(self) -> dict[str, int]:
         files = self.files()
         return {
-            "index": sum(file.length for file in files if file.length <= _INLINE),
-            "content": sum(file.length for file in files if file.length > _INLINE),
+            "index": sum(file.length for file in files if file.length <= INLINE_BYTES),
+            "content": sum(file.length for file in files if file.length > INLINE_BYTES),
         }
 
     def await_clean(self, say: Callable[[str], None]) -> list[str]:

@@ -20,10 +20,12 @@ import socket
 import sys
 import tempfile
 import threading
+import traceback
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.spark.jvm_streams import take_standard_streams
 from pyspark_pulsar.spark.logging import show_warnings
 from pyspark_pulsar.spark.python_path import add_pyspark
@@ -60,6 +62,8 @@ def main() -> None:
     answers, requests = take_standard_streams()
     show_warnings()
     add_pyspark()
+    # Users see the error alone, without the frames that led to it.
+    os.environ["SPARK_HIDE_TRACEBACK"] = "1"
     folder = tempfile.mkdtemp(prefix="pyspark-pulsar-")
     try:
         with socket.socket(socket.AF_UNIX) as listener:
@@ -108,12 +112,19 @@ def _run(program: Callable[[Any, Any], None], stream: Any) -> None:
 
     try:
         program(stream, stream)
-    except SystemExit:
+    except SystemExit as end:
         # The stream's program, which has told what it failed of.
-        return
+        _log(end.__context__)
     except BaseException as fault:  # noqa: BLE001 -- Spark is told whatever it is
         handle_worker_exception(fault, stream)
+        _log(fault)
     stream.flush()
+
+
+def _log(fault: BaseException | None) -> None:
+    """Where it was raised, if it is a fault of this package: errors that are meant for users say all themselves."""
+    if fault is not None and not isinstance(fault, PulsarError | EOFError):
+        traceback.print_exception(fault)
 
 
 if __name__ == "__main__":
