@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from fixtures.cluster.pulsar_cluster import PulsarCluster
+from fixtures.cluster.server import Server
 from soak import schedule
 from soak.query import Query
 from soak.schedule import Event
@@ -21,6 +22,7 @@ from pyspark_pulsar.errors import StandaloneFailed
 _MOST_PARTITIONS: Final = 6
 _WORKER_SECONDS: Final = 120.0
 _COMMIT_SECONDS: Final = 120.0
+_EPOCH_SECONDS: Final = 20.0
 _REST_SECONDS: Final = 10.0
 _MOST_REST_SECONDS: Final = 60.0
 _OFFLOAD_SECONDS: Final = 5.0
@@ -34,6 +36,8 @@ class Chaos:
 
     cluster: PulsarCluster
     topics: Topics
+    workers: Sequence[Server]
+    """Of Spark."""
     writer: Writer
     query: Query
 
@@ -43,6 +47,7 @@ class Chaos:
             schedule.KILL_DRIVER: self._kill_driver,
             schedule.KILL_WORKER: lambda chance: self.query.kill_a_worker(chance, _WORKER_SECONDS),
             schedule.KILL_EXECUTOR: lambda chance: self.query.kill_an_executor(chance, _WORKER_SECONDS),
+            schedule.KILL_SPARK_WORKER: self._kill_spark_worker,
             schedule.KILL_BROKER: self._kill_broker,
             schedule.FREEZE_BROKER: self._freeze_broker,
             schedule.RESTART_BOOKIE: self._restart_bookie,
@@ -54,6 +59,8 @@ class Chaos:
             schedule.TRIM: self._trim,
         }
         self._supervise()
+        if event.kind in schedule.IN_EPOCH and event.kind != schedule.KILL_DRIVER:
+            self.query.await_epoch(_EPOCH_SECONDS)
         return actions[event.kind](event.chance())
 
     def _supervise(self) -> None:
@@ -75,7 +82,8 @@ class Chaos:
         """Mostly once it has come to something, sometimes in the middle of its start."""
         if chance.random() < 0.75:
             self.query.await_commits(1, _COMMIT_SECONDS)
-            time.sleep(chance.uniform(0.0, 2.0))
+            self.query.await_epoch(_EPOCH_SECONDS)
+            time.sleep(chance.uniform(0.0, 0.5))
         # A query that has ended by itself is left for all to see.
         if self.query.has_ended:
             return False
@@ -92,6 +100,14 @@ class Chaos:
         time.sleep(_REST_SECONDS)
         self.topics.offload(_MOST_REST_SECONDS)
         self.query.start()
+        return True
+
+    def _kill_spark_worker(self, chance: random.Random) -> bool:
+        """Its executors end with it; it comes back as one that knows of none."""
+        worker = chance.choice(self.workers)
+        worker.kill()
+        time.sleep(chance.uniform(0.0, _MOST_AWAY_SECONDS))
+        worker.launch()
         return True
 
     def _kill_broker(self, chance: random.Random) -> bool:

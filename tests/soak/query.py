@@ -54,6 +54,8 @@ class Query:
         self._command = [sys.executable, str(_PROGRAMS / program), self._checkpoint.location, *arguments]
         self._process: subprocess.Popen[bytes] | None = None
         self._committed_before = 0
+        self.interrupted_epochs = 0
+        """How often `await_epoch` has seen one."""
         self._log_begin = 0
 
     @property
@@ -98,6 +100,17 @@ class Query:
     def await_next_commit(self, seconds: float) -> bool:
         """Whether one more micro-batch is committed, within so long and before the run ended."""
         return self._await_committed(self.committed() + 1, seconds)
+
+    def await_epoch(self, seconds: float) -> bool:
+        """Whether a micro-batch is under way now, or comes to be within so long: its offsets are written, and it is not
+        committed."""
+        give_up = time.monotonic() + seconds
+        while max(self._numbers("offsets"), default=-1) <= max(self._commits(), default=-1):
+            if self.has_ended or time.monotonic() > give_up:
+                return False
+            time.sleep(_LOOK_SECONDS)
+        self.interrupted_epochs += 1
+        return True
 
     def kill_a_worker(self, chance: random.Random, seconds: float) -> bool:
         """Kill one of the Python workers that run tasks; False when there was none within `seconds`."""
@@ -190,4 +203,7 @@ class Query:
         return {name: Position.parse(text) for name, text in document["positions"].items()}
 
     def _commits(self) -> list[int]:
-        return [int(name) for name in self._checkpoint.names("commits") if name.isdigit()]
+        return self._numbers("commits")
+
+    def _numbers(self, log: str) -> list[int]:
+        return [int(name) for name in self._checkpoint.names(log) if name.isdigit()]

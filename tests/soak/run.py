@@ -71,7 +71,7 @@ def _report(given: argparse.Namespace, folder: Path, seed: int) -> dict[str, Any
     if given.what == "epochs":
         return asdict(epochs_soak(folder, given.epochs, given.rows, _say))
     cluster = PulsarCluster(folder / "cluster")
-    with cluster.running(), spark_cluster(folder) as spark:
+    with cluster.running(), spark_cluster(folder, workers=3) as spark:
         if given.what == "sink":
             return asdict(sink_soak(cluster, spark, folder, seed, given.kills, given.guarantee, _say))
         in_pulsar = given.checkpoint == "pulsar"

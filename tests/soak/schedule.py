@@ -10,6 +10,7 @@ from typing import Final
 KILL_DRIVER: Final = "driver killed"
 KILL_WORKER: Final = "Python worker killed"
 KILL_EXECUTOR: Final = "executor killed"
+KILL_SPARK_WORKER: Final = "Spark's worker killed"
 KILL_BROKER: Final = "broker killed"
 FREEZE_BROKER: Final = "broker frozen"
 RESTART_BOOKIE: Final = "bookie restarted"
@@ -24,16 +25,21 @@ INTERRUPTIONS: Final = (
     KILL_DRIVER,
     KILL_WORKER,
     KILL_EXECUTOR,
+    KILL_SPARK_WORKER,
     KILL_BROKER,
     FREEZE_BROKER,
     RESTART_BOOKIE,
     REST,
 )
 
+IN_EPOCH: Final = (KILL_DRIVER, KILL_WORKER, KILL_EXECUTOR, KILL_SPARK_WORKER, RESTART_BOOKIE)
+"""What happens while a micro-batch is under way: planned, and not yet committed."""
+
 HALF_HOUR: Final[Mapping[str, int]] = {
     KILL_DRIVER: 12,
     KILL_WORKER: 14,
     KILL_EXECUTOR: 6,
+    KILL_SPARK_WORKER: 6,
     KILL_BROKER: 8,
     FREEZE_BROKER: 8,
     RESTART_BOOKIE: 8,

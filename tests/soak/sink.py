@@ -10,10 +10,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from fixtures.cluster.access import PIPELINE
 from fixtures.cluster.pulsar_cluster import PulsarCluster
 from integration.official import JavaClient
 
 EPOCH = "epoch="
+PATIENCE = {"pulsar.client.operationTimeoutMs": "120000"}
 _READ_SECONDS = 600.0
 
 
@@ -44,9 +46,9 @@ def delivered(folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def connection(cluster: PulsarCluster) -> dict[str, str]:
-    """Options of a source or sink. A broker that was killed takes its time, and more on a machine where it shares the
-    cores."""
-    return {"service.url": cluster.service_url, "pulsar.client.operationTimeoutMs": "120000"}
+    """Options of a source or sink: over TLS, with a token. A broker that was killed takes its time, and more on a machine
+    where it shares the cores."""
+    return cluster.access.options(PIPELINE) | PATIENCE
 
 
 def sink_topic(partitions: list[str]) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from fixtures.cluster import object_store
+from fixtures.cluster.access import PIPELINE
 from fixtures.cluster.pulsar_cluster import PulsarCluster
 from fixtures.spark_cluster import SparkCluster
 from integration.cluster.administration import ClusterAdmin
@@ -23,7 +24,7 @@ from soak.chaos import Chaos
 from soak.checkpoint import Checkpoint, InFolder, InPulsar
 from soak.query import Query
 from soak.schedule import INTERRUPTIONS, Event, schedule
-from soak.sink import connection, delivered, faults, sink_topic, written
+from soak.sink import PATIENCE, connection, delivered, faults, sink_topic, written
 from soak.topics import Topics
 from soak.writer import Writer
 
@@ -46,6 +47,8 @@ class Report:
     events: dict[str, int]
     """By kind, those that had something to happen to."""
     interruptions: int
+    in_epoch: int
+    """Of these, those that came while a micro-batch was seen to be under way."""
     topic_partitions: int
     messages: int
     rows: int
@@ -89,7 +92,7 @@ def soak(
         arguments = (str(folder / _ROWS), json.dumps(setting))
         query = Query(folder, "stream_to_epochs.py", *arguments, cluster=spark, checkpoint=checkpoint)
         rows = partial(delivered, folder / _ROWS)
-    chaos = Chaos(cluster, topics, Writer(cluster.service_url, folder / "writer.log"), query)
+    chaos = Chaos(cluster, topics, spark.workers, Writer(cluster.service_url, folder / "writer.log"), query)
     try:
         return _Run(chaos, seed, seconds, say).run(folder, rows)
     finally:
@@ -100,8 +103,8 @@ def soak(
 def _options(cluster: PulsarCluster, topics: Topics, folder: Path) -> dict[str, str]:
     store = {"access_key_id": object_store.ACCESS_KEY, "secret_access_key": object_store.SECRET_KEY}
     return {
-        **connection(cluster),
-        "admin.url": cluster.admin_url,
+        **cluster.access.reading_options(PIPELINE),
+        **PATIENCE,
         "topicsPattern": topics.pattern,
         "startingOffsets": "earliest",
         "columns": "value,__key",
@@ -197,6 +200,7 @@ class _Run:
             seconds=self._seconds,
             events=dict(self._events),
             interruptions=sum(self._events[kind] for kind in INTERRUPTIONS),
+            in_epoch=self._chaos.query.interrupted_epochs,
             topic_partitions=len(topics.partitions),
             messages=messages,
             rows=rows,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import urllib3
+from fixtures.cluster.access import PIPELINE
 from integration.cluster.administration import ClusterAdmin
 
 from pyspark_pulsar.position import Position
@@ -37,6 +38,9 @@ class Topics:
         admin.set_retention(namespace, 0, 0)
         admin.offload_to_bucket(namespace)
         self._ask("POST", f"namespaces/{namespace}/deduplication", body=True)
+        admin.grant(namespace, PIPELINE, "consume", "produce")
+        # What the coordinators of transactions want to see.
+        admin.grant("pulsar/system", PIPELINE, "consume")
 
     @property
     def pattern(self) -> str:

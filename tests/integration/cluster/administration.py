@@ -49,6 +49,10 @@ class ClusterAdmin(Admin):
         }
         self._must("POST", f"namespaces/{namespace}/persistence", policy)
 
+    def grant(self, namespace: str, role: str, *actions: str) -> None:
+        """For whoever shows a token of the role."""
+        self._must("POST", f"namespaces/{namespace}/permissions/{role}", list(actions))
+
     def set_retention(self, namespace: str, minutes: int, mebibytes: int) -> None:
         policy = {"retentionTimeInMinutes": minutes, "retentionSizeInMB": mebibytes}
         self._must("POST", f"namespaces/{namespace}/retention", policy)

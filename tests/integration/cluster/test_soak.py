@@ -1,8 +1,9 @@
 """A soak of a minute, from topics to a topic; `make soak` and `make soak-sink` are longer, and look at each end alone.
 
-A writer never stops while driver, executors, Python workers, broker and bookies are killed, the broker freezes, tasks
-fail and are doubled by Spark, topics and partitions come, ledgers end, move to tiered storage and go behind the reader:
-every message is in the sink once, and in order under its key.
+A writer never stops while driver, executors, workers of Spark and of Python, broker and bookies are killed in the middle of
+epochs, the broker freezes, tasks fail and are doubled by Spark, topics and partitions come, ledgers end, move to tiered
+storage and go behind the reader: every message is in the sink once, and in order under its key. The query goes over TLS,
+shows tokens and certificates, and has the rights that docs/security.md asks for and no more.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def _say(line: str) -> None:
 
 @pytest.fixture(scope="module")
 def spark_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
-    with spark_cluster(tmp_path_factory.mktemp("spark")) as running:
+    with spark_cluster(tmp_path_factory.mktemp("spark"), workers=3) as running:
         yield running
 
 
@@ -40,6 +41,7 @@ def test_every_message_once_through_all_interruptions(
     assert report.rows == report.messages > 0
     # What was to be survived has happened.
     assert {kind for kind, times in report.events.items() if times} == set(HALF_HOUR)
+    assert report.in_epoch > 0
     assert report.removed > 0
     assert report.offloaded > 0
     assert report.entries_read.keys() >= {"broker", "tiered"}
