@@ -108,7 +108,7 @@ class Query:
         while max(self._numbers("offsets"), default=-1) <= max(self._commits(), default=-1):
             if self.has_ended or time.monotonic() > give_up:
                 return False
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
         self.interrupted_epochs += 1
         return True
 

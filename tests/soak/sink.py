@@ -46,8 +46,8 @@ def delivered(folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def connection(cluster: PulsarCluster) -> dict[str, str]:
-    """Options of a source or sink: over TLS, with a token. A broker that was killed takes its time, and more on a machine
-    where it shares the cores."""
+    """Options of a source or sink: over TLS, with a token. A broker that was killed takes its time, and more on a
+    machine where it shares the cores."""
     return cluster.access.options(PIPELINE) | PATIENCE
 
 
