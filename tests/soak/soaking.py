@@ -151,11 +151,14 @@ class _Run:
         events = schedule(self._seed, self._seconds)
         for event in events:
             self._until(begin + event.at)
+            self._notice_end()
             self._happen(event)
         self._until(begin + self._seconds)
         # On a busy machine there may have been nothing yet for a kind to happen to.
         for event in events:
             if not self._events[event.kind]:
+                self._notice_end()
+                self._chaos.query.await_commits(1, _FIRST_ROWS_SECONDS)
                 self._happen(event)
 
     def _happen(self, event: Event) -> None:

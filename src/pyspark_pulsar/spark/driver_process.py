@@ -122,8 +122,9 @@ def _run(program: Callable[[Any, Any], None], stream: Any) -> None:
 
 
 def _log(fault: BaseException | None) -> None:
-    """Where it was raised, if it is a fault of this package: errors that are meant for users say all themselves."""
-    if fault is not None and not isinstance(fault, PulsarError | EOFError):
+    """Where it was raised, if it is a fault of this package: errors that are meant for users say all themselves, and
+    the end of a connection is that of a query which was stopped."""
+    if fault is not None and not isinstance(fault, PulsarError | EOFError | ConnectionError):
         traceback.print_exception(fault)
 
 

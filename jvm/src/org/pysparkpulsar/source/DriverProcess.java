@@ -6,7 +6,9 @@ import java.io.BufferedReader;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.InterruptedIOException;
 import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -56,10 +58,8 @@ final class DriverProcess {
       runner.writeToPython(connection.output(), new Pickler(true, false));
       connection.output().flush();
       return runner.receiveFromPython(connection.input());
-    } catch (EOFException fault) {
-      throw gone(runner.workerModule(), "it ended; its log says why");
     } catch (IOException fault) {
-      throw gone(runner.workerModule(), fault.toString());
+      throw gone(runner.workerModule(), fault);
     }
   }
 
@@ -68,11 +68,16 @@ final class DriverProcess {
     try {
       return ProgramConnection.open(started().socket, program);
     } catch (IOException fault) {
-      throw gone(program, fault.toString());
+      throw gone(program, fault);
     }
   }
 
-  private RuntimeException gone(String program, String cause) {
+  /** An interrupt stays what it is: by its class Spark knows that a query was stopped. */
+  private RuntimeException gone(String program, IOException fault) {
+    if (fault instanceof InterruptedIOException || fault instanceof ClosedByInterruptException) {
+      return PulsarException.thrown(fault);
+    }
+    String cause = fault instanceof EOFException ? "it ended; its log says why" : fault.toString();
     return PulsarException.raised(
         "the Pulsar data source, " + program + ": expected an answer of its process on the driver (" + python
             + " -m pyspark_pulsar.spark.driver_process), got none: " + cause + "; run it again");
@@ -103,8 +108,7 @@ final class DriverProcess {
       throw notStarted("did not say within " + START_SECONDS + " seconds that it is ready");
     } catch (InterruptedException fault) {
       process.destroyForcibly();
-      Thread.currentThread().interrupt();
-      throw notStarted("was not waited for, since the query was cancelled");
+      throw PulsarException.thrown(fault);
     }
   }
 

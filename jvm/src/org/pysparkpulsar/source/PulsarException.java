@@ -22,8 +22,9 @@ public final class PulsarException extends AnalysisException {
     return thrown(new PulsarException(message));
   }
 
+  /** Never returns: throws what Java would want to be declared. */
   @SuppressWarnings("unchecked")
-  private static <T extends Throwable> RuntimeException thrown(Throwable fault) throws T {
+  static <T extends Throwable> RuntimeException thrown(Throwable fault) throws T {
     throw (T) fault;
   }
 

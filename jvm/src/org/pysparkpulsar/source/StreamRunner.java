@@ -63,13 +63,13 @@ final class StreamRunner extends PythonStreamingSourceRunner {
       output.flush();
       if (input.readInt() == SpecialLengths$.MODULE$.PYTHON_EXCEPTION_THROWN()) {
         String message = protocol.readUTF(input);
-        throw sneaky(QueryCompilationErrors$.MODULE$.pythonDataSourceError("plan", "initialize source", message));
+        throw PulsarException.thrown(QueryCompilationErrors$.MODULE$.pythonDataSourceError("plan", "initialize source", message));
       }
       set("dataOut", output);
       set("dataIn", input);
     } catch (IOException | ReflectiveOperationException fault) {
       stop();
-      throw new IllegalStateException("the stream's process on the driver: " + fault, fault);
+      throw PulsarException.thrown(fault);
     }
   }
 
@@ -93,10 +93,5 @@ final class StreamRunner extends PythonStreamingSourceRunner {
     Field field = PythonStreamingSourceRunner.class.getDeclaredField(name);
     field.setAccessible(true);
     return field;
-  }
-
-  @SuppressWarnings("unchecked")
-  private static <T extends Throwable> RuntimeException sneaky(Throwable fault) throws T {
-    throw (T) fault;
   }
 }
