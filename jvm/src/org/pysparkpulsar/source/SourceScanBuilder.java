@@ -1,5 +1,7 @@
 package org.pysparkpulsar.source;
 
+import java.util.List;
+import java.util.Objects;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
@@ -19,6 +21,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * stays.
  */
 final class SourceScanBuilder extends PythonScanBuilder {
+  /** The options of which a query has one. */
+  private static final List<String> TOPICS =
+      List.of("topic", "topics", "subscribe", "topicsPattern", "subscribePattern");
+
   private final Query query;
 
   SourceScanBuilder(
@@ -34,6 +40,10 @@ final class SourceScanBuilder extends PythonScanBuilder {
 
   private record Query(
       PythonDataSourceV2 source, String name, StructType columns, CaseInsensitiveStringMap options) {
+    String topics() {
+      return TOPICS.stream().map(options::get).filter(Objects::nonNull).findFirst().orElse(name);
+    }
+
     PartitionReaderFactory reading(PartitionReaderFactory rows) {
       return ColumnarReads.chosen(options) ? new ColumnarReaderFactory(rows) : rows;
     }
@@ -92,6 +102,12 @@ final class SourceScanBuilder extends PythonScanBuilder {
     @Override
     public PartitionReaderFactory createReaderFactory() {
       return query.reading(super.createReaderFactory());
+    }
+
+    /** What progress and errors call it. */
+    @Override
+    public String toString() {
+      return "Pulsar[" + query.topics() + "]";
     }
   }
 }
