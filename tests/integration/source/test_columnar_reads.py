@@ -249,3 +249,56 @@ def test_modes_that_look_at_values_read_all_columns(
         plan = frame.select("__key")._jdf.queryExecution().executedPlan().toString()
         assert "id#" in next(line for line in plan.splitlines() if "BatchScan" in line)
         assert frame.count() == 3
+
+
+STREAMS = {
+    "projection": (lambda frame: frame.select("id"), {"id"}),
+    "filter": (lambda frame: frame.where("even").select("id"), {"id", "even"}),
+    "aggregate": (lambda frame: frame.groupBy("even").agg(sf.sum("id").alias("id")), {"id", "even"}),
+    "watermark": (
+        lambda frame: frame.withWatermark("__publishTime", "1 hour").dropDuplicates(["id"]).select("id"),
+        {"id", "text", "even", "__publishTime", "__key"},
+    ),
+    "all": (lambda frame: frame, {"id", "text", "even", "__key"}),
+    "none": (lambda frame: frame.select(sf.lit(1).alias("id")), {"even"}),
+    "union with itself": (
+        lambda frame: frame.select("id").union(frame.select(sf.length("text").cast("bigint"))),
+        {"id", "text", "__key"},
+    ),
+    "later": (lambda frame: frame.select("id").where("even"), {"id", "even"}),
+}
+
+
+@pytest.mark.parametrize("what", STREAMS)
+def test_a_stream_reads_the_columns_that_it_needs(
+    what: str, spark: SparkSession, pulsar: LocalPulsar, topic: str, tmp_path: Any
+) -> None:
+    shape, columns = STREAMS[what]
+    rows = spark.range(100).coalesce(1).selectExpr("id", "cast(id as string) as text", "id % 2 = 0 as even")
+    write(rows, pulsar, topic)
+    stream = (
+        spark.readStream.format("pulsar").option("service.url", pulsar.service_url).option("topic", topic)
+    )
+    batch = (
+        spark.read.format("pulsar").option("service.url", pulsar.service_url).option("topic", topic).load()
+    )
+    name = f"needs_{what.replace(' ', '_')}"
+    query = (
+        shape(stream.option("startingOffsets", "earliest").load())
+        .writeStream.format("memory")
+        .queryName(name)
+        .outputMode("complete" if what == "aggregate" else "append")
+        .option("checkpointLocation", str(tmp_path))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    scans = [line for line in query._jsq.explainInternal(False).splitlines() if "MicroBatchScan" in line]
+    assert len(scans) == 1 + (what == "union with itself")
+    for scan in scans:
+        read = {part.split("#")[0] for part in scan.partition("[")[2].partition("]")[0].split(", ")}
+        assert read >= columns
+        assert len(columns) > 3 or what == "union with itself" or read == columns
+    assert len(query.recentProgress[0]["sources"]) == 1
+    found = sorted(row.id for row in spark.table(name).collect())
+    assert found == sorted(row.id for row in shape(batch.drop("x")).collect())

@@ -1,5 +1,6 @@
 package org.pysparkpulsar.source;
 
+import java.util.Map;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
@@ -8,7 +9,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** What `format("pulsar")` reads and writes. Each query is planned anew, for the columns and filters that it has. */
-final class SourceTable extends PythonTable {
+public final class SourceTable extends PythonTable {
   private final PythonSource source;
   private final StructType columns;
 
@@ -26,8 +27,13 @@ final class SourceTable extends PythonTable {
         : new SourceScanBuilder(own, PythonSource.NAME, columns, options);
   }
 
+  /** The same with some of the columns, for a stream; null where these options want all to be decoded. */
+  public SourceTable reading(StructType some, CaseInsensitiveStringMap options) {
+    return prunes(options) ? new SourceTable(source, some) : null;
+  }
+
   /** What the other modes do with a message that does not decode shows in rows, whatever columns are asked for. */
-  private static boolean prunes(CaseInsensitiveStringMap options) {
+  public static boolean prunes(Map<String, String> options) {
     return "FAILFAST".equalsIgnoreCase(options.getOrDefault("mode", "FAILFAST"));
   }
 
