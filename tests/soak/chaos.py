@@ -92,12 +92,14 @@ class Chaos:
         return True
 
     def _rest(self, _: random.Random) -> bool:
-        """The query comes back to find what it has not read in tiered storage."""
+        """The query comes back to find what it has not read in tiered storage: the open ledgers are closed first."""
         self.query.await_commits(1, _COMMIT_SECONDS)
         if self.query.has_ended:
             return False
         self.query.kill()
         time.sleep(_REST_SECONDS)
+        for partition in self.topics.partitions:
+            self.topics.roll(partition)
         self.topics.offload(_MOST_REST_SECONDS)
         self.query.start()
         return True
