@@ -24,7 +24,7 @@ class CheckpointReport:
     rounds: int
     seconds: float
     won: dict[str, int]
-    """Rounds by driver; both can win one, one after the other."""
+    """Rounds by driver, or "neither"; both can win one, one after the other."""
     messages: int
     faults: list[str]
 
