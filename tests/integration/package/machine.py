@@ -148,9 +148,7 @@ class Machine:
         noted = "\n".join(run.arguments for run in self.runs())
         for purpose in (
             "pyspark_pulsar.catalog",
-            "plan_data_source_read",
-            "write_into_data_source",
-            "python_streaming_source_runner",
+            "pyspark_pulsar.spark.driver_process",
             TASKS,
         ):
             assert purpose in noted, noted
