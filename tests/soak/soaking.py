@@ -102,12 +102,15 @@ def soak(
 
 def _options(cluster: PulsarCluster, topics: Topics, folder: Path) -> dict[str, str]:
     store = {"access_key_id": object_store.ACCESS_KEY, "secret_access_key": object_store.SECRET_KEY}
+    # The role may not see the offload policy.
+    store |= {"endpoint": cluster.s3_endpoint, "region": "us-east-1"}
     return {
         **cluster.access.reading_options(PIPELINE),
         **PATIENCE,
         "topicsPattern": topics.pattern,
         "startingOffsets": "earliest",
         "columns": "value,__key",
+        "tieredStorageUrl": f"s3://{object_store.BUCKET}",
         "tieredStorageOptions": json.dumps(store),
         "auditPath": str(folder / "audit"),
     }

@@ -18,7 +18,7 @@ from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError, TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.topic import TopicName, TopicPartition
+from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
 
 _LOG = logging.getLogger(__name__)
 
@@ -28,6 +28,9 @@ FOLDERS: Final = ("file", "hdfs")
 _SCHEMES: Final = {"aws-s3": "s3", "s3": "s3", "google-cloud-storage": "gs", "azureblob": "az"}
 _FILE_SYSTEM: Final = "filesystem"
 _PATIENCE_MS: Final = 8_000
+
+_refused: Final[set[Namespace]] = set()
+"""Whose policy could not be seen: told once in a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +115,23 @@ def _policy(rest: RestClient, topic: TopicName) -> Mapping[str, Any]:
         topic_resource(topic, "offloadPolicies", applied="true"),
         namespace_resource(topic.namespace, "offloadPolicies"),
     )
+    refused = False
     for path in paths:
         # The first needs policies of topics, which brokers may have switched off.
         try:
             answer = rest.get(path, f"reading the offload policy of {topic}")
-        except (PermissionDenied, ProtocolError, TopicNotFoundError):
+        except (PermissionDenied, ProtocolError, TopicNotFoundError) as fault:
+            refused = refused or isinstance(fault, PermissionDenied)
             continue
         if isinstance(answer, dict) and answer.get("managedLedgerOffloadDriver"):
             return answer
+    if refused and topic.namespace not in _refused:
+        _refused.add(topic.namespace)
+        _LOG.warning(
+            "namespace %s: this role may not see its offload policy, so offloaded ledgers are read elsewhere; give "
+            "tieredStorageUrl to read them where they are",
+            topic.namespace,
+        )
     return {}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pyspark_pulsar.client.ledger import Ledger
+from pyspark_pulsar.client.offload import policy as offload_policy
 from pyspark_pulsar.client.offload.policy import TieredStore, tiered_store
 from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError
 from pyspark_pulsar.options import ReadOptions
@@ -176,3 +177,14 @@ def test_names_are_those_of_the_offloaders(topic: str, folder: str) -> None:
     partition = TopicPartition.parse(topic)
     assert TieredStore("s3://b").name_of(partition, LEDGER) == "0000-11-ledger-12"
     assert TieredStore("file:///f").name_of(partition, LEDGER) == f"{folder}/12-0000-11"
+
+
+def test_a_policy_that_may_not_be_seen_is_told_once_for_a_namespace(caplog: pytest.LogCaptureFixture) -> None:
+    offload_policy._refused.clear()
+    refused = PermissionDenied("no")
+    for _ in range(2):
+        assert tiered_store(given(), Answers(topic=refused, namespace=refused), TOPIC) is None
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 1
+    assert "tenant/space" in told[0]
+    assert "tieredStorageUrl" in told[0]
