@@ -296,6 +296,8 @@ class Checkpoint:
         refused = logs.index.look(lambda state: _put_refused(state, path, if_absent=if_absent))
         if refused is not Outcome.DONE:
             logs = self.current(deadline)
+            # What lies there now may be another owner's.
+            not_mine(str(self.name), owner, logs.index.owner)
             refused = logs.index.look(lambda state: _put_refused(state, path, if_absent=if_absent))
             self._settle(logs, path, refused, owner)
         return Upload(logs.index, logs.content_writer, path, owner or "", if_absent=if_absent)

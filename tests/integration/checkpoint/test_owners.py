@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,8 @@ def test_a_second_driver_takes_over_and_a_reader_does_not(
         second.await_started()
         send_numbers(official, topic, range(3 * _ROWS))
         assert first.wait() != 0
-        assert "has taken it over" in first.said(), first.end_of_log()
+        # By the checkpoint, or by Spark where it sees the other's file of the same micro-batch first.
+        assert re.search("has taken it over|CONCURRENT_STREAM_LOG_UPDATE", first.said()), first.end_of_log()
         await_true(
             "the second goes on", lambda: counted() == 3 * _ROWS or second.has_ended(), seconds=SECONDS
         )
