@@ -14,6 +14,7 @@ from pyspark.sql.datasource import DataSource
 
 from pyspark_pulsar.options import ReadOptions, WriteOptions, parse_options
 from pyspark_pulsar.spark.shipped import Shipped, runs_in
+from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,6 +31,7 @@ _DRIVER_PROCESS: Final = "pyspark_pulsar.spark.driver_process"
 _FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 
 
+@hides_tracebacks
 class PulsarDataSource(Shipped, DataSource):
     """Options: docs/options.md. All methods run on the driver and raise `PulsarError`.
 

@@ -89,8 +89,8 @@ def _check_present(client: BrokerClient, partitions: Iterable[TopicPartition]) -
     ]
     if missing:
         raise TopicNotFoundError(
-            f"expected all topic partitions that the query has read in the cluster where it goes on, got none called "
-            f"{', '.join(missing)}; are their namespaces replicated?"
+            f"topic partitions that the query has read are not in the cluster where it goes on: {', '.join(missing)}; are "
+            f"their namespaces replicated?"
         )
 
 

@@ -48,8 +48,7 @@ def catalog_jar() -> Path:
     jar = Path(__file__).parents[1] / "jars" / "pyspark-pulsar-catalog.jar"
     if not jar.is_file():
         raise PrerequisiteMissing(
-            f"expected the catalog's jar at {jar}, where an installed pyspark-pulsar has it, got none; install the "
-            f"package with pip (in a clone: pip install ., or make jar), which builds it"
+            f"the catalog's jar is not at {jar}, where an installed pyspark-pulsar has it; install the package with pip (in a clone: pip install ., or make jar), which builds it"
         )
     return jar
 

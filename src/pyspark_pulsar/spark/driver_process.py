@@ -29,6 +29,7 @@ from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.spark.jvm_streams import take_standard_streams
 from pyspark_pulsar.spark.logging import show_warnings
 from pyspark_pulsar.spark.python_path import add_pyspark
+from pyspark_pulsar.spark.tracebacks import HIDES_TRACEBACKS, keeps_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +64,8 @@ def main() -> None:
     show_warnings()
     add_pyspark()
     # Users see the error alone, without the frames that led to it.
-    os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+    if not keeps_tracebacks():
+        os.environ[HIDES_TRACEBACKS] = "1"
     folder = tempfile.mkdtemp(prefix="pyspark-pulsar-")
     try:
         with socket.socket(socket.AF_UNIX) as listener:

@@ -289,6 +289,6 @@ def test_a_query_that_goes_on_does_not_begin_a_journal(pulsar: LocalPulsar, topi
         sink = Sink.open(client, f"{topic}-journal")
         sink.journal.prepare()
         with pytest.raises(
-            CommitError, match=r"expected the journal .* but it is empty: .*transactionJournal"
+            CommitError, match=r"the journal .* is empty: .*transactionJournal"
         ):
             take_over(sink, Writer("owner", "a"), may_be_empty=False)

@@ -145,14 +145,14 @@ def test_columns_must_fit_the_topic_s_pair() -> None:
     with pytest.raises(SchemaError) as caught:
         resolve_write_schema(columns, info, topic="t")
     for fault in (
-        "got 4 mismatches:",
+        "schema, 4 mismatches:",
         "key.regio is not in the topic's schema; did you mean region?",
-        "key.id is string, the topic's schema wants bigint; cast it",
+        "key.id is string, the topic's schema wants bigint; cast it to bigint",
         "column value of type double; cast it to bigint",
         "column __key, which is the key itself in a separated pair; drop it",
     ):
         assert fault in str(caught.value)
-    with pytest.raises(SchemaError, match="column key of type int; cast it to struct<id"):
+    with pytest.raises(SchemaError, match="column key of type int; make it struct<id"):
         resolve_write_schema(pa.schema([("key", pa.int32()), ("value", pa.int64())]), info, topic="t")
 
 

@@ -53,10 +53,12 @@ from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.logging import show_warnings
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.spark.task_context import new_run, present_attempt
+from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 
+@hides_tracebacks
 class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """`read` runs on executors, everything else in the query's driver process. Connects at first use."""
 
