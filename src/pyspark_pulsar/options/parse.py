@@ -22,8 +22,8 @@ _USER_OF_URL = re.compile(r"://[^/]*@|[?&]\w*(sig|token|key|secret)\w*=", re.IGN
 
 
 def parse_options(scope: type[T], given: Mapping[str, str]) -> T:
-    """Read `given` as the options of `scope`. Raises `OptionError` naming the fault's key, as docs/options.md writes it:
-    Spark gives it in small letters."""
+    """Read `given` as the options of `scope`. Raises `OptionError` naming the fault's key, as docs/options.md writes
+    it: Spark gives it in small letters."""
     by_key: dict[str, str] = {}
     spellings: dict[str, str] = {}
     for name, option in option_fields(scope).items():

@@ -23,8 +23,8 @@ _OF_KAFKA: Final = {
     "subscribe": "a write takes topic, or a column __topic that names the topic of each row",
     "assign": "a partition is a topic too: say topics with names such as my-topic-partition-0",
     "kafka.group.id": "say subscriptionName, a subscription that follows the query",
-    "groupIdPrefix": "nothing is left behind that would need a name; subscriptionName names a subscription that follows "
-    "the query",
+    "groupIdPrefix": "nothing is left behind that would need a name; subscriptionName names a subscription that "
+    "follows the query",
     "includeHeaders": "the headers are in column __messageProperties, which is always there",
     "kafkaConsumer.pollTimeoutMs": "say pollTimeoutMs",
     "fetchOffset.numRetries": "say pulsar.client.operationTimeoutMs, how long is tried again",
@@ -69,8 +69,8 @@ _ELSEWHERE: Final = {name.lower(): (name, hint) for name, hint in (_OF_KAFKA | _
 _PREFIXES: Final = {
     "kafka.ssl.": _SECURITY,
     "kafka.sasl.": _SECURITY,
-    "kafka.": "this is Pulsar: its servers are in service.url, such as pulsar://host:6650, its topics in topic, topics or "
-    "topicsPattern",
+    "kafka.": "this is Pulsar: its servers are in service.url, such as pulsar://host:6650, its topics in topic, topics "
+    "or topicsPattern",
     "pulsar.admin.": "the options pulsar.client.* serve the admin REST API as well",
     "pulsar.failover.": "there is nothing in its place (docs/migrating.md)",
 }

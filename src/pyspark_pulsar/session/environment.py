@@ -49,7 +49,8 @@ def refuse_other_settings(own: Mapping[str, str], catalog: str) -> None:
     other = [key for key, value in own.items() if setting(key) != value]
     if other:
         raise SessionStarted(
-            f"a session runs whose catalog {catalog} has read other values of {', '.join(other)}: expected these; give the catalog another name, or {_INSTEAD}"
+            f"a session runs whose catalog {catalog} has read other values of {', '.join(other)}: expected these; "
+            f"give the catalog another name, or {_INSTEAD}"
         )
 
 

@@ -31,8 +31,8 @@ def restorer() -> Callable[[bytes, str], Any]:
             import pyspark_pulsar  # noqa: F401
         except ImportError as fault:
             raise RuntimeError(
-                f"Python workers run {sys.executable} (Python {sys.version.split()[0]}), where the package pyspark-pulsar "
-                f"is not installed ({fault}); set PYSPARK_PYTHON, or "
+                f"Python workers run {sys.executable} (Python {sys.version.split()[0]}), where the package "
+                f"pyspark-pulsar is not installed ({fault}); set PYSPARK_PYTHON, or "
                 f"spark.pyspark.python, to an interpreter that has it (the driver runs {driver_executable}), "
                 f"or install it there with pip"
             ) from None
@@ -94,7 +94,8 @@ def check_workers(spark: SparkSession) -> None:
     answer = spark.range(1, numPartitions=1).select(interpreter("id").alias("answer")).collect()[0].answer
     if answer.installed != expected:
         raise InterpreterError(
-            f"Python workers run {answer.executable} with {answer.installed or 'no'} pyspark-pulsar: expected {expected}; set PYSPARK_PYTHON (or spark.pyspark.python) to {sys.executable} before "
+            f"Python workers run {answer.executable} with {answer.installed or 'no'} pyspark-pulsar: expected "
+            f"{expected}; set PYSPARK_PYTHON (or spark.pyspark.python) to {sys.executable} before "
             f"the session starts, or install the package there"
         )
 

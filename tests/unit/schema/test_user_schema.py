@@ -147,10 +147,10 @@ def test_former_versions_are_asked_for_only_when_needed() -> None:
         (pa.field("id", pa.int16()), "column id cannot be read as smallint, expected int or bigint, double"),
         (pa.field("id", pa.float32()), "column id cannot be read as float"),
         (pa.field("at", pa.int64()), r"column at cannot be read as bigint, expected timestamp"),
-        (pa.field("price", pa.decimal128(9, 3)), r"column price cannot be read as decimal\(9, 3\), expected decimal\(9, 2\)"),
-        (pa.field("place", pa.struct([pa.field("z", pa.int32())])), r"column place.z is not in column place \(it has x, y\)"),
+        (pa.field("price", pa.decimal128(9, 3)), r"price cannot be read as decimal\(9, 3\), expected decimal\(9, 2\)"),
+        (pa.field("place", pa.struct([pa.field("z", pa.int32())])), r"place.z is not in column place \(it has x, y\)"),
         (pa.field("places", list_of(pa.int32(), nullable=True)), r"column places\[\] cannot be read as int"),
-        (pa.field("counts", map_of(pa.string(), nullable=True)), r"column counts{} cannot be read as string, expected int"),
+        (pa.field("counts", map_of(pa.string(), nullable=True)), "counts{} cannot be read as string, expected int"),
         (pa.field("id", pa.int32(), nullable=False), "column id is never null there"),
         (pa.field("counts", map_of(pa.int32(), nullable=False)), r"column counts{} is never null there"),
         (pa.field("gone", pa.int32()), "column gone cannot be read as int, expected string"),
@@ -167,8 +167,8 @@ def test_another_type_is_no_missing_column() -> None:
     with pytest.raises(SchemaError) as caught:
         restricted(pa.field("id", pa.int16()))
     assert str(caught.value) == (
-        "topic t: the schema asks for what cannot be had: column id cannot be read as smallint, expected int or bigint, "
-        "double"
+        "topic t: the schema asks for what cannot be had: column id cannot be read as smallint, expected int or "
+        "bigint, double"
     )
 
 

@@ -239,7 +239,9 @@ def test_a_connect_server_that_starts_here_gets_all(jar: str) -> None:
 
 def test_a_session_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     running_session(monkeypatch)
-    with pytest.raises(SessionStarted, match="a Spark session runs without the extension of the catalog pulsar"):
+    with pytest.raises(
+        SessionStarted, match="a Spark session runs without the extension of the catalog pulsar"
+    ):
         configure(builder(), URL)
     configure(builder().remote("sc://h"), URL)
     extended = {"spark__sql__extensions": f"other.X,{EXTENSIONS}"}

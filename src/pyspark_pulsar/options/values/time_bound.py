@@ -30,7 +30,7 @@ class TimeBound:
         """JSON from topic or topic partition to a time. `key` names the option in errors. Raises `OptionError`."""
         expected = (
             "JSON from topic or topic partition to a time such as "
-            f'{{"persistent://public/default/t": "2026-01-31T08:00:00Z"}}'
+            '{"persistent://public/default/t": "2026-01-31T08:00:00Z"}'
         )
         document = json_object(key, text, expected)
         times = {TopicPartition.parse(name): _time(key, name, value) for name, value in document.items()}

@@ -36,8 +36,8 @@ class TopicPattern:
             domain, rest = "persistent", text
         if domain != "persistent":
             raise OptionError(
-                f"option 'topicsPattern' names {domain}:// topics: expected persistent ones; non-persistent topics keep no "
-                f"message that could be read again (docs/streaming.md, Non-persistent topics)"
+                f"option 'topicsPattern' names {domain}:// topics: expected persistent ones; non-persistent topics keep "
+                f"no message that could be read again (docs/streaming.md, Non-persistent topics)"
             )
         parts = _split(rest)
         if len(parts) == 1 and not separator:

@@ -111,5 +111,5 @@ def admin_client(options: ReadOptions) -> Iterator[AdminClient | None]:
     if options.admin_url is None:
         yield None
         return
-    with AdminClient(options) as admin:
+    with AdminClient.for_planning(options) as admin:
         yield admin

@@ -49,7 +49,7 @@ def pattern_namespaces(
     def of_tenant(tenant: str) -> tuple[Namespace, ...]:
         if admin is not None:
             return admin.namespaces.of_tenant(tenant)
-        with AdminClient(options) as opened:
+        with AdminClient.for_planning(options) as opened:
             return opened.namespaces.of_tenant(tenant)
 
     if pattern.namespace is None and options.admin_url is None:

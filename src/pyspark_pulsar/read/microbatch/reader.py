@@ -312,7 +312,7 @@ class _QueryResources:
         # A query outlives a broker that is away for as long as a task would wait.
         patience_ms = max(options.operation_timeout_ms, options.poll_timeout_ms)
         self.client = BrokerClient(options, patience_ms)
-        self.admin = AdminClient(options, patience_ms) if options.admin_url is not None else None
+        self.admin = AdminClient.for_planning(options, patience_ms) if options.admin_url is not None else None
         self.topics = TopicWatch(self.client, self.admin, options)
         self.end = StreamEnd(options)
         self.log_ends = LogEnds(self.client, read_compacted=options.read_compacted)

@@ -61,7 +61,7 @@ def cast_advice(source: pa.DataType, target: pa.DataType, *, takes_text: bool = 
     default). `takes_text`: a string will do as well."""
     if types.is_nested(source) or types.is_nested(target):
         return f"make it {type_text(target)}"
-    if takes_text or _BINARY in (source, target) and not {source, target} <= {_BINARY, pa.string()}:
+    if takes_text or (_BINARY in (source, target) and not {source, target} <= {_BINARY, pa.string()}):
         last = "" if takes_text else f", then to {type_text(target)}"
         return f"cast it to string{last}"
     if types.is_date(target) and _is_number(source):

@@ -293,7 +293,9 @@ def test_topics_that_have_nothing_to_do_with_each_other() -> None:
     ],
 )
 def test_other_kinds_of_schema(other: SchemaInfo | None) -> None:
-    assert "schemas of the 2 topics cannot be read as one, 2 of them differ" in refused(info(record(("id", "int"))), other)
+    assert "schemas of the 2 topics cannot be read as one, 2 of them differ" in refused(
+        info(record(("id", "int"))), other
+    )
 
 
 def test_primitives_must_be_equal() -> None:
