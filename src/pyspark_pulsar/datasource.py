@@ -87,8 +87,9 @@ class PulsarDataSource(Shipped, DataSource):
 
         if overwrite:
             raise OptionError(
-                'save mode: expected mode("append"), got overwrite; a topic cannot be overwritten: delete it, or '
-                "write to a new one"
+                'a topic cannot be overwritten, as its messages stay: expected mode("append"), in SQL INSERT INTO, got '
+                "overwrite; say so, and the rows are added; where the topic is to hold nothing else, drop it first, or "
+                "name a new one"
             )
         options = parse_options(WriteOptions, self.options)
         delivery = delivery_of_job(options)

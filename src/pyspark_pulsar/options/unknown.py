@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Final
 
-_PAGE: Final = "all options are in docs/options.md"
+_PAGE: Final = "(all options: docs/options.md)"
 _SUGGESTIONS: Final = 3
 _LISTED: Final = 5
 _LIKENESS: Final = 0.6
@@ -86,11 +86,11 @@ def unknown_options(keys: Iterable[str], known: Iterable[str], kind: str = "opti
         f"{name!r}; {hint}" if hint else repr(name) for name, hint in (_meant(key, listed) for key in keys)
     ]
     if len(told) == 1:
-        return f"unknown {kind} {told[0]}; {_PAGE}"
+        return f"unknown {kind} {told[0]} {_PAGE}"
     rest = len(told) - _LISTED
     more = f"\n  - and {rest} more" if rest > 0 else ""
     return (
-        f"{len(told)} unknown {kind}s; {_PAGE}:" + "".join(f"\n  - {each}" for each in told[:_LISTED]) + more
+        f"{len(told)} unknown {kind}s {_PAGE}:" + "".join(f"\n  - {each}" for each in told[:_LISTED]) + more
     )
 
 

@@ -117,10 +117,25 @@ def _run(program: Callable[[Any, Any], None], stream: Any) -> None:
     except SystemExit as end:
         # The stream's program, which has told what it failed of.
         _log(end.__context__)
+    except PulsarError as fault:
+        if keeps_tracebacks():
+            handle_worker_exception(fault, stream)
+        else:
+            _tell(fault, stream)
     except BaseException as fault:  # noqa: BLE001 -- Spark is told whatever it is
         handle_worker_exception(fault, stream)
         _log(fault)
     stream.flush()
+
+
+def _tell(fault: PulsarError, stream: Any) -> None:
+    """As `handle_worker_exception` without frames, and without the line end, behind which Spark would put the last of
+    its own words on a line for themselves."""
+    from pyspark.serializers import SpecialLengths, write_int, write_with_length
+
+    text = "".join(traceback.format_exception_only(fault)).removesuffix("\n")
+    write_int(SpecialLengths.PYTHON_EXCEPTION_THROWN, stream)
+    write_with_length(text.encode(), stream)
 
 
 def _log(fault: BaseException | None) -> None:

@@ -39,7 +39,7 @@ def test_a_line_a_minute_and_one_at_the_end(caplog: pytest.LogCaptureFixture) ->
     ("lags", "counts", "text"),
     [
         ((Lag(3, 300, 5.0), Lag(None, None, None)), True,
-         "2 topic partitions: about 3 messages, 300 bytes, and those of 1 that are not counted yet; the oldest message"),
+         "2 topic partitions: about 3 messages, 300 bytes, and those of 1 that are not counted yet; the"),
         ((Lag(3, None, 5.0), Lag(4, None, 6.0)), True, "2 topic partitions: about 7 messages; the oldest"),
         ((Lag(None, None, None), Lag(None, None, None)), True,
          "2 topic partitions, whose messages are counted at the next triggers; the oldest message is of unknown age"),

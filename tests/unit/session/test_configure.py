@@ -251,7 +251,7 @@ def test_a_session_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     running_session(monkeypatch, **has)
     configure(builder(), URL)
     for made in (builder(), builder().remote("sc://h")):
-        with pytest.raises(SessionStarted, match=r"other values of spark.sql.catalog.pulsar.service.url,"):
+        with pytest.raises(SessionStarted, match=r"other values of spark.sql.catalog.pulsar.service.url:"):
             configure(made, "pulsar://other:6650")
 
 

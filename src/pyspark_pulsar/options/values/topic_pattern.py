@@ -36,7 +36,7 @@ class TopicPattern:
             domain, rest = "persistent", text
         if domain != "persistent":
             raise OptionError(
-                f"option 'topicsPattern' names {domain}:// topics: expected persistent ones; non-persistent topics keep "
+                f"option 'topicsPattern' names {domain}:// topics, expected persistent; non-persistent topics keep "
                 f"no message that could be read again (docs/streaming.md, Non-persistent topics)"
             )
         parts = _split(rest)
