@@ -71,6 +71,13 @@ _HOMES = {
 logging.getLogger(__name__).addHandler(PrintableRecords())
 
 
+def load_ipython_extension(_shell: Any) -> None:
+    """`%load_ext pyspark_pulsar`."""
+    from pyspark_pulsar.session.error_hook import install_error_hook
+
+    install_error_hook()
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

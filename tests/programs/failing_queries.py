@@ -1,5 +1,5 @@
-"""`failing_queries.py HOW SERVICE_URL TOPIC`: queries that fail, as a user's program meets them. A line of JSON for each
-says what `str` of the error gives and what the interpreter's hook writes; the last one is not caught.
+"""`failing_queries.py HOW SERVICE_URL TOPIC`: queries that fail, as a user's program meets them. A line of JSON for
+each says what `str` of the error gives and what the interpreter's hook writes; the last one is not caught.
 
 HOW is `configured` (with the jar), `plain` (without), or `connect` (Spark Connect). TOPIC holds a message that its
 schema does not fit.

@@ -20,6 +20,7 @@ from pyspark_pulsar.spark.tracebacks import keeps_tracebacks
 
 # As `traceback` writes an exception, the items of a list with it; Spark puts its own words around it.
 _OF_THIS_PACKAGE: Final = re.compile(r"\bpyspark_pulsar\.errors\.\w+: [^\n]*(?:\n +- [^\n]*)*")
+_OF_THE_JAR: Final = "org.pysparkpulsar.source.PulsarException"
 _SPARKS_END: Final = re.compile(r" SQLSTATE: \w{5}$")
 _HIDDEN_PACKAGES: Final = ("pyspark", "py4j", "pyspark_pulsar", "IPython", "ipykernel")
 
@@ -46,7 +47,17 @@ def sentence_of(error: BaseException) -> str | None:
     if isinstance(error, PulsarError):
         return f"{type(error).__module__}.{type(error).__qualname__}: {error}"
     found = _OF_THIS_PACKAGE.search(str(error))
-    return None if found is None else _SPARKS_END.sub("", found[0])
+    return _of_the_catalog(error) if found is None else _SPARKS_END.sub("", found[0])
+
+
+def _of_the_catalog(error: BaseException) -> str | None:
+    """What the jar says of a statement, in an exception of its own around the bare message."""
+    # The JVM may be gone.
+    with suppress(Exception):
+        origin = error._origin  # type: ignore[attr-defined]  # noqa: SLF001 -- PySpark shows it nowhere else
+        if origin.getClass().getName() == _OF_THE_JAR:
+            return str(origin.getMessage())
+    return None
 
 
 def shown_error(error: BaseException, trace: TracebackType | None) -> str | None:

@@ -134,8 +134,8 @@ def _tell(fault: PulsarError, stream: Any) -> None:
     from pyspark.serializers import SpecialLengths, write_int, write_with_length
 
     text = "".join(traceback.format_exception_only(fault)).removesuffix("\n")
-    write_int(SpecialLengths.PYTHON_EXCEPTION_THROWN, stream)
-    write_with_length(text.encode(), stream)
+    write_int(SpecialLengths.PYTHON_EXCEPTION_THROWN, stream)  # type: ignore[no-untyped-call]
+    write_with_length(text.encode(), stream)  # type: ignore[no-untyped-call]
 
 
 def _log(fault: BaseException | None) -> None:
