@@ -102,7 +102,7 @@ def check_domain(options: WriteOptions, topic: TopicName) -> None:
     """Raises `OptionError` for a non-persistent topic where rows must not be lost."""
     if not topic.is_persistent and options.delivery_guarantee != "none":
         raise OptionError(
-            f"topic {topic}: expected deliveryGuarantee=none for a non-persistent topic, which stores no message and "
+            f"topic {topic} is not persistent: expected deliveryGuarantee=none for a topic that stores no message and "
             f"gives rows only to who consumes just then, got {options.delivery_guarantee}; set it, or make the topic "
             f"persistent"
         )
@@ -161,7 +161,7 @@ def _row_targets(columns: pa.Schema, descriptor: DescriptorFile | None) -> RowTa
     # What does not fit any topic is told before the first row.
     if columns.field(ROUTING).type != pa.string():
         raise SchemaError(
-            f"column {ROUTING}: expected type string, got {type_text(columns.field(ROUTING).type)}; cast it"
+            f"column {ROUTING} is {type_text(columns.field(ROUTING).type)}: expected type string; cast it to string"
         )
     return RowTargets(columns, descriptor)
 

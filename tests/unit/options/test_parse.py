@@ -110,10 +110,10 @@ def test_write_options() -> None:
         parse_options(WriteOptions, {**SERVICE, "topic": "a", "valueFormat": "parquet"})
     assert parse_options(WriteOptions, SERVICE).topic is None
     refused = [
-        ({"partitions": "3"}, "expected 'admin.url' beside it"),
+        ({"partitions": "3"}, "expected 'admin.url' beside partitions"),
         ({"batching": "key", "pulsar.producer.batchingEnabled": "false"}, "batchingEnabled=true"),
         ({"pulsar.producer.chunkMaxMessageSize": "10"}, "chunkingEnabled=true beside it"),
-        ({"pulsar.producer.encryptionKeys": "a,b", f"{KEYS}.publicKeys": '{"a": "x"}'}, "got none for b"),
+        ({"pulsar.producer.encryptionKeys": "a,b", f"{KEYS}.publicKeys": '{"a": "x"}'}, "names b without a public key"),
         ({f"{KEYS}.defaultPublicKey": "x"}, "'pulsar.producer.encryptionKeys' is missing"),
     ]
     for given, said in refused:

@@ -159,10 +159,13 @@ def test_columns_must_fit_the_topic_s_pair() -> None:
 def test_another_encoding_or_format_than_the_topic_has_is_refused() -> None:
     columns = pa.schema([KEY, ("value", pa.int64())])
     separated = GOLDEN["avro_int64", "SEPARATED"].info
-    with pytest.raises(SchemaError, match="expected a KEY_VALUE schema with inline keys, got separated"):
+    with pytest.raises(
+        SchemaError,
+        match="has a KEY_VALUE schema with separated keys, expected a KEY_VALUE schema with inline keys",
+    ):
         resolve_write_schema(columns, separated, topic="t", key_value_encoding="inline")
     plain = SchemaInfo("x", SchemaType.STRING)
-    with pytest.raises(SchemaError, match="with inline keys, got no KEY_VALUE schema"):
+    with pytest.raises(SchemaError, match="has no KEY_VALUE schema, expected a KEY_VALUE schema with inline keys"):
         resolve_write_schema(columns, plain, topic="t", key_value_encoding="inline")
     with pytest.raises(SchemaError, match="value format json, which neither side has"):
         resolve_write_schema(columns, separated, topic="t", value_format="json")

@@ -86,16 +86,17 @@ def resolve_write_schema(
     """
     if value_format is not None and value_format not in VALUE_FORMATS:
         raise SchemaError(
-            f"value format: expected {' or '.join(VALUE_FORMATS)}, got {value_format!r}; use one of them"
+            f"value format {value_format!r} is not known: expected {' or '.join(VALUE_FORMATS)}; use one of them"
         )
     if key_value_encoding is not None and value_format in PLAIN_FORMATS:
         raise SchemaError(
-            f"value format: expected {' or '.join(FORMATS)} for the structs of a pair, got {value_format}; leave "
-            "it out"
+            f"value format {value_format} cannot hold the structs of a pair: expected {' or '.join(FORMATS)}; leave it "
+            "out"
         )
     if key_value_encoding is not None and key_value_encoding not in _ENCODINGS:
         raise SchemaError(
-            f"key-value encoding: expected {' or '.join(_ENCODINGS)}, got {key_value_encoding!r}; use one of them"
+            f"key-value encoding {key_value_encoding!r} is not known: expected {' or '.join(_ENCODINGS)}; use one "
+            "of them"
         )
     values, stored = _split(columns, topic)
     if info is not None and info.type is not SchemaType.NONE:
@@ -182,7 +183,7 @@ def _check_format(value_format: str | None, schema_type: SchemaType, topic: str)
     if value_format == PROTOBUF_VALUE and schema_type is SchemaType.PROTOBUF:
         return
     raise SchemaError(
-        f"topic {topic}: expected the value format of its {schema_type.name} schema, got {value_format}; "
+        f"topic {topic}: value format {value_format} is not that of its {schema_type.name} schema; "
         "leave the format out, or write to another topic"
     )
 
@@ -214,12 +215,13 @@ def _pair(
 def _refuse_other_encoding(info: SchemaInfo, encoding: str | None, topic: str) -> None:
     if encoding is None:
         return
-    registered = "no KEY_VALUE schema"
+    registered, has = "", "no KEY_VALUE schema"
     if info.type is SchemaType.KEY_VALUE:
         registered = "separated" if split(info, topic=topic).separated else "inline"
+        has = f"a KEY_VALUE schema with {registered} keys"
     if registered != encoding:
         raise SchemaError(
-            f"topic {topic}: expected a KEY_VALUE schema with {encoding} keys, got {registered}; leave the "
+            f"topic {topic} has {has}, expected a KEY_VALUE schema with {encoding} keys; leave the "
             "key-value encoding out, or write to another topic"
         )
 

@@ -82,7 +82,7 @@ def test_a_start_may_be_of_another_form_than_the_end() -> None:
 
 
 def test_a_start_behind_the_end() -> None:
-    with pytest.raises(OptionError, match="not behind the end"):
+    with pytest.raises(OptionError, match="is behind 'endingTimestamp'"):
         options(startingTimestamp="6", endingTimestamp="5")
     options(startingTimestamp="5", endingTimestamp="5")
     assert TimeWindow(5, 5).is_empty
