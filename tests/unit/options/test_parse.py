@@ -113,7 +113,10 @@ def test_write_options() -> None:
         ({"partitions": "3"}, "expected 'admin.url' beside partitions"),
         ({"batching": "key", "pulsar.producer.batchingEnabled": "false"}, "batchingEnabled=true"),
         ({"pulsar.producer.chunkMaxMessageSize": "10"}, "chunkingEnabled=true beside it"),
-        ({"pulsar.producer.encryptionKeys": "a,b", f"{KEYS}.publicKeys": '{"a": "x"}'}, "names b without a public key"),
+        (
+            {"pulsar.producer.encryptionKeys": "a,b", f"{KEYS}.publicKeys": '{"a": "x"}'},
+            "names b without a public key",
+        ),
         ({f"{KEYS}.defaultPublicKey": "x"}, "'pulsar.producer.encryptionKeys' is missing"),
     ]
     for given, said in refused:

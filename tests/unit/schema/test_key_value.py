@@ -165,7 +165,9 @@ def test_another_encoding_or_format_than_the_topic_has_is_refused() -> None:
     ):
         resolve_write_schema(columns, separated, topic="t", key_value_encoding="inline")
     plain = SchemaInfo("x", SchemaType.STRING)
-    with pytest.raises(SchemaError, match="has no KEY_VALUE schema, expected a KEY_VALUE schema with inline keys"):
+    with pytest.raises(
+        SchemaError, match="has no KEY_VALUE schema, expected a KEY_VALUE schema with inline keys"
+    ):
         resolve_write_schema(columns, plain, topic="t", key_value_encoding="inline")
     with pytest.raises(SchemaError, match="value format json, which neither side has"):
         resolve_write_schema(columns, separated, topic="t", value_format="json")

@@ -83,3 +83,42 @@ def test_a_hook_of_another_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
     assert install_error_hook()
     assert install_error_hook()
+
+
+NOTEBOOK = """
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance(colors="nocolor")
+shell.run_cell("%load_ext pyspark_pulsar")
+for cell in [
+    "from pyspark_pulsar.options import *\\ndef f():\\n    parse_options(ReadOptions, {'topik': 'a'})\\nf()",
+    "from pyspark.errors import AnalysisException\\n"
+    "raise AnalysisException('[X] Failed: pyspark_pulsar.errors.OptionError: bad SQLSTATE: 38000')",
+    "1 / 0",
+]:
+    print("CELL")
+    assert not shell.run_cell(cell).success
+"""
+
+
+def test_in_a_notebook() -> None:
+    done = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True, check=True)
+    _, ours, sparks, other = (text.strip().splitlines() for text in done.stdout.split("CELL\n"))
+    assert ours[0] == ours[-1]
+    assert ours[0].startswith("pyspark_pulsar.errors.OptionError: unknown option 'topik'")
+    assert len(ours) == 6
+    assert sparks[0] == sparks[-1] == "pyspark_pulsar.errors.OptionError: bad"
+    assert "ZeroDivisionError" in other[1]
+
+
+def test_a_notebook_with_handlers_of_its_own_keeps_them() -> None:
+    program = """
+from IPython.core.interactiveshell import InteractiveShell
+import pyspark_pulsar
+
+shell = InteractiveShell.instance()
+shell.set_custom_exc((KeyError,), lambda *_, **__: None)
+assert not pyspark_pulsar.install_error_hook()
+assert shell.custom_exceptions == (KeyError,)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
