@@ -53,6 +53,13 @@ def run_stream() -> None:
     query.awaitTermination()
 
 
+def refused_stream() -> Any:
+    """Its options are looked at when it starts, as its columns are given."""
+    source = spark.readStream.schema("id int").format("pulsar")
+    rows = source.options(**{"service.url": service_url, "topic": topic, "startingOffset": "earliest"}).load()
+    return rows.writeStream.format("noop").option("checkpointLocation", f"{folder}/refused").start()
+
+
 def run_sink() -> None:
     rows = reader(stream=True, startingOffsets="earliest", mode="DROPMALFORMED").load()
     named = rows.selectExpr("cast(id as string) value", f"'{NAMED_NOWHERE}' __topic")
@@ -69,6 +76,7 @@ QUERIES: dict[str, Callable[[], Any]] = {
     "batch, planned late": lambda: reader(startingOffsets='{"*": "999999:0"}').load().collect(),
     "batch, in a task": lambda: reader().load().collect(),
     "stream, planned": lambda: reader(stream=True, startingOffset="earliest").load(),
+    "stream, started": lambda: refused_stream().awaitTermination(),
     "stream, in a task": run_stream,
     "write, planned": lambda: writer(zzz="1").mode("append").save(),
     "write, overwriting": lambda: writer(topic=topic).mode("overwrite").save(),

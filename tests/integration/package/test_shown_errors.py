@@ -24,6 +24,7 @@ WORDS = {
     "batch, planned late": "'999999:0'",
     "batch, in a task": "DecodeError: topic ",
     "stream, planned": "did you mean 'startingOffsets'",
+    "stream, started": "did you mean 'startingOffsets'",
     "stream, in a task": "DecodeError: topic ",
     "write, planned": "unknown option 'zzz'",
     "write, overwriting": 'expected mode("append")',

@@ -9,11 +9,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.types import StructType
 
 from pyspark_pulsar.datasource import PulsarDataSource
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.read.batch.reader import FilteringBatchReader, PulsarBatchReader
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.read.microbatch.refused_stream import RefusedStream
 from pyspark_pulsar.spark.tracebacks import HIDES_TRACEBACKS, KEEPS_TRACEBACKS, hides_tracebacks
 from pyspark_pulsar.write.batch import PulsarBatchWriter
 from pyspark_pulsar.write.stream import PulsarStreamWriter
@@ -78,6 +81,28 @@ def test_rows_pass_unchanged() -> None:
     assert next(rows) == 1
     with pytest.raises(OptionError, match="read wrongly"):
         next(rows)
+
+
+def test_a_stream_that_cannot_be_made_says_why() -> None:
+    """Where Spark would lose what making a reader raises, a reader says it."""
+    source = PulsarDataSource({"service.url": "pulsar://h:1", "topik": "a"})
+    module = ModuleType("pyspark.sql.streaming.python_streaming_source_runner")
+    exec("def run(call):\n    return call()", module.__dict__)
+    reader = module.run(lambda: source.streamReader(StructType()))
+    assert isinstance(reader, RefusedStream)
+    asked: list[Callable[[], object]] = [
+        reader.initialOffset,
+        reader.getDefaultReadLimit,
+        reader.prepareForTriggerAvailableNow,
+        lambda: reader.latestOffset({}, ReadAllAvailable()),
+        lambda: reader.partitions({}, {}),
+    ]
+    for ask in asked:
+        with pytest.raises(OptionError, match="unknown option 'topik'"):
+            ask()
+    reader.stop()
+    with pytest.raises(OptionError, match="unknown option 'topik'"):
+        source.streamReader(StructType())
 
 
 @pytest.mark.parametrize(
