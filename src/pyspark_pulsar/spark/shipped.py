@@ -24,12 +24,15 @@ def restorer() -> Callable[[bytes, str], Any]:
     """A function without a module, which cloudpickle therefore ships by value."""
 
     def restore(state: bytes, driver_executable: str) -> Any:
+        import os
         import pickle
         import sys
 
         try:
             import pyspark_pulsar  # noqa: F401
         except ImportError as fault:
+            # As `tracebacks` does, which is not there: the worker ends with this error, and its frames tell nothing.
+            os.environ["SPARK_HIDE_TRACEBACK"] = "1"
             raise RuntimeError(
                 f"Python workers run {sys.executable} (Python {sys.version.split()[0]}), where the package "
                 f"pyspark-pulsar is not installed ({fault}); set PYSPARK_PYTHON, or "
