@@ -87,7 +87,7 @@ OF_A_CATALOG: dict[str, Callable[[], Any]] = {
     "sql, planned": sql("SELECT * FROM pulsar.`public/default`.`nowhere`"),
     "sql, in a task": sql(f"SELECT * FROM pulsar.`public/default`.`{topic.rpartition('/')[2]}`"),
     "sql, a statement": sql(
-        "CREATE TABLE pulsar.`public/default`.t (id INT) TBLPROPERTIES ('partition' = '3')"
+        "CREATE TABLE pulsar.`public/default`.t (id INT) "
     ),
 }
 

@@ -33,7 +33,7 @@ WORDS = {
 }
 OF_A_CATALOG = {
     "sql, in a task": "DecodeError: topic ",
-    "sql, a statement": "property 'partition' looks like 'partitions'",
+    "sql, a statement": "setting 'admin.url' is missing",
 }
 # The words twice, and the lines of the program: what was called, and what called it.
 MOST_LINES = 12
