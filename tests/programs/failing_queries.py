@@ -72,10 +72,10 @@ def sql(text: str) -> Callable[[], Any]:
 
 
 QUERIES: dict[str, Callable[[], Any]] = {
-    "batch, planned": lambda: reader(startingOffset="earliest").load(),
+    "batch, planned": lambda: reader(startingOffset="earliest").load().schema,
     "batch, planned late": lambda: reader(startingOffsets='{"*": "999999:0"}').load().collect(),
     "batch, in a task": lambda: reader().load().collect(),
-    "stream, planned": lambda: reader(stream=True, startingOffset="earliest").load(),
+    "stream, planned": lambda: reader(stream=True, startingOffset="earliest").load().schema,
     "stream, started": lambda: refused_stream().awaitTermination(),
     "stream, in a task": run_stream,
     "write, planned": lambda: writer(zzz="1").mode("append").save(),
@@ -86,9 +86,7 @@ QUERIES: dict[str, Callable[[], Any]] = {
 OF_A_CATALOG: dict[str, Callable[[], Any]] = {
     "sql, planned": sql("SELECT * FROM pulsar.`public/default`.`nowhere`"),
     "sql, in a task": sql(f"SELECT * FROM pulsar.`public/default`.`{topic.rpartition('/')[2]}`"),
-    "sql, a statement": sql(
-        "CREATE TABLE pulsar.`public/default`.t (id INT) "
-    ),
+    "sql, a statement": sql("CREATE TABLE pulsar.`public/default`.t (id INT)"),
 }
 
 

@@ -21,6 +21,9 @@ from pyspark_pulsar.spark.tracebacks import keeps_tracebacks
 # As `traceback` writes an exception, the items of a list with it; Spark puts its own words around it.
 _OF_THIS_PACKAGE: Final = re.compile(r"\bpyspark_pulsar\.errors\.\w+: [^\n]*(?:\n +- [^\n]*)*")
 _OF_THE_JAR: Final = "org.pysparkpulsar.source.PulsarException"
+_OF_A_CLIENT: Final = re.compile(
+    rf"(?P<message>.+?)\n\nJVM stacktrace:\n{re.escape(_OF_THE_JAR)}\b", re.DOTALL
+)
 _SPARKS_END: Final = re.compile(r" SQLSTATE: \w{5}$")
 _HIDDEN_PACKAGES: Final = ("pyspark", "py4j", "pyspark_pulsar", "IPython", "ipykernel")
 
@@ -51,8 +54,10 @@ def sentence_of(error: BaseException) -> str | None:
 
 
 def _of_the_catalog(error: BaseException) -> str | None:
-    """What the jar says of a statement, in an exception of its own around the bare message."""
-    # The JVM may be gone.
+    """What the jar says of a statement, in an exception of its own around the bare message: that is told by Spark
+    Connect below the message, else by the JVM, which may be gone."""
+    if (found := _OF_A_CLIENT.match(str(error))) is not None:
+        return found["message"]
     with suppress(Exception):
         origin = error._origin  # type: ignore[attr-defined]  # noqa: SLF001 -- PySpark shows it nowhere else
         if origin.getClass().getName() == _OF_THE_JAR:

@@ -31,6 +31,11 @@ SENTENCE = "pyspark_pulsar.errors.OptionError: unknown option 'topik'; did you m
             f"{SENTENCE}\n  - one\n  - two",
         ),
         ("[PARSE_SYNTAX_ERROR] at 'x'", None),
+        (
+            "setting 'a' is missing\n  - b\n\nJVM stacktrace:\norg.pysparkpulsar.source.PulsarException\n\tat x",
+            "setting 'a' is missing\n  - b",
+        ),
+        ("[X] other\n\nJVM stacktrace:\norg.apache.spark.sql.AnalysisException\n\tat x", None),
     ],
 )
 def test_the_sentence_in_sparks_words(text: str, sentence: str | None) -> None:
