@@ -17,6 +17,9 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+
 ROOT = Path(__file__).resolve().parent.parent
 _PACKAGE = "pyspark_pulsar"
 _NAME = re.compile(rf"{_PACKAGE}-(?P<version>[^-]+)-cp311-abi3-(?P<platform>.+)\.whl")
@@ -28,7 +31,7 @@ _INSIDE = (
     f"{_PACKAGE}/py.typed",
 )
 _LICENCES = ("licenses/LICENSE", "licenses/NOTICE", "licenses/THIRD-PARTY.txt")
-_KERNEL_SBOM, _PYTHON_SBOM = "sboms/pyspark-pulsar-kernel.cyclonedx.json", "sboms/python.cdx.json"
+_BILL = "sboms/sbom.cdx.json"
 _FOREIGN = re.compile(r"(^|/)(tests?|__pycache__|kernel|jvm|bench)/|\.(pyc|rs|java)$")
 # Sections that `strip` removes.
 _DEBUGGING = (b".symtab\x00", b".debug_info\x00")
@@ -69,7 +72,7 @@ def _wrong_version(version: str) -> Iterator[str]:
 
 
 def _wrong_files(content: Iterable[str], described: str) -> Iterator[str]:
-    expected = {*_INSIDE, *(f"{described}/{name}" for name in (*_LICENCES, _KERNEL_SBOM, _PYTHON_SBOM))}
+    expected = {*_INSIDE, *(f"{described}/{name}" for name in (*_LICENCES, _BILL))}
     yield from (f"expected {name} inside, got none" for name in sorted(expected - set(content)))
     for name in sorted(content):
         kernel = name.endswith((".so", ".dylib", ".pyd")) and name not in expected
@@ -79,10 +82,13 @@ def _wrong_files(content: Iterable[str], described: str) -> Iterator[str]:
 
 def _wrong_bills(content: dict[str, bytes], described: str) -> Iterator[str]:
     """Every crate whose licence is there must be in the bill of materials too."""
-    bill, licences = (content.get(f"{described}/{name}") for name in (_KERNEL_SBOM, _LICENCES[-1]))
+    bill, licences = (content.get(f"{described}/{name}") for name in (_BILL, _LICENCES[-1]))
     if bill is None or licences is None:
         return
-    listed = {(each["name"], each["version"]) for each in json.loads(bill)["components"]}
+    wrong = JsonStrictValidator(SchemaVersion.V1_7).validate_str(bill.decode())
+    if wrong is not None:
+        yield f"{_BILL}: expected CycloneDX 1.7, got {wrong}"
+    listed = {(each["name"], each.get("version")) for each in json.loads(bill)["components"]}
     heads = licences.decode().split("-" * 100, 1)[0]
     linked = set(re.findall(r"^(\S+) (\d\S*): ", heads, re.MULTILINE))
     if not linked:

@@ -1,8 +1,8 @@
-"""Writes what a wheel must say of others' work: THIRD-PARTY.txt and requirements/python.cdx.json.
+"""Writes what a wheel must say of others' work: THIRD-PARTY.txt and requirements/sbom.cdx.json.
 
-THIRD-PARTY.txt has the licences of every crate that is linked into the kernel, on any platform that has wheels.
-requirements/python.cdx.json is a CycloneDX document of the Python packages that the package asks for. What the kernel is
-made of stands in a second document, which maturin writes into the wheel.
+THIRD-PARTY.txt has the licences of every crate that is linked into the kernel, on any platform that has wheels. The
+other file is the bill of materials, a CycloneDX document: those crates, and the Python packages that pip brings along.
+maturin could write one too; that has paths of the machine, a time, and crates that only run while it builds.
 
 Run it as `python scripts/third_party.py` after a change of dependencies. It needs cargo, and the crates' sources, which
 `make build` fetches. Raises `LicenceMissing` for a crate without a licence that is accepted here, or without its text.
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tomllib
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTICES = ROOT / "THIRD-PARTY.txt"
-PYTHON_SBOM = ROOT / "requirements" / "python.cdx.json"
+BILL = ROOT / "requirements" / "sbom.cdx.json"
 
 PLATFORMS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "aarch64-apple-darwin")
 ACCEPTED = frozenset(
@@ -55,12 +55,17 @@ class LicenceMissing(Exception):
 
 @dataclass(frozen=True, order=True)
 class Crate:
-    """A crate that is linked in, and the texts that came with it by file name."""
+    """A crate that is linked in, the texts that came with it by file name, and the crates that it needs, as package URLs."""
 
     name: str
     version: str
     licence: str
     texts: tuple[tuple[str, str], ...]
+    needs: tuple[str, ...] = ()
+
+    @property
+    def purl(self) -> str:
+        return f"pkg:cargo/{self.name}@{self.version}"
 
 
 def linked_crates() -> list[Crate]:
@@ -73,21 +78,27 @@ def linked_crates() -> list[Crate]:
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     (kernel,) = (key for key, package in packages.items() if package["name"] == _KERNEL)
-    linked, waiting = set(), [kernel]
+    linked: dict[str, list[str]] = {}
+    waiting = [kernel]
     while waiting:
         key = waiting.pop()
-        is_macro = any("proc-macro" in target["kind"] for target in packages[key]["targets"])
-        if key not in linked and not is_macro:
-            linked.add(key)
-            waiting += [
-                needed["pkg"]
-                for needed in nodes[key]["deps"]
-                if any(kind["kind"] is None for kind in needed["dep_kinds"])
-            ]
-    return sorted(_crate(packages[key]) for key in linked - {kernel})
+        if key not in linked:
+            needed = [each["pkg"] for each in nodes[key]["deps"] if any(kind["kind"] is None for kind in each["dep_kinds"])]
+            linked[key] = [each for each in needed if not _is_macro(packages[each])]
+            waiting += linked[key]
+    purls = {key: f"pkg:cargo/{packages[key]['name']}@{packages[key]['version']}" for key in linked}
+    del purls[kernel]
+    return sorted(
+        replace(_crate(packages[key]), needs=tuple(sorted(purls[each] for each in linked[key]))) for key in purls
+    )
+
+
+def _is_macro(package: dict[str, Any]) -> bool:
+    return any("proc-macro" in target["kind"] for target in package["targets"])
 
 
 def _crate(package: dict[str, Any]) -> Crate:
+    """Without what it needs. Raises `LicenceMissing`."""
     name, licence = package["name"], (package["license"] or "").replace("/", " OR ")
     refuse_licence(name, licence)
     folder = Path(package["manifest_path"]).parent
@@ -112,9 +123,8 @@ def refuse_licence(name: str, licence: str) -> None:
         )
 
 
-def notices() -> str:
+def notices(crates: list[Crate]) -> str:
     """The text of THIRD-PARTY.txt."""
-    crates = linked_crates()
     holders: dict[str, list[str]] = defaultdict(list)
     for crate in crates:
         for file, text in crate.texts:
@@ -131,28 +141,52 @@ def _tidied(text: str) -> str:
     return "\n".join(lines).strip("\n")
 
 
-def python_sbom() -> str:
-    """What `pip` brings along with the package, as a CycloneDX document. It names ranges: which versions are there is
-    known in an environment alone, so the components are external (CycloneDX 1.7)."""
+def bill(crates: list[Crate]) -> str:
+    """The bill of materials: what is linked in, and what `pip` brings along. Of the latter ranges are known, and versions
+    in an environment alone: such components are external (CycloneDX 1.7)."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    required = [_component(text, "required") for text in project["dependencies"]]
-    optional = [_component(text, "optional") for extra in sorted(extras) for text in extras[extra]]
+    packages = [_package(text, "required") for text in project["dependencies"]]
+    packages += [_package(text, "optional") for extra in sorted(extras) for text in extras[extra]]
+    locked = tomllib.loads((ROOT / "kernel" / "Cargo.lock").read_text())["package"]
+    sums = {(each["name"], each["version"]): each.get("checksum", "") for each in locked}
+    linked = [_linked(crate, sums[crate.name, crate.version]) for crate in crates]
     own = {"type": "library", "bom-ref": project["name"], "name": project["name"]}
-    components = required + optional
+    needs = {project["name"]: [each["bom-ref"] for each in (*packages, *linked)]}
+    needs |= {crate.purl: list(crate.needs) for crate in crates}
     document = {
         "$schema": "http://cyclonedx.org/schema/bom-1.7.schema.json",
         "bomFormat": "CycloneDX",
         "specVersion": "1.7",
         "version": 1,
         "metadata": {"component": own | {"purl": f"pkg:pypi/{project['name']}"}},
-        "components": components,
-        "dependencies": [{"ref": project["name"], "dependsOn": [each["bom-ref"] for each in components]}],
+        "components": packages + linked,
+        "dependencies": [{"ref": ref, "dependsOn": refs} for ref, refs in needs.items()],
     }
-    return json.dumps(document, indent=2) + "\n"
+    return json.dumps(document, indent=1) + "\n"
 
 
-def _component(text: str, scope: str) -> dict[str, Any]:
+def _linked(crate: Crate, checksum: str) -> dict[str, Any]:
+    component: dict[str, Any] = {
+        "type": "library",
+        "bom-ref": crate.purl,
+        "name": crate.name,
+        "version": crate.version,
+        "scope": "required",
+        "hashes": [{"alg": "SHA-256", "content": checksum}],
+        "licenses": [{"expression": crate.licence}],
+        "purl": crate.purl,
+    }
+    brought = re.fullmatch(r".+\+zstd\.(.+)", crate.version)
+    if brought is not None:
+        purl = f"pkg:generic/zstd@{brought[1]}"
+        component["components"] = [
+            {"type": "library", "bom-ref": purl, "name": "zstd", "version": brought[1], "purl": purl}
+        ]
+    return component
+
+
+def _package(text: str, scope: str) -> dict[str, Any]:
     requirement = Requirement(text)
     bounds = sorted(requirement.specifier, key=lambda bound: (bound.operator != ">=", str(bound)))
     return {
@@ -168,7 +202,8 @@ def _component(text: str, scope: str) -> dict[str, Any]:
 
 def written() -> dict[Path, str]:
     """The files: path to text."""
-    return {NOTICES: notices(), PYTHON_SBOM: python_sbom()}
+    crates = linked_crates()
+    return {NOTICES: notices(crates), BILL: bill(crates)}
 
 
 def main() -> int:
