@@ -110,6 +110,11 @@ sdist: $(WHEELS_DONE) ## Build the source distribution, and a wheel of it in an 
 	$(WHEELS)/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist/from-source dist/*.tar.gz
 	rm -r dist/from-source
 
+.PHONY: test-wheel
+test-wheel: server ## Try the wheel in dist/: from an empty environment to rows, and beside a Spark that pip does not know
+	WHEEL="$$(echo $(CURDIR)/dist/*.whl)" $(BIN)/python -m pytest \
+	  tests/integration/package/test_first_minutes.py tests/integration/package/test_own_spark.py
+
 # The emulator and a Python for that processor come from Debian.
 .PHONY: test-aarch64
 test-aarch64: $(WHEELS_DONE) ## Run kernel calls of the aarch64 wheel in dist/ under an emulator
@@ -128,6 +133,10 @@ third-party: $(BUILD_DONE) ## Write the licences of what is linked in, and the l
 .PHONY: release
 release: $(VENV_DONE) ## Set the version everywhere and date the changes; make release VERSION=0.1.0 (docs/releasing.md)
 	$(BIN)/python scripts/release.py $(VERSION)
+
+.PHONY: check-release
+check-release: $(WHEELS_DONE) ## See that a tag is the version and that its changes are dated, and write them to dist/notes.md; make check-release TAG=v0.1.0
+	$(WHEELS)/bin/python scripts/release.py --check "$(TAG)" >dist/notes.md
 
 .PHONY: server
 server: $(BUILD_DONE) ## Fetch the Pulsar server into the cache
@@ -184,7 +193,7 @@ test-integration: server ## Tests against real Pulsar servers
 	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target $(PARTS) test-oldest-spark
 test-part-1: server
 	$(BIN)/python -m pytest $(PART_1)
-test-part-2: server $(CONNECT_DONE)
+test-part-2: server $(CONNECT_DONE) $(WHEELS_DONE)
 	$(BIN)/python -m pytest $(PART_2)
 test-part-3: server
 	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(PART_1) $(PART_2))

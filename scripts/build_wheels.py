@@ -1,9 +1,10 @@
-"""Builds the wheels that users get: `python scripts/build_wheels.py [--out FOLDER] [PLATFORM...]`, by default this machine's.
+"""Builds the wheels that users get: `python scripts/build_wheels.py [--out FOLDER] [PLATFORM...]`.
 
-A platform is linux-x86_64, linux-aarch64 or macos-arm64. The catalog's jar must be there (`make jar`). Zig links for
-Linux, so that the wheels run on glibc 2.17 and later wherever they were built. The kernel holds no path of this machine.
+By default that of this machine. A platform is linux-x86_64, linux-aarch64 or macos-arm64. The catalog's jar must be
+there (`make jar`). Zig links for Linux, so that the wheels run on glibc 2.17 and later wherever they were built. The
+kernel holds no path of this machine.
 
-Rust's standard library for another platform comes from rustup; where rustup's server is out of reach, a compiler with
+Rust's standard library for another platform comes from rustup. Where rustup's server is out of reach, a compiler with
 that library comes from Debian.
 """
 
@@ -80,13 +81,15 @@ def _compiler(name: str) -> Mapping[str, str]:
     """Variables that name a compiler which can build for a platform; none where cargo's own can."""
     if _has_library(TARGETS[name]):
         return {}
-    added = subprocess.run(["rustup", "target", "add", TARGETS[name]], capture_output=True, text=True, check=False)
+    added = subprocess.run(
+        ["rustup", "target", "add", TARGETS[name]], capture_output=True, text=True, check=False
+    )
     if added.returncode == 0:
         return {}
     if name not in _DEBIAN or this_platform() not in _DEBIAN:
         raise SystemExit(
-            f"expected Rust's standard library for {TARGETS[name]}, got none: rustup says {added.stderr.strip()}; build this "
-            f"wheel on a machine of its own kind"
+            f"expected Rust's standard library for {TARGETS[name]}, got none: rustup says "
+            f"{added.stderr.strip()}; build this wheel on a machine of its own kind"
         )
     return {"RUSTC": str(_debian_rustc(name))}
 
@@ -103,7 +106,9 @@ def _debian_rustc(name: str) -> Path:
     own, other = _DEBIAN[this_platform()], _DEBIAN[name]
     cache = Path(os.environ.get("PYSPARK_PULSAR_CACHE", Path.home() / ".cache" / "pyspark-pulsar"))
     root = cache / f"debian-rust-{other}"
-    alone = [word for package in (f"rustc:{own}", f"libstd-rust-dev:{other}") for word in ("--alone", package)]
+    alone = [
+        word for package in (f"rustc:{own}", f"libstd-rust-dev:{other}") for word in ("--alone", package)
+    ]
     subprocess.run([ROOT / "scripts" / "debian_root.sh", root, *alone, f"libstd-rust-dev:{own}"], check=True)
     wrapper = root / "rustc"
     (loader,) = (root / "usr").glob("lib*/ld-linux-*.so.*")

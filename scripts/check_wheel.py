@@ -1,4 +1,6 @@
-"""Says what is wrong with wheels that shall be given away: `python scripts/check_wheel.py WHEEL...`; exit code 1 if anything is.
+"""Says what is wrong with wheels that shall be given away: `python scripts/check_wheel.py WHEEL...`.
+
+The exit code is 1 if anything is.
 
 What is looked at: the tags, what must be inside and what must not, paths of the machine that built it, symbols for
 debuggers. auditwheel says which C library a wheel for Linux needs, and abi3audit whether the kernel keeps to Python's
@@ -93,12 +95,16 @@ def _wrong_bills(content: dict[str, bytes], described: str) -> Iterator[str]:
     linked = set(re.findall(r"^(\S+) (\d\S*): ", heads, re.MULTILINE))
     if not linked:
         yield "expected crates in THIRD-PARTY.txt, got none"
-    yield from (f"expected {name} {version} in the bill of materials" for name, version in sorted(linked - listed))
+    yield from (
+        f"expected {name} {version} in the bill of materials" for name, version in sorted(linked - listed)
+    )
 
 
 def _paths_of_this_machine(content: dict[str, bytes]) -> Iterator[str]:
     places = {str(ROOT), str(Path.home())}
-    places |= {os.environ[name] for name in ("CARGO_HOME", "CARGO_TARGET_DIR", "TMPDIR") if os.environ.get(name)}
+    places |= {
+        os.environ[name] for name in ("CARGO_HOME", "CARGO_TARGET_DIR", "TMPDIR") if os.environ.get(name)
+    }
     for name, data in content.items():
         for place in sorted(places):
             at = data.find(f"{place}/".encode())
@@ -111,7 +117,9 @@ def _symbols(content: dict[str, bytes]) -> Iterator[str]:
     kernel = content.get(f"{_PACKAGE}/_kernel.abi3.so", b"")
     if kernel.startswith(b"\x7fELF"):
         yield from (
-            f"expected a stripped kernel, got one with {section[:-1].decode()}" for section in _DEBUGGING if section in kernel
+            f"expected a stripped kernel, got one with {section[:-1].decode()}"
+            for section in _DEBUGGING
+            if section in kernel
         )
 
 
@@ -130,7 +138,9 @@ def refused_by_auditors(wheel: Path) -> list[str]:
 
 
 def _run(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=False
+    )
 
 
 if __name__ == "__main__":

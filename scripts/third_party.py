@@ -27,9 +27,7 @@ NOTICES = ROOT / "THIRD-PARTY.txt"
 BILL = ROOT / "requirements" / "sbom.cdx.json"
 
 PLATFORMS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "aarch64-apple-darwin")
-ACCEPTED = frozenset(
-    {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "MIT", "Unlicense", "Zlib"}
-)
+ACCEPTED = frozenset({"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "MIT", "Unlicense", "Zlib"})
 """Licences that may be linked into what is given away under Apache-2.0, if their texts go along."""
 
 _KERNEL = "pyspark-pulsar-kernel"
@@ -40,12 +38,14 @@ _HEAD = """\
 Third-party licences
 ====================
 
-The compiled kernel (pyspark_pulsar/_kernel.abi3.so) contains the works below. Where a licence says "OR", the work is used
-under Apache-2.0 if that is one of them. The texts follow, each once.
+The compiled kernel (pyspark_pulsar/_kernel.abi3.so) contains the works below. Where a licence says "OR", the work is
+used under Apache-2.0 if that is one of them. The texts follow, each once.
 
 Written by scripts/third_party.py; a test fails when it is stale.
 """
-_STANDARD_LIBRARY = "Rust's standard library and the crates inside it, The Rust Project Developers: MIT OR Apache-2.0"
+_STANDARD_LIBRARY = (
+    "Rust's standard library and the crates inside it, The Rust Project Developers: MIT OR Apache-2.0"
+)
 _RULE = "-" * 100
 
 
@@ -55,7 +55,7 @@ class LicenceMissing(Exception):
 
 @dataclass(frozen=True, order=True)
 class Crate:
-    """A crate that is linked in, the texts that came with it by file name, and the crates that it needs, as package URLs."""
+    """A crate that is linked in, the texts that came with it by file name, and package URLs of crates that it needs."""
 
     name: str
     version: str
@@ -69,7 +69,7 @@ class Crate:
 
 
 def linked_crates() -> list[Crate]:
-    """All that the extension module links, the kernel itself aside; build scripts and procedural macros are not linked."""
+    """All that the extension module links, but the kernel itself. Build scripts and procedural macros are not linked."""
     command = ["cargo", "metadata", "--locked", "--format-version", "1", "--features", "python"]
     command += ["--manifest-path", str(ROOT / "kernel" / "Cargo.toml")]
     command += [word for platform in PLATFORMS for word in ("--filter-platform", platform)]
@@ -83,13 +83,18 @@ def linked_crates() -> list[Crate]:
     while waiting:
         key = waiting.pop()
         if key not in linked:
-            needed = [each["pkg"] for each in nodes[key]["deps"] if any(kind["kind"] is None for kind in each["dep_kinds"])]
+            needed = [
+                each["pkg"]
+                for each in nodes[key]["deps"]
+                if any(kind["kind"] is None for kind in each["dep_kinds"])
+            ]
             linked[key] = [each for each in needed if not _is_macro(packages[each])]
             waiting += linked[key]
     purls = {key: f"pkg:cargo/{packages[key]['name']}@{packages[key]['version']}" for key in linked}
     del purls[kernel]
     return sorted(
-        replace(_crate(packages[key]), needs=tuple(sorted(purls[each] for each in linked[key]))) for key in purls
+        replace(_crate(packages[key]), needs=tuple(sorted(purls[each] for each in linked[key])))
+        for key in purls
     )
 
 
@@ -118,8 +123,8 @@ def refuse_licence(name: str, licence: str) -> None:
     parts = licence.replace("(", "").replace(")", "").split(" AND ")
     if not all(ACCEPTED & set(part.split(" OR ")) for part in parts):
         raise LicenceMissing(
-            f"{name} has the licence {licence or 'none'}: expected one of {', '.join(sorted(ACCEPTED))}; do without the "
-            f"crate, or decide that this licence may go into wheels (ACCEPTED in scripts/third_party.py)"
+            f"{name} has the licence {licence or 'none'}: expected one of {', '.join(sorted(ACCEPTED))}; do without "
+            f"the crate, or decide that this licence may go into wheels (ACCEPTED in scripts/third_party.py)"
         )
 
 
@@ -129,7 +134,12 @@ def notices(crates: list[Crate]) -> str:
     for crate in crates:
         for file, text in crate.texts:
             holders[_tidied(text)].append(f"{crate.name} {crate.version} ({file})")
-    lines = [_HEAD, *(f"{crate.name} {crate.version}: {crate.licence}" for crate in crates), _STANDARD_LIBRARY, ""]
+    lines = [
+        _HEAD,
+        *(f"{crate.name} {crate.version}: {crate.licence}" for crate in crates),
+        _STANDARD_LIBRARY,
+        "",
+    ]
     for text, names in sorted(holders.items(), key=lambda item: item[1]):
         lines += [_RULE, *names, _RULE, "", text, ""]
     return "\n".join(lines)
@@ -142,8 +152,8 @@ def _tidied(text: str) -> str:
 
 
 def bill(crates: list[Crate]) -> str:
-    """The bill of materials: what is linked in, and what `pip` brings along. Of the latter ranges are known, and versions
-    in an environment alone: such components are external (CycloneDX 1.7)."""
+    """The bill of materials: what is linked in, and what `pip` brings along. Of the latter ranges are known, and
+    versions in an environment alone: such components are external (CycloneDX 1.7)."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     packages = [_package(text, "required") for text in project["dependencies"]]

@@ -31,12 +31,16 @@ def test_all_that_pip_brings_along_is_in_the_bill() -> None:
     bill = json.loads((ROOT / "requirements" / "sbom.cdx.json").read_text())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     asked = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
-    listed = {each["name"]: each.get("versionRange", "") for each in bill["components"] if each.get("isExternal")}
+    listed = {
+        each["name"]: each.get("versionRange", "") for each in bill["components"] if each.get("isExternal")
+    }
     assert listed.keys() == {Requirement(text).name for text in asked}
     assert listed["pyspark"] == "vers:pypi/>=4.2|<4.4"
 
 
-@pytest.mark.parametrize("licence", ["MIT", "MIT OR GPL-3.0", "Apache-2.0 AND MIT", "(MIT OR GPL-3.0) AND Zlib"])
+@pytest.mark.parametrize(
+    "licence", ["MIT", "MIT OR GPL-3.0", "Apache-2.0 AND MIT", "(MIT OR GPL-3.0) AND Zlib"]
+)
 def test_a_licence_that_may_go_along(licence: str) -> None:
     THIRD_PARTY.refuse_licence("crate", licence)
 
@@ -48,7 +52,12 @@ def test_a_licence_that_may_not(licence: str) -> None:
 
 
 def test_a_crate_without_the_text_of_its_licence(tmp_path: Path) -> None:
-    package = {"name": "bare", "version": "1.0.0", "license": "MIT", "manifest_path": str(tmp_path / "Cargo.toml")}
+    package = {
+        "name": "bare",
+        "version": "1.0.0",
+        "license": "MIT",
+        "manifest_path": str(tmp_path / "Cargo.toml"),
+    }
     with pytest.raises(THIRD_PARTY.LicenceMissing, match="bare has no text of its licence"):
         THIRD_PARTY._crate(package)
     (tmp_path / "LICENSE").write_text("Permission is hereby granted")

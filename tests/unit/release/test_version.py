@@ -78,7 +78,7 @@ def test_a_release_sets_it_everywhere() -> None:
 @pytest.mark.parametrize(
     ("wanted", "changes", "says"),
     [
-        ("two", FILES["CHANGELOG.md"], "expected a version such as 0.1.0, got 'two'"),
+        ("two", FILES["CHANGELOG.md"], "expected a version of three numbers, as 0.1.0, got 'two'"),
         ("0.2", FILES["CHANGELOG.md"], "expected a version of three numbers"),
         ("0.2.0rc1", FILES["CHANGELOG.md"], "expected a version of three numbers"),
         ("0.1.0", FILES["CHANGELOG.md"], "expected a version after 0.1.0"),
@@ -88,3 +88,20 @@ def test_a_release_sets_it_everywhere() -> None:
 def test_a_release_that_cannot_be_says_why(wanted: str, changes: str, says: str) -> None:
     with pytest.raises(ValueError, match=re.escape(says)):
         script("release").released({**FILES, "CHANGELOG.md": changes}, wanted, dt.date(2026, 2, 28))
+
+
+def test_a_tag_is_checked_and_has_its_changes() -> None:
+    changed = script("release").released(FILES, "0.2.0", dt.date(2026, 2, 28))
+    assert script("release").notes(changed, "v0.2.0") == "- new\n"
+
+
+@pytest.mark.parametrize(
+    ("tag", "says"),
+    [
+        ("v0.3.0", "expected the tag v0.1.0"),
+        ("v0.1.0", "newest changes to be [0.1.0] with a date, got [Unreleased]"),
+    ],
+)
+def test_a_tag_of_something_else_is_refused(tag: str, says: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        script("release").notes(FILES, tag)
