@@ -69,7 +69,7 @@ class Crate:
 
 
 def linked_crates() -> list[Crate]:
-    """All that the extension module links, but the kernel itself. Build scripts and procedural macros are not linked."""
+    """All that the extension module links, but the kernel. Build scripts and procedural macros are not linked."""
     command = ["cargo", "metadata", "--locked", "--format-version", "1", "--features", "python"]
     command += ["--manifest-path", str(ROOT / "kernel" / "Cargo.toml")]
     command += [word for platform in PLATFORMS for word in ("--filter-platform", platform)]
