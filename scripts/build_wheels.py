@@ -68,11 +68,11 @@ def _environment() -> dict[str, str]:
     """That of this process, and flags that take the paths of this machine out of what is compiled."""
     # An interpreter of this machine is none of the target's; abi3 needs none.
     kept = {key: value for key, value in os.environ.items() if key not in ("PYO3_PYTHON", "RUSTFLAGS")}
-    home = Path.home()
-    cargo = Path(os.environ.get("CARGO_HOME", home / ".cargo"))
-    # Of several that fit, rustc takes the last.
-    places = {home: "/home", cargo: "/cargo", cargo / "registry" / "src": "/crates", ROOT: "/pyspark-pulsar"}
-    flags = [f"--remap-path-prefix={place}={name}" for place, name in places.items()]
+    crates = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "registry" / "src"
+    flags = [
+        f"--remap-path-prefix={place}={name}"
+        for place, name in ((crates, "/crates"), (ROOT, "/pyspark-pulsar"))
+    ]
     search = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', os.defpath)}"
     return kept | {"CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags), "PATH": search}
 
