@@ -116,8 +116,8 @@ test-wheel: server ## Try the wheel in dist/: from an empty environment to rows,
 	  tests/integration/package/test_first_minutes.py tests/integration/package/test_own_spark.py
 
 # The emulator and a Python for that processor come from Debian.
-.PHONY: test-aarch64
-test-aarch64: $(WHEELS_DONE) ## Run kernel calls of the aarch64 wheel in dist/ under an emulator
+.PHONY: test-emulated
+test-emulated: $(WHEELS_DONE) ## Run kernel calls of the aarch64 wheel in dist/ under an emulator
 	scripts/debian_root.sh $(CACHE)/debian-arm64 --alone qemu-user:amd64 python3.13:arm64 libstdc++6:arm64
 	$(WHEELS)/bin/python scripts/emulate_aarch64.py $(CACHE)/debian-arm64 dist/*aarch64.whl
 
