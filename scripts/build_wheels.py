@@ -83,8 +83,8 @@ def _compiler(name: str) -> Mapping[str, str]:
         return {}
     if name not in _DEBIAN or this_platform() not in _DEBIAN:
         raise SystemExit(
-            f"expected Rust's standard library for {TARGETS[name]}, got none; add it (rustup target add {TARGETS[name]}), or "
-            f"build this wheel on a machine of its own kind"
+            f"expected Rust's standard library for {TARGETS[name]}, got none; add it (rustup target add "
+            f"{TARGETS[name]}), or build this wheel on a machine of its own kind"
         )
     return {"RUSTC": str(_debian_rustc(name))}
 
