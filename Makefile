@@ -175,6 +175,7 @@ test-kernel: $(VENV_DONE) ## The kernel's own tests
 
 .PHONY: test-unit
 test-unit: $(BUILD_DONE) ## Tests that need no server
+	cargo fetch --quiet --locked --manifest-path $(KERNEL)  # crates of all platforms, whose licences are looked at
 	$(BIN)/python -m pytest tests/unit tests/property
 
 # Three parts at once: each waits for servers most of its time. Each starts servers of its own on free ports.
