@@ -113,6 +113,12 @@ class Bench:
     def read(self, topic: str, options: Options, *, admin: bool = True, where: str = "true") -> None:
         _drain(self.load(topic, options, admin=admin).where(where))
 
+    def largest_values(self, options: Options) -> None:
+        """An aggregate, which takes columns as they are, as the sink `noop` does not."""
+        rows = self.load(self.large, options)
+        values = [name for name in rows.columns if not name.startswith("__")]
+        _drain(rows.agg(dict.fromkeys(values, "max")))
+
     def stream(self, options: Options) -> None:
         query = (
             self.spark.readStream.format("pulsar")
@@ -175,11 +181,16 @@ def reading(bench: Bench, last_tenth: datetime) -> list[Knob]:
             ("*", "id,price"),
             lambda value: bench.read(bench.large, {"columns": value}),
         ),
-        Knob("columnarReads", "", ("true", "false"), of(bench.large, "columnarReads")),
+        Knob(
+            "columnarReads",
+            "the largest value of each column",
+            ("true", "false"),
+            lambda value: bench.largest_values({"columnarReads": value}),
+        ),
         Knob("batchRows", "", ("16384", "1000", "65536"), of(bench.large, "batchRows")),
         Knob(
             "minPartitions",
-            "two cores",
+            "two cores, no cuts by size",
             ("1", "2", "16"),
             of(bench.large, "minPartitions", **one_task),
         ),
@@ -286,6 +297,7 @@ def _is_below(process: int) -> bool:
 
 def session(server: StreamServer) -> SparkSession:
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
     builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
     spark = pyspark_pulsar.configure(builder, server.service_url, server.admin_url).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
