@@ -2,9 +2,9 @@
 
     make bench        (or: python bench/knobs.py --rows 1000000 --repeat 3; then make docs)
 
-reading    one topic partition of `--rows` rows with 10 columns, Avro, LZ4, entries of up to 1000 rows, in ten closed ledgers;
-           and one of a twentieth of that in entries of 10 rows, in its open ledger. Batches of all columns to Spark's
-           sink `noop`, if not said otherwise
+reading    one topic partition of `--rows` rows with 10 columns, Avro, LZ4, entries of up to 1000 rows, in ten closed
+           ledgers; and one of a twentieth of that in entries of 10 rows, in its open ledger. Batches of all columns to
+           Spark's sink `noop`, if not said otherwise
 streams    the first topic, with Trigger.AvailableNow
 writing    as many rows of the same columns, made by Spark, to a new topic each time
 

@@ -138,8 +138,8 @@ def tuning_page(page: str) -> str:
 def _knobs_head(report: dict[str, Any]) -> str:
     head = (
         f"Medians of {report['repeat']} of `{report['command']}`: {report['rows']:,} rows of 10 columns, Avro, LZ4, "
-        f"entries of up to 1000 rows, one topic partition; {report['machine']}. The first value is the default where there "
-        f"is one; in brackets the time by that of the first."
+        f"entries of up to 1000 rows, one topic partition; {report['machine']}. The first value is the default where "
+        f"there is one; in brackets the time by that of the first."
     )
     if report["load_before"] < _LOADED:
         return head
