@@ -1,4 +1,4 @@
-"""Options that docs/tuning.md tells a reader to turn exist, and those of docs/coming-from-kafka.md in place of Kafka's."""
+"""Options in docs/tuning.md, and those that docs/coming-from-kafka.md names in place of Kafka's, exist."""
 
 import re
 
