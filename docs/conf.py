@@ -41,15 +41,18 @@ add_module_names = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = "pyspark-pulsar"
+html_context = {"default_mode": "auto"}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+html_favicon = "_static/logo.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_sidebars = {"index": []}
 # "none" would be text to copy; prompts and output are not.
 copybutton_exclude = ".linenos, .gp, .go"
 html_theme_options = {
-    "logo": {"text": "pyspark-pulsar"},
+    "logo": {"text": "pyspark-pulsar", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "navbar_align": "left",
     "header_links_before_dropdown": 5,
     "navbar_end": ["version-switcher", "theme-switcher"],
