@@ -35,6 +35,7 @@ myst_links_external_new_tab = False
 default_role = "code"  # docstrings write `names` with single backticks
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 72
 add_module_names = False
@@ -47,6 +48,7 @@ html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_favicon = "_static/logo.svg"
 html_copy_source = False
+html_use_index = False
 html_show_sourcelink = False
 html_sidebars = {"index": []}
 # "none" would be text to copy; prompts and output are not.
