@@ -51,9 +51,18 @@ def _speed() -> list[Bar]:
     times = [
         ("Read in Spark", _times(read["this package, in Spark"], read["official client"])),
         ("Read to Arrow, without Spark", _times(read["this package, to Arrow"], read["official client"])),
-        ("Read history from bookies, in Spark", _times(history["bookies, in Spark"], history["official Reader"])),
-        ("Catch up with a stream, start included", _times(catching_up["this package, readStream to noop"], official)),
-        ("Write Avro from Spark", _times(sink["this package, batch"], sink["official Python client, its schema"])),
+        (
+            "Read history from bookies, in Spark",
+            _times(history["bookies, in Spark"], history["official Reader"]),
+        ),
+        (
+            "Catch up with a stream, start included",
+            _times(catching_up["this package, readStream to noop"], official),
+        ),
+        (
+            "Write Avro from Spark",
+            _times(sink["this package, batch"], sink["official Python client, its schema"]),
+        ),
     ]
     bars = [Bar(label, value, f"{value:.1f}x", ours=True) for label, value in times]
     return [Bar("The official Python client", 1.0, "1x", ours=False), *bars]
@@ -65,17 +74,25 @@ def _catching_up() -> list[Bar]:
         _rate("Official Python client", measures["official Python client, batch_receive"], ours=False),
         _rate("Official Java client", measures["official Java client, Reader"], ours=False),
         _rate("readStream", measures["this package, readStream to noop"], ours=True),
-        _rate("readStream, from bookies", measures["this package, readStream to noop, from bookies"], ours=True),
+        _rate(
+            "readStream, from bookies", measures["this package, readStream to noop, from bookies"], ours=True
+        ),
     ]
 
 
 def _writing() -> list[Bar]:
     measures = _result("sink")["speed"]["Avro"]["measures"]
     return [
-        _rate("Official Python client, its schema", measures["official Python client, its schema"], ours=False),
+        _rate(
+            "Official Python client, its schema", measures["official Python client, its schema"], ours=False
+        ),
         _rate("pulsar-perf produce", measures["pulsar-perf produce, the same size"], ours=False),
         _rate("Batch", measures["this package, batch"], ours=True),
-        _rate("Stream, 500,000 rows an epoch", measures["this package, stream of 500,000 rows an epoch"], ours=True),
+        _rate(
+            "Stream, 500,000 rows an epoch",
+            measures["this package, stream of 500,000 rows an epoch"],
+            ours=True,
+        ),
     ]
 
 
@@ -121,7 +138,8 @@ def _row(bar: Bar, top: int, longest: float) -> str:
     colour = "own" if bar.ours else "pulsar"
     return (
         f'  <text class="small" x="2" y="{top + 13}">{escape(bar.label)}</text>\n'
-        f'  <rect class="{colour}" style="fill: var(--{colour}-line)" x="2" y="{top + 18}" width="{length}" height="14" rx="2"/>\n'
+        f'  <rect class="{colour}" style="fill: var(--{colour}-line)" x="2" y="{top + 18}" width="{length}" '
+        f'height="14" rx="2"/>\n'
         f'  <text class="small head" x="{length + 8:g}" y="{top + 29}">{escape(bar.text)}</text>\n'
     )
 

@@ -61,11 +61,15 @@ def _parsed(version: str) -> Version:
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("site", type=Path)
     arguments.add_argument("tree", type=Path)
     arguments.add_argument("--version", required=True)
-    arguments.add_argument("--url", default="", help="where the tree is served; default: the root of its host")
+    arguments.add_argument(
+        "--url", default="", help="where the tree is served; default: the root of its host"
+    )
     given = arguments.parse_args()
     publish(given.site, given.tree, given.version, given.url.rstrip("/"))
 

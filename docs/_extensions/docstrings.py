@@ -9,7 +9,9 @@ from sphinx.application import Sphinx
 _PAGE = re.compile(r"docs/([a-z-]+)\.md")
 
 
-def _link_pages(_app: Sphinx, _what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
+def _link_pages(
+    _app: Sphinx, _what: str, _name: str, _object: object, _options: object, lines: list[str]
+) -> None:
     lines[:] = [_PAGE.sub(r":doc:`\1`", line) for line in lines]
 
 

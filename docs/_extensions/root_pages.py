@@ -30,7 +30,7 @@ def _from_docs(link: str) -> str:
 
 
 def _write_versions(app: Sphinx, error: Exception | None) -> None:
-    """This build knows itself only; scripts/publish_docs.py writes the list again for all that are published."""
+    """A build knows itself only; scripts/publish_docs.py writes the list again for all that are published."""
     if error is None and app.builder.format == "html":
         versions = [{"version": app.config.release, "name": app.config.release, "url": "/"}]
         (app.outdir / "_static" / "versions.json").write_text(json.dumps(versions))

@@ -1,7 +1,7 @@
 document.addEventListener("DOMContentLoaded", () => {
   for (const table of document.querySelectorAll(".bd-article table.table")) {
     nameColumns(table);
-    table.querySelectorAll("td code .pre").forEach(letNamesBreak);
+    letNamesBreak(table);
   }
 });
 
@@ -17,7 +17,14 @@ function nameColumns(table) {
 }
 
 // Long names break behind a dot and before a capital, as in pulsar.client.|connection|TimeoutMs.
-function letNamesBreak(name) {
-  const parts = name.textContent.split(/(?<=[./,:_-])|(?<=[a-z])(?=[A-Z])/);
-  name.replaceChildren(...parts.flatMap((part) => [part, document.createElement("wbr")]));
+function letNamesBreak(table) {
+  const texts = document.createTreeWalker(table, NodeFilter.SHOW_TEXT);
+  const long = [];
+  while (texts.nextNode()) {
+    if (/\S{16,}/.test(texts.currentNode.data)) long.push(texts.currentNode);
+  }
+  for (const text of long) {
+    const parts = text.data.split(/(?<=[./,:=_-])|(?<=[a-z])(?=[A-Z])/);
+    text.replaceWith(...parts.flatMap((part) => [part, document.createElement("wbr")]));
+  }
 }

@@ -3,6 +3,7 @@
 import functools
 import http.server
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -18,13 +19,21 @@ SITE = ROOT / "site"
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
     def log_message(self, *_: Any) -> None:
         pass
+
+    def end_headers(self) -> None:
+        if self.path.startswith("/_static/"):
+            self.send_header("Cache-Control", "max-age=600")
+        super().end_headers()
 
 
 @pytest.fixture(scope="session")
 def site() -> Path:
     """Built anew, strictly."""
+    shutil.rmtree(SITE, ignore_errors=True)
     build = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", SITE]
     subprocess.run(build, cwd=ROOT, check=True)
     return SITE

@@ -1,34 +1,13 @@
 """Every page of the site, wide and narrow, light and dark."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.sync_api import Browser, Page, Request
 
-# Each fault in a line: what is wider than the place it has. What scrolls by itself is `pre` and signatures only.
-FAULTS = """() => {
-  const faults = [];
-  const page = document.scrollingElement;
-  if (page.scrollWidth > page.clientWidth) faults.push(`the page: ${page.scrollWidth} in ${page.clientWidth} pixels`);
-  const named = (element) => `${element.tagName.toLowerCase()}.${element.className}: ${element.textContent.trim().slice(0, 60)}`;
-  for (const element of document.querySelectorAll(".bd-main, .bd-main *, #pst-header *")) {
-    if (element.closest("svg, .visually-hidden") || element.clientWidth === 0) continue;
-    if (element.scrollWidth <= element.clientWidth + 1) continue;
-    const style = getComputedStyle(element);
-    const scrolls = ["auto", "scroll"].includes(style.overflowX) && element.matches("pre, dt");
-    if (!scrolls && style.display !== "inline") faults.push(`${named(element)}: ${element.scrollWidth} in ${element.clientWidth} pixels`);
-  }
-  for (const picture of document.querySelectorAll("svg.picture")) {
-    const frame = picture.getBoundingClientRect();
-    if (!picture.getAttribute("aria-label")) faults.push("a picture without a text");
-    for (const text of picture.querySelectorAll("text")) {
-      const box = text.getBoundingClientRect();
-      if (box.left < frame.left - 1 || box.right > frame.right + 1) faults.push(`outside its picture: ${text.textContent}`);
-      if (box.height < 10) faults.push(`too small in its picture: ${text.textContent}`);
-    }
-  }
-  return faults;
-}"""
+FAULTS = (Path(__file__).parent / "faults.js").read_text()
 # A page follows the system at once, its colours within a few frames.
 SHOWN = """(mode) => {
   const [red, green, blue] = getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number);
@@ -36,59 +15,64 @@ SHOWN = """(mode) => {
   return document.documentElement.dataset.theme === mode && (mode === "light" ? brightness > 200 : brightness < 80);
 }"""
 WIDTHS = (1280, 390)
+NAVIGATION = "#pst-header .navbar-nav a, #pst-primary-sidebar .bd-links a"
 
 
-def test_nothing_is_wider_than_its_place(site: Path, url: str, browser: Browser) -> None:
+@dataclass
+class Visit:
+    """What one walk over all pages has found; it is most of the time that these tests take."""
+
+    pages: list[str]
+    faults: list[str] = field(default_factory=list)
+    heard: list[str] = field(default_factory=list)
+    """What a page may not do: log errors, ask another host, miss a file."""
+    navigation: dict[str, set[str]] = field(default_factory=dict)
+    """To which pages the header's tabs and the section's list lead, by page."""
+
+
+@pytest.fixture(scope="module")
+def visit(site: Path, url: str, browser: Browser) -> Visit:
+    names = (path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+    found = Visit(sorted(name for name in names if not name.startswith("_static/")))
     context = browser.new_context()
     page = context.new_page()
-    heard = _listen(page, url)
-    faults = []
-    for name in _pages(site):
+    _listen(page, url, found.heard)
+    for name in found.pages:
         page.set_viewport_size({"width": WIDTHS[0], "height": 800})
         page.emulate_media(color_scheme="light")
         page.goto(f"{url}/{name}", wait_until="load")
+        links = page.eval_on_selector_all(NAVIGATION, "links => links.map(link => link.href)")
+        found.navigation[name] = {
+            urlsplit(link).path.removeprefix("/") for link in links if link.startswith(url)
+        }
         for mode in ("light", "dark"):
             page.emulate_media(color_scheme=mode)
             page.wait_for_function(SHOWN, arg=mode)
             for width in WIDTHS:
                 page.set_viewport_size({"width": width, "height": 800})
-                faults += [f"{name}, {mode}, {width}: {fault}" for fault in page.evaluate(FAULTS)]
+                found.faults += [f"{name}, {mode}, {width}: {fault}" for fault in page.evaluate(FAULTS)]
     context.close()
-    assert not faults
-    assert not heard
+    return found
 
 
-def test_the_navigation_leads_to_every_page(site: Path, url: str, browser: Browser) -> None:
-    """From the first page, by the header's tabs and each section's list alone."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    page = context.new_page()
-    heard = _listen(page, url)
+def test_nothing_is_wider_than_its_place(visit: Visit) -> None:
+    assert not visit.faults, "\n".join(visit.faults)
+
+
+def test_nothing_comes_from_elsewhere_and_nothing_fails(visit: Visit) -> None:
+    assert not visit.heard
+
+
+def test_the_navigation_leads_from_the_first_page_to_every_other(visit: Visit) -> None:
     seen: set[str] = set()
-    waiting = ["index.html"]
+    waiting = {"index.html"}
     while waiting:
-        name = waiting.pop()
-        seen.add(name)
-        page.goto(f"{url}/{name}", wait_until="domcontentloaded")
-        links = page.eval_on_selector_all(
-            "#pst-header .navbar-nav a, #pst-primary-sidebar .bd-links a", "links => links.map(link => link.href)"
-        )
-        inside = {urlsplit(link).path.removeprefix("/") for link in links if link.startswith(url)}
-        waiting += sorted(inside - seen - set(waiting))
-    context.close()
-    assert set(_pages(site)) - seen == {"search.html"}
-    assert seen <= set(_pages(site))
-    assert not heard
+        seen |= waiting
+        waiting = set().union(*(visit.navigation[name] for name in waiting)) - seen
+    assert set(visit.pages) - seen == {"search.html"}
 
 
-def _pages(site: Path) -> list[str]:
-    names = (path.relative_to(site).as_posix() for path in site.rglob("*.html"))
-    return sorted(name for name in names if not name.startswith("_static/"))
-
-
-def _listen(page: Page, url: str) -> list[str]:
-    """What a page may not do: log errors, ask another host, miss a file. Filled while pages are opened."""
-    heard: list[str] = []
-
+def _listen(page: Page, url: str, heard: list[str]) -> None:
     def on_request(request: Request) -> None:
         if not request.url.startswith((url, "data:", "blob:")):
             heard.append(f"{page.url}: asks for {request.url}")
@@ -99,4 +83,3 @@ def _listen(page: Page, url: str) -> list[str]:
     page.on(
         "console", lambda line: heard.append(f"{page.url}: {line.text}") if line.type == "error" else None
     )
-    return heard

@@ -14,7 +14,9 @@ from playwright.sync_api import Browser, Page, expect
 @pytest.fixture
 def page(browser: Browser, url: str) -> Any:
     context = browser.new_context(
-        viewport={"width": 1280, "height": 800}, permissions=["clipboard-read", "clipboard-write"], base_url=url
+        viewport={"width": 1280, "height": 800},
+        permissions=["clipboard-read", "clipboard-write"],
+        base_url=url,
     )
     yield context.new_page()
     context.close()
@@ -75,7 +77,9 @@ def test_versions_that_are_published_lead_to_each_other(
     older = shutil.copytree(site, tmp_path / "older")
     for built in older.rglob("*.html"):
         text = built.read_text()
-        built.write_text(text.replace("theme_switcher_version_match = '", "theme_switcher_version_match = '0.0.1' + '"))
+        built.write_text(
+            text.replace("theme_switcher_version_match = '", "theme_switcher_version_match = '0.0.1' + '")
+        )
     for folder, version in ((site, "9.0.0rc1"), (site, "0.9.0"), (older, "0.0.1"), (site, "0.9.0")):
         script = [sys.executable, ROOT / "scripts" / "publish_docs.py", folder, tmp_path / "tree"]
         subprocess.run([*script, "--version", version], check=True)
