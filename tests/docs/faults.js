@@ -1,6 +1,16 @@
-// What on a page is wider than the place it has, a line each. Only code blocks and signatures may scroll.
-() => {
+// What on a page is wider than the place it has, a line each, once it is shown in this mode, light or dark. Only code
+// blocks and signatures may scroll.
+async (mode) => {
   const faults = [];
+  const isShown = () => {
+    const [red, green, blue] = getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number);
+    const brightness = (red + green + blue) / 3;
+    return document.documentElement.dataset.theme === mode && (mode === "light" ? brightness > 200 : brightness < 80);
+  };
+  // A page follows the system at once, its colours within a few frames.
+  for (let frame = 0; frame < 300 && !isShown(); frame++) await new Promise(requestAnimationFrame);
+  if (!isShown()) faults.push(`expected it ${mode}, got ${getComputedStyle(document.body).backgroundColor}`);
+
   const page = document.scrollingElement;
   if (page.scrollWidth > page.clientWidth) {
     faults.push(`the page: ${page.scrollWidth} in ${page.clientWidth} pixels`);

@@ -8,12 +8,6 @@ import pytest
 from playwright.sync_api import Browser, Page, Request
 
 FAULTS = (Path(__file__).parent / "faults.js").read_text()
-# A page follows the system at once, its colours within a few frames.
-SHOWN = """(mode) => {
-  const [red, green, blue] = getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number);
-  const brightness = (red + green + blue) / 3;
-  return document.documentElement.dataset.theme === mode && (mode === "light" ? brightness > 200 : brightness < 80);
-}"""
 WIDTHS = (1280, 390)
 NAVIGATION = "#pst-header .navbar-nav a, #pst-primary-sidebar .bd-links a"
 
@@ -34,23 +28,22 @@ class Visit:
 def visit(site: Path, url: str, browser: Browser) -> Visit:
     names = (path.relative_to(site).as_posix() for path in site.rglob("*.html"))
     found = Visit(sorted(name for name in names if not name.startswith("_static/")))
-    context = browser.new_context()
+    context = browser.new_context(color_scheme="light")
     page = context.new_page()
     _listen(page, url, found.heard)
+    widths = WIDTHS
     for name in found.pages:
-        page.set_viewport_size({"width": WIDTHS[0], "height": 800})
-        page.emulate_media(color_scheme="light")
         page.goto(f"{url}/{name}", wait_until="load")
         links = page.eval_on_selector_all(NAVIGATION, "links => links.map(link => link.href)")
         found.navigation[name] = {
             urlsplit(link).path.removeprefix("/") for link in links if link.startswith(url)
         }
-        for mode in ("light", "dark"):
-            page.emulate_media(color_scheme=mode)
-            page.wait_for_function(SHOWN, arg=mode)
-            for width in WIDTHS:
-                page.set_viewport_size({"width": width, "height": 800})
-                found.faults += [f"{name}, {mode}, {width}: {fault}" for fault in page.evaluate(FAULTS)]
+        for width, modes in zip(widths, (("light", "dark"), ("dark", "light")), strict=True):
+            page.set_viewport_size({"width": width, "height": 800})
+            for mode in modes:
+                page.emulate_media(color_scheme=mode)
+                found.faults += [f"{name}, {mode}, {width}: {fault}" for fault in page.evaluate(FAULTS, mode)]
+        widths = widths[::-1]  # the next page is opened at the width at which this one was left
     context.close()
     return found
 
