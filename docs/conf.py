@@ -47,6 +47,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_favicon = "_static/logo.svg"
+html_search_scorer = str(Path(__file__).with_name("search_scorer.js"))
 html_copy_source = False
 html_use_index = False
 html_show_sourcelink = False

@@ -10,7 +10,7 @@ function nameColumns(table) {
   const columns = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
   for (const row of table.querySelectorAll("tbody tr")) {
     [...row.children].forEach((cell, index) => {
-      if (columns[index]) cell.dataset.column = columns[index];
+      if (columns[index] && cell.textContent.trim()) cell.dataset.column = columns[index];
     });
   }
   table.classList.add("stacked");

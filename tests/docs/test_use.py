@@ -1,5 +1,6 @@
 """The site as readers use it: search, copying, colours, versions, a phone."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +36,13 @@ def test_search_finds_a_word_while_it_is_typed(page: Page) -> None:
 def test_search_finds_a_word_on_its_own_page(page: Page) -> None:
     page.goto("/search.html?q=deliveryGuarantee")
     expect(page.locator("#search-results a[href*='writing.html']").first).to_be_visible()
+
+
+def test_search_shows_pages_for_users_before_those_of_the_project(page: Page) -> None:
+    page.goto("/search.html?q=exactly-once")
+    expect(page.locator("#search-results a").first).to_have_attribute(
+        "href", re.compile(r"^guarantees\.html")
+    )
 
 
 def test_the_copy_button_copies_the_program(page: Page) -> None:
