@@ -85,6 +85,12 @@ def test_the_api_page_has_every_public_name() -> None:
     assert {"LocalPulsar", "fetch_server"} <= described & set(standalone.__all__)
 
 
+@pytest.mark.parametrize("page", sorted(SECTIONS - {"index.md"}))
+def test_a_section_says_what_each_of_its_pages_is_for(page: str) -> None:
+    assert _below(page)
+    assert _below(page) <= _linked(page)
+
+
 def _below(page: str) -> set[str]:
     """The pages that the toctrees of a page name."""
     folder = PAGES[page].parent
