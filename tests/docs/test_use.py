@@ -27,10 +27,10 @@ def test_search_finds_a_word_while_it_is_typed(page: Page) -> None:
     page.goto("/index.html")
     page.get_by_role("button", name="Search").first.click()
     page.keyboard.type("cryptoFailureAction", delay=10)
-    found = page.locator("#pst-search-dialog a[href*='reading.html']").first
+    found = page.locator("#pst-search-dialog a[href*='messages.html']").first
     expect(found).to_be_visible()
     found.click()
-    expect(page.locator("h1")).to_contain_text("Reading")
+    expect(page.locator("h1")).to_contain_text("Messages of all kinds")
 
 
 def test_search_finds_a_word_on_its_own_page(page: Page) -> None:
