@@ -85,10 +85,58 @@ build: $(BUILD_DONE) ## Compile the kernel and the catalog, and install the pack
 jar: $(VENV_DONE) ## Compile the catalog's jar alone, after a change in jvm
 	$(BIN)/python jvm/build_jar.py
 
-.PHONY: wheel
-wheel: $(VENV_DONE) jar ## Build the wheel that is given to users, into dist/
+# What builds and checks wheels lies in an environment of its own: Zig is large.
+WHEELS := .venv/wheels
+WHEELS_DONE := $(WHEELS)/.requirements-installed
+$(WHEELS_DONE): requirements/wheels.txt $(VENV_DONE)
+	$(PYTHON) -m venv $(WHEELS)
+	$(WHEELS)/bin/python -m pip install --quiet --require-hashes --requirement $<
+	@touch $@
+
+.PHONY: wheel wheels sdist
+wheel: $(WHEELS_DONE) jar ## Build the wheel that is given to users of this kind of machine into dist/, and check it
 	rm -f dist/*.whl
-	$(BIN)/maturin build --quiet --locked --profile wheel --out dist
+	$(WHEELS)/bin/python scripts/build_wheels.py --out dist
+	$(WHEELS)/bin/python scripts/check_wheel.py dist/*.whl
+
+wheels: $(WHEELS_DONE) jar ## Build and check the wheels for Linux on x86_64 and aarch64; make wheels PLATFORMS=linux-aarch64
+	rm -f dist/*.whl
+	$(WHEELS)/bin/python scripts/build_wheels.py --out dist $(or $(PLATFORMS),linux-x86_64 linux-aarch64)
+	$(WHEELS)/bin/python scripts/check_wheel.py dist/*.whl
+
+sdist: $(WHEELS_DONE) ## Build the source distribution, and a wheel of it in an empty environment, to see that it can be
+	rm -rf dist/*.tar.gz dist/from-source
+	$(WHEELS)/bin/python -m build --quiet --sdist --outdir dist .
+	$(WHEELS)/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist/from-source dist/*.tar.gz
+	rm -r dist/from-source
+
+.PHONY: test-wheel
+test-wheel: server ## Try the wheel in dist/: from an empty environment to rows, and beside a Spark that pip does not know
+	WHEEL="$$(echo $(CURDIR)/dist/*.whl)" $(BIN)/python -m pytest \
+	  tests/integration/package/test_first_minutes.py tests/integration/package/test_own_spark.py
+
+# The emulator and a Python for that processor come from Debian.
+.PHONY: test-emulated
+test-emulated: $(WHEELS_DONE) ## Run kernel calls of the aarch64 wheel in dist/ under an emulator
+	scripts/debian_root.sh $(CACHE)/debian-arm64 --alone qemu-user:amd64 python3.13:arm64 libstdc++6:arm64
+	$(WHEELS)/bin/python scripts/emulate_aarch64.py $(CACHE)/debian-arm64 dist/*aarch64.whl
+
+.PHONY: lint-workflows
+lint-workflows: $(WHEELS_DONE) ## Check .github/workflows: zizmor, and actionlint where Go is there
+	$(WHEELS)/bin/zizmor --offline --quiet .github/workflows
+	$(if $(shell command -v go),GOBIN=$(CURDIR)/.venv/go GOFLAGS=-mod=mod go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 && .venv/go/actionlint)
+
+.PHONY: third-party
+third-party: $(BUILD_DONE) ## Write the licences of what is linked in, and the list of what pip brings along, after a change of dependencies
+	$(BIN)/python scripts/third_party.py
+
+.PHONY: release
+release: $(VENV_DONE) ## Set the version everywhere and date the changes; make release VERSION=0.1.0 (docs/releasing.md)
+	$(BIN)/python scripts/release.py $(VERSION)
+
+.PHONY: check-release
+check-release: $(WHEELS_DONE) ## See that a tag is the version and that its changes are dated, and write them to dist/notes.md; make check-release TAG=v0.1.0
+	$(WHEELS)/bin/python scripts/release.py --check "$(TAG)" >dist/notes.md
 
 .PHONY: server
 server: $(BUILD_DONE) ## Fetch the Pulsar server into the cache
@@ -145,7 +193,7 @@ test-integration: server ## Tests against real Pulsar servers
 	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target $(PARTS) test-oldest-spark
 test-part-1: server
 	$(BIN)/python -m pytest $(PART_1)
-test-part-2: server $(CONNECT_DONE)
+test-part-2: server $(CONNECT_DONE) $(WHEELS_DONE)
 	$(BIN)/python -m pytest $(PART_2)
 test-part-3: server
 	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(PART_1) $(PART_2))
@@ -228,6 +276,8 @@ lock: ## Choose new versions for requirements/*.txt (needs uv)
 	uv pip compile --group connect --constraint requirements/dev.txt --universal --python-version 3.11 \
 	  --no-emit-package pyspark --no-emit-package py4j --no-emit-package pyarrow --no-emit-package protobuf \
 	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet --output-file requirements/connect.txt
+	uv pip compile --group wheels --constraint requirements/dev.txt --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet --output-file requirements/wheels.txt
 	echo pyspark==4.2.0 | uv pip compile - --no-deps --no-annotate \
 	  --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/oldest-spark.txt
 

@@ -14,6 +14,7 @@ function nameColumns(table) {
     });
   }
   table.classList.add("stacked");
+  table.classList.toggle("no-head", columns.every((name) => !name));
 }
 
 // Long names break behind a dot and before a capital, as in pulsar.client.|connection|TimeoutMs.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark_pulsar.spark.logging import PrintableRecords
 
 if TYPE_CHECKING:
+    __version__: str
     from pyspark_pulsar.datasource import (
         PulsarDataSource as DefaultSource,
         PulsarDataSource as PulsarDataSource,
@@ -69,6 +70,10 @@ logging.getLogger(__name__).addHandler(PrintableRecords())
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("pyspark-pulsar")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
