@@ -10,7 +10,9 @@ function nameColumns(table) {
   const columns = [...table.querySelectorAll("thead th")].map((head) => head.textContent.trim());
   for (const row of table.querySelectorAll("tbody tr")) {
     [...row.children].forEach((cell, index) => {
-      if (columns[index] && cell.textContent.trim()) cell.dataset.column = columns[index];
+      const text = cell.textContent.trim();
+      if (columns[index] && text) cell.dataset.column = columns[index];
+      cell.classList.toggle("short", text.length <= 10);
     });
   }
   table.classList.add("stacked");
