@@ -4,8 +4,8 @@ By default that of this machine. A platform is linux-x86_64, linux-aarch64 or ma
 there (`make jar`). Zig links for Linux, so that the wheels run on glibc 2.17 and later wherever they were built. The
 kernel holds no path of this machine.
 
-Rust's standard library for another platform comes from rustup. Where rustup's server is out of reach, a compiler with
-that library comes from Debian.
+Rust's standard library for another platform is the one of rustup, where it was added (`rustup target add`). Else a
+compiler with that library comes from Debian's packages. Nothing else is fetched but crates.
 """
 
 from __future__ import annotations
@@ -81,15 +81,10 @@ def _compiler(name: str) -> Mapping[str, str]:
     """Variables that name a compiler which can build for a platform; none where cargo's own can."""
     if _has_library(TARGETS[name]):
         return {}
-    added = subprocess.run(
-        ["rustup", "target", "add", TARGETS[name]], capture_output=True, text=True, check=False
-    )
-    if added.returncode == 0:
-        return {}
     if name not in _DEBIAN or this_platform() not in _DEBIAN:
         raise SystemExit(
-            f"expected Rust's standard library for {TARGETS[name]}, got none: rustup says "
-            f"{added.stderr.strip()}; build this wheel on a machine of its own kind"
+            f"expected Rust's standard library for {TARGETS[name]}, got none; add it (rustup target add "
+            f"{TARGETS[name]}), or build this wheel on a machine of its own kind"
         )
     return {"RUSTC": str(_debian_rustc(name))}
 

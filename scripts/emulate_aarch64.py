@@ -7,6 +7,7 @@ tests of golden entries and of encoding: every schema type is read as Java wrote
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -32,7 +33,9 @@ _TESTS = ("tests/unit/codec/test_golden.py", "tests/unit/codec/test_encode.py")
 def main() -> int:
     root, wheel = (Path(word).resolve() for word in sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
-        for what in ((str(wheel),), ("--constraint", str(ROOT / "requirements" / "dev.txt"), *_NEEDED)):
+        pinned = Path(folder) / "needed.txt"
+        pinned.write_text(_pinned())
+        for what in ((str(wheel),), ("--require-hashes", "--requirement", str(pinned))):
             _install(folder, what)
         command = [
             root / "usr" / "bin" / "qemu-aarch64",
@@ -44,6 +47,13 @@ def main() -> int:
         search = os.pathsep.join([folder, str(ROOT / "tests")])
         done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": search}, check=False)
     return done.returncode
+
+
+def _pinned() -> str:
+    """The lines of requirements/dev.txt for what is needed, with their hashes."""
+    text = (ROOT / "requirements" / "dev.txt").read_text()
+    blocks = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)
+    return "".join(block for block in blocks if block.partition("==")[0] in _NEEDED)
 
 
 def _install(folder: str, what: tuple[str, ...]) -> None:
