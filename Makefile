@@ -147,9 +147,9 @@ demo: server ## Show the whole thing against a real Pulsar server
 	$(BIN)/python examples/demo.py
 
 .PHONY: test
-test: check-lint-prerequisites ## Everything that CI runs: lint, then all tests; a real Pulsar server at the end
-	@$(MAKE) --no-print-directory build
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint test-unit test-kernel fuzz
+test: check-lint-prerequisites check-browser ## Everything that CI runs: lint, then all tests; a real Pulsar server at the end
+	@$(MAKE) --no-print-directory build $(DOCS_DONE)
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint test-unit test-docs test-kernel fuzz
 	@$(MAKE) --no-print-directory test-integration
 
 .PHONY: format
@@ -199,11 +199,23 @@ test-part-2: server $(CONNECT_DONE) $(WHEELS_DONE)
 test-part-3: server
 	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(PART_1) $(PART_2))
 
+DOCS_DONE := .venv/.docs-requirements-installed
+$(DOCS_DONE): requirements/docs.txt $(VENV_DONE)
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement $<
+	@touch $@
+
 .PHONY: docs
-docs: $(BUILD_DONE) ## Write the generated pages and build the site into site/
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/docs.txt
+docs: $(BUILD_DONE) $(DOCS_DONE) ## Write the generated pages and build the site into site/
 	$(BIN)/python scripts/generate_docs.py
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python scripts/generate_charts.py
+	rm -rf site
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs site
+
+.PHONY: check-browser test-docs
+check-browser:
+	@bash scripts/find_browser.sh >/dev/null
+test-docs: check-browser $(BUILD_DONE) $(DOCS_DONE) ## Build the site, and look at every page with a browser
+	$(BIN)/python -m pytest tests/docs
 
 # The same jar, and of each kind of query one.
 test-oldest-spark: export PYTHONPATH := $(CURDIR)/$(OLDEST_SPARK)

@@ -52,6 +52,24 @@ Spark puts an exception of its own around an error of a Python data source. The 
 in the message of that exception; the class itself is not what `except` sees.
 """
 
+_OPTIONS_END = """\
+## Where to go next
+
+- [Reading](reading.md), [streaming](streaming.md) and [writing](writing.md): how the options work together
+- [Security](security.md): credentials and TLS
+- [Errors](errors.md): what a wrong option is answered with
+"""
+
+_ERRORS_END = """\
+
+## Where to go next
+
+- [Troubleshooting](troubleshooting.md): from the symptom to what to do
+- [When something fails](failures.md): what the package does by itself
+- [Delivery guarantees](guarantees.md): what holds after an error
+- [Options](options.md): how strict a read is
+"""
+
 
 def pages() -> dict[Path, str]:
     """The generated pages: path to text."""
@@ -79,7 +97,7 @@ def options_page() -> str:
         lines += [f"## {title}", "", "| Option | Default | Value | Meaning |", "|---|---|---|---|"]
         lines += list(_option_rows(scope, names))
         lines.append("")
-    return "\n".join(lines)
+    return "\n".join([*lines, _OPTIONS_END])
 
 
 def _option_rows(scope: type[ConnectionOptions], names: Iterable[str]) -> Iterator[str]:
@@ -113,7 +131,7 @@ def errors_page() -> str:
         if issubclass(kind, PulsarError):
             bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
             lines.append(f"| `{name}` | {bases} | {_cell(inspect.getdoc(kind) or '')} |")
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, _ERRORS_END])
 
 
 _KNOBS = re.compile(r"(?<=<!-- knobs -->\n).*?(?=<!-- /knobs -->)", re.DOTALL)
