@@ -44,12 +44,35 @@ Spark's.
 _ERRORS_HEAD = """\
 # Errors
 
-Everything that this package raises on purpose is a `pyspark_pulsar.PulsarError`. A message says what was
-expected, what was found, where (topic, ledger, entry), and what to do. Most faults of a call are found on
-the driver, before a task starts.
+Everything that this package raises on purpose is a `pyspark_pulsar.PulsarError`. A message says what is wrong, what was
+expected, where (topic, ledger, entry), and what to do. Most faults of a call are found on the driver, before a
+task starts.
 
 Spark puts an exception of its own around an error of a Python data source. The name and the text below are
 in the message of that exception; the class itself is not what `except` sees.
+
+## What you see
+
+Spark writes an error of a Python data source with the frames of its own files and ours above it. They are left out:
+what is raised on purpose says all itself.
+
+| Where | What is shown |
+|---|---|
+| A session made with `pyspark_pulsar.configure`, in a program or a notebook | The message first and last, between \
+them the lines of your own program. |
+| Any other session, after `pyspark_pulsar.install_error_hook()` | The same. In IPython and Jupyter \
+`%load_ext pyspark_pulsar` does it too. |
+| Any other session | The frames of your program and of PySpark, then the message in Spark's words, without the \
+frames of the task. |
+| `str(error)` | Spark's words around the message. |
+
+A hook that another program has set, `sys.excepthook` or IPython's, stays as it is. Errors that are not of this package
+are shown as before, with all frames.
+
+To see the frames too, set the environment variable `PYSPARK_PULSAR_TRACEBACK=1` before the session starts, for tasks on
+other machines as `spark.executorEnv.PYSPARK_PULSAR_TRACEBACK=1`.
+
+## All of them
 """
 
 _OPTIONS_END = """\

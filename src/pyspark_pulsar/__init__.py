@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar.monitoring.listener import PulsarProgressListener as PulsarProgressListener
     from pyspark_pulsar.monitoring.stop_at_end import stop_at_end as stop_at_end
     from pyspark_pulsar.session.configure import catalog_jar as catalog_jar, configure as configure
+    from pyspark_pulsar.session.error_hook import install_error_hook as install_error_hook
     from pyspark_pulsar.session.history_and_live import (
         HistoryAndLive as HistoryAndLive,
         history_and_live as history_and_live,
@@ -41,6 +42,7 @@ __all__ = [
     "check_workers",
     "configure",
     "history_and_live",
+    "install_error_hook",
     "plan",
     "register",
     "segments",
@@ -60,6 +62,7 @@ _HOMES = {
     "check_workers": ("spark.shipped", "check_workers"),
     "configure": ("session.configure", "configure"),
     "history_and_live": ("session.history_and_live", "history_and_live"),
+    "install_error_hook": ("session.error_hook", "install_error_hook"),
     "plan": ("inspect.tables", "plan"),
     "segments": ("inspect.tables", "segments"),
     "stop_at_end": ("monitoring.stop_at_end", "stop_at_end"),
@@ -67,6 +70,13 @@ _HOMES = {
 }
 
 logging.getLogger(__name__).addHandler(PrintableRecords())
+
+
+def load_ipython_extension(_shell: Any) -> None:
+    """`%load_ext pyspark_pulsar`."""
+    from pyspark_pulsar.session.error_hook import install_error_hook
+
+    install_error_hook()
 
 
 def __getattr__(name: str) -> Any:

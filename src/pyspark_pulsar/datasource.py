@@ -14,6 +14,7 @@ from pyspark.sql.datasource import DataSource
 
 from pyspark_pulsar.options import ReadOptions, WriteOptions, parse_options
 from pyspark_pulsar.spark.shipped import Shipped, runs_in
+from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,15 +22,18 @@ if TYPE_CHECKING:
 
     from pyspark_pulsar.read.batch.reader import PulsarBatchReader
     from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+    from pyspark_pulsar.read.microbatch.refused_stream import RefusedStream
     from pyspark_pulsar.schema.read_schema import ReadSchema
     from pyspark_pulsar.write.batch import PulsarBatchWriter
     from pyspark_pulsar.write.stream import PulsarStreamWriter
 
+_CONVERSATION: Final = "pyspark.sql.streaming.python_streaming_source_runner"
 _COMMITTING_WORKER: Final = "pyspark.sql.worker.python_streaming_sink_runner"
 _DRIVER_PROCESS: Final = "pyspark_pulsar.spark.driver_process"
 _FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 
 
+@hides_tracebacks
 class PulsarDataSource(Shipped, DataSource):
     """Options: docs/options.md. All methods run on the driver and raise `PulsarError`.
 
@@ -66,7 +70,18 @@ class PulsarDataSource(Shipped, DataSource):
         reader = FilteringBatchReader if pushes and filters_may_come() else PulsarBatchReader
         return reader(options, self._read_schema(options, schema))
 
-    def streamReader(self, schema: StructType) -> PulsarStreamReader:  # noqa: N802
+    def streamReader(self, schema: StructType) -> PulsarStreamReader | RefusedStream:  # noqa: N802
+        from pyspark_pulsar.errors import PulsarError
+        from pyspark_pulsar.read.microbatch.refused_stream import RefusedStream
+
+        try:
+            return self._stream_reader(schema)
+        except PulsarError as fault:
+            if runs_in(_CONVERSATION):
+                return RefusedStream(fault)
+            raise
+
+    def _stream_reader(self, schema: StructType) -> PulsarStreamReader:
         from pyspark_pulsar.codec.data_keys import check_key_options
         from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 
@@ -85,8 +100,9 @@ class PulsarDataSource(Shipped, DataSource):
 
         if overwrite:
             raise OptionError(
-                'save mode: expected mode("append"), got overwrite; a topic cannot be overwritten: delete it, or '
-                "write to a new one"
+                'a topic cannot be overwritten, as its messages stay: expected mode("append"), in SQL INSERT INTO, got '
+                "overwrite; say so, and the rows are added; where the topic is to hold nothing else, drop it first, or "
+                "name a new one"
             )
         options = parse_options(WriteOptions, self.options)
         delivery = delivery_of_job(options)

@@ -232,7 +232,8 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         exactly_one(self, ("topic", "topics", "topics_pattern"))
         if self.replicate_subscription_state and self.subscription_name is None:
             raise OptionError(
-                "option 'pulsar.consumer.replicateSubscriptionState': expected subscriptionName beside it, got none"
+                "option 'pulsar.consumer.replicateSubscriptionState' is given without a subscription: expected "
+                "subscriptionName beside it"
             )
         super().__post_init__()
         at_most_one(

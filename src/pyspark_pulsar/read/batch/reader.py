@@ -15,8 +15,10 @@ from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.spark.task_context import new_run, present_attempt
+from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 
+@hides_tracebacks
 class PulsarBatchReader(Shipped, DataSourceReader):
     """Made on the driver; `partitions` runs there, `read` on executors."""
 
@@ -39,6 +41,7 @@ class PulsarBatchReader(Shipped, DataSourceReader):
         return read_splits(self._options, self._schema, splits, present_attempt(self._run))
 
 
+@hides_tracebacks
 class FilteringBatchReader(PulsarBatchReader):
     """For queries whose filters Spark hands over; see `read.batch.pushdown.filters_may_come`."""
 

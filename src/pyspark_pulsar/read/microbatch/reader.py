@@ -53,10 +53,12 @@ from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.logging import show_warnings
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.spark.task_context import new_run, present_attempt
+from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 
+@hides_tracebacks
 class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """`read` runs on executors, everything else in the query's driver process. Connects at first use."""
 
@@ -310,7 +312,7 @@ class _QueryResources:
         # A query outlives a broker that is away for as long as a task would wait.
         patience_ms = max(options.operation_timeout_ms, options.poll_timeout_ms)
         self.client = BrokerClient(options, patience_ms)
-        self.admin = AdminClient(options, patience_ms) if options.admin_url is not None else None
+        self.admin = AdminClient.for_planning(options, patience_ms) if options.admin_url is not None else None
         self.topics = TopicWatch(self.client, self.admin, options)
         self.end = StreamEnd(options)
         self.log_ends = LogEnds(self.client, read_compacted=options.read_compacted)

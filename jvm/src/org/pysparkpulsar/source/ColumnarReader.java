@@ -1,6 +1,7 @@
 package org.pysparkpulsar.source;
 
 import java.util.HashMap;
+import org.apache.spark.api.python.PythonException;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonCustomMetric$;
@@ -41,7 +42,11 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
 
   @Override
   public boolean next() {
-    return batches.hasNext();
+    try {
+      return batches.hasNext();
+    } catch (PythonException fault) {
+      throw OwnError.withoutFrames(fault);
+    }
   }
 
   @Override
