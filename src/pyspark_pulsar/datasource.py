@@ -74,6 +74,7 @@ class PulsarDataSource(Shipped, DataSource):
         check_key_options(options)
         options.check_read_from()
         options.check_stream()
+        options.check_no_limit()
         return PulsarStreamReader(options, self._read_schema(options, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> PulsarBatchWriter:

@@ -134,6 +134,14 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         "row of each message, which costs more than to decode it. The rows are the same.",
         default=True,
     )
+    limit: int | None = option(
+        "limit",
+        whole(0, 2_147_483_647),
+        "Batch only: each task ends when it has so many rows, and reads little more; which rows these are, nobody says. "
+        "In a session with the jar a query's `LIMIT` sets it by itself, also that of `head` and `isEmpty`, where no filter "
+        "stands between.",
+        default=None,
+    )
     receiver_queue_size: int = option(
         "pulsar.consumer.receiverQueueSize",
         whole(1, 1_000_000),
@@ -227,6 +235,14 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         default="FAIL",
         aliases=("pulsar.reader.cryptoFailureAction",),
     )
+
+    def check_no_limit(self) -> None:
+        """For a stream: raises `OptionError` for what would leave rows out of each micro-batch."""
+        if self.limit is not None:
+            raise OptionError(
+                "option 'limit': expected only in a batch, got it in a stream, whose micro-batches are bounded by "
+                "maxRecordsPerTrigger; leave it out"
+            )
 
     def __post_init__(self) -> None:
         exactly_one(self, ("topic", "topics", "topics_pattern"))
