@@ -92,6 +92,12 @@ def _tier_scan(cluster: Cluster, options: Mapping[str, str], columns: Mapping[st
     return tier_scan(cluster, options, columns)
 
 
+def _load_changelog(cluster: Cluster, **named: Any) -> dict[str, Any]:
+    from pyspark_pulsar.catalog.changes import load_changelog
+
+    return load_changelog(cluster, **named)
+
+
 def _list_procedures(cluster: Cluster, **named: Any) -> list[str]:
     from pyspark_pulsar.catalog.procedures import calls
 
@@ -144,6 +150,7 @@ CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     "create_table": _create_table,
     "alter_table": _alter_table,
     "drop_table": _drop_table,
+    "load_changelog": _load_changelog,
     "partitions": partitions.partitions,
     "load_partition": partitions.load_partition,
     "list_procedures": _list_procedures,

@@ -8,6 +8,7 @@ from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.fields import at_most_one, exactly_one, option
 from pyspark_pulsar.options.parsers import (
     choice,
+    json_document,
     names,
     path,
     paths_by_name,
@@ -133,6 +134,13 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         "Hand record batches to Spark as columns, where the session has the jar; otherwise Spark first makes a "
         "row of each message, which costs more than to decode it. The rows are the same.",
         default=True,
+    )
+    changes: str | None = option(
+        "changes",
+        json_document,
+        "JSON object with the `key` column of a table, or null: rows are changes of the table, with `_change_type` and "
+        "its like. The catalog sets it for `CHANGES`.",
+        default=None,
     )
     limit: int | None = option(
         "limit",

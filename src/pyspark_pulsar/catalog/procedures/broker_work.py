@@ -20,7 +20,10 @@ Ask = Callable[[TopicPartition], tuple[str, str]]
 
 _STATUS: Final = {"status": pa.string(), "error": pa.string()}
 _KEEP: Final = Parameter(
-    "keep_bytes", "BIGINT", "0", "how much of the newest messages stays in BookKeeper alone, for each partition"
+    "keep_bytes",
+    "BIGINT",
+    "0",
+    "how much of the newest messages stays in BookKeeper alone, for each partition",
 )
 
 

@@ -69,7 +69,6 @@ class TopicOperations:
         return str(answer.get("status", NOT_RUN)), str(answer.get("lastError") or "")
 
 
-
 def _end(last: dict[str, Any]) -> Position:
     """Of an entry of -1 the ledger is empty, and what is before it is not the end."""
     ledger, entry = int(last["ledgerId"]), int(last["entryId"])

@@ -22,9 +22,7 @@ _LEAST_AHEAD: Final = 100
 """Messages that the broker sends ahead for the smallest limit: some may give no row."""
 
 
-def tasks_for_limit(
-    tasks: Sequence[tuple[Split, ...]], options: ReadOptions
-) -> Sequence[tuple[Split, ...]]:
+def tasks_for_limit(tasks: Sequence[tuple[Split, ...]], options: ReadOptions) -> Sequence[tuple[Split, ...]]:
     """The tasks of a plan; one of them all for a small limit, none for no rows. Driver only."""
     if options.limit is None or options.limit > ONE_TASK_ROWS:
         return tasks

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
+from pyspark_pulsar.codec.changes import Changes
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.batch.limit import first_rows, for_limit, tasks_for_limit
 from pyspark_pulsar.read.batch.plan import plan_batch
@@ -21,9 +22,10 @@ from pyspark_pulsar.spark.task_context import new_run, present_attempt
 class PulsarBatchReader(Shipped, DataSourceReader):
     """Made on the driver; `partitions` runs there, `read` on executors."""
 
-    def __init__(self, options: ReadOptions, schema: ReadSchema) -> None:
+    def __init__(self, options: ReadOptions, schema: ReadSchema, changes: Changes | None = None) -> None:
         self._options = options
         self._schema = schema
+        self._changes = changes
         self._pushed = Pushed()
         self._run = new_run()
 
@@ -40,6 +42,8 @@ class PulsarBatchReader(Shipped, DataSourceReader):
         freeze_imports()
         options = for_limit(self._options)
         rows = read_splits(options, self._schema, splits, present_attempt(self._run))
+        if self._changes is not None:
+            rows = self._changes.rows(rows)
         return rows if options.limit is None else first_rows(rows, options.limit)
 
 

@@ -55,9 +55,7 @@ def _text(splits: Sequence[Split], tasks: int, places: Counter[str]) -> str:
     ]
     more = [f"{len(starts) - _SHOWN} more"] if len(starts) > _SHOWN else []
     where = ", ".join(f"{place} {count}" for place, count in sorted(places.items()))
-    return (
-        f"{_count(len(starts), 'partition')} in {_count(tasks, 'task')}: {', '.join([*shown, *more])}; from {where}"
-    )
+    return f"{_count(len(starts), 'partition')} in {_count(tasks, 'task')}: {', '.join([*shown, *more])}; from {where}"
 
 
 def _count(number: int, noun: str) -> str:

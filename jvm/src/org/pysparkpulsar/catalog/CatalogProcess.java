@@ -35,7 +35,7 @@ final class CatalogProcess {
   private static final Set<String> REPEATABLE =
       Set.of(
           "list_namespaces", "load_namespace", "list_tables", "load_table", "table_properties", "rows", "tier_scan",
-          "partitions", "load_partition", "list_procedures", "load_procedure", "follow_procedure");
+          "load_changelog", "partitions", "load_partition", "list_procedures", "load_procedure", "follow_procedure");
   /** How long a cancelled statement that changes something may take to its end. A second interrupt ends it at once. */
   private static final long PATIENCE_SECONDS = 30;
   private static final int SHOWN = 200;

@@ -15,6 +15,8 @@ import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.catalyst.parser.ParseException;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.apache.spark.sql.connector.catalog.Changelog;
+import org.apache.spark.sql.connector.catalog.ChangelogContext;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
 import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
@@ -272,6 +274,18 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
     throw PulsarException.raised(
         "table " + from + ": expected it to keep its name, as Pulsar cannot rename a topic; create " + to + " and insert "
             + "into it");
+  }
+
+  /** The changes of a table: what its messages say of its rows. */
+  @Override
+  public Changelog loadChangelog(Identifier table, ChangelogContext asked, CaseInsensitiveStringMap options)
+      throws NoSuchTableException {
+    try {
+      JsonNode described = ask("load_changelog", PulsarChangelog.arguments(of(table), asked));
+      return new PulsarChangelog(name + "." + table, described);
+    } catch (Refusal refusal) {
+      throw noSuchTable(refusal, table);
+    }
   }
 
   @Override

@@ -9,8 +9,9 @@ import java.util.OptionalLong;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonInputPartition;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingInputPartition;
 
-/** What a batch reads that is planned, in the words of the Python that planned it (`read/batch/summary.py`). */
+/** What a batch or a micro-batch reads that is planned, in the words of the Python that planned it (`read/batch/summary.py`). */
 record PlannedBatch(String text, String places, OptionalLong sizeInBytes) implements Statistics {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final String PROGRAM = "pyspark_pulsar.read.batch.summary";
@@ -25,7 +26,10 @@ record PlannedBatch(String text, String places, OptionalLong sizeInBytes) implem
       DataOutputStream output = process.output();
       output.writeInt(partitions.length);
       for (InputPartition each : partitions) {
-        byte[] pickled = ((PythonInputPartition) each).pickedPartition();
+        byte[] pickled =
+            each instanceof PythonStreamingInputPartition streamed
+                ? streamed.pickedPartition()
+                : ((PythonInputPartition) each).pickedPartition();
         output.writeInt(pickled.length);
         output.write(pickled);
       }

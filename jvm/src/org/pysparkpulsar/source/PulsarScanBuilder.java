@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
@@ -32,6 +33,11 @@ public final class PulsarScanBuilder
     this.columns = columns;
     this.metadata = metadata;
     this.options = options;
+  }
+
+  /** One that decodes all columns, whatever the query needs, and no others. */
+  public static ScanBuilder ofAll(StructType columns, CaseInsensitiveStringMap options) {
+    return new SourceScanBuilder(PythonSource.make(), PythonSource.NAME, columns, options);
   }
 
   /** Spark evaluates all of them again, so the data source is asked once, when the columns are known too. */

@@ -12,7 +12,6 @@ import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonBatch;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
-import org.apache.spark.sql.execution.datasources.v2.python.PythonMicroBatchStreamWithTriggerAvailableNow;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonScan;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonScanBuilder;
 import org.apache.spark.sql.execution.python.streaming.PythonStreamingSourceRunner;
@@ -46,7 +45,7 @@ final class SourceScanBuilder extends PythonScanBuilder {
     return new SourceScan(query, pushedFilters());
   }
 
-  private record Query(
+  record Query(
       PythonDataSourceV2 source, String name, StructType columns, CaseInsensitiveStringMap options) {
     String topics() {
       return TOPICS.stream().map(options::get).filter(Objects::nonNull).findFirst().orElse(name);
@@ -148,26 +147,6 @@ final class SourceScanBuilder extends PythonScanBuilder {
     @Override
     public PartitionReaderFactory createReaderFactory() {
       return query.reading(super.createReaderFactory());
-    }
-  }
-
-  private static final class SourceStream extends PythonMicroBatchStreamWithTriggerAvailableNow {
-    private final Query query;
-
-    SourceStream(Query query, PythonStreamingSourceRunner runner) {
-      super(query.source, query.name, query.columns, query.options, runner);
-      this.query = query;
-    }
-
-    @Override
-    public PartitionReaderFactory createReaderFactory() {
-      return query.reading(super.createReaderFactory());
-    }
-
-    /** What progress and errors call it. */
-    @Override
-    public String toString() {
-      return "Pulsar[" + query.topics() + "]";
     }
   }
 }
