@@ -91,7 +91,17 @@ def frames(spark: SparkSession, folder: Path, namespace: str) -> dict[str, objec
         copied = spark.readStream.option("startingOffsets", "earliest").table("numbers")
         run_to_end(copied.selectExpr("id", "name", "__key"), "copies", folder / "one")
         run_to_end(before.live, "copies", folder / "two")
+        made.write.saveAsTable("unsaid")
+        run_to_end(
+            spark.readStream.option("startingOffsets", "earliest").table("unsaid"),
+            "unsaid_too",
+            folder / "three",
+        )
+        changes = spark.readStream.option("startingVersion", "earliest").changes("unsaid")
+        run_to_end(changes.select("id", "_change_type"), "changes", folder / "four")
         return {
+            "unsaid": rows(spark.table("unsaid_too")),
+            "changes": rows(spark.table("changes")),
             "columns": spark.table("numbers").columns,
             "numbers": rows(spark.table("numbers").selectExpr("id", "name", "CAST(__key AS STRING)")),
             "history": rows(before.history.select("id")),

@@ -68,8 +68,8 @@ def _key(cluster: Cluster, topic: TopicName, resolved: ReadSchema) -> str | None
         return _KEY_OF_PAIRS
     if not cluster.has_admin:
         raise OptionError(
-            f"CHANGES of {topic}: expected the setting 'admin.url', over which the table's key column is asked for, got "
-            "none; give it"
+            f"CHANGES of {topic}: expected the setting 'admin.url', over which the table's key column is asked for, "
+            "got none; give it"
         )
     try:
         return key_column(own_properties(cluster.brief_admin, topic))

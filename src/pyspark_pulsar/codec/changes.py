@@ -28,7 +28,8 @@ COLUMNS: Final = pa.schema(
         "_commit_timestamp": pa.timestamp("us", "UTC"),
     }
 )
-"""Behind the value columns. A version is the position of the message in its topic partition, a time its publish time."""
+"""Behind the value columns. A version is the position of the message in its topic partition, a time its publish
+time."""
 
 _NEEDED: Final = ("__key", "__messageId", "__publishTime")
 
@@ -100,8 +101,8 @@ class Changes:
             given = known if pa.types.is_binary(column.type) else known.cast(pa.string()).cast(column.type)
         except pa.ArrowInvalid as fault:
             raise SchemaError(
-                f"column {self.key}: expected deletes whose keys are texts of {type_text(column.type)}, got one that is "
-                f"not ({fault}); read the table without CHANGES"
+                f"column {self.key}: expected deletes whose keys are texts of {type_text(column.type)}, got one that "
+                f"is not ({fault}); read the table without CHANGES"
             ) from None
         return pc.if_else(lacking, given, column)
 

@@ -145,9 +145,9 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
     limit: int | None = option(
         "limit",
         whole(0, 2_147_483_647),
-        "Batch only: each task ends when it has so many rows, and reads little more; which rows these are, nobody says. "
-        "In a session with the jar a query's `LIMIT` sets it by itself, also that of `head` and `isEmpty`, where no filter "
-        "stands between.",
+        "Batch only: each task ends when it has so many rows, and reads little more; which these are, nobody says. In "
+        "a session with the jar a query's `LIMIT` sets it by itself, also that of `head` and `isEmpty`, where no "
+        "filter stands between.",
         default=None,
     )
     receiver_queue_size: int = option(

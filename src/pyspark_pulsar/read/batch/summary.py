@@ -1,7 +1,7 @@
 """What a batch reads, in a few words and numbers for Spark's plans and UI. Driver only; no I/O.
 
-A program of `spark.driver_process` besides: the JVM sends what it was given as the partitions of a read (u32 count, then
-each with a u32 length, big endian), and is sent JSON (u32 length, UTF-8).
+A program of `spark.driver_process` besides: the JVM sends what it was given as the partitions of a read (u32 count,
+then each with a u32 length, big endian), and is sent JSON (u32 length, UTF-8).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def main(requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 def summary(tasks: Sequence[Iterable[Split]]) -> dict[str, Any]:
-    """`text`; `bytes`: stored, compressed where producers compress, None where ledgers are not known; `places`: how many
-    ranges are read from each, by the words of `readFrom`."""
+    """`text`; `bytes`: stored, compressed where producers compress, None where ledgers are not known; `places`: how
+    many ranges are read from each, by the words of `readFrom`."""
     splits = [split for task in tasks for split in task]
     places = Counter(part.location.name for split in splits for part in split.ranges)
     sizes = [split.size for split in splits]

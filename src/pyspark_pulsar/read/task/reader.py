@@ -33,8 +33,8 @@ from pyspark_pulsar.topic import TopicName
 def read_splits(
     options: ReadOptions, schema: ReadSchema, splits: Iterable[Split], attempt: Attempt | None = None
 ) -> Generator[pa.RecordBatch, None, None]:
-    """The record batches of each split in turn, over the same connections. Close it when not all of it is wanted. Raises what
-    `read_split` does."""
+    """The record batches of each split in turn, over the same connections. Close it when not all of it is wanted.
+    Raises what `read_split` does."""
     show_warnings()
     told: set[tuple[str, str]] = set()
     with BrokerClient(options) as client:
