@@ -7,14 +7,11 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
-import org.apache.spark.sql.catalyst.parser.ParseException;
-import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.Changelog;
 import org.apache.spark.sql.connector.catalog.ChangelogContext;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -28,7 +25,6 @@ import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.TableSummary;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.expressions.Transform;
-import org.apache.spark.sql.internal.SessionState;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.pysparkpulsar.catalog.CatalogProcess.Refusal;
@@ -298,38 +294,7 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
   @Override
   public UnboundProcedure loadProcedure(Identifier procedure) {
     JsonNode described = asked("load_procedure", of(procedure.namespace()).put("name", procedure.name()));
-    return new PulsarProcedure(
-        described,
-        new PulsarProcedure.Questions() {
-          @Override
-          public JsonNode ask(String call, ObjectNode arguments) {
-            return asked(call, arguments);
-          }
-
-          @Override
-          public ObjectNode table(String text) {
-            return of(named(text));
-          }
-        });
-  }
-
-  /** As a statement that names it would find it. */
-  private Identifier named(String text) {
-    SessionState session = SparkSession.active().sessionState();
-    CatalogManager catalogs = session.catalogManager();
-    List<String> parts;
-    try {
-      parts = PlanRule.list(session.sqlParser().parseMultipartIdentifier(text));
-    } catch (ParseException fault) {
-      throw PulsarException.thrown(fault);
-    }
-    int last = parts.size() - 1;
-    if (last == 0) {
-      boolean isCurrent = catalogs.currentCatalog().name().equals(name);
-      return Identifier.of(isCurrent ? catalogs.currentNamespace() : defaultNamespace(), parts.get(0));
-    }
-    int first = last > 1 && parts.get(0).equals(name) ? 1 : 0;
-    return Identifier.of(parts.subList(first, last).toArray(new String[0]), parts.get(last));
+    return new PulsarProcedure(described, this::asked, text -> of(PulsarProcedure.table(this, text)));
   }
 
   private JsonNode ask(String call, ObjectNode arguments) throws Refusal {

@@ -117,7 +117,7 @@ final class SourceScanBuilder extends PythonScanBuilder {
 
   private static final class SourceBatch extends PythonBatch {
     private final Query query;
-    private InputPartition[] partitions;
+    private volatile InputPartition[] partitions;
     private PlannedBatch planned;
 
     SourceBatch(Query query) {
@@ -133,7 +133,8 @@ final class SourceScanBuilder extends PythonScanBuilder {
       return partitions;
     }
 
-    synchronized boolean isPlanned() {
+    /** Waits for nobody who plans: plans are shown while they are made. */
+    boolean isPlanned() {
       return partitions != null;
     }
 
