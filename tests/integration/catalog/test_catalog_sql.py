@@ -41,6 +41,7 @@ def test_scripts(mode: str, pulsar: LocalPulsar, tmp_path: Path) -> None:
     numbers = [[number, "ab"[(number + 1) % 2]] for number in range(1, 9)]
     assert json.loads((tmp_path / "frames.json").read_text()) == {
         # Made without a format, by a batch and by a stream.
+        "watched": [True, True, True],
         "unsaid": [[1, "a"], [2, "b"]],
         "changes": [[1, "insert"], [2, "insert"]],
         "columns": ["id", "name"],
