@@ -34,7 +34,12 @@ record PlannedBatch(String text, String places, OptionalLong sizeInBytes) implem
         output.write(pickled);
       }
       output.flush();
-      JsonNode told = JSON.readTree(process.input().readNBytes(process.input().readInt()));
+      int length = process.input().readInt();
+      if (length < 0) {
+        // What Spark's programs say of a fault; the process has logged it.
+        return UNKNOWN;
+      }
+      JsonNode told = JSON.readTree(process.input().readNBytes(length));
       JsonNode size = told.get("bytes");
       return new PlannedBatch(
           told.get("text").asText(), told.get("places").asText(),
