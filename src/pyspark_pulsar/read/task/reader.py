@@ -9,6 +9,7 @@ from functools import partial
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.client_pool import pooled_client
 from pyspark_pulsar.codec.data_keys import DataKeys
 from pyspark_pulsar.codec.decode import NO_VERSION, ChunkedMessages, EntryDecoder
 from pyspark_pulsar.codec.intake import Intake
@@ -37,7 +38,7 @@ def read_splits(
     Raises what `read_split` does."""
     show_warnings()
     told: set[tuple[str, str]] = set()
-    with BrokerClient(options) as client:
+    with pooled_client(options) as client:
         for split in splits:
             yield from _record_batches(options, schema, split, client, attempt, told=told)
 
@@ -55,7 +56,7 @@ def read_split(
     errors of the client and the decoder, and of `audited`.
     """
     show_warnings()
-    with BrokerClient(options) as client:
+    with pooled_client(options) as client:
         yield from _record_batches(options, schema, split, client, attempt, chunked)
 
 
