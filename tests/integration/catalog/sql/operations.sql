@@ -14,7 +14,7 @@ SHOW PROCEDURES FROM pulsar.system;
 DESCRIBE PROCEDURE pulsar.system.compact;
 CALL pulsar.system.compact(table => 'orders', wait => true);
 CALL pulsar.system.compact('`public/sql_operations`.plain', true);
-SELECT id, item FROM orders WITH (readCompacted = true);
+SELECT count(*), count(DISTINCT item) FROM orders WITH (readCompacted = true);
 CALL pulsar.system.unload('pulsar.public.sql_operations.plain');
 CALL pulsar.system.offload('plain', wait => true);
 CALL pulsar.system.offload('plain', keep_bytes => 1000000);
