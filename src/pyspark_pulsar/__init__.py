@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar.inspect.tables import audit as audit, plan as plan, segments as segments
     from pyspark_pulsar.monitoring.listener import PulsarProgressListener as PulsarProgressListener
     from pyspark_pulsar.monitoring.stop_at_end import stop_at_end as stop_at_end
+    from pyspark_pulsar.monitoring.watch import watch as watch
     from pyspark_pulsar.session.configure import catalog_jar as catalog_jar, configure as configure
     from pyspark_pulsar.session.error_hook import install_error_hook as install_error_hook
     from pyspark_pulsar.session.history_and_live import (
@@ -48,6 +49,7 @@ __all__ = [
     "segments",
     "stop_at_end",
     "tier",
+    "watch",
 ]
 
 _HOMES = {
@@ -67,6 +69,7 @@ _HOMES = {
     "segments": ("inspect.tables", "segments"),
     "stop_at_end": ("monitoring.stop_at_end", "stop_at_end"),
     "tier": ("session.tier", "tier"),
+    "watch": ("monitoring.watch", "watch"),
 }
 
 logging.getLogger(__name__).addHandler(PrintableRecords())
@@ -90,3 +93,8 @@ def __getattr__(name: str) -> Any:
 
     module, attribute = _HOMES[name]
     return getattr(import_module(f"{__name__}.{module}"), attribute)
+
+
+def __dir__() -> list[str]:
+    """The public names, which completion and `help` show; none of them is imported for it."""
+    return sorted({*globals(), *__all__})
