@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark_pulsar.spark.logging import PrintableRecords
 
 if TYPE_CHECKING:
+    __version__: str
     from pyspark_pulsar.datasource import (
         PulsarDataSource as DefaultSource,
         PulsarDataSource as PulsarDataSource,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar.inspect.tables import audit as audit, plan as plan, segments as segments
     from pyspark_pulsar.monitoring.listener import PulsarProgressListener as PulsarProgressListener
     from pyspark_pulsar.monitoring.stop_at_end import stop_at_end as stop_at_end
+    from pyspark_pulsar.monitoring.watch import watch as watch
     from pyspark_pulsar.session.configure import catalog_jar as catalog_jar, configure as configure
     from pyspark_pulsar.session.error_hook import install_error_hook as install_error_hook
     from pyspark_pulsar.session.history_and_live import (
@@ -47,6 +49,7 @@ __all__ = [
     "segments",
     "stop_at_end",
     "tier",
+    "watch",
 ]
 
 _HOMES = {
@@ -66,6 +69,7 @@ _HOMES = {
     "segments": ("inspect.tables", "segments"),
     "stop_at_end": ("monitoring.stop_at_end", "stop_at_end"),
     "tier": ("session.tier", "tier"),
+    "watch": ("monitoring.watch", "watch"),
 }
 
 logging.getLogger(__name__).addHandler(PrintableRecords())
@@ -79,9 +83,18 @@ def load_ipython_extension(_shell: Any) -> None:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("pyspark-pulsar")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
     module, attribute = _HOMES[name]
     return getattr(import_module(f"{__name__}.{module}"), attribute)
+
+
+def __dir__() -> list[str]:
+    """The public names, which completion and `help` show; none of them is imported for it."""
+    return sorted({*globals(), *__all__})

@@ -17,9 +17,11 @@ from pyspark_pulsar.spark.shipped import Shipped, runs_in
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
+    from pyspark_pulsar.codec.changes import Changes
     from pyspark_pulsar.read.batch.reader import PulsarBatchReader
     from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
     from pyspark_pulsar.read.microbatch.refused_stream import RefusedStream
@@ -68,7 +70,7 @@ class PulsarDataSource(Shipped, DataSource):
         # be asked for. The jar has each query planned anew.
         pushes = runs_in(_DRIVER_PROCESS) if options.push_filters is None else options.push_filters
         reader = FilteringBatchReader if pushes and filters_may_come() else PulsarBatchReader
-        return reader(options, self._read_schema(options, schema))
+        return reader(options, *self._read_rows(options, schema))
 
     def streamReader(self, schema: StructType) -> PulsarStreamReader | RefusedStream:  # noqa: N802
         from pyspark_pulsar.errors import PulsarError
@@ -89,7 +91,8 @@ class PulsarDataSource(Shipped, DataSource):
         check_key_options(options)
         options.check_read_from()
         options.check_stream()
-        return PulsarStreamReader(options, self._read_schema(options, schema))
+        options.check_no_limit()
+        return PulsarStreamReader(options, *self._read_rows(options, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> PulsarBatchWriter:
         from pyspark_pulsar.errors import OptionError
@@ -131,11 +134,20 @@ class PulsarDataSource(Shipped, DataSource):
     def _read_options(self) -> ReadOptions:
         return parse_options(ReadOptions, self.options)
 
-    def _read_schema(self, options: ReadOptions, schema: StructType) -> ReadSchema:
-        from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+    def _read_rows(self, options: ReadOptions, schema: StructType) -> tuple[ReadSchema, Changes | None]:
+        """What is decoded, and how it becomes changes where these are asked for."""
+        from pyspark_pulsar.codec.changes import Changes
         from pyspark_pulsar.schema.types.spark import arrow_schema
 
-        user_schema = arrow_schema(schema)
+        columns = arrow_schema(schema)
+        if options.changes is None:
+            return self._read_schema(options, columns), None
+        changes = Changes.of(options.changes, columns)
+        return self._read_schema(options, changes.source_columns), changes
+
+    def _read_schema(self, options: ReadOptions, user_schema: pa.Schema) -> ReadSchema:
+        from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+
         if self._resolved is not None and set(user_schema) <= set(self._resolved.output_schema):
             return replace(self._resolved, output_schema=user_schema)
         return resolve_source_schema(options, user_schema)

@@ -44,6 +44,8 @@ _PROGRAMS: Final = {
     f"{_PLANNERS}.commit_data_source_write": "_main",
     f"{_PLANNERS}.python_streaming_sink_runner": "_main",
     _STREAM: "main",
+    # Of this package: what a batch that is planned reads.
+    "pyspark_pulsar.read.batch.summary": "main",
 }
 """The function of each that reads a request and writes the answer. `_main` leaves out what Spark's process does before
 and after it: to set up files and profilers, and to hand back accumulators, which this data source has none of."""

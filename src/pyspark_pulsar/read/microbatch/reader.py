@@ -24,6 +24,7 @@ from pyspark.sql.streaming.datasource import (
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.codec.changes import Changes
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
 from pyspark_pulsar.options.values.time_bound import TimeBound
@@ -62,10 +63,11 @@ from pyspark_pulsar.topic import TopicPartition
 class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """`read` runs on executors, everything else in the query's driver process. Connects at first use."""
 
-    def __init__(self, options: ReadOptions, schema: ReadSchema) -> None:
+    def __init__(self, options: ReadOptions, schema: ReadSchema, changes: Changes | None = None) -> None:
         show_warnings()
         self._options = options
         self._schema = schema
+        self._changes = changes
         self._run = new_run()
         self._open: _QueryResources | None = None
         self._frozen: Mapping[TopicPartition, Position] | None = None
@@ -75,7 +77,8 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
 
     def shipped_state(self) -> dict[str, Any]:
         """A task needs neither the driver's connections nor its view of the ends."""
-        return {"_options": self._options, "_schema": self._schema, "_run": self._run}
+        kept = ("_options", "_schema", "_changes", "_run")
+        return {name: getattr(self, name) for name in kept}
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """A symbol: Spark asks twice, and each answer must mean the same."""
@@ -270,7 +273,8 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         if partition is None or partition.value is None:
             return iter(())
         freeze_imports()
-        return read_splits(self._options, self._schema, partition.value, present_attempt(self._run))
+        rows = read_splits(self._options, self._schema, partition.value, present_attempt(self._run))
+        return rows if self._changes is None else self._changes.rows(rows)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Spark calls it when it plans the next micro-batch, after `latestOffset`, and so never for the last one: all
