@@ -59,7 +59,7 @@ def _run(bench: Bench, name: str, job: Job, count: int) -> Run:
 
 def _check(bench: Bench, what: str, jobs: dict[str, Job], value_format: str, count: int) -> None:
     """By a run of its own, which is not timed: the sums cost time."""
-    observed = queries.aggregates(value_format, ALL).split(", ")
+    observed = queries.aggregates(value_format, ALL)
     answers = {}
     for name, job in jobs.items():
         answer = bench.sessions.run(name, job | {"observed": observed})["answer"]

@@ -7,13 +7,21 @@ from typing import Any, Final
 import rows
 
 _VALUES: Final = (
-    "sum(id) AS ids, sum(length(customer)) AS customers, sum(amount) AS amounts, sum(at) AS ats, "
-    "sum(length(tag)) AS tags, sum(CAST(paid AS INT)) AS paid"
+    "sum(id) AS ids",
+    "sum(length(customer)) AS customers",
+    "sum(amount) AS amounts",
+    "sum(at) AS ats",
+    "sum(length(tag)) AS tags",
+    "sum(CAST(paid AS INT)) AS paid",
 )
+# The other connector's __topic is the name of a partition.
 _METADATA: Final = (
-    "sum(length(__key)) AS keys, sum(length(__topic)) AS topics, count(__messageId) AS messages, "
-    "CAST(max(__publishTime) AS STRING) AS published, CAST(max(__eventTime) AS STRING) AS happened, "
-    "count(__messageProperties) AS properties"
+    "sum(length(__key)) AS keys",
+    "count_if(startswith(__topic, 'persistent://public/default/')) AS topics",
+    "count(__messageId) AS messages",
+    "CAST(max(__publishTime) AS STRING) AS published",
+    "CAST(max(__eventTime) AS STRING) AS happened",
+    "count(__messageProperties) AS properties",
 )
 PUBLISHED: Final = "published"
 """What those cannot know that do not read from Pulsar."""
@@ -22,21 +30,21 @@ VALUES, ALL, ONE = "values only", "all columns", "one column"
 
 _AGGREGATES: Final = {
     ("json", VALUES): _VALUES,
-    ("json", ALL): f"{_VALUES}, {_METADATA}",
-    ("json", ONE): "sum(id) AS ids",
-    ("bytes", ALL): f"sum(length(value)) AS bytes, {_METADATA}",
+    ("json", ALL): _VALUES + _METADATA,
+    ("json", ONE): ("sum(id) AS ids",),
+    ("bytes", ALL): ("sum(length(value)) AS bytes", *_METADATA),
 }
 
 
-def aggregates(value_format: str, which: str) -> str:
-    """Expressions with commas, `rows` first."""
+def aggregates(value_format: str, which: str) -> list[str]:
+    """Expressions, `rows` first."""
     record = "bytes" if value_format == "bytes" else "json"
-    return f"count(*) AS rows, {_AGGREGATES[record, which]}"
+    return ["count(*) AS rows", *_AGGREGATES[record, which]]
 
 
 def aggregation(value_format: str, which: str) -> str:
     """Over the view `messages`."""
-    return f"SELECT {aggregates(value_format, which)} FROM messages"
+    return f"SELECT {', '.join(aggregates(value_format, which))} FROM messages"
 
 
 def columns(value_format: str, which: str) -> list[str]:

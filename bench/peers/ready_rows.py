@@ -1,7 +1,8 @@
 """A source in Python that has its rows ready in Arrow: the most that Spark lets any of them reach.
 
-Spark runs it by itself as format "ready" and makes rows of its batches; the jar runs it by the class
-`org.pysparkpulsar.source.ReadyColumns` (java/ReadyColumns.java), with the columns that a query needs, handed over as columns.
+Spark runs it by itself as format "ready" and makes rows of its batches. The jar runs it by the class
+`org.pysparkpulsar.source.ReadyColumns` (java/ReadyColumns.java) with the columns that a query needs, and hands them
+over as columns.
 """
 
 from __future__ import annotations

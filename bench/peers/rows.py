@@ -102,7 +102,6 @@ def _metadata(value_format: str) -> dict[str, pa.Array]:
 
 
 def topic_name(value_format: str, rows: int) -> str:
-    """All of a format have names of one length, which queries sum up."""
     return f"persistent://public/default/{value_format}-{rows:09d}"
 
 

@@ -15,9 +15,7 @@ _NAMESPACE: Final = "public/small"
 _TOPICS: Final = 300
 _MESSAGES: Final = 3
 MEASURE: Final = f"{_TOPICS} topics, {_TOPICS * _MESSAGES} rows"
-_QUERY: Final = (
-    "SELECT count(*) AS rows, sum(length(value)) AS bytes, sum(length(__topic)) AS topics FROM messages"
-)
+_QUERY: Final = "SELECT count(*) AS rows, sum(length(value)) AS bytes, count(__topic) AS topics FROM messages"
 
 
 def measure_small_topics(bench: Bench) -> dict[str, Any]:
