@@ -93,7 +93,7 @@ def _metadata(value_format: str) -> dict[str, pa.Array]:
     ]
     return {
         "__key": pa.array([f"key-{number % _KEYS}" for number in numbers]),
-        "__topic": pa.array([f"{topic_name(value_format, 0)}-partition-0"] * PERIOD),
+        "__topic": pa.array([topic_name(value_format, 0)] * PERIOD),
         "__messageId": pa.array(ids, message_id),
         "__publishTime": pa.array([_EVENT * 1_000_000] * PERIOD, instant),
         "__eventTime": pa.array([(_EVENT + number) * 1_000_000 for number in numbers], instant),
