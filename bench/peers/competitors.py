@@ -56,7 +56,13 @@ class Sessions:
 def sessions(server: StreamServer, scratch: Path) -> Iterator[Sessions]:
     """Both are started, and warm as far as a query without any source makes them so."""
     with product_session(server, scratch) as (product, own), peer_session() as (peer, others):
-        yield Sessions(server, product, peer, {"spark of this package": own, "spark of pulsar-spark": others})
+        versions = {
+            "spark of this package": own,
+            "spark of pulsar-spark": others,
+            "pulsar-spark": _connector().stem.rpartition("-")[2],
+            "server": server.home.name,
+        }
+        yield Sessions(server, product, peer, versions)
 
 
 @contextlib.contextmanager
@@ -75,9 +81,14 @@ def peer_session() -> Iterator[tuple[Competitor, str]]:
         raise SystemExit(
             f"expected PySpark 3.5 in {_PEER_SPARK}, got none; run make bench-peers, which puts it there"
         )
-    (jar,) = maven_libraries(_HERE / "connector" / "pom.xml").glob("*.jar")
     with Competitor(_session({"PYTHONPATH": str(_PEER_SPARK)})) as session:
-        yield session, _started(session, {"jars": str(jar)})
+        yield session, _started(session, {"jars": str(_connector())})
+
+
+def _connector() -> Path:
+    """The jar of the other connector."""
+    (jar,) = maven_libraries(_HERE / "connector" / "pom.xml").glob("*.jar")
+    return jar
 
 
 def _session(variables: Mapping[str, str]) -> tuple[str, ...]:

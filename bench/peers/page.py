@@ -25,10 +25,10 @@ _OWN_SPARK, _PEERS_SPARK = "spark of this package", "spark of pulsar-spark"
 _NONE: Final = "\N{EN DASH}"
 _HEAD: Final = """\
 `{command}` (peers.json, {day}): {machine}; load {load_before} before it.
-This package runs on PySpark {own}; pulsar-spark 3.1.1.4, the newest on Maven Central, on {others}; both on local[2].
+This package runs on PySpark {own}; pulsar-spark {connector}, the newest on Maven Central, on {others}; both local[2].
 Topics have 4 partitions, LZ4, batches of 1000, closed ledgers; rows six fields of value and six columns of metadata.
 All got the same query text and gave the same answer. Times are medians of the rounds; CPU is the client's for a row,
-JVM and Python. Only reads are compared, as all writes of pulsar-spark 3.1.1.4 fail on PySpark 3.5.
+JVM and Python. Only reads are compared, as all writes of that version fail on PySpark 3.5.
 
 "Ready rows" are those of a source in Python that has them in Arrow: Spark makes rows of them, as of every such source,
 or the jar of this package hands them over as columns. No source in Python can be faster. Spark's scan of the same rows
@@ -66,7 +66,11 @@ def _section(report: Report) -> Iterator[str]:
     yield "## Beside the peers"
     yield ""
     yield _HEAD.format(
-        **report, day=report["when"][:10], own=versions[_OWN_SPARK], others=versions[_PEERS_SPARK]
+        **report,
+        day=report["when"][:10],
+        own=versions[_OWN_SPARK],
+        others=versions[_PEERS_SPARK],
+        connector=versions[_PEER],
     )
     for name, lines in _SECTIONS.items():
         if name in measures:
