@@ -76,9 +76,9 @@ def memory_below(root: int) -> dict[str, float]:
             folder = Path(f"/proc/{process}")
             name = (folder / "comm").read_text().strip()
             file, wanted = ("status", "VmRSS:") if name == "java" else ("smaps_rollup", "Pss:")
-            (line,) = [each for each in (folder / file).read_text().splitlines() if each.startswith(wanted)]
+            lines = [each for each in (folder / file).read_text().splitlines() if each.startswith(wanted)]
             kind = "python" if name.startswith("python") else name
-            taken[kind] = taken.get(kind, 0.0) + int(line.split()[1]) / 1024
+            taken[kind] = taken.get(kind, 0.0) + sum(int(line.split()[1]) for line in lines) / 1024
     return taken
 
 

@@ -35,6 +35,7 @@ def _at(bench: Bench, rate: int) -> dict[str, Any]:
         for name, each in runs.items():
             topic = f"persistent://public/default/latency-{time.time_ns():x}"
             server.create(topic, PARTITIONS)
+            server.keep(topic)
             with _sending(server, topic, rate):
                 took = (
                     _plain(bench, topic)

@@ -55,14 +55,16 @@ def measure_latency(spark: SparkSession, job: dict[str, Any]) -> dict[str, Any]:
         query.stop()
         progress = [json.loads(each.json()) for each in query._jsq.recentProgress()]  # noqa: SLF001 - equal in both
     latencies = sorted(epoch.arrived - sent for epoch in epochs for sent in epoch.sent if begin <= sent < end)
-    measured = [epoch for epoch in epochs if begin <= epoch.sent[-1] < end]
+    # The last one may have been stopped before Spark told of it.
+    told = {each["batchId"]: each for each in progress}
+    measured = [epoch for epoch in epochs if begin <= epoch.sent[-1] < end and epoch.number in told]
     return {
         "rows": len(latencies),
         "micro_batches": len(measured),
         "p50_ms": latencies[len(latencies) // 2],
         "p99_ms": latencies[len(latencies) * 99 // 100],
         "max_ms": latencies[-1],
-        "parts_ms": _parts(measured, {each["batchId"]: each for each in progress}),
+        "parts_ms": _parts(measured, told),
     }
 
 
