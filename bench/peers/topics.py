@@ -29,6 +29,10 @@ class Topics:
             "topic": topic,
             "valueFormat": value_format,
             "pulsar.producer.compressionType": "LZ4",
+            # Entries of 1000 messages, and not what a record batch has for a partition.
+            "pulsar.producer.batchingMaxMessages": "1000",
+            "pulsar.producer.batchingMaxBytes": str(1 << 20),
+            "pulsar.producer.batchingMaxPublishDelayMicros": "60000000",
         }
         columns = rows.written(value_format)
         self._sessions.product.run(
