@@ -8,8 +8,8 @@ clients       the official Python and Java clients and pulsar-perf on the same t
 catch_up      streams with Trigger.AvailableNow to the noop sink, by the trigger and with the start of the query
 cold          the same as the first query of a session that has just started
 tenfold       ten times the data: time, and the most memory that the client takes
-latency       from publishing to the row at steady rates, p50 and p99, and the parts of it
 small_topics  a batch over 300 topics with three messages each
+latency       from publishing to the row at steady rates, p50 and p99, and the parts of it
 
 The other connector is pulsar-spark by StreamNative as Maven Central has it, on PySpark 3.5 in an environment of its
 own. Its writes fail there, so only reads are measured. The bounds are a source in Python that has its rows ready in
@@ -48,8 +48,8 @@ MEASURES: dict[str, Callable[[Bench], dict[str, Any]]] = {
     "catch_up": measure_catch_up,
     "cold": measure_cold_catch_up,
     "tenfold": measure_tenfold,
-    "latency": measure_latency,
     "small_topics": measure_small_topics,
+    "latency": measure_latency,
 }
 
 

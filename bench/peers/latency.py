@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from benchmark import Bench
 from competitors import PEER, PRODUCT, Job, source
+from integration.official import await_true
 from process_use import load_average
 from rows import PARTITIONS
 from stream_server import StreamServer
@@ -85,10 +86,12 @@ def _plain(bench: Bench, topic: str) -> Run:
 
 @contextlib.contextmanager
 def _sending(server: StreamServer, topic: str, rate: int) -> Iterator[None]:
-    """At a steady rate from `with` to its end."""
+    """At a steady rate from `with` to its end; each partition has a message then, as some readers wait for one."""
     command = [*server.java_command(_PROGRAM), "produce", server.service_url, topic, str(rate)]
     producer = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
+        partitions = [f"{topic}-partition-{number}" for number in range(PARTITIONS)]
+        await_true("the first messages", lambda: all(server.admin.entries(each) for each in partitions))
         yield
         assert producer.poll() is None, "the producer has ended"
     finally:

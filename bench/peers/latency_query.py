@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 _SENT_BYTES = 8
-_WAIT_SECONDS = 120.0
+_WAIT_SECONDS = 180.0
 # When the JVM of the task has the row.
 _SEEN = "CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT) AS seen"
 
