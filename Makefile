@@ -61,6 +61,12 @@ $(OLDEST_SPARK)/.requirements-installed: requirements/oldest-spark.txt $(VENV_DO
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --upgrade --target $(@D) --requirement $<
 	@touch $@
 
+# The PySpark of the other connector that bench/peers compares with.
+PEER_SPARK := .venv/peer-spark
+$(PEER_SPARK)/.requirements-installed: requirements/peer-spark.txt $(VENV_DONE)
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --upgrade --target $(@D) --requirement $<
+	@touch $@
+
 # Spark's classes, parsed and checked. A JVM with other classes, or another JVM, does without it.
 SPARK_CLASSES := .venv/spark-classes.jsa
 $(SPARK_CLASSES): tests/programs/spark_classes.py $(VENV_DONE)
@@ -281,6 +287,8 @@ lock: ## Choose new versions for requirements/*.txt (needs uv)
 	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet --output-file requirements/wheels.txt
 	echo pyspark==4.2.0 | uv pip compile - --no-deps --no-annotate \
 	  --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/oldest-spark.txt
+	printf 'pyspark==3.5.9\npy4j==0.10.9.7\n' | uv pip compile - --no-deps --no-annotate \
+	  --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/peer-spark.txt
 
 .PHONY: clean
 clean: ## Remove what was built in this clone; the cache outside of it stays
@@ -299,3 +307,8 @@ bench: server ## Measure against the official client, the kernel against Python,
 	$(BIN)/python bench/checkpoint.py
 	$(BIN)/python bench/many_topics.py
 	$(BIN)/python bench/knobs.py
+
+.PHONY: bench-peers
+bench-peers: server $(PEER_SPARK)/.requirements-installed ## Measure beside pulsar-spark, the official clients and what bounds all of them; writes bench/results/peers.json, its section in docs/benchmarks.md and its plots
+	$(BIN)/python bench/peers
+	$(BIN)/python bench/peers/page.py

@@ -77,9 +77,7 @@ logging.getLogger(__name__).addHandler(PrintableRecords())
 
 def load_ipython_extension(_shell: Any) -> None:
     """`%load_ext pyspark_pulsar`."""
-    from pyspark_pulsar.session.error_hook import install_error_hook
-
-    install_error_hook()
+    __getattr__("install_error_hook")()
 
 
 def __getattr__(name: str) -> Any:
