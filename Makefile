@@ -61,6 +61,12 @@ $(OLDEST_SPARK)/.requirements-installed: requirements/oldest-spark.txt $(VENV_DO
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --upgrade --target $(@D) --requirement $<
 	@touch $@
 
+# The PySpark of the other connector that bench/peers compares with.
+PEER_SPARK := .venv/peer-spark
+$(PEER_SPARK)/.requirements-installed: requirements/peer-spark.txt $(VENV_DONE)
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --upgrade --target $(@D) --requirement $<
+	@touch $@
+
 # Spark's classes, parsed and checked. A JVM with other classes, or another JVM, does without it.
 SPARK_CLASSES := .venv/spark-classes.jsa
 $(SPARK_CLASSES): tests/programs/spark_classes.py $(VENV_DONE)
@@ -147,9 +153,9 @@ demo: server ## Show the whole thing against a real Pulsar server
 	$(BIN)/python examples/demo.py
 
 .PHONY: test
-test: check-lint-prerequisites ## Everything that CI runs: lint, then all tests; a real Pulsar server at the end
-	@$(MAKE) --no-print-directory build
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint test-unit test-kernel fuzz
+test: check-lint-prerequisites check-browser ## Everything that CI runs: lint, then all tests; a real Pulsar server at the end
+	@$(MAKE) --no-print-directory build $(DOCS_DONE)
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint test-unit test-docs test-kernel fuzz
 	@$(MAKE) --no-print-directory test-integration
 
 .PHONY: format
@@ -199,11 +205,23 @@ test-part-2: server $(CONNECT_DONE) $(WHEELS_DONE)
 test-part-3: server
 	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(PART_1) $(PART_2))
 
+DOCS_DONE := .venv/.docs-requirements-installed
+$(DOCS_DONE): requirements/docs.txt $(VENV_DONE)
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement $<
+	@touch $@
+
 .PHONY: docs
-docs: $(BUILD_DONE) ## Write the generated pages and build the site into site/
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/docs.txt
+docs: $(BUILD_DONE) $(DOCS_DONE) ## Write the generated pages and build the site into site/
 	$(BIN)/python scripts/generate_docs.py
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python scripts/generate_charts.py
+	rm -rf site
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs site
+
+.PHONY: check-browser test-docs
+check-browser:
+	@bash scripts/find_browser.sh >/dev/null
+test-docs: check-browser $(BUILD_DONE) $(DOCS_DONE) ## Build the site, and look at every page with a browser
+	$(BIN)/python -m pytest tests/docs
 
 # The same jar, and of each kind of query one.
 test-oldest-spark: export PYTHONPATH := $(CURDIR)/$(OLDEST_SPARK)
@@ -269,6 +287,8 @@ lock: ## Choose new versions for requirements/*.txt (needs uv)
 	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet --output-file requirements/wheels.txt
 	echo pyspark==4.2.0 | uv pip compile - --no-deps --no-annotate \
 	  --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/oldest-spark.txt
+	printf 'pyspark==3.5.9\npy4j==0.10.9.7\n' | uv pip compile - --no-deps --no-annotate \
+	  --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/peer-spark.txt
 
 .PHONY: clean
 clean: ## Remove what was built in this clone; the cache outside of it stays
@@ -276,7 +296,7 @@ clean: ## Remove what was built in this clone; the cache outside of it stays
 	rm -rf src/pyspark_pulsar/_kernel*.so src/pyspark_pulsar/jars
 
 .PHONY: bench
-bench: server ## Measure against the official client, the kernel against Python, direct reads, streams, sinks, the catalog, columns in SQL, thousands of topics and checkpoints; writes bench/results
+bench: server ## Measure against the official client, the kernel against Python, direct reads, streams, sinks, the catalog, columns in SQL, thousands of topics, checkpoints and options; writes bench/results
 	$(BIN)/python bench/client_side_by_side.py
 	$(BIN)/python bench/kernel_codec.py
 	$(BIN)/python bench/segments.py
@@ -286,3 +306,9 @@ bench: server ## Measure against the official client, the kernel against Python,
 	$(BIN)/python bench/tier_scan.py
 	$(BIN)/python bench/checkpoint.py
 	$(BIN)/python bench/many_topics.py
+	$(BIN)/python bench/knobs.py
+
+.PHONY: bench-peers
+bench-peers: server $(PEER_SPARK)/.requirements-installed ## Measure beside pulsar-spark, the official clients and what bounds all of them; writes bench/results/peers.json, its section in docs/benchmarks.md and its plots
+	$(BIN)/python bench/peers
+	$(BIN)/python bench/peers/page.py

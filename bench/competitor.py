@@ -28,6 +28,10 @@ class Competitor:
         self._process.stdin.close()
         self._process.wait(60)
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def start(self, job: Mapping[str, Any] | str) -> None:
         """A line of JSON, or the line itself."""
         assert self._process.stdin is not None

@@ -48,11 +48,7 @@ def resident_mebibytes(*, peak: bool) -> float:
 def processes_below(root: int, port: int) -> list[dict[str, float | str]]:
     """Of the process and each one below it: the program's name, resident MiB, and how many TCP connections it has to a
     `port`. What has ended meanwhile is left out."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    parents = _parents()
     sockets = _sockets_to(port)
     processes: list[dict[str, float | str]] = []
     for process in [root, *(child for child in parents if child != root and _is_below(child, root, parents))]:
@@ -68,6 +64,31 @@ def processes_below(root: int, port: int) -> list[dict[str, float | str]]:
                 }
             )
     return processes
+
+
+def memory_below(root: int) -> dict[str, float]:
+    """MiB of the process and all below it, by the program's name. What processes share counts once, in parts to each;
+    of a JVM, which shares little and where that takes long to find out, it is all that is resident."""
+    parents = _parents()
+    taken: dict[str, float] = {}
+    for process in [root, *(child for child in parents if child != root and _is_below(child, root, parents))]:
+        with contextlib.suppress(OSError):
+            folder = Path(f"/proc/{process}")
+            name = (folder / "comm").read_text().strip()
+            file, wanted = ("status", "VmRSS:") if name == "java" else ("smaps_rollup", "Pss:")
+            lines = [each for each in (folder / file).read_text().splitlines() if each.startswith(wanted)]
+            kind = "python" if name.startswith("python") else name
+            taken[kind] = taken.get(kind, 0.0) + sum(int(line.split()[1]) for line in lines) / 1024
+    return taken
+
+
+def _parents() -> dict[int, int]:
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    return parents
 
 
 def _sockets_to(port: int) -> set[str]:

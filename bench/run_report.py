@@ -30,13 +30,19 @@ def arguments(document: str | None, sections: str, result: str) -> argparse.Argu
 def new_report(program: str) -> dict[str, Any]:
     """How it was run, and where; `program` is the caller's own path. Call before anything is measured."""
     return {
-        "command": " ".join([f"python bench/{Path(program).name}", *sys.argv[1:]]),
+        "command": " ".join([f"python bench/{_name(Path(program).resolve())}", *sys.argv[1:]]),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, all servers on the same cores",
         "load_before": round(load_average(), 2),
         "versions": {"python": platform.python_version()}
         | {name: importlib.metadata.version(name) for name in _PACKAGES},
     }
+
+
+def _name(program: Path) -> Path:
+    """Below bench; of a folder's `__main__.py` the folder's."""
+    named = program.parent if program.name == "__main__.py" else program
+    return named.relative_to(Path(__file__).resolve().parent)
 
 
 def write_report(report: dict[str, Any], result: Path) -> None:

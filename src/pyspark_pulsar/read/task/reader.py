@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from functools import partial
 
@@ -33,8 +33,9 @@ from pyspark_pulsar.topic import TopicName
 
 def read_splits(
     options: ReadOptions, schema: ReadSchema, splits: Iterable[Split], attempt: Attempt | None = None
-) -> Iterator[pa.RecordBatch]:
-    """The record batches of each split in turn, over the same connections. Raises what `read_split` does."""
+) -> Generator[pa.RecordBatch, None, None]:
+    """The record batches of each split in turn, over the same connections. Close it when not all of it is wanted.
+    Raises what `read_split` does."""
     show_warnings()
     told: set[tuple[str, str]] = set()
     with pooled_client(options) as client:

@@ -1,0 +1,72 @@
+"""Batch reads: aggregations and the noop sink."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import queries
+from benchmark import Bench
+from competitors import (
+    BROKER,
+    NOT_OF_PULSAR,
+    PARQUET,
+    PEER,
+    PRODUCT,
+    READY_COLUMNS,
+    READY_ROWS,
+    Job,
+    ready_source,
+    source,
+)
+from queries import ALL, ONE, VALUES
+from turns import Run, in_turn, measured
+
+_CELLS = (
+    ("json", VALUES), ("json", ALL), ("json", ONE), ("avro", VALUES), ("avro", ALL), ("avro", ONE), ("bytes", ALL),
+)  # fmt: skip
+
+
+def measure_batch(bench: Bench) -> dict[str, Any]:
+    """By name: the format and which columns the query uses. All competitors give the same answer."""
+    return {
+        f"{value_format}, {which}": _aggregation(bench, value_format, which) for value_format, which in _CELLS
+    }
+
+
+def _aggregation(bench: Bench, value_format: str, which: str) -> dict[str, Any]:
+    what = f"{value_format}, {which}"
+    names = [PEER, PRODUCT, *([BROKER] if which == ALL else []), READY_ROWS, READY_COLUMNS, PARQUET]
+    query = {"do": "query", "query": queries.aggregation(value_format, which)}
+    jobs = {name: query | _source(bench, name, value_format, which) for name in names}
+    runs = in_turn({name: partial(bench.sessions.run, name, job) for name, job in jobs.items()}, bench.repeat)
+    for number in range(bench.repeat + 1):
+        answers = {name: _known(name, each[number]) for name, each in runs.items()}
+        queries.check_answers(what, answers, bench.rows)
+    return measured(what, bench.rows, runs) | {
+        "query": query["query"],
+        "answers": "equal",
+        "answer": runs[PEER][0]["answer"],
+    }
+
+
+def _known(name: str, run: Run) -> dict[str, Any]:
+    hidden = queries.PUBLISHED if name in NOT_OF_PULSAR else None
+    return {key: value for key, value in run["answer"].items() if key != hidden}
+
+
+def _source(bench: Bench, name: str, value_format: str, which: str) -> Job:
+    if name == PARQUET:
+        return {"format": "parquet", "options": {}, "paths": [bench.topics.parquet(value_format, bench.rows)]}
+    if name in NOT_OF_PULSAR:
+        return ready_source(name, value_format, bench.rows, which)
+    return source(name, bench.sessions.server, bench.topics.filled(value_format, bench.rows))
+
+
+def measure_noop(bench: Bench) -> dict[str, Any]:
+    """All columns of the JSON topic to the sink that drops them. It takes rows, so columns are made to rows for it. It
+    has no answer; the same reads have one in `batch`."""
+    names = [PEER, PRODUCT, READY_ROWS, READY_COLUMNS]
+    jobs = {name: {"do": "noop"} | _source(bench, name, "json", ALL) for name in names}
+    runs = in_turn({name: partial(bench.sessions.run, name, job) for name, job in jobs.items()}, bench.repeat)
+    return {"json, all columns": measured("noop sink, json, all columns", bench.rows, runs)}

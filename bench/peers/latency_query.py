@@ -1,0 +1,113 @@
+"""From a message's sending to its row in the hands of foreachBatch, and the parts of that time; runs in session.py."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+_SENT_BYTES = 8
+_WAIT_SECONDS = 180.0
+# When the JVM of the task has the row.
+_SEEN = "CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT) AS seen"
+
+
+@dataclass(frozen=True)
+class Epoch:
+    number: int
+    sent: list[float]
+    """Milliseconds since 1970, as all times here."""
+    first_seen: float
+    last_seen: float
+    arrived: float
+
+
+def measure_latency(spark: SparkSession, job: dict[str, Any]) -> dict[str, Any]:
+    """Of messages sent within `seconds`, once the query has run for `warm_up_seconds`; values begin with the time of
+    sending, in milliseconds since 1970 as 8 bytes."""
+    epochs: list[Epoch] = []
+
+    def receive(frame: DataFrame, number: int) -> None:
+        rows = _collected(frame.selectExpr("value", _SEEN))
+        arrived = time.time() * 1000
+        if rows.num_rows:
+            seen = rows.column("seen").to_pylist()
+            sent = [int.from_bytes(value[:_SENT_BYTES], "big") for value in rows.column("value").to_pylist()]
+            epochs.append(Epoch(number, sent, min(seen), max(seen), arrived))
+
+    stream = spark.readStream.format(job["format"]).options(**job["options"]).load().select("value")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as checkpoint:
+        writer = stream.writeStream.foreachBatch(receive).option("checkpointLocation", checkpoint)
+        query = writer.trigger(processingTime="0 seconds").start()
+        _await(query, epochs, time.time() * 1000)
+        time.sleep(job["warm_up_seconds"])
+        begin = time.time() * 1000
+        end = begin + job["seconds"] * 1000
+        time.sleep(job["seconds"])
+        _await(query, epochs, end)
+        query.stop()
+        progress = [json.loads(each.json()) for each in query._jsq.recentProgress()]  # noqa: SLF001 - equal in both
+    latencies = sorted(epoch.arrived - sent for epoch in epochs for sent in epoch.sent if begin <= sent < end)
+    # The last one may have been stopped before Spark told of it.
+    told = {each["batchId"]: each for each in progress}
+    measured = [epoch for epoch in epochs if begin <= epoch.sent[-1] < end and epoch.number in told]
+    return {
+        "rows": len(latencies),
+        "micro_batches": len(measured),
+        "p50_ms": latencies[len(latencies) // 2],
+        "p99_ms": latencies[len(latencies) * 99 // 100],
+        "max_ms": latencies[-1],
+        "parts_ms": _parts(measured, told),
+    }
+
+
+def _collected(frame: DataFrame) -> pa.Table:
+    """As Arrow; PySpark 3.5 has it for pandas only."""
+    if hasattr(frame, "toArrow"):
+        return frame.toArrow()
+    batches = frame._collect_as_arrow()  # noqa: SLF001
+    return pa.Table.from_batches(
+        batches, None if batches else pa.schema([("value", pa.binary()), ("seen", pa.int64())])
+    )
+
+
+def _await(query: Any, epochs: list[Epoch], moment: float) -> None:
+    """Until a row has come that was sent at `moment` or later."""
+    give_up = time.monotonic() + _WAIT_SECONDS
+    while not epochs or max(epochs[-1].sent) < moment:
+        assert query.isActive, query.exception()
+        assert time.monotonic() < give_up, f"no row of the last {_WAIT_SECONDS:.0f} s"
+        time.sleep(0.05)
+
+
+def _parts(epochs: list[Epoch], progress: dict[int, dict[str, Any]]) -> dict[str, float]:
+    """Medians. The first five follow each other and end when the driver has the rows; the commit comes after that, and
+    the next micro-batch waits for it."""
+    found: dict[str, list[float]] = {}
+    for epoch in epochs:
+        durations = progress[epoch.number]["durationMs"]
+        begin = datetime.fromisoformat(progress[epoch.number]["timestamp"]).timestamp() * 1000
+        known = begin + durations.get("latestOffset", 0)
+        planning = sum(durations.get(name, 0) for name in ("walCommit", "getBatch", "queryPlanning"))
+        started = known + planning
+        spent = durations.get("latestOffset", 0) + planning + durations["addBatch"]
+        parts = {
+            "until the driver knows of the message": statistics.median(known - sent for sent in epoch.sent),
+            "of it, asking for the newest offsets": durations.get("latestOffset", 0),
+            "planning and write-ahead log": planning,
+            "start of tasks, to the first row": epoch.first_seen - started,
+            "reading, first to last row": epoch.last_seen - epoch.first_seen,
+            "handing over to the driver": epoch.arrived - epoch.last_seen,
+            "commit": durations["triggerExecution"] - spent,
+            "the whole micro-batch": durations["triggerExecution"],
+        }
+        for name, part in parts.items():
+            found.setdefault(name, []).append(part)
+    return {name: round(statistics.median(each), 1) for name, each in found.items()}

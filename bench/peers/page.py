@@ -1,0 +1,259 @@
+"""Writes the section "Beside the peers" of docs/benchmarks.md, and its plots, from the result file.
+
+python bench/peers/page.py [--result bench/results/peers.json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from bars import Bars, svg
+
+_ROOT: Final = Path(__file__).resolve().parents[2]
+_RESULT: Final = _ROOT / "bench" / "results" / "peers.json"
+_PAGE: Final = _ROOT / "docs" / "benchmarks.md"
+_BEGIN: Final = "<!-- Written by bench/peers/page.py (`make bench-peers`) up to its end. -->\n"
+_END: Final = "<!-- End of what bench/peers/page.py writes. -->\n"
+_PEER, _PRODUCT = "pulsar-spark", "this package"
+_CELLS: Final = {"json": "JSON", "avro": "Avro", "bytes": "bytes"}
+
+_OWN_SPARK, _PEERS_SPARK = "spark of this package", "spark of pulsar-spark"
+_NONE: Final = "\N{EN DASH}"
+_HEAD: Final = """\
+`{command}` (peers.json, {day}): {machine}; load {load_before} before it.
+This package runs on PySpark {own}; pulsar-spark {connector}, the newest on Maven Central, on {others}; both local[2].
+Topics have 4 partitions, LZ4, batches of 1000, closed ledgers; rows six fields of value and six columns of metadata.
+All got the same query text and gave the same answer. Times are medians of the rounds; CPU is the client's for a row,
+JVM and Python. Only reads are compared, as all writes of that version fail on PySpark 3.5.
+
+"Ready rows" are those of a source in Python that has them in Arrow: Spark makes rows of them, as of every such source,
+or the jar of this package hands them over as columns. No source in Python can be faster. Spark's scan of the same rows
+in Parquet shows what it would be without Pulsar.
+"""
+
+Report = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--result", type=Path, default=_RESULT)
+    report = json.loads(parser.parse_args().result.read_text())
+    for path, text in written(report, _PAGE.read_text()).items():
+        path.write_text(text)
+
+
+def written(report: Report, page: str) -> dict[Path, str]:
+    """The page, whose text is `page`, and the plots: path to text."""
+    before, _, rest = page.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    section = "\n".join(_section(report))
+    plots = {_plot(name): svg(bars) for name, bars in _plots(report["measures"]).items()}
+    return {_PAGE: f"{before}{_BEGIN}{section}{_END}{after}"} | plots
+
+
+def _plot(name: str) -> Path:
+    return _ROOT / "docs" / f"peers-{name}.svg"
+
+
+def _section(report: Report) -> Iterator[str]:
+    measures, versions = report["measures"], report["versions"]
+    yield "## Beside the peers"
+    yield ""
+    yield _HEAD.format(
+        **report,
+        day=report["when"][:10],
+        own=versions[_OWN_SPARK],
+        others=versions[_PEERS_SPARK],
+        connector=versions[_PEER],
+    )
+    for name, lines in _SECTIONS.items():
+        if name in measures:
+            yield from lines(measures[name])
+            yield ""
+    yield from _goal_table(report["goals"])
+    yield ""
+
+
+def _batch(cells: Report) -> Iterator[str]:
+    yield "![Rows a second of batch reads, by competitor](peers-batch.svg)"
+    yield ""
+    yield from _rates("Batch, aggregation", cells)
+
+
+def _rates(title: str, cells: Report) -> Iterator[str]:
+    names = list(dict.fromkeys(name for cell in cells.values() for name in cell["competitors"]))
+    yield f"| {title} | {' | '.join(names)} |"
+    yield "|---" * (len(names) + 1) + "|"
+    for label, cell in cells.items():
+        lines = cell["competitors"]
+        yield f"| {_label(label)} | {' | '.join(_rate(lines, name) for name in names)} |"
+
+
+def _rate(lines: Report, name: str) -> str:
+    if name not in lines:
+        return _NONE
+    rate = lines[name]["rows_per_second"]
+    times = f"{rate / lines[_PEER]['rows_per_second']:.1f}x: " if _PEER in lines and name != _PEER else ""
+    return f"{times}{_thousands(rate)}, {lines[name]['cpu_microseconds_per_row']:.2f} µs"
+
+
+def _clients(cells: Report) -> Iterator[str]:
+    yield from _rates("The clients alone, payloads and ids", cells)
+
+
+def _noop(cells: Report) -> Iterator[str]:
+    yield from _rates("Batch, to the noop sink", cells)
+
+
+def _catch_up(cells: Report) -> Iterator[str]:
+    yield "![Rows a second of streams that catch up, by competitor](peers-catch-up.svg)"
+    yield ""
+    yield "Streams that catch up with `Trigger.AvailableNow`, all columns to the noop sink: the rate with the start of"
+    yield "the query; by the trigger alone."
+    yield ""
+    yield from _catch_up_table("Catch-up, warm", cells)
+
+
+def _cold(cells: Report) -> Iterator[str]:
+    yield from _catch_up_table("Catch-up, first query of a new session", cells)
+
+
+def _catch_up_table(title: str, cells: Report) -> Iterator[str]:
+    names = list(dict.fromkeys(name for cell in cells.values() for name in cell["competitors"]))
+    yield f"| {title} | {' | '.join(names)} |"
+    yield "|---" * (len(names) + 1) + "|"
+    for label, cell in cells.items():
+        yield f"| {_label(label)} | {' | '.join(_caught_up(cell['competitors'], name) for name in names)} |"
+
+
+def _caught_up(lines: Report, name: str) -> str:
+    rates = ("rows_per_second", "rows_per_second_by_trigger")
+    own, others = lines[name], lines[_PEER]
+    told = [
+        _thousands(own[rate])
+        if name == _PEER
+        else f"{own[rate] / others[rate]:.1f}x: {_thousands(own[rate])}"
+        for rate in rates
+    ]
+    return f"{'; '.join(told)}, {own['cpu_microseconds_per_row']:.2f} µs"
+
+
+def _tenfold(measure: Report) -> Iterator[str]:
+    small, large = (str(measure["rows"] * times) for times in (1, measure["times"]))
+    yield "| Ten times the data, JSON, all columns | time | the client's memory, JVM and Python, at its peak |"
+    yield "|---|---|---|"
+    for name, own in measure["competitors"].items():
+        seconds = (
+            f"{own[small]['seconds']:.1f} s to {own[large]['seconds']:.1f} s: {own['times_the_seconds']}x"
+        )
+        peaks = " to ".join(f"{own[size]['peak_mebibytes']:,} MiB" for size in (small, large))
+        memory = f"{peaks}: {own['times_the_memory']}x"
+        python = " and ".join(f"{own[size]['peak_mebibytes_of_python']:,}" for size in (small, large))
+        yield f"| {name} | {seconds} | {memory} (Python: {python} MiB) |"
+
+
+def _latency(rates: Report) -> Iterator[str]:
+    yield "![From publishing to the row, by competitor](peers-latency.svg)"
+    yield ""
+    yield "From publishing to the row in the hands of `foreachBatch`, as fast as triggers follow, 4 partitions."
+    yield ""
+    first = next(iter(rates.values()))["competitors"]
+    yield f"| Messages a second | {' | '.join(f'{name}, p50 / p99' for name in first)} |"
+    yield "|---" * (len(first) + 1) + "|"
+    for rate, measure in rates.items():
+        told = [f"{own['p50_ms']:,} / {own['p99_ms']:,} ms" for own in measure["competitors"].values()]
+        yield f"| {int(rate):,} | {' | '.join(told)} |"
+    yield ""
+    columns = [(rate, name) for rate in rates for name in (_PEER, _PRODUCT)]
+    yield f"| Its parts, medians in ms | {' | '.join(f'{name}, {int(rate):,}/s' for rate, name in columns)} |"
+    yield "|---" * (len(columns) + 1) + "|"
+    for part in first[_PRODUCT]["parts_ms"]:
+        told = [f"{rates[rate]['competitors'][name]['parts_ms'][part]:,.0f}" for rate, name in columns]
+        yield f"| {part} | {' | '.join(told)} |"
+
+
+def _small_topics(cells: Report) -> Iterator[str]:
+    for label, cell in cells.items():
+        lines = cell["competitors"]
+        told = [
+            f"{name} {own['seconds']:.2f} s (first: {own['first_seconds']:.2f} s)"
+            for name, own in lines.items()
+        ]
+        yield f"A batch over {label}: {', '.join(told)}."
+
+
+def _goal_table(goals: list[Report]) -> Iterator[str]:
+    met = sum(goal["met"] for goal in goals)
+    yield f"Goals that were set before: {met} of {len(goals)} are met."
+    yield ""
+    yield "| Goal | set | reached | |"
+    yield "|---|---|---|---|"
+    for goal in goals:
+        end = "met" if goal["met"] else "**short**"
+        yield f"| {goal['what']} | {goal['is']} {goal['goal']:g} | {goal['got']:g} | {end} |"
+
+
+_SECTIONS: Final = {
+    "batch": _batch,
+    "noop": _noop,
+    "clients": _clients,
+    "catch_up": _catch_up,
+    "cold": _cold,
+    "tenfold": _tenfold,
+    "latency": _latency,
+    "small_topics": _small_topics,
+}
+
+
+def _plots(measures: Report) -> dict[str, Bars]:
+    plots = {}
+    title, unit = "Batch, one aggregation", "thousands of rows a second; longer is better"
+    if "batch" in measures:
+        plots["batch"] = Bars(title, unit, _lengths(measures["batch"], "rows_per_second"), _thousands)
+    if "catch_up" in measures:
+        title = "Streams that catch up, with the start of the query"
+        plots["catch-up"] = Bars(title, unit, _lengths(measures["catch_up"], "rows_per_second"), _thousands)
+    if "latency" in measures:
+        groups = {
+            f"{int(rate):,}/s, {quantile}": {
+                name: float(own[f"{quantile}_ms"]) for name, own in measure["competitors"].items()
+            }
+            for rate, measure in measures["latency"].items()
+            for quantile in ("p50", "p99")
+        }
+        unit = "milliseconds; shorter is better"
+        plots["latency"] = Bars(
+            "From publishing to the row", unit, groups, lambda length: f"{length:,.0f} ms"
+        )
+    return plots
+
+
+def _lengths(cells: Report, what: str) -> dict[str, dict[str, float]]:
+    return {
+        _label(label): {
+            name: own[what]
+            for name, own in sorted(cell["competitors"].items(), key=lambda each: each[0] != _PRODUCT)
+        }
+        for label, cell in cells.items()
+    }
+
+
+def _label(name: str) -> str:
+    """`json, 2000000` is JSON, 2,000,000 rows."""
+    value_format, _, rest = name.partition(", ")
+    named = f"{int(rest):,} rows" if rest.isdigit() else rest
+    return ", ".join(filter(None, [_CELLS.get(value_format, value_format), named]))
+
+
+def _thousands(rate: float) -> str:
+    return f"{rate / 1000:,.0f}k"
+
+
+if __name__ == "__main__":
+    main()
