@@ -91,10 +91,58 @@ build: $(BUILD_DONE) ## Compile the kernel and the catalog, and install the pack
 jar: $(VENV_DONE) ## Compile the catalog's jar alone, after a change in jvm
 	$(BIN)/python jvm/build_jar.py
 
-.PHONY: wheel
-wheel: $(VENV_DONE) jar ## Build the wheel that is given to users, into dist/
+# What builds and checks wheels lies in an environment of its own: Zig is large.
+WHEELS := .venv/wheels
+WHEELS_DONE := $(WHEELS)/.requirements-installed
+$(WHEELS_DONE): requirements/wheels.txt $(VENV_DONE)
+	$(PYTHON) -m venv $(WHEELS)
+	$(WHEELS)/bin/python -m pip install --quiet --require-hashes --requirement $<
+	@touch $@
+
+.PHONY: wheel wheels sdist
+wheel: $(WHEELS_DONE) jar ## Build the wheel that is given to users of this kind of machine into dist/, and check it
 	rm -f dist/*.whl
-	$(BIN)/maturin build --quiet --locked --profile wheel --out dist
+	$(WHEELS)/bin/python scripts/build_wheels.py --out dist
+	$(WHEELS)/bin/python scripts/check_wheel.py dist/*.whl
+
+wheels: $(WHEELS_DONE) jar ## Build and check the wheels for Linux on x86_64 and aarch64; make wheels PLATFORMS=linux-aarch64
+	rm -f dist/*.whl
+	$(WHEELS)/bin/python scripts/build_wheels.py --out dist $(or $(PLATFORMS),linux-x86_64 linux-aarch64)
+	$(WHEELS)/bin/python scripts/check_wheel.py dist/*.whl
+
+sdist: $(WHEELS_DONE) ## Build the source distribution, and a wheel of it in an empty environment, to see that it can be
+	rm -rf dist/*.tar.gz dist/from-source
+	$(WHEELS)/bin/python -m build --quiet --sdist --outdir dist .
+	$(WHEELS)/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist/from-source dist/*.tar.gz
+	rm -r dist/from-source
+
+.PHONY: test-wheel
+test-wheel: server ## Try the wheel in dist/: from an empty environment to rows, and beside a Spark that pip does not know
+	WHEEL="$$(echo $(CURDIR)/dist/*.whl)" $(BIN)/python -m pytest \
+	  tests/integration/package/test_first_minutes.py tests/integration/package/test_own_spark.py
+
+# The emulator and a Python for that processor come from Debian.
+.PHONY: test-emulated
+test-emulated: $(WHEELS_DONE) ## Run kernel calls of the aarch64 wheel in dist/ under an emulator
+	scripts/debian_root.sh $(CACHE)/debian-arm64 --alone qemu-user:amd64 python3.13:arm64 libstdc++6:arm64
+	$(WHEELS)/bin/python scripts/emulate_aarch64.py $(CACHE)/debian-arm64 dist/*aarch64.whl
+
+.PHONY: lint-workflows
+lint-workflows: $(WHEELS_DONE) ## Check .github/workflows: zizmor, and actionlint where Go is there
+	$(WHEELS)/bin/zizmor --offline --quiet .github/workflows
+	$(if $(shell command -v go),GOBIN=$(CURDIR)/.venv/go GOFLAGS=-mod=mod go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 && .venv/go/actionlint)
+
+.PHONY: third-party
+third-party: $(BUILD_DONE) ## Write the licences of what is linked in, and the list of what pip brings along, after a change of dependencies
+	$(BIN)/python scripts/third_party.py
+
+.PHONY: release
+release: $(VENV_DONE) ## Set the version everywhere and date the changes; make release VERSION=0.1.0 (docs/releasing.md)
+	$(BIN)/python scripts/release.py $(VERSION)
+
+.PHONY: check-release
+check-release: $(WHEELS_DONE) ## See that a tag is the version and that its changes are dated, and write them to dist/notes.md; make check-release TAG=v0.1.0
+	$(WHEELS)/bin/python scripts/release.py --check "$(TAG)" >dist/notes.md
 
 .PHONY: server
 server: $(BUILD_DONE) ## Fetch the Pulsar server into the cache
@@ -105,9 +153,9 @@ demo: server ## Show the whole thing against a real Pulsar server
 	$(BIN)/python examples/demo.py
 
 .PHONY: test
-test: check-lint-prerequisites ## Everything that CI runs: lint, then all tests; a real Pulsar server at the end
-	@$(MAKE) --no-print-directory build
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint test-unit test-kernel fuzz
+test: check-lint-prerequisites check-browser ## Everything that CI runs: lint, then all tests; a real Pulsar server at the end
+	@$(MAKE) --no-print-directory build $(DOCS_DONE)
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint test-unit test-docs test-kernel fuzz
 	@$(MAKE) --no-print-directory test-integration
 
 .PHONY: format
@@ -133,6 +181,7 @@ test-kernel: $(VENV_DONE) ## The kernel's own tests
 
 .PHONY: test-unit
 test-unit: $(BUILD_DONE) ## Tests that need no server
+	cargo fetch --quiet --locked --manifest-path $(KERNEL)  # crates of all platforms, whose licences are looked at
 	$(BIN)/python -m pytest tests/unit tests/property
 
 # Three parts at once: each waits for servers most of its time. Each starts servers of its own on free ports.
@@ -151,16 +200,28 @@ test-integration: server ## Tests against real Pulsar servers
 	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target $(PARTS) test-oldest-spark
 test-part-1: server
 	$(BIN)/python -m pytest $(PART_1)
-test-part-2: server $(CONNECT_DONE)
+test-part-2: server $(CONNECT_DONE) $(WHEELS_DONE)
 	$(BIN)/python -m pytest $(PART_2)
 test-part-3: server
 	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(PART_1) $(PART_2))
 
+DOCS_DONE := .venv/.docs-requirements-installed
+$(DOCS_DONE): requirements/docs.txt $(VENV_DONE)
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement $<
+	@touch $@
+
 .PHONY: docs
-docs: $(BUILD_DONE) ## Write the generated pages and build the site into site/
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/docs.txt
+docs: $(BUILD_DONE) $(DOCS_DONE) ## Write the generated pages and build the site into site/
 	$(BIN)/python scripts/generate_docs.py
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python scripts/generate_charts.py
+	rm -rf site
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs site
+
+.PHONY: check-browser test-docs
+check-browser:
+	@bash scripts/find_browser.sh >/dev/null
+test-docs: check-browser $(BUILD_DONE) $(DOCS_DONE) ## Build the site, and look at every page with a browser
+	$(BIN)/python -m pytest tests/docs
 
 # The same jar, and of each kind of query one.
 test-oldest-spark: export PYTHONPATH := $(CURDIR)/$(OLDEST_SPARK)
@@ -222,6 +283,8 @@ lock: ## Choose new versions for requirements/*.txt (needs uv)
 	uv pip compile --group connect --constraint requirements/dev.txt --universal --python-version 3.11 \
 	  --no-emit-package pyspark --no-emit-package py4j --no-emit-package pyarrow --no-emit-package protobuf \
 	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet --output-file requirements/connect.txt
+	uv pip compile --group wheels --constraint requirements/dev.txt --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet --output-file requirements/wheels.txt
 	echo pyspark==4.2.0 | uv pip compile - --no-deps --no-annotate \
 	  --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/oldest-spark.txt
 	printf 'pyspark==3.5.9\npy4j==0.10.9.7\n' | uv pip compile - --no-deps --no-annotate \
@@ -233,7 +296,7 @@ clean: ## Remove what was built in this clone; the cache outside of it stays
 	rm -rf src/pyspark_pulsar/_kernel*.so src/pyspark_pulsar/jars
 
 .PHONY: bench
-bench: server ## Measure against the official client, the kernel against Python, direct reads, streams, sinks, the catalog, columns in SQL, thousands of topics and checkpoints; writes bench/results
+bench: server ## Measure against the official client, the kernel against Python, direct reads, streams, sinks, the catalog, columns in SQL, thousands of topics, checkpoints and options; writes bench/results
 	$(BIN)/python bench/client_side_by_side.py
 	$(BIN)/python bench/kernel_codec.py
 	$(BIN)/python bench/segments.py
@@ -243,6 +306,7 @@ bench: server ## Measure against the official client, the kernel against Python,
 	$(BIN)/python bench/tier_scan.py
 	$(BIN)/python bench/checkpoint.py
 	$(BIN)/python bench/many_topics.py
+	$(BIN)/python bench/knobs.py
 
 .PHONY: bench-peers
 bench-peers: server $(PEER_SPARK)/.requirements-installed ## Measure beside pulsar-spark, the official clients and what bounds all of them; writes bench/results/peers.json, its section in docs/benchmarks.md and its plots

@@ -25,6 +25,8 @@ from process_use import own_cpu_seconds
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 
+from pyspark_pulsar import configure
+
 EPOCH_ROWS = 100_000
 _SECOND = 1_800_000_000
 _KEYS = 1000
@@ -163,28 +165,28 @@ class Session:
     def __init__(self) -> None:
         self._made: SparkSession | None = None
 
-    @property
-    def _session(self) -> SparkSession:
+    def _session(self, job: Job) -> SparkSession:
         if self._made is None:
             builder = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
+            builder = configure(builder, job["service_url"])
             self._made = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
             self._made.sparkContext.setLogLevel("ERROR")
             self._made.dataSource.register(ToNowhere)
         return self._made
 
     def nowhere(self, job: Job) -> Answer:
-        self._session.read.parquet(job["files"]).write.format("nowhere").mode("append").save()
+        self._session(job).read.parquet(job["files"]).write.format("nowhere").mode("append").save()
         return {"rows": job["rows"]}
 
     def batch(self, job: Job) -> Answer:
-        frame = self._session.read.parquet(job["files"])
+        frame = self._session(job).read.parquet(job["files"])
         frame.write.format("pulsar").options(**self._options(job)).mode("append").save()
         return {"rows": job["rows"]}
 
     def stream(self, job: Job) -> Answer:
         """`files_of_an_epoch` in each. `epoch_milliseconds`: the median of all but the first."""
-        schema = self._session.read.parquet(job["files"]).schema
-        stream = self._session.readStream.schema(schema)
+        session = self._session(job)
+        stream = session.readStream.schema(session.read.parquet(job["files"]).schema)
         frame = stream.option("maxFilesPerTrigger", job["files_of_an_epoch"]).parquet(job["files"])
         with tempfile.TemporaryDirectory() as checkpoint:
             writer = frame.writeStream.format("pulsar").options(**self._options(job))

@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import DataStreamReader, StreamingQuery, StreamingQueryListener
 from ready_source import ReadySource
 
+from pyspark_pulsar import configure
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.batch.plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
@@ -91,10 +92,10 @@ class Streams:
     def __init__(self) -> None:
         self._made: SparkSession | None = None
 
-    @property
-    def _session(self) -> SparkSession:
+    def _session(self, job: Job) -> SparkSession:
         if self._made is None:
             builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+            builder = configure(builder, job["service_url"])
             builder = builder.config("spark.ui.showConsoleProgress", "false")
             # Idle triggers are told of as they happen, and not each 10 s.
             builder = builder.config("spark.sql.streaming.noDataProgressEventInterval", "1")
@@ -103,7 +104,7 @@ class Streams:
         return self._made
 
     def _source(self, job: Job) -> DataStreamReader:
-        reader = self._session.readStream.format("pulsar").option("service.url", job["service_url"])
+        reader = self._session(job).readStream.format("pulsar").option("service.url", job["service_url"])
         return reader.option("topic", job["topic"]).options(**job.get("options", {}))
 
     def catch_up(self, job: Job) -> Answer:
@@ -112,8 +113,8 @@ class Streams:
         if job.get("source") == "ready":
             # Workers cannot import it.
             cloudpickle.register_pickle_by_value(sys.modules[ReadySource.__module__])
-            self._session.dataSource.register(ReadySource)
-            frame = self._session.readStream.format("ready").options(**job["options"]).load()
+            self._session(job).dataSource.register(ReadySource)
+            frame = self._session(job).readStream.format("ready").options(**job["options"]).load()
         else:
             frame = self._source(job).option("startingOffsets", "earliest").load()
         with tempfile.TemporaryDirectory() as checkpoint:
@@ -130,11 +131,11 @@ class Streams:
         """Milliseconds from one trigger to the next while nothing comes, the pause between them included: of this
         package on a topic that is silent, or of Spark's rate source in between its seconds."""
         if job["source"] == "rate":
-            frame = self._session.readStream.format("rate").option("rowsPerSecond", 1).load()
+            frame = self._session(job).readStream.format("rate").option("rowsPerSecond", 1).load()
         else:
             frame = self._source(job).load()
         idleness = Idleness()
-        self._session.streams.addListener(idleness)
+        self._session(job).streams.addListener(idleness)
         try:
             query = self._noop(frame)
             time.sleep(job["warm_up_seconds"])
@@ -143,7 +144,7 @@ class Streams:
             _await(lambda: len(idleness.triggers) - first > _LEAST_TRIGGERS)
             query.stop()
         finally:
-            self._session.streams.removeListener(idleness)
+            self._session(job).streams.removeListener(idleness)
         moments = idleness.triggers[first:]
         # A trigger of the rate source that finds a row is in the longer of the gaps, once in a second.
         gaps = [after - before for before, after in pairwise(moments)]
@@ -152,7 +153,7 @@ class Streams:
     def small_triggers(self, job: Job) -> Answer:
         """Milliseconds of triggers with a few rows each."""
         if job["source"] == "rate":
-            frame = self._session.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+            frame = self._session(job).readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
         else:
             frame = self._source(job).load()
         query = self._noop(frame)

@@ -1,4 +1,4 @@
-"""Writes the pages of docs/ that repeat what the code says: the options and the errors.
+"""Writes what pages of docs/ repeat: the options and the errors from the code, what options change from bench/results.
 
 Run it as `python scripts/generate_docs.py`. With `--check` it writes nothing and exits with 1 if a page is not
 what would be written.
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, fields
 from pathlib import Path
+from typing import Any
 
 from pyspark_pulsar import errors
 from pyspark_pulsar.errors import PulsarError
@@ -41,18 +44,64 @@ Spark's.
 _ERRORS_HEAD = """\
 # Errors
 
-Everything that this package raises on purpose is a `pyspark_pulsar.PulsarError`. A message says what was
-expected, what was found, where (topic, ledger, entry), and what to do. Most faults of a call are found on
-the driver, before a task starts.
+Everything that this package raises on purpose is a `pyspark_pulsar.PulsarError`. A message says what is wrong, what was
+expected, where (topic, ledger, entry), and what to do. Most faults of a call are found on the driver, before a
+task starts.
 
 Spark puts an exception of its own around an error of a Python data source. The name and the text below are
 in the message of that exception; the class itself is not what `except` sees.
+
+## What you see
+
+Spark writes an error of a Python data source with the frames of its own files and ours above it. They are left out:
+what is raised on purpose says all itself.
+
+| Where | What is shown |
+|---|---|
+| A session made with `pyspark_pulsar.configure`, in a program or a notebook | The message first and last, between \
+them the lines of your own program. |
+| Any other session, after `pyspark_pulsar.install_error_hook()` | The same. In IPython and Jupyter \
+`%load_ext pyspark_pulsar` does it too. |
+| Any other session | The frames of your program and of PySpark, then the message in Spark's words, without the \
+frames of the task. |
+| `str(error)` | Spark's words around the message. |
+
+A hook that another program has set, `sys.excepthook` or IPython's, stays as it is. Errors that are not of this package
+are shown as before, with all frames.
+
+To see the frames too, set the environment variable `PYSPARK_PULSAR_TRACEBACK=1` before the session starts, for tasks on
+other machines as `spark.executorEnv.PYSPARK_PULSAR_TRACEBACK=1`.
+
+## All of them
+"""
+
+_OPTIONS_END = """\
+## Where to go next
+
+- [Reading](reading.md), [streaming](streaming.md) and [writing](writing.md): how the options work together
+- [Security](security.md): credentials and TLS
+- [Errors](errors.md): what a wrong option is answered with
+"""
+
+_ERRORS_END = """\
+
+## Where to go next
+
+- [Troubleshooting](troubleshooting.md): from the symptom to what to do
+- [When something fails](failures.md): what the package does by itself
+- [Delivery guarantees](guarantees.md): what holds after an error
+- [Options](options.md): how strict a read is
 """
 
 
 def pages() -> dict[Path, str]:
     """The generated pages: path to text."""
-    return {ROOT / "docs" / "options.md": options_page(), ROOT / "docs" / "errors.md": errors_page()}
+    docs = ROOT / "docs"
+    return {
+        docs / "options.md": options_page(),
+        docs / "errors.md": errors_page(),
+        docs / "tuning.md": tuning_page((docs / "tuning.md").read_text()),
+    }
 
 
 def options_page() -> str:
@@ -71,7 +120,7 @@ def options_page() -> str:
         lines += [f"## {title}", "", "| Option | Default | Value | Meaning |", "|---|---|---|---|"]
         lines += list(_option_rows(scope, names))
         lines.append("")
-    return "\n".join(lines)
+    return "\n".join([*lines, _OPTIONS_END])
 
 
 def _option_rows(scope: type[ConnectionOptions], names: Iterable[str]) -> Iterator[str]:
@@ -105,7 +154,49 @@ def errors_page() -> str:
         if issubclass(kind, PulsarError):
             bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
             lines.append(f"| `{name}` | {bases} | {_cell(inspect.getdoc(kind) or '')} |")
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, _ERRORS_END])
+
+
+_KNOBS = re.compile(r"(?<=<!-- knobs -->\n).*?(?=<!-- /knobs -->)", re.DOTALL)
+_LOADED = 1.0
+"""Other work on the machine, as its load before the run, from which on a reader is warned."""
+
+
+def tuning_page(page: str) -> str:
+    """The page with the table of bench/results/knobs.json between its marks."""
+    report = json.loads((ROOT / "bench" / "results" / "knobs.json").read_text())
+    lines = [
+        _knobs_head(report),
+        "",
+        "| Option | Value | Time | CPU, Spark | CPU, Pulsar | |",
+        "|---|---|---|---|---|---|",
+    ]
+    for measured in report["knobs"]:
+        lines += list(_knob_rows(measured))
+    return _KNOBS.sub(lambda _: "\n".join([*lines, ""]), page, count=1)
+
+
+def _knobs_head(report: dict[str, Any]) -> str:
+    head = (
+        f"Medians of {report['repeat']} of `{report['command']}`: {report['rows']:,} rows of 10 columns, Avro, LZ4, "
+        f"entries of up to 1000 rows, one topic partition; {report['machine']}. The first value is the default where "
+        f"there is one; in brackets the time by that of the first."
+    )
+    if report["load_before"] < _LOADED:
+        return head
+    return f"{head} **The machine did other work as well (load {report['load_before']}): trust only large ratios.**"
+
+
+def _knob_rows(measured: dict[str, Any]) -> Iterator[str]:
+    name = f"`{measured['knob']}`" + (f", {measured['case']}" if measured["case"] else "")
+    values = measured["values"]
+    first = next(iter(values.values()))["seconds"]
+    for value, got in values.items():
+        ratio = "" if got["seconds"] == first else f" ({got['seconds'] / first:.2f}x)"
+        stored = f"{got['bytes'] / 2**20:.1f} MiB stored" if "bytes" in got else ""
+        times = [f"{got['seconds']:.2f} s{ratio}", f"{got['cpu']:.1f} s", f"{got['server_cpu']:.1f} s"]
+        yield f"| {' | '.join([name, f'`{value}`', *times, stored])} |"
+        name = ""
 
 
 def _cell(text: str) -> str:

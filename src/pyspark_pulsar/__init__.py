@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark_pulsar.spark.logging import PrintableRecords
 
 if TYPE_CHECKING:
+    __version__: str
     from pyspark_pulsar.datasource import (
         PulsarDataSource as DefaultSource,
         PulsarDataSource as PulsarDataSource,
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from pyspark_pulsar.inspect.tables import audit as audit, plan as plan, segments as segments
     from pyspark_pulsar.monitoring.listener import PulsarProgressListener as PulsarProgressListener
     from pyspark_pulsar.monitoring.stop_at_end import stop_at_end as stop_at_end
+    from pyspark_pulsar.monitoring.watch import watch as watch
     from pyspark_pulsar.session.configure import catalog_jar as catalog_jar, configure as configure
+    from pyspark_pulsar.session.error_hook import install_error_hook as install_error_hook
     from pyspark_pulsar.session.history_and_live import (
         HistoryAndLive as HistoryAndLive,
         history_and_live as history_and_live,
@@ -40,11 +43,13 @@ __all__ = [
     "check_workers",
     "configure",
     "history_and_live",
+    "install_error_hook",
     "plan",
     "register",
     "segments",
     "stop_at_end",
     "tier",
+    "watch",
 ]
 
 _HOMES = {
@@ -59,19 +64,35 @@ _HOMES = {
     "check_workers": ("spark.shipped", "check_workers"),
     "configure": ("session.configure", "configure"),
     "history_and_live": ("session.history_and_live", "history_and_live"),
+    "install_error_hook": ("session.error_hook", "install_error_hook"),
     "plan": ("inspect.tables", "plan"),
     "segments": ("inspect.tables", "segments"),
     "stop_at_end": ("monitoring.stop_at_end", "stop_at_end"),
     "tier": ("session.tier", "tier"),
+    "watch": ("monitoring.watch", "watch"),
 }
 
 logging.getLogger(__name__).addHandler(PrintableRecords())
 
 
+def load_ipython_extension(_shell: Any) -> None:
+    """`%load_ext pyspark_pulsar`."""
+    __getattr__("install_error_hook")()
+
+
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("pyspark-pulsar")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
     module, attribute = _HOMES[name]
     return getattr(import_module(f"{__name__}.{module}"), attribute)
+
+
+def __dir__() -> list[str]:
+    """The public names, which completion and `help` show; none of them is imported for it."""
+    return sorted({*globals(), *__all__})

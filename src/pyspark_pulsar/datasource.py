@@ -14,22 +14,28 @@ from pyspark.sql.datasource import DataSource
 
 from pyspark_pulsar.options import ReadOptions, WriteOptions, parse_options
 from pyspark_pulsar.spark.shipped import Shipped, runs_in
+from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
+    from pyspark_pulsar.codec.changes import Changes
     from pyspark_pulsar.read.batch.reader import PulsarBatchReader
     from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+    from pyspark_pulsar.read.microbatch.refused_stream import RefusedStream
     from pyspark_pulsar.schema.read_schema import ReadSchema
     from pyspark_pulsar.write.batch import PulsarBatchWriter
     from pyspark_pulsar.write.stream import PulsarStreamWriter
 
+_CONVERSATION: Final = "pyspark.sql.streaming.python_streaming_source_runner"
 _COMMITTING_WORKER: Final = "pyspark.sql.worker.python_streaming_sink_runner"
 _DRIVER_PROCESS: Final = "pyspark_pulsar.spark.driver_process"
 _FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 
 
+@hides_tracebacks
 class PulsarDataSource(Shipped, DataSource):
     """Options: docs/options.md. All methods run on the driver and raise `PulsarError`.
 
@@ -64,9 +70,20 @@ class PulsarDataSource(Shipped, DataSource):
         # be asked for. The jar has each query planned anew.
         pushes = runs_in(_DRIVER_PROCESS) if options.push_filters is None else options.push_filters
         reader = FilteringBatchReader if pushes and filters_may_come() else PulsarBatchReader
-        return reader(options, self._read_schema(options, schema))
+        return reader(options, *self._read_rows(options, schema))
 
-    def streamReader(self, schema: StructType) -> PulsarStreamReader:  # noqa: N802
+    def streamReader(self, schema: StructType) -> PulsarStreamReader | RefusedStream:  # noqa: N802
+        from pyspark_pulsar.errors import PulsarError
+        from pyspark_pulsar.read.microbatch.refused_stream import RefusedStream
+
+        try:
+            return self._stream_reader(schema)
+        except PulsarError as fault:
+            if runs_in(_CONVERSATION):
+                return RefusedStream(fault)
+            raise
+
+    def _stream_reader(self, schema: StructType) -> PulsarStreamReader:
         from pyspark_pulsar.codec.data_keys import check_key_options
         from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 
@@ -74,7 +91,8 @@ class PulsarDataSource(Shipped, DataSource):
         check_key_options(options)
         options.check_read_from()
         options.check_stream()
-        return PulsarStreamReader(options, self._read_schema(options, schema))
+        options.check_no_limit()
+        return PulsarStreamReader(options, *self._read_rows(options, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> PulsarBatchWriter:
         from pyspark_pulsar.errors import OptionError
@@ -85,8 +103,9 @@ class PulsarDataSource(Shipped, DataSource):
 
         if overwrite:
             raise OptionError(
-                'save mode: expected mode("append"), got overwrite; a topic cannot be overwritten: delete it, or '
-                "write to a new one"
+                'a topic cannot be overwritten, as its messages stay: expected mode("append"), in SQL INSERT INTO, got '
+                "overwrite; say so, and the rows are added; where the topic is to hold nothing else, drop it first, or "
+                "name a new one"
             )
         options = parse_options(WriteOptions, self.options)
         delivery = delivery_of_job(options)
@@ -115,11 +134,20 @@ class PulsarDataSource(Shipped, DataSource):
     def _read_options(self) -> ReadOptions:
         return parse_options(ReadOptions, self.options)
 
-    def _read_schema(self, options: ReadOptions, schema: StructType) -> ReadSchema:
-        from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+    def _read_rows(self, options: ReadOptions, schema: StructType) -> tuple[ReadSchema, Changes | None]:
+        """What is decoded, and how it becomes changes where these are asked for."""
+        from pyspark_pulsar.codec.changes import Changes
         from pyspark_pulsar.schema.types.spark import arrow_schema
 
-        user_schema = arrow_schema(schema)
+        columns = arrow_schema(schema)
+        if options.changes is None:
+            return self._read_schema(options, columns), None
+        changes = Changes.of(options.changes, columns)
+        return self._read_schema(options, changes.source_columns), changes
+
+    def _read_schema(self, options: ReadOptions, user_schema: pa.Schema) -> ReadSchema:
+        from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+
         if self._resolved is not None and set(user_schema) <= set(self._resolved.output_schema):
             return replace(self._resolved, output_schema=user_schema)
         return resolve_source_schema(options, user_schema)

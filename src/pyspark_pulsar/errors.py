@@ -1,7 +1,7 @@
 """One tree for everything that this package raises, split by who has to act.
 
-Every message says what was expected, what was found, where (topic, ledger, entry, version), and what
-to do. Errors are raised as early as possible, on the driver where that is possible. All of them
+Every message says what is wrong, what was expected, where (topic, ledger, entry, version), and what to do;
+what is wrong comes first. Errors are raised as early as possible, on the driver where that is possible. All of them
 survive pickling, since Spark carries them from executors to the driver.
 """
 

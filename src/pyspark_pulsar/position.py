@@ -33,8 +33,8 @@ class Position:
         match = _TEXT.fullmatch(text)
         if not match:
             raise OptionError(
-                f"expected a position 'ledger:entry' or 'ledger:entry:batchIndex' (the next message to read, "
-                f"for example '12:0' or '12:7:30') or 'earliest', got {text!r}"
+                f"{text!r} is no position: expected 'ledger:entry' or 'ledger:entry:batchIndex' (the next message to "
+                f"read, for example '12:0' or '12:7:30') or 'earliest'"
             )
         return cls(int(match["ledger"]), int(match["entry"]), int(match["batch_index"] or 0))
 

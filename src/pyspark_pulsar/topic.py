@@ -31,7 +31,7 @@ _SYSTEM_TOPIC: Final = re.compile(r"^__|__transaction_pending_ack$")
 # A path of a URL takes them as this folder and the one above, quoted or not.
 _FOLDERS: Final = (".", "..")
 _OF_PULSAR_1: Final = (
-    "expected tenant and namespace alone, got a cluster between them; names of Pulsar 1 with a cluster are not taken: "
+    "a cluster is between tenant and namespace; names of Pulsar 1 with a cluster are not taken: "
     "let an administrator move its data to a namespace without one"
 )
 

@@ -18,7 +18,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_pulsar import configure, history_and_live, tier
+from pyspark_pulsar import configure, history_and_live, tier, watch
 from pyspark_pulsar.errors import OptionError
 
 # What differs from run to run: ports, ids, times, and where Spark says in its plan that it stopped.
@@ -91,7 +91,17 @@ def frames(spark: SparkSession, folder: Path, namespace: str) -> dict[str, objec
         copied = spark.readStream.option("startingOffsets", "earliest").table("numbers")
         run_to_end(copied.selectExpr("id", "name", "__key"), "copies", folder / "one")
         run_to_end(before.live, "copies", folder / "two")
+        made.write.saveAsTable("unsaid")
+        streamed = spark.readStream.option("startingOffsets", "earliest").table("unsaid")
+        writer = streamed.writeStream.option("checkpointLocation", str(folder / "three"))
+        with contextlib.redirect_stdout(io.StringIO()) as told:
+            watch(writer.trigger(availableNow=True).queryName("copying").toTable("unsaid_too"))
+        changes = spark.readStream.option("startingVersion", "earliest").changes("unsaid")
+        run_to_end(changes.select("id", "_change_type"), "changes", folder / "four")
         return {
+            "watched": [text in told.getvalue() for text in ("copying: ended", "Pulsar[", "broker 1")],
+            "unsaid": rows(spark.table("unsaid_too")),
+            "changes": rows(spark.table("changes")),
             "columns": spark.table("numbers").columns,
             "numbers": rows(spark.table("numbers").selectExpr("id", "name", "CAST(__key AS STRING)")),
             "history": rows(before.history.select("id")),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
@@ -35,3 +37,27 @@ def test_printable_text(text: str) -> None:
     assert shown.isprintable()
     assert printable(shown) == shown
     assert (shown == text) is text.isprintable()
+
+
+def leading_text(node: ast.expr) -> str:
+    """How a text begins that an expression makes."""
+    while not isinstance(node, ast.Constant):
+        if isinstance(node, ast.JoinedStr) and node.values:
+            node = node.values[0]
+        elif isinstance(node, ast.BinOp):
+            node = node.left
+        else:
+            return ""
+    return node.value if isinstance(node.value, str) else ""
+
+
+def test_what_is_wrong_comes_first() -> None:
+    kinds = {kind.__name__ for kind in _KINDS}
+    faults = [
+        f"{path.name}:{call.lineno}"
+        for path in Path(errors.__file__).parent.rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in kinds
+        if call.args and leading_text(call.args[0]).startswith("expected")
+    ]
+    assert not faults

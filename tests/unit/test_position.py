@@ -36,7 +36,7 @@ def test_parse(text: str, position: Position) -> None:
     ],
 )
 def test_parse_refuses(text: str) -> None:
-    with pytest.raises(OptionError, match="expected a position"):
+    with pytest.raises(OptionError, match="is no position: expected"):
         Position.parse(text)
 
 

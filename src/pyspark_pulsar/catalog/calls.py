@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from pyspark_pulsar.catalog import system_tables, tables
+from pyspark_pulsar.catalog import partitions, system_tables, tables
 from pyspark_pulsar.catalog.cluster import Cluster
 from pyspark_pulsar.catalog.names import Table, parse_namespace, parse_table, tenant_of
 from pyspark_pulsar.catalog.statements import describe_table
@@ -92,6 +92,36 @@ def _tier_scan(cluster: Cluster, options: Mapping[str, str], columns: Mapping[st
     return tier_scan(cluster, options, columns)
 
 
+def _load_changelog(cluster: Cluster, **named: Any) -> dict[str, Any]:
+    from pyspark_pulsar.catalog.changes import load_changelog
+
+    return load_changelog(cluster, **named)
+
+
+def _list_procedures(cluster: Cluster, **named: Any) -> list[str]:
+    from pyspark_pulsar.catalog.procedures import calls
+
+    return calls.list_procedures(cluster, **named)
+
+
+def _load_procedure(cluster: Cluster, **named: Any) -> dict[str, Any]:
+    from pyspark_pulsar.catalog.procedures import calls
+
+    return calls.load_procedure(cluster, **named)
+
+
+def _call_procedure(cluster: Cluster, **named: Any) -> dict[str, Any]:
+    from pyspark_pulsar.catalog.procedures import calls
+
+    return calls.call_procedure(cluster, **named)
+
+
+def _follow_procedure(cluster: Cluster, **named: Any) -> dict[str, Any]:
+    from pyspark_pulsar.catalog.procedures import calls
+
+    return calls.follow_procedure(cluster, **named)
+
+
 def _topic(named: Table, done: str) -> TopicName:
     """Raises `CatalogUnsupported` for a system table."""
     if named.system is not None:
@@ -120,5 +150,12 @@ CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     "create_table": _create_table,
     "alter_table": _alter_table,
     "drop_table": _drop_table,
+    "load_changelog": _load_changelog,
+    "partitions": partitions.partitions,
+    "load_partition": partitions.load_partition,
+    "list_procedures": _list_procedures,
+    "load_procedure": _load_procedure,
+    "call_procedure": _call_procedure,
+    "follow_procedure": _follow_procedure,
 }
 """Each is given the cluster and the arguments of the call, and returns what the protocol calls `result`."""

@@ -57,7 +57,7 @@ class Cluster:
     def admin(self) -> AdminClient:
         """Raises `OptionError` without `admin.url`."""
         self._require_admin()
-        return AdminClient(self.settings.connection, threads=_AT_ONCE)
+        return AdminClient.for_planning(self.settings.connection, threads=_AT_ONCE)
 
     @cached_property
     def brief_admin(self) -> AdminClient:

@@ -52,8 +52,8 @@ def parse_namespace(parts: Sequence[str]) -> Namespace:
     named = parts[0].split("/") if len(parts) == 1 else parts
     if len(named) != _PARTS or not all(named):
         raise TopicNameError(
-            f"expected a namespace as `tenant/namespace` (one name in backticks) or tenant.namespace, got "
-            f"{'.'.join(f'`{part}`' for part in parts)}; check the name"
+            f"{'.'.join(f'`{part}`' for part in parts)} is no namespace: expected `tenant/namespace` (one name in "
+            f"backticks) or tenant.namespace; check the name"
         )
     return Namespace.parse("/".join(named))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -11,6 +10,7 @@ from pyspark_pulsar.catalog.names import parse_namespace
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ConnectionOptions, ReadOptions, WriteOptions, option_fields, parse_options
 from pyspark_pulsar.options.parsers import names, topic_text, yes_or_no
+from pyspark_pulsar.options.unknown import unknown_options
 from pyspark_pulsar.topic import Namespace, TopicName
 
 DEFAULT_NAMESPACE: Final = "public/default"
@@ -110,7 +110,7 @@ def _parsed(key: str, parse: Any, text: str) -> Any:
     try:
         return parse(text)
     except ValueError as fault:
-        raise OptionError(f"setting {key!r}: expected {fault}, got {text!r}") from None
+        raise OptionError(f"setting {key!r} is {text!r}: expected {fault}") from None
 
 
 def _unknown(key: str, known: list[str]) -> str:
@@ -122,8 +122,7 @@ def _unknown(key: str, known: list[str]) -> str:
         for spelling in (option.key, *option.aliases)
     }
     if key.lower() in said_by_tables:
-        return f"setting {key!r}: expected what holds for all tables, got what each table says itself; leave it out"
-    lowered = {spelling.lower(): spelling for spelling in known}
-    close = difflib.get_close_matches(key.lower(), lowered, n=1, cutoff=0.6)
-    hint = f"did you mean {lowered[close[0]]!r}?" if close else "known are " + ", ".join(sorted(set(known)))
-    return f"unknown setting {key!r}; {hint}"
+        return (
+            f"setting {key!r} is said by each table itself: expected what holds for all tables; leave it out"
+        )
+    return unknown_options([key], sorted(set(known)), "unknown setting")

@@ -126,8 +126,11 @@ def _segments(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]: 
 
 
 def _offsets(cluster: Cluster, topic: TopicName, count: int) -> Iterable[Row]:
+    return offsets_of(cluster, partitions_of(topic, count))
+
+
+def offsets_of(cluster: Cluster, partitions: Sequence[TopicPartition]) -> Iterable[Row]:
     """From the broker, for those who may consume; entries and bytes as far as the admin REST API tells."""
-    partitions = partitions_of(topic, count)
     kept = _kept(cluster, partitions)
     for partition in partitions:
         ends = ends_of(cluster.client, partition)

@@ -59,7 +59,7 @@ def resume_points(
     """
     threads = DriverThreads(options, "pulsar-failover")
     try:
-        with AdminClient(options) as admin, BrokerClient(options) as client:
+        with AdminClient.for_planning(options) as admin, BrokerClient(options) as client:
             _check_cluster(admin, former.name)
             _check_present(client, read_until)
 
@@ -89,8 +89,8 @@ def _check_present(client: BrokerClient, partitions: Iterable[TopicPartition]) -
     ]
     if missing:
         raise TopicNotFoundError(
-            f"expected all topic partitions that the query has read in the cluster where it goes on, got none called "
-            f"{', '.join(missing)}; are their namespaces replicated?"
+            f"topic partitions that the query has read are not in the cluster where it goes on: {', '.join(missing)}; "
+            f"are their namespaces replicated?"
         )
 
 

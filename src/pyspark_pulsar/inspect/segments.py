@@ -97,7 +97,7 @@ def survey(options: ReadOptions) -> Survey:
     except (LedgerUnavailable, ColumnsUnavailable, DataLossError) as unreadable:
         fault = str(unreadable)
     plans = {partition_plan.partition: partition_plan for partition_plan in plan.partitions}
-    with AdminClient(options) as admin:
+    with AdminClient.for_planning(options) as admin:
         partitions = list(plans) or _partitions(options)
         known = _ledgers(admin, partitions, plans)
         stores = _stores(options, admin, known)

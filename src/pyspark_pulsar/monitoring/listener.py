@@ -63,11 +63,13 @@ class SourceLag:
 
 
 class PulsarProgressListener(StreamingQueryListener):
-    """Add it with `spark.streams.addListener`; it follows all queries that read with `format("pulsar")`."""
+    """Add it with `spark.streams.addListener`; it follows all queries that read with `format("pulsar")`.
+
+    `prometheus_file` is rewritten at each progress, atomically, in Prometheus' text format; for the textfile collector
+    of its node exporter its name has to end in `.prom`. The folder must exist.
+    """
 
     def __init__(self, prometheus_file: str | os.PathLike[str] | None = None) -> None:
-        """`prometheus_file`: rewritten at each progress, atomically, in Prometheus' text format; for the textfile
-        collector of its node exporter its name has to end in `.prom`. The folder must exist."""
         self._file = None if prometheus_file is None else Path(prometheus_file)
         self._lock = threading.Lock()
         self._lags: dict[tuple[str, int], SourceLag] = {}

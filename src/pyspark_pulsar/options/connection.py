@@ -46,14 +46,14 @@ class ConnectionOptions(SecurityOptions):
         super().__post_init__()
         if self.proxy_service_url is not None and not self.uses_tls:
             raise OptionError(
-                "option 'pulsar.client.proxyServiceUrl': expected a service.url with pulsar+ssl:// beside it, got "
-                "pulsar://; such a proxy knows the broker by the name in TLS"
+                "option 'pulsar.client.proxyServiceUrl' cannot be used with pulsar://: expected a service.url with "
+                "pulsar+ssl:// beside it, as such a proxy knows the broker by the name in TLS"
             )
 
         if self.auth_plugin == TLS and not self.uses_tls:
             raise OptionError(
-                "option 'pulsar.client.authPluginClassName': expected a service.url with pulsar+ssl:// beside "
-                "AuthenticationTls, got pulsar://, where no certificate is shown"
+                "option 'pulsar.client.authPluginClassName': AuthenticationTls cannot be used with pulsar://, where no "
+                "certificate is shown: expected a service.url with pulsar+ssl:// beside it"
             )
 
     @property

@@ -55,9 +55,12 @@ def exactly_one(options: object, names: Iterable[str]) -> None:
     table = option_fields(type(options))
     keys = [table[name].key for name in names]
     given = [table[name].key for name in names if getattr(options, name) is not None]
-    if len(given) != 1:
-        got = "none of them" if not given else " and ".join(given)
-        raise OptionError(f"expected exactly one of the options {', '.join(keys)}, got {got}")
+    if not given:
+        raise OptionError(f"none of the options {', '.join(keys)} is given; expected exactly one of them")
+    if len(given) > 1:
+        raise OptionError(
+            f"options {' and '.join(given)} contradict each other; expected exactly one of {', '.join(keys)}"
+        )
 
 
 def at_most_one(options: object, names: Iterable[str]) -> None:
@@ -65,7 +68,7 @@ def at_most_one(options: object, names: Iterable[str]) -> None:
     table = option_fields(type(options))
     given = [table[name].key for name in names if getattr(options, name) is not None]
     if len(given) > 1:
-        raise OptionError(f"expected only one of the options {', '.join(given)}, got {len(given)} of them")
+        raise OptionError(f"options {' and '.join(given)} contradict each other; expected only one of them")
 
 
 def both_or_none(options: object, names: Iterable[str]) -> None:
@@ -74,4 +77,6 @@ def both_or_none(options: object, names: Iterable[str]) -> None:
     missing = [table[name].key for name in names if getattr(options, name) is None]
     given = [table[name].key for name in names if getattr(options, name) is not None]
     if missing and given:
-        raise OptionError(f"expected the option {missing[0]} beside {given[0]}, got {given[0]} alone")
+        raise OptionError(
+            f"option {missing[0]!r} is missing: expected it beside {given[0]}, got {given[0]} alone"
+        )

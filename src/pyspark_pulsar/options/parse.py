@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.connection import ConnectionOptions
 from pyspark_pulsar.options.fields import OptionField, option_fields
+from pyspark_pulsar.options.unknown import unknown_options
 
 T = TypeVar("T", bound=ConnectionOptions)
 
@@ -22,22 +22,26 @@ _USER_OF_URL = re.compile(r"://[^/]*@|[?&]\w*(sig|token|key|secret)\w*=", re.IGN
 
 
 def parse_options(scope: type[T], given: Mapping[str, str]) -> T:
-    """Read `given` as the options of `scope`. Raises `OptionError` naming every fault's key."""
+    """Read `given` as the options of `scope`. Raises `OptionError` naming the fault's key, as docs/options.md writes
+    it: Spark gives it in small letters."""
     by_key: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for name, option in option_fields(scope).items():
         for key in (option.key, *option.aliases):
             by_key[key.lower()] = name
+            spellings[key.lower()] = key
     values: dict[str, Any] = {}
     seen: dict[str, str] = {}
-    for key, text in given.items():
-        if key.lower() in _OPTIONS_OF_SPARK:
-            continue
-        field_name = by_key.get(key.lower())
-        if field_name is None:
-            raise OptionError(_unknown(key, scope))
+    ours = {key: text for key, text in given.items() if key.lower() not in _OPTIONS_OF_SPARK}
+    if unknown := [key for key in ours if key.lower() not in by_key]:
+        raise OptionError(unknown_options(unknown, spellings.values()))
+    for key, text in ours.items():
+        field_name, spelling = by_key[key.lower()], spellings[key.lower()]
         if field_name in seen:
-            raise OptionError(f"options {seen[field_name]!r} and {key!r} mean the same; give one of them")
-        seen[field_name] = key
+            raise OptionError(
+                f"options {seen[field_name]!r} and {spelling!r} mean the same; give one of them"
+            )
+        seen[field_name] = spelling
         values[field_name] = _value(option_fields(scope)[field_name], str(text))
     for field in fields(scope):
         if field.name not in values and field.default is MISSING:
@@ -54,13 +58,5 @@ def _value(option: OptionField, text: str) -> Any:
         raise
     except ValueError as fault:
         hidden = option.secret or _USER_OF_URL.search(text)
-        got = "something else (not shown, as it may hold secrets)" if hidden else repr(text)
-        raise OptionError(f"option {option.key!r}: expected {fault}, got {got}") from None
-
-
-def _unknown(key: str, scope: type[ConnectionOptions]) -> str:
-    known = [key for option in option_fields(scope).values() for key in (option.key, *option.aliases)]
-    lowered = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(key.lower(), lowered, n=1, cutoff=0.6)
-    hint = f"did you mean {lowered[close[0]]!r}?" if close else "known are " + ", ".join(sorted(known))
-    return f"unknown option {key!r}; {hint}"
+        got = "has a wrong value (not shown, as it may hold secrets)" if hidden else f"is {text!r}"
+        raise OptionError(f"option {option.key!r} {got}: expected {fault}") from None

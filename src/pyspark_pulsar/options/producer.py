@@ -115,13 +115,13 @@ class ProducerOptions(ProtobufOptions):
         super().__post_init__()
         if self.batching == "key" and not self.batching_enabled:
             raise OptionError(
-                "option 'batching': expected it only with pulsar.producer.batchingEnabled=true, got key beside false; "
-                "leave one of them out"
+                "option 'batching' is key, and pulsar.producer.batchingEnabled is false: expected "
+                "pulsar.producer.batchingEnabled=true beside it; leave one of them out"
             )
         if self.chunk_max_message_size is not None and not self.chunking_enabled:
             raise OptionError(
-                "option 'pulsar.producer.chunkMaxMessageSize': expected pulsar.producer.chunkingEnabled=true beside "
-                "it, got it alone; set that too"
+                "option 'pulsar.producer.chunkMaxMessageSize' is given alone: expected "
+                "pulsar.producer.chunkingEnabled=true beside it; set that too"
             )
         self._check_producer_name()
         self._check_keys()
@@ -131,14 +131,14 @@ class ProducerOptions(ProtobufOptions):
             return
         if self.chunking_enabled:
             raise OptionError(
-                "option 'pulsar.producer.producerName': expected it without pulsar.producer.chunkingEnabled, got both; "
+                "option 'pulsar.producer.producerName' contradicts pulsar.producer.chunkingEnabled: "
                 "brokers can take the last chunk of a message for a duplicate of the others, which have its sequence "
                 "id. Leave one of them out"
             )
         if self.batching == "key":
             raise OptionError(
-                "option 'pulsar.producer.producerName': expected it without batching=key, which changes the order of "
-                "rows, got both; leave one of them out"
+                "option 'pulsar.producer.producerName' contradicts batching=key, which changes the order of rows; "
+                "leave one of them out"
             )
 
     def _check_keys(self) -> None:
@@ -153,6 +153,6 @@ class ProducerOptions(ProtobufOptions):
         lacking = [name for name in self.encryption_keys if name not in known]
         if lacking:
             raise OptionError(
-                f"option 'pulsar.producer.encryptionKeys': expected a public key for each name, got none for "
-                f"{', '.join(lacking)}; give it in pulsar.producer.cryptoKeyReader.publicKeys"
+                f"option 'pulsar.producer.encryptionKeys' names {', '.join(lacking)} without a public key: expected "
+                f"one for each name; give it in pulsar.producer.cryptoKeyReader.publicKeys"
             )

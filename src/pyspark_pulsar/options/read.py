@@ -8,6 +8,7 @@ from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.fields import at_most_one, exactly_one, option
 from pyspark_pulsar.options.parsers import (
     choice,
+    json_document,
     names,
     path,
     paths_by_name,
@@ -134,6 +135,21 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         "row of each message, which costs more than to decode it. The rows are the same.",
         default=True,
     )
+    changes: str | None = option(
+        "changes",
+        json_document,
+        "JSON object with the `key` column of a table, or null: rows are changes of the table, with `_change_type` and "
+        "its like. The catalog sets it for `CHANGES`.",
+        default=None,
+    )
+    limit: int | None = option(
+        "limit",
+        whole(0, 2_147_483_647),
+        "Batch only: each task ends when it has so many rows, and reads little more; which these are, nobody says. In "
+        "a session with the jar a query's `LIMIT` sets it by itself, also that of `head` and `isEmpty`, where no "
+        "filter stands between.",
+        default=None,
+    )
     receiver_queue_size: int = option(
         "pulsar.consumer.receiverQueueSize",
         whole(1, 1_000_000),
@@ -228,11 +244,20 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         aliases=("pulsar.reader.cryptoFailureAction",),
     )
 
+    def check_no_limit(self) -> None:
+        """For a stream: raises `OptionError` for what would leave rows out of each micro-batch."""
+        if self.limit is not None:
+            raise OptionError(
+                "option 'limit': expected only in a batch, got it in a stream, whose micro-batches are bounded by "
+                "maxRecordsPerTrigger; leave it out"
+            )
+
     def __post_init__(self) -> None:
         exactly_one(self, ("topic", "topics", "topics_pattern"))
         if self.replicate_subscription_state and self.subscription_name is None:
             raise OptionError(
-                "option 'pulsar.consumer.replicateSubscriptionState': expected subscriptionName beside it, got none"
+                "option 'pulsar.consumer.replicateSubscriptionState' is given without a subscription: expected "
+                "subscriptionName beside it"
             )
         super().__post_init__()
         at_most_one(

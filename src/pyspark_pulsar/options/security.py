@@ -110,6 +110,6 @@ class SecurityOptions:
         both_or_none(self, ("proxy_service_url", "proxy_protocol"))
         if self.auth_params is not None and self.auth_plugin == NO_PLUGIN:
             raise OptionError(
-                "expected the option pulsar.client.authPluginClassName beside pulsar.client.authParams, got "
-                "pulsar.client.authParams alone"
+                "option 'pulsar.client.authPluginClassName' is missing: expected it beside pulsar.client.authParams, "
+                "got pulsar.client.authParams alone"
             )

@@ -240,8 +240,8 @@ class SegmentOptions(BookieOptions):
         start, end = self.starting_timestamp, self.ending_timestamp
         if start is not None and end is not None and start > end:
             raise OptionError(
-                f"options 'startingTimestamp' and 'endingTimestamp': expected a start that is not behind the end, got "
-                f"{start} and {end} (Unix milliseconds)"
+                f"option 'startingTimestamp' is behind 'endingTimestamp': expected a start that is not, got {start} "
+                f"and {end} (Unix milliseconds)"
             )
 
     def check_read_from(self) -> None:
@@ -249,17 +249,17 @@ class SegmentOptions(BookieOptions):
         admin REST API and its address is not given."""
         if self.read_from not in ("auto", "broker") and self.admin_url is None:
             raise OptionError(
-                f"option 'readFrom': expected admin.url beside {self.read_from!r}, got none; the admin REST API says "
-                f"which ledgers there are"
+                f"option 'admin.url' is missing: expected it beside readFrom={self.read_from}, as the admin REST API "
+                f"says which ledgers there are"
             )
         if self.behind_table is not None and self.admin_url is None:
             raise OptionError(
-                "option 'behindTable': expected admin.url beside it, got none; leave it out: the catalog sets it"
+                "option 'behindTable' is given without admin.url; leave it out: the catalog sets it"
             )
 
     def check_stream(self) -> None:
         """Raises `OptionError` for what only a batch can do."""
         if self.behind_table is not None:
             raise OptionError(
-                "option 'behindTable': expected only in a batch, got it in a stream; leave it out: the catalog sets it"
+                "option 'behindTable' is given to a stream: expected only in a batch; leave it out: the catalog sets it"
             )

@@ -50,5 +50,5 @@ class TriggerOptions(ConnectionOptions):
         least, most = self.min_offsets_per_trigger, self.max_records_per_trigger
         if least is not None and most is not None and least > most:
             raise OptionError(
-                f"option 'minOffsetsPerTrigger': expected no more than maxRecordsPerTrigger ({most}), got {least}"
+                f"option 'minOffsetsPerTrigger' is {least}: expected no more than maxRecordsPerTrigger ({most})"
             )

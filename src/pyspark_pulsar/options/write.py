@@ -93,17 +93,17 @@ class WriteOptions(ProducerOptions):
         super().__post_init__()
         if self.partitions is not None and self.admin_url is None:
             raise OptionError(
-                "option 'partitions': expected 'admin.url' beside it, since topics are created over the admin REST "
-                "API, got no admin.url; set it, or create the topics yourself"
+                "option 'admin.url' is missing: expected 'admin.url' beside partitions, since topics are created over "
+                "the admin REST API; set it, or create the topics yourself"
             )
         if self.producer_name is not None and self.delivery_guarantee != "at-least-once":
             raise OptionError(
-                "option 'pulsar.producer.producerName': expected deliveryGuarantee=at-least-once beside it, got "
-                f"{self.delivery_guarantee}; a broker takes what an aborted transaction wrote, and what came behind a "
-                "lost row, for written. Leave one of them out"
+                f"option 'pulsar.producer.producerName' contradicts deliveryGuarantee={self.delivery_guarantee}: "
+                "expected deliveryGuarantee=at-least-once beside it. A broker takes what an aborted transaction wrote, "
+                "and what came behind a lost row, for written. Leave one of them out"
             )
         if self.key_column is not None and self.key_value_encoding == "separated":
             raise OptionError(
-                "option 'keyColumn': expected it without keyValueEncoding=separated, where column key is the message's "
-                "key, got both; leave one of them out"
+                "option 'keyColumn' contradicts keyValueEncoding=separated, where column key is the message's key; "
+                "leave one of them out"
             )

@@ -126,8 +126,7 @@ def _select(values: pa.Schema, corrupt: str | None, choice: ColumnChoice, topic:
     for name in names:
         if name not in known:
             raise SchemaError(
-                f"topic {topic}: expected columns among {', '.join(known)}, got "
-                f"{name}{suggestion(name, known)}"
+                f"topic {topic} has no column {name}{suggestion(name, known)}; it has {', '.join(known)}"
             )
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated or not names:

@@ -42,9 +42,10 @@ def restrict_to(
     known = known_columns(with_former.value_columns, with_former.corrupt_column)
     faults = [fault for field in user_schema for fault in _faults(field, known)]
     if faults:
+        # A type that does not fit is no missing column: the columns are listed where one is missing.
+        listed = "" if set(user_schema.names) <= known.keys() else f"; the topic has {', '.join(known)}"
         raise SchemaError(
-            f"topic {topic}: expected a schema with columns among {', '.join(known)}, got "
-            + "; ".join(faults)
+            f"topic {topic}: the schema asks for what cannot be had: {'; '.join(faults)}{listed}"
         )
     check_output(user_schema, with_former.value_columns, with_former.corrupt_column, topic)
     return replace(_widened(with_former, user_schema, topic), output_schema=user_schema)
@@ -53,11 +54,11 @@ def restrict_to(
 def _faults(field: pa.Field, known: dict[str, pa.Field]) -> Iterator[str]:
     name = f"column {field.name}"
     for path in forbids_null(field, name):
-        yield f"{path} that is never null: any can be null (a message without a value); make it nullable"
+        yield f"{path} is never null there, but any can be null (a message without a value); make it nullable"
     if field.name in known:
         yield from misfits(known[field.name].type, field.type, name)
     else:
-        yield f"{name}, which the topic does not have{suggestion(field.name, known)}"
+        yield f"{name} is not in the topic{suggestion(field.name, known)}"
 
 
 def _with_former_fields(

@@ -28,6 +28,7 @@ from pyspark_pulsar.session.environment import (
     submit_by_file,
     workers_python,
 )
+from pyspark_pulsar.session.error_hook import install_error_hook
 
 CATALOG_CLASS: Final = "org.pysparkpulsar.catalog.PulsarCatalog"
 EXTENSIONS_CLASS: Final = "org.pysparkpulsar.catalog.PulsarExtensions"
@@ -48,8 +49,8 @@ def catalog_jar() -> Path:
     jar = Path(__file__).parents[1] / "jars" / "pyspark-pulsar-catalog.jar"
     if not jar.is_file():
         raise PrerequisiteMissing(
-            f"expected the catalog's jar at {jar}, where an installed pyspark-pulsar has it, got none; install the "
-            f"package with pip (in a clone: pip install ., or make jar), which builds it"
+            f"the catalog's jar is not at {jar}, where an installed pyspark-pulsar has it; install the package with "
+            f"pip (in a clone: pip install ., or make jar), which builds it"
         )
     return jar
 
@@ -80,12 +81,15 @@ def configure(
     variable PYSPARK_PYTHON, which is what Spark looks at. On a cluster say it yourself. Whether the workers of a
     session have this package, `check_workers(spark)` tells.
 
+    Errors of this package are shown first and last from then on, without the frames of PySpark (`install_error_hook`).
+
     A builder of a Spark Connect client (`remote("sc://...")`) gets the catalog's settings alone: jar, extension and
     interpreters are the server's, for which `pyspark-pulsar catalog conf` prints them.
 
     Raises `SessionStarted` where a session or its JVM runs without the jar or the extension, or with other settings of
     this catalog (one that has them takes a further catalog); `OptionError`, `PrerequisiteMissing`.
     """
+    install_error_hook()
     given = builder_options(builder)
     own = catalog_settings(service_url, admin_url, catalog=catalog, options=options, **settings)
     if is_client(given):

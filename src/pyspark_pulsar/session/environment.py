@@ -49,8 +49,8 @@ def refuse_other_settings(own: Mapping[str, str], catalog: str) -> None:
     other = [key for key, value in own.items() if setting(key) != value]
     if other:
         raise SessionStarted(
-            f"expected a session whose catalog {catalog} has these settings, got one that runs with other values of "
-            f"{', '.join(other)}, which the catalog has read; give the catalog another name, or {_INSTEAD}"
+            f"a session runs whose catalog {catalog} has read other values of {', '.join(other)}: expected these; "
+            f"give the catalog another name, or {_INSTEAD}"
         )
 
 
@@ -62,14 +62,14 @@ def refuse_without_catalog(
     setting = _session_settings()
     if setting is not None and extensions_class not in (setting("spark.sql.extensions") or "").split(","):
         raise SessionStarted(
-            f"expected no Spark session yet, or one that can have the catalog {catalog}, got one that runs without its "
-            f"extension and takes no jars or extensions any more; {_INSTEAD}"
+            f"a Spark session runs without the extension of the catalog {catalog}, and takes no jars or extensions any "
+            f"more: expected none yet; {_INSTEAD}"
         )
     refuse_other_settings(own, catalog)
     if _has_jvm() and not _jvm_has(catalog_class):
         raise SessionStarted(
-            f"expected no JVM of Spark's yet, or one with the catalog's jar, got one that runs without it (a session "
-            f"was stopped, or spark-submit has started it); {_INSTEAD}"
+            f"a JVM of Spark's runs without the catalog's jar (a session was stopped, or spark-submit has started it): "
+            f"expected none yet, or one with the jar; {_INSTEAD}"
         )
 
 

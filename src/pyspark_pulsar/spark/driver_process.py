@@ -29,6 +29,7 @@ from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.spark.jvm_streams import take_standard_streams
 from pyspark_pulsar.spark.logging import show_warnings
 from pyspark_pulsar.spark.python_path import add_pyspark
+from pyspark_pulsar.spark.tracebacks import HIDES_TRACEBACKS, keeps_tracebacks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +44,8 @@ _PROGRAMS: Final = {
     f"{_PLANNERS}.commit_data_source_write": "_main",
     f"{_PLANNERS}.python_streaming_sink_runner": "_main",
     _STREAM: "main",
+    # Of this package: what a batch that is planned reads.
+    "pyspark_pulsar.read.batch.summary": "main",
 }
 """The function of each that reads a request and writes the answer. `_main` leaves out what Spark's process does before
 and after it: to set up files and profilers, and to hand back accumulators, which this data source has none of."""
@@ -63,7 +66,8 @@ def main() -> None:
     show_warnings()
     add_pyspark()
     # Users see the error alone, without the frames that led to it.
-    os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+    if not keeps_tracebacks():
+        os.environ[HIDES_TRACEBACKS] = "1"
     folder = tempfile.mkdtemp(prefix="pyspark-pulsar-")
     try:
         with socket.socket(socket.AF_UNIX) as listener:
@@ -115,10 +119,25 @@ def _run(program: Callable[[Any, Any], None], stream: Any) -> None:
     except SystemExit as end:
         # The stream's program, which has told what it failed of.
         _log(end.__context__)
+    except PulsarError as fault:
+        if keeps_tracebacks():
+            handle_worker_exception(fault, stream)
+        else:
+            _tell(fault, stream)
     except BaseException as fault:  # noqa: BLE001 -- Spark is told whatever it is
         handle_worker_exception(fault, stream)
         _log(fault)
     stream.flush()
+
+
+def _tell(fault: PulsarError, stream: Any) -> None:
+    """As `handle_worker_exception` without frames, and without the line end, behind which Spark would put the last of
+    its own words on a line for themselves."""
+    from pyspark.serializers import SpecialLengths, write_int, write_with_length
+
+    text = "".join(traceback.format_exception_only(fault)).removesuffix("\n")
+    write_int(SpecialLengths.PYTHON_EXCEPTION_THROWN, stream)  # type: ignore[no-untyped-call]
+    write_with_length(text.encode(), stream)  # type: ignore[no-untyped-call]
 
 
 def _log(fault: BaseException | None) -> None:

@@ -24,15 +24,18 @@ def restorer() -> Callable[[bytes, str], Any]:
     """A function without a module, which cloudpickle therefore ships by value."""
 
     def restore(state: bytes, driver_executable: str) -> Any:
+        import os
         import pickle
         import sys
 
         try:
             import pyspark_pulsar  # noqa: F401
         except ImportError as fault:
+            # As `tracebacks` does, which is not there: the worker ends with this error, and its frames tell nothing.
+            os.environ["SPARK_HIDE_TRACEBACK"] = "1"
             raise RuntimeError(
-                f"expected Python workers in which the package pyspark-pulsar is installed, got {sys.executable} "
-                f"(Python {sys.version.split()[0]}) without it ({fault}); set PYSPARK_PYTHON, or "
+                f"Python workers run {sys.executable} (Python {sys.version.split()[0]}), where the package "
+                f"pyspark-pulsar is not installed ({fault}); set PYSPARK_PYTHON, or "
                 f"spark.pyspark.python, to an interpreter that has it (the driver runs {driver_executable}), "
                 f"or install it there with pip"
             ) from None
@@ -94,8 +97,8 @@ def check_workers(spark: SparkSession) -> None:
     answer = spark.range(1, numPartitions=1).select(interpreter("id").alias("answer")).collect()[0].answer
     if answer.installed != expected:
         raise InterpreterError(
-            f"expected Python workers with pyspark-pulsar {expected}, got {answer.executable} with "
-            f"{answer.installed or 'none'}; set PYSPARK_PYTHON (or spark.pyspark.python) to {sys.executable} before "
+            f"Python workers run {answer.executable} with {answer.installed or 'no'} pyspark-pulsar: expected "
+            f"{expected}; set PYSPARK_PYTHON (or spark.pyspark.python) to {sys.executable} before "
             f"the session starts, or install the package there"
         )
 

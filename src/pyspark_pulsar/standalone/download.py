@@ -38,7 +38,7 @@ def fetch_server(
 
     Safe to call from several processes at once: one downloads, the others wait for it. A copy that is
     incomplete or damaged is fetched again. Progress goes to standard error: a bar on a terminal, else
-    one line. Raises PrerequisiteMissing without `mvn`, StandaloneFailed when the download fails, is
+    one line. Raises `PrerequisiteMissing` without `mvn`, `StandaloneFailed` when the download fails, is
     not the published file twice in a row, or takes longer than `deadline_seconds`.
     """
     folder = (cache or cache_root()) / "server"

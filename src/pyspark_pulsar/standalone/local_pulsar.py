@@ -61,7 +61,8 @@ class LocalPulsar:
     chosen: those of the last start if they are free. `config` holds more settings for
     `standalone.conf`, by Pulsar's names. Transactions are on; messages and topics are kept for ever.
 
-    In a `with` block the server is stopped at the end, and also if this process is killed.
+    In a `with` block the server is stopped at the end, and also if this process is killed. Without one, call `start`:
+    making the object touches nothing. Raises `OptionError` for a `name` that is not a plain file name.
     """
 
     def __init__(
@@ -75,7 +76,6 @@ class LocalPulsar:
         heap_mebibytes: int = 1024,
         start_deadline_seconds: float = 180.0,
     ) -> None:
-        """Touches nothing yet. Raises OptionError for a `name` that is not a plain file name."""
         if not _NAME.fullmatch(name):
             msg = f"expected an instance name of letters, digits, '.', '_' and '-', got {name!r}."
             raise OptionError(msg)
@@ -90,12 +90,12 @@ class LocalPulsar:
 
     @property
     def service_url(self) -> str:
-        """For Pulsar clients. Raises StandaloneFailed unless the server runs."""
+        """For Pulsar clients. Raises `StandaloneFailed` unless the server runs."""
         return self._running().service_url
 
     @property
     def admin_url(self) -> str:
-        """Of the admin REST API. Raises StandaloneFailed unless the server runs."""
+        """Of the admin REST API. Raises `StandaloneFailed` unless the server runs."""
         return self._running().admin_url
 
     @property
@@ -107,8 +107,8 @@ class LocalPulsar:
         """Start the server and wait until it serves; False when it already ran.
 
         The server outlives this process, unless `with_caller`: then it is ended when this process dies.
-        After an error nothing of the server is left running. Raises PrerequisiteMissing without a
-        JDK or Maven, StandaloneFailed with the end of the server's log when it does not come up.
+        After an error nothing of the server is left running. Raises `PrerequisiteMissing` without a
+        JDK or Maven, `StandaloneFailed` with the end of the server's log when it does not come up.
         """
         home = fetch_server()
         check_java()
@@ -129,7 +129,7 @@ class LocalPulsar:
         """Stop the server and wait until its process is gone; False when none ran.
 
         Sends signals only to the process that was recorded at the start, never to another one that got
-        its id. Raises StandaloneFailed when the process does not even end on SIGKILL.
+        its id. Raises `StandaloneFailed` when the process does not even end on SIGKILL.
         """
         if not self._record_file.exists():
             return False
@@ -161,7 +161,7 @@ class LocalPulsar:
     def tool_environment(self) -> dict[str, str]:
         """The environment in which `home/bin/pulsar-client`, `pulsar-admin` and `pulsar-perf` use this server.
 
-        Raises StandaloneFailed unless the server runs.
+        Raises `StandaloneFailed` unless the server runs.
         """
         record = self._running()
         client_conf = self.data / "client.conf"
@@ -171,7 +171,7 @@ class LocalPulsar:
         return {**plain_environment(), "PULSAR_CLIENT_CONF": str(client_conf), "PULSAR_LOG_DIR": logs}
 
     def __enter__(self) -> Self:
-        """Start; raises StandaloneFailed when the instance already runs, as it would not be ours to stop."""
+        """Start; raises `StandaloneFailed` when the instance already runs, as it would not be ours to stop."""
         if not self.start(with_caller=True):
             msg = (
                 f"a server already runs on {self.data} at {self.service_url}. Use that, stop it with "

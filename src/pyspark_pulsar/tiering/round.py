@@ -93,7 +93,7 @@ class TierRound:
         topic = topic.without_partition()
         options = tiering_options(self.options, topic)
         tables = TopicTables(self.options)
-        with BrokerClient(options) as client, AdminClient(options) as admin:
+        with BrokerClient(options) as client, AdminClient.for_planning(options) as admin:
             schema = topic_schema(client, options)
             table = tables.load(topic)
             try:

@@ -100,7 +100,7 @@ def tiered_topics(options: ReadOptions, *, by_property: bool = False) -> list[To
         topics = sorted({topic.without_partition() for topic in discover_topics(client, options)})
     if not by_property:
         return topics
-    with AdminClient(options) as admin:
+    with AdminClient.for_planning(options) as admin:
         return topics_to_tier(admin, topics)
 
 

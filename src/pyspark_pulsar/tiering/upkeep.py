@@ -144,7 +144,7 @@ def _columns_and_order(file: DataFile, storage: TableStorage) -> tuple[pa.Schema
             return columns, (opened.metadata.metadata or {}).get(ORDER_KEY) == BY_POSITION
     except (OSError, pa.ArrowException) as fault:
         raise ColumnsUnavailable(
-            f"expected to read data file {file.url}, got {type(fault).__name__}: {fault}"
+            f"data file {file.url} cannot be read: {type(fault).__name__}: {fault}"
         ) from None
 
 

@@ -9,11 +9,13 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.shipped import Shipped
+from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 from pyspark_pulsar.write.delivery import Delivery
 from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB
 from pyspark_pulsar.write.target import RowTargets, Target
 
 
+@hides_tracebacks
 class PulsarBatchWriter(Shipped, DataSourceArrowWriter):
     """`write` runs on executors, the rest on the driver. To its delivery, a job is one epoch."""
 

@@ -32,12 +32,12 @@ def keyed_columns(columns: pa.Schema, key_column: str | None) -> pa.Schema:
     values = [name for name in columns.names if not name.startswith(_METADATA)]
     if KEY in columns.names:
         raise OptionError(
-            f"option 'keyColumn': expected no column {KEY} beside it, got both {key_column!r} and {KEY}, which is the "
-            f"message's key itself; drop the column, or leave the option out"
+            f"option 'keyColumn' is {key_column!r}, and there is a column {KEY}, which is the message's key itself: "
+            f"expected one of both; drop the column, or leave the option out"
         )
     if key_column not in values:
         raise OptionError(
-            f"option 'keyColumn': expected one of the value columns {', '.join(values)}, got {key_column!r}"
+            f"option 'keyColumn' is {key_column!r}: expected one of the value columns {', '.join(values)}"
             + suggestion(key_column, values)
         )
     if values.count(key_column) > 1:
@@ -47,8 +47,9 @@ def keyed_columns(columns: pa.Schema, key_column: str | None) -> pa.Schema:
     kind = columns.field(columns.names.index(key_column)).type
     if not _makes_a_key(kind):
         raise SchemaError(
-            f"option 'keyColumn': expected column {key_column} of type string, binary, boolean, date or a whole "
-            f"number, got {type_text(kind)}, whose values have no text that all would agree on; add a column {KEY} "
+            f"option 'keyColumn' is {key_column!r}, a column of {type_text(kind)}: expected string, binary, boolean, "
+            f"date or a whole number, as values of other types have no text that all would agree on; "
+            f"add a column {KEY} "
             f"with the text that you want instead of the option"
         )
     return columns.append(pa.field(KEY, pa.binary()))

@@ -30,12 +30,14 @@ def check_sequence_ids(options: WriteOptions, columns: pa.Schema) -> None:
         return
     if SEQUENCE_ID not in columns.names:
         raise OptionError(
-            f"option '{_OPTION}': expected a column {SEQUENCE_ID} beside it, which names the sequence id of each row, "
-            f"got columns {', '.join(columns.names)}; add it, or leave the option out"
+            f"column {SEQUENCE_ID} is missing: expected it beside option '{_OPTION}', as it names the sequence id of "
+            f"each row, got columns {', '.join(columns.names)}; add it, or leave the option out"
         )
     id_type = columns.field(SEQUENCE_ID).type
     if not types.is_integer(id_type):
-        raise SchemaError(f"column {SEQUENCE_ID}: expected a whole number, got {type_text(id_type)}; cast it")
+        raise SchemaError(
+            f"column {SEQUENCE_ID} is {type_text(id_type)}: expected a whole number; cast it to bigint"
+        )
 
 
 def with_sequence_ids(schema: WriteSchema) -> WriteSchema:

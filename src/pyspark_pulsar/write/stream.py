@@ -10,10 +10,12 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.shipped import Shipped
+from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 from pyspark_pulsar.write.delivery import Delivery
 from pyspark_pulsar.write.target import RowTargets, Target
 
 
+@hides_tracebacks
 class PulsarStreamWriter(Shipped, DataSourceStreamArrowWriter):
     """`write` runs on executors, `commit` and `abort` in a driver process of their own, with a writer made anew."""
 
@@ -25,7 +27,7 @@ class PulsarStreamWriter(Shipped, DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         if self._target is None:
             raise PulsarError(
-                "expected a writer that was made to write, got one that commits; please report this"
+                "a writer that commits was given rows: expected one that was made to write; please report this"
             )
         freeze_imports()
         return self._delivery.write(self._target, iterator)

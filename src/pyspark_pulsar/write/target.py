@@ -63,7 +63,7 @@ def settle_target(options: WriteOptions, columns: pa.Schema, *, runs: bool = Fal
     if options.topic is None:
         return _row_targets(columns, descriptor)
     with BrokerClient.for_planning(options, runs=runs) as client:
-        target = settle_topic(client, options, TopicName.parse(options.topic), columns, descriptor)
+        target = settle_topic(client, options, TopicName.parse(options.topic), columns, descriptor, runs=runs)
         # Opening a producer is what creates a topic that is not partitioned and registers the schema.
         encrypted = bool(options.encryption_keys)
         info, seconds = target.schema.info, client.request_seconds
@@ -81,9 +81,11 @@ def settle_topic(
     descriptor: DescriptorFile | None,
     *,
     named_by_rows: bool = False,
+    runs: bool = False,
 ) -> Target:
     """Check the columns, and create the topic if there is none: with `partitions`; without that option as the broker's
-    auto-creation policy says, or not at all where rows name it.
+    auto-creation policy says, or not at all where rows name it. `runs`: the query does, and waits for a broker that is
+    started again.
 
     One that is not partitioned is created by the first producer, and so is a schema registered. Raises `SchemaError`
     for columns that do not fit, `TopicNotFoundError` when it is not created, and what `check_domain` raises.
@@ -91,7 +93,7 @@ def settle_topic(
     check_domain(options, topic)
     # Columns that do not fit leave no new topic behind.
     schema = _write_schema(client, options, topic, columns, descriptor)
-    count = _partitions(client, options, topic, named_by_rows=named_by_rows)
+    count = _partitions(client, options, topic, named_by_rows=named_by_rows, runs=runs or named_by_rows)
     names = tuple(TopicPartition(topic, index).name for index in range(count)) or (str(topic),)
     return Target(topic, names, schema)
 
@@ -100,7 +102,7 @@ def check_domain(options: WriteOptions, topic: TopicName) -> None:
     """Raises `OptionError` for a non-persistent topic where rows must not be lost."""
     if not topic.is_persistent and options.delivery_guarantee != "none":
         raise OptionError(
-            f"topic {topic}: expected deliveryGuarantee=none for a non-persistent topic, which stores no message and "
+            f"topic {topic} is not persistent: expected deliveryGuarantee=none for a topic that stores no message and "
             f"gives rows only to who consumes just then, got {options.delivery_guarantee}; set it, or make the topic "
             f"persistent"
         )
@@ -127,7 +129,9 @@ def _write_schema(
     return schema if options.producer_name is None else with_sequence_ids(schema)
 
 
-def _partitions(client: BrokerClient, options: WriteOptions, topic: TopicName, *, named_by_rows: bool) -> int:
+def _partitions(
+    client: BrokerClient, options: WriteOptions, topic: TopicName, *, named_by_rows: bool, runs: bool
+) -> int:
     if options.partitions is None and not named_by_rows:
         return client.partition_count(topic, create=True)
     try:
@@ -138,7 +142,7 @@ def _partitions(client: BrokerClient, options: WriteOptions, topic: TopicName, *
                 f"topic {topic}, which rows name in column {ROUTING}, does not exist; create it, correct the rows, or "
                 f"set option 'partitions' to let it be created"
             ) from None
-    with AdminClient(options) as admin:
+    with AdminClient(options) if runs else AdminClient.for_planning(options) as admin:
         try:
             admin.topics.create(topic, options.partitions)
         except TopicExistsError:
@@ -157,7 +161,7 @@ def _row_targets(columns: pa.Schema, descriptor: DescriptorFile | None) -> RowTa
     # What does not fit any topic is told before the first row.
     if columns.field(ROUTING).type != pa.string():
         raise SchemaError(
-            f"column {ROUTING}: expected type string, got {type_text(columns.field(ROUTING).type)}; cast it"
+            f"column {ROUTING} is {type_text(columns.field(ROUTING).type)}: expected type string; cast it to string"
         )
     return RowTargets(columns, descriptor)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.client_pool import pooled_client
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.spark.task_context import present_partition
@@ -29,7 +30,7 @@ def write_rows(
     When it raises, or the process dies, some rows may be stored: Spark runs the task again, so readers may
     see rows twice (at-least-once). Raises `SendError`, `SchemaError` for a row that does not fit.
     """
-    with BrokerClient(options) as client:
+    with pooled_client(options) as client:
         return send_rows(
             options, target, batches, client, DeliveryTerms(awaits_receipts=awaits_receipts)
         ).rows

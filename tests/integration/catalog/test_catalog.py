@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import queue
@@ -216,6 +217,85 @@ def test_filters_narrow_each_query_by_itself(spark: SparkSession, table: Table) 
     assert rows(frame.where("__partition = 2")) == [(number,) for number in range(2, 30, 3)]
     assert frame.count() == 30
     assert frame.where("__partition = 0 OR id = 1").count() == 11
+
+
+def test_a_limit_ends_tasks_and_leaves_no_traceback(
+    spark: SparkSession, table: Table, capfd: pytest.CaptureFixture[str]
+) -> None:
+    spark.range(300_000).selectExpr("id", "repeat(cast(id AS string), 4) AS name").writeTo(
+        table
+    ).tableProperty("partitions", "2").create()
+    whole = spark.table(table)
+    plan = explained(whole.limit(10))
+    assert "limit 10" in plan
+    assert "PushedLimit: 10" in explained(whole.limit(10), "formatted")
+    assert len({row.id for row in whole.limit(10).collect()}) == 10
+    assert whole.limit(10).rdd.getNumPartitions() == 1
+    assert whole.limit(0).collect() == []
+    assert len({row.id for row in whole.limit(250_000).collect()}) == 250_000
+    assert len(whole.offset(299_995).limit(10).collect()) == 5
+    assert not whole.isEmpty()
+    # A filter that Spark evaluates itself: the limit stays Spark's.
+    filtered = whole.where("id % 7 = 3")
+    assert "limit 10" not in explained(filtered.limit(10)).replace("CollectLimit 10", "")
+    assert all(row.id % 7 == 3 for row in filtered.limit(10).collect())
+    assert not filtered.isEmpty()
+    assert filtered.head() is not None
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_small_topic_is_broadcast_and_the_plan_says_what_is_read(spark: SparkSession, table: Table) -> None:
+    spark.range(3).selectExpr("id", "'x' AS city").writeTo(table).create()
+    large = spark.range(10_000_000).selectExpr("id", "repeat('x', 100) AS name").where("length(name) > 3")
+    joined = large.join(spark.table(table), "id")
+    plan = explained(joined)
+    assert "BroadcastHashJoin" in plan
+    assert re.search(
+        r"Pulsar\[persistent://\S+\] 1 partition in 1 task: \S+ earliest to \S+; from broker 1", plan
+    )
+    assert "1 partition in 1 task" in explained(joined, "formatted")
+    # Without the admin REST API nobody knows a size.
+    unknown = spark.read.option("readFrom", "broker").table(table)
+    assert "sizeInBytes=" in explained(unknown, "cost")
+
+
+def explained(frame: DataFrame, mode: str | None = None) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as plan:
+        frame.explain(mode=mode)
+    return plan.getvalue()
+
+
+def test_changes_of_a_table_with_a_key(
+    spark: SparkSession, table: Table, pulsar: LocalPulsar, topic: str
+) -> None:
+    spark.sql(f"CREATE TABLE {table} (id INT, name STRING) TBLPROPERTIES ('key_column' = 'id')")
+    spark.sql(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b'), (1, 'c')")
+    gone = spark.sql(
+        "SELECT CAST('2' AS BINARY) AS __key, CAST(NULL AS INT) AS id, CAST(NULL AS STRING) AS name"
+    )
+    gone.write.format("pulsar").options(
+        **{"service.url": pulsar.service_url, "topic": topic, "writeTombstones": "true"}
+    ).mode("append").save()
+    changes = spark.read.option("startingVersion", "earliest").changes(table)
+    assert changes.columns == ["id", "name", "_change_type", "_commit_version", "_commit_timestamp"]
+    found = [(row.id, row.name, row._change_type) for row in changes.collect()]
+    assert sorted(found, key=str) == sorted(
+        [
+            (1, "a", "update_postimage"),
+            (1, "c", "update_postimage"),
+            (2, "b", "update_postimage"),
+            (2, None, "delete"),
+        ],
+        key=str,
+    )
+    # From a change on, that one included.
+    last = changes.where("_change_type = 'delete'").first()
+    assert last is not None
+    again = spark.read.option("startingVersion", last["_commit_version"]).changes(table)
+    assert [(row.id, row._change_type) for row in again.collect()] == [(2, "delete")]
+    for option, value in (("computeUpdates", "true"), ("deduplicationMode", "netChanges")):
+        with pytest.raises(AnalysisException, match="not what it was before"):
+            spark.read.option("startingVersion", "earliest").option(option, value).changes(table)
 
 
 def test_a_changed_table_is_seen_by_the_next_query(spark: SparkSession, table: Table) -> None:

@@ -40,13 +40,17 @@ def test_scripts(mode: str, pulsar: LocalPulsar, tmp_path: Path) -> None:
     assert not different, "\n".join(different[:80])
     numbers = [[number, "ab"[(number + 1) % 2]] for number in range(1, 9)]
     assert json.loads((tmp_path / "frames.json").read_text()) == {
+        # Made without a format, by a batch and by a stream.
+        "watched": [True, True, True],
+        "unsaid": [[1, "a"], [2, "b"]],
+        "changes": [[1, "insert"], [2, "insert"]],
         "columns": ["id", "name"],
         "numbers": [[number, name, name if number in (3, 4) else None] for number, name in numbers],
         "history": [[1], [2], [3], [4]],
         # All of them by one stream, and what came behind the boundary once more by the other.
         "copies": sorted([*numbers, *numbers[4:]]),
         "filtered": [[7], [8]],
-        "tables": ["copies", "numbers"],
+        "tables": ["changes", "copies", "numbers", "unsaid", "unsaid_too"],
         "exists": [True, False],
         "tiered": [[1, "a"], [2, "b"]],
         "tiered_and_behind": [[1, "a"], [2, "b"], [3, "c"]],

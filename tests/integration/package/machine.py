@@ -63,6 +63,7 @@ class Machine:
         self._noted = folder / "noted"
         self._bare = folder / "bare"
         self._commands = folder / "bin"
+        self.service_url, self.admin_url = pulsar.service_url, pulsar.admin_url
         self._words = {"pulsar://broker:6650": pulsar.service_url, "http://broker:8080": pulsar.admin_url}
         for path in (self.home, self._commands):
             path.mkdir()

@@ -217,7 +217,7 @@ def test_what_does_not_fit_is_refused_before_any_task(
     assert "column __key" in text
     frame = spark.createDataFrame([((1, "x"), "v")], "key struct<id:bigint,region:string>, value string")
     text = refused(lambda: save(frame, pulsar, topic, keyValueEncoding="inline"), "SchemaError")
-    assert "expected a KEY_VALUE schema with inline keys, got separated" in text
+    assert "expected a KEY_VALUE schema with inline keys" in text
 
 
 def test_the_registry_tells_pairs_apart_by_their_data_only(

@@ -22,10 +22,11 @@ from pyspark_pulsar.standalone import LocalPulsar
             ["nmae is not in the topic's schema", "did you mean name"],
         ),
         ("JSON", ONE_RECORD, "id int, name int", ["name is int", "string"]),
-        ("INT32", "", "value string", ["column value of type string", "cast it to int"]),
+        ("INT32", "", "value string", ["column value is string", "cast it to int"]),
         ("INT32", "", "number int", ["column number", "value"]),
         ("INT32", "", "value int, __topik string", ["__topik", "did you mean __topic"]),
         ("INT32", "", "value int, __eventTime string", ["__eventTime", "timestamp"]),
+        ("INT32", "", "value int, __key int", ["__key is int", "cast it to string"]),
     ],
     ids=lambda value: value if isinstance(value, str) and not value.startswith("{") else "",
 )

@@ -22,9 +22,9 @@ def load(spark: SparkSession, **options: str) -> DataFrame:
     ("options", "kind", "words"),
     [
         ({"topic": "t", "startingOffset": "latest"}, "OptionError", ["did you mean 'startingOffsets'"]),
-        ({"topic": "t", "zzz": "red"}, "OptionError", ["unknown option", "zzz", "known are"]),
+        ({"topic": "t", "zzz": "red"}, "OptionError", ["unknown option", "zzz", "docs/options.md"]),
         ({"topic": "t", "topics": "a,b"}, "OptionError", ["exactly one", "topic and topics"]),
-        ({}, "OptionError", ["exactly one", "none of them"]),
+        ({}, "OptionError", ["exactly one", "none of the options"]),
         ({"topics": "a,b", "subscribe": "c"}, "OptionError", ["mean the same"]),
         ({"topic": "tenant/only"}, "TopicNameError", ["expected", "tenant/namespace/topic"]),
         ({"topic": "http://a/b/c"}, "TopicNameError", ["persistent://", "http://"]),

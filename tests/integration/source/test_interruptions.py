@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from fixtures.forwarder import Forwarder, Seen
 from integration.official import Admin
 
 from pyspark_pulsar.client.broker.client import BrokerClient
@@ -16,9 +17,11 @@ from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import SendError
 from pyspark_pulsar.options import ReadOptions, WriteOptions
 from pyspark_pulsar.position import EARLIEST
+from pyspark_pulsar.read.batch.plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.sources.broker import BrokerEntries
+from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
 from pyspark_pulsar.write.target import settle_target
@@ -104,6 +107,33 @@ def test_reading_while_connections_break(pulsar: LocalPulsar, topic: str) -> Non
 
     assert read(pulsar, topic, break_connections) == list(range(ROWS))
     assert len(cuts) == 8
+
+
+def test_tasks_of_one_process_share_a_connection(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
+    """Also when the topic has moved in between; one that breaks while it is idle is replaced."""
+    commands: list[Seen] = []
+    with Forwarder(pulsar.service_url, commands.append) as forwarder:
+        options = ReadOptions(service_url=forwarder.service_url, topic=topic, consumers_per_split=1)
+        target = WriteOptions(service_url=forwarder.service_url, topic=topic)
+        write_rows(target, settle_target(target, COLUMNS), numbers(BATCH))
+        split, schema = plan_batch(options).splits[0], resolve_source_schema(options)
+
+        def task() -> int:
+            return sum(batch.num_rows for batch in read_split(options, schema, split))
+
+        def connections_of(tasks: int) -> set[int]:
+            commands.clear()
+            assert [task() for _ in range(tasks)] == [BATCH] * tasks
+            return {seen.connection for seen in commands}
+
+        first = connections_of(3)
+        admin.unload(topic)
+        assert connections_of(3) == first
+        forwarder.cut()
+        # One that asks for the owner, one to it.
+        second = connections_of(3)
+        assert max(len(first), len(second)) <= 2
+        assert not first & second
 
 
 def test_writing_while_the_topic_moves(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:

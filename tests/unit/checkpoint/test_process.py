@@ -60,8 +60,8 @@ def test_frames_of_several_threads_stay_whole() -> None:
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
-        (struct.pack(">II", 5, 0) + b"{}", "got its end after 2"),
-        (b"\0\0", "got its end after 2"),
+        (struct.pack(">II", 5, 0) + b"{}", "ends after 2 bytes"),
+        (b"\0\0", "ends after 2 bytes"),
         (struct.pack(">II", 2, 1 << 30) + b"{}", "at most"),
         (struct.pack(">II", 2, 0) + b"[]", "a JSON object"),
         (struct.pack(">II", 2, 0) + b"\xff\xff", "a JSON object"),

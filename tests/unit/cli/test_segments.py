@@ -153,8 +153,22 @@ def test_every_ledger_is_drawn_inside_the_picture(topics: list[tuple[Ledger, ...
     svg = ET.fromstring(picture(Survey(found), 9_000))
     width = float(svg.get("width") or 0)
     names = {"bookie", "tiered"}
-    bars = [each for each in svg.iter() if each.tag.endswith("rect") and each.get("class") in names]
-    assert len(bars) == len(found)
+    rects = [
+        (each, (each.get("class") or "").split())
+        for each in svg.iter()
+        if each.tag.endswith("rect") and names & set((each.get("class") or "").split())
+    ]
+    bars = [each for each, _ in rects]
+    assert len([kinds for _, kinds in rects if "size" not in kinds]) == len(found)
+    sizes = [(each, kinds) for each, kinds in rects if "size" in kinds]
+    written = [each.ledger.size for each in found if each.ledger.size]
+    assert len(sizes) == len(written)
+    assert len([each for each in svg.iter() if each.get("class") == "empty"]) == len(found) - len(written)
+    line = max(1020, 14 * max(len(ledgers) for ledgers in topics))
+    scale = max(sum(each.size for each in ledgers) for ledgers in topics) / line
+    for (bar, kinds), size in zip(sizes, written, strict=True):
+        if "least" not in kinds:
+            assert float(bar.get("width") or 0) == pytest.approx(size / scale, abs=0.06)
     for bar in bars:
         x, wide = float(bar.get("x") or 0), float(bar.get("width") or 0)
         assert wide > 0
@@ -219,10 +233,13 @@ def test_time_runs_from_left_to_right(moments: list[int], width: float) -> None:
     line = Timeline.of(moments, width)
     places = [line.place(moment) for moment in sorted(set(moments))]
     assert places == sorted(places)
-    assert len(set(places)) == len(places)
     assert -1e-6 <= places[0] <= places[-1] <= width + 1e-6
+    span = max(moments) - min(moments)
+    for moment, place in zip(sorted(set(moments)), places, strict=True):
+        assert span == 0 or place == pytest.approx((moment - min(moments)) / span * width)
     ticks = line.ticks(20)
     assert ticks[-1][0] == max(moments)
+    assert len({after - before for (before, _), (after, _) in pairwise(ticks[:-1])}) <= 1
     assert all(after - before >= 20 for (_, before), (_, after) in pairwise(ticks))
 
 

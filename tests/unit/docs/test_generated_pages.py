@@ -1,4 +1,5 @@
 import importlib.util
+import sys
 from types import ModuleType
 
 from fixtures.doc_pages import ROOT
@@ -6,18 +7,24 @@ from fixtures.doc_pages import ROOT
 from pyspark_pulsar.options import ReadOptions, WriteOptions, option_fields
 
 
-def _generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "scripts" / "generate_docs.py")
+def _generator(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look there
     spec.loader.exec_module(module)
     return module
 
 
 def test_the_generated_pages_are_what_the_code_says() -> None:
-    for page, text in _generator().pages().items():
+    for page, text in _generator("generate_docs").pages().items():
         assert page.read_text() == text, f"{page} is stale; run scripts/generate_docs.py"
+
+
+def test_the_charts_are_what_the_results_say() -> None:
+    for chart, text in _generator("generate_charts").charts().items():
+        assert chart.read_text() == text, f"{chart} is stale; run scripts/generate_charts.py"
 
 
 def test_the_options_page_has_a_row_for_every_option() -> None:

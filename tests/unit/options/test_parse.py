@@ -29,14 +29,14 @@ def test_aliases_of_peers() -> None:
         ({"topic": "a"}, "'service.url' is missing"),
         ({**SERVICE, "topik": "a"}, "did you mean 'topic'"),
         ({**SERVICE, "startingOffset": "earliest", "topic": "a"}, "did you mean 'startingOffsets'"),
-        ({**SERVICE, "zzz": "1", "topic": "a"}, "known are"),
-        (SERVICE, "got none of them"),
+        ({**SERVICE, "zzz": "1", "topic": "a"}, "unknown option 'zzz' (all options: docs/options.md)"),
+        (SERVICE, "none of the options topic, topics, topicsPattern is given"),
         (
             {**SERVICE, "topic": "a", "pulsar.consumer.replicateSubscriptionState": "true"},
             "expected subscriptionName beside it",
         ),
-        ({**SERVICE, "topic": "a", "topics": "b"}, "got topic and topics"),
-        ({**SERVICE, "topic": "a", "topicsPattern": "b"}, "got topic and topicsPattern"),
+        ({**SERVICE, "topic": "a", "topics": "b"}, "options topic and topics contradict each other"),
+        ({**SERVICE, "topic": "a", "topicsPattern": "b"}, "options topic and topicsPattern contradict"),
         ({**SERVICE, "serviceUrl": "pulsar://h:1", "topic": "a"}, "mean the same"),
         ({"service.url": "http://h:1", "topic": "a"}, "expected pulsar://host:port"),
         ({**SERVICE, "topic": " "}, "a text that is not empty"),
@@ -54,6 +54,50 @@ def test_read_options_refused(given: dict[str, str], words: str) -> None:
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("scope", "key", "words"),
+    [
+        (ReadOptions, "kafka.bootstrap.servers", "'kafka.bootstrap.servers'; the servers are in service.url"),
+        (WriteOptions, "subscribe", "a write takes topic, or a column __topic"),
+        (ReadOptions, "kafka.group.id", "say subscriptionName"),
+        (ReadOptions, "includeheaders", "'includeHeaders'; the headers are in column __messageProperties"),
+        (ReadOptions, "kafka.sasl.jaas.config", "pulsar.client.authPluginClassName"),
+        (ReadOptions, "kafka.fetch.min.bytes", "its servers are in service.url"),
+        (WriteOptions, "kafka.acks", "say deliveryGuarantee"),
+        (ReadOptions, "pulsar.admin.tlsTrustCertsFilePath", "pulsar.client.* serve the admin REST API"),
+        (ReadOptions, "subscriptionprefix", "unknown option 'subscriptionPrefix'; nothing is left behind"),
+        (WriteOptions, "compressiontype", "did you mean 'pulsar.producer.compressionType'?"),
+        (ReadOptions, "maxoffsetspertriger", "did you mean 'maxOffsetsPerTrigger'"),
+    ],
+)  # fmt: skip
+def test_unknown_options_say_what_is_meant(scope: type[ConnectionOptions], key: str, words: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        parse_options(scope, {**SERVICE, "topic": "a", key: "b"})
+    text = str(caught.value)
+    assert words in text
+    assert text.startswith("unknown option '")
+    assert text.endswith("(all options: docs/options.md)")
+    assert len(text) < 300
+
+
+def test_all_unknown_options_at_once() -> None:
+    given = {f"kafka.made.up.{number}": "x" for number in range(7)}
+    with pytest.raises(OptionError) as caught:
+        parse_options(ReadOptions, {**SERVICE, "topic": "a", **given})
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "7 unknown options (all options: docs/options.md):"
+    assert len(lines) == 7
+    assert lines[-1] == "  - and 2 more"
+
+
+def test_names_are_shown_as_the_page_has_them() -> None:
+    """Spark gives them in small letters."""
+    with pytest.raises(OptionError, match="options 'topicsPattern' and 'subscribePattern' mean the same"):
+        parse_options(ReadOptions, {**SERVICE, "topicspattern": "a", "subscribepattern": "b"})
+    with pytest.raises(OptionError, match="option 'batchRows' is 'x': expected a whole number"):
+        parse_options(ReadOptions, {**SERVICE, "topic": "a", "batchrows": "x"})
+
+
 KEYS = "pulsar.producer.cryptoKeyReader"
 
 
@@ -66,10 +110,13 @@ def test_write_options() -> None:
         parse_options(WriteOptions, {**SERVICE, "topic": "a", "valueFormat": "parquet"})
     assert parse_options(WriteOptions, SERVICE).topic is None
     refused = [
-        ({"partitions": "3"}, "expected 'admin.url' beside it"),
+        ({"partitions": "3"}, "expected 'admin.url' beside partitions"),
         ({"batching": "key", "pulsar.producer.batchingEnabled": "false"}, "batchingEnabled=true"),
         ({"pulsar.producer.chunkMaxMessageSize": "10"}, "chunkingEnabled=true beside it"),
-        ({"pulsar.producer.encryptionKeys": "a,b", f"{KEYS}.publicKeys": '{"a": "x"}'}, "got none for b"),
+        (
+            {"pulsar.producer.encryptionKeys": "a,b", f"{KEYS}.publicKeys": '{"a": "x"}'},
+            "names b without a public key",
+        ),
         ({f"{KEYS}.defaultPublicKey": "x"}, "'pulsar.producer.encryptionKeys' is missing"),
     ]
     for given, said in refused:

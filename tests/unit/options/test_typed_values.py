@@ -26,10 +26,10 @@ def test_offsets() -> None:
     bound = options(endingOffsets='{"a": "5:1", "*": "latest"}').ending_offsets
     assert bound is not None
     assert (bound.named, bound.others) == (((A, Position(5, 1)),), LogSide.LATEST)
-    with pytest.raises(OptionError, match="option 'endingOffsets': expected latest, or JSON"):
+    with pytest.raises(OptionError, match="option 'endingOffsets' is 'earliest': expected latest, or JSON"):
         options(endingOffsets="earliest")
     with pytest.raises(
-        OptionError, match="option 'startingOffsets': expected a text that is not empty, got ' '"
+        OptionError, match="option 'startingOffsets' is ' ': expected a text that is not empty"
     ):
         options(startingOffsets=" ")
 
@@ -39,7 +39,7 @@ def test_times_whichever_option_gives_them() -> None:
     assert options(startingTimestamp="5").published_from == TimeBound(all=5)
     assert options(endingOffsetsByTimestamp='{"a": 7}').published_before == TimeBound(by_name=((A, 7),))
     assert options(endingEventTime="9").event_before == TimeBound(all=9)
-    with pytest.raises(OptionError, match="option 'endingOffsetsByEventTime': expected JSON"):
+    with pytest.raises(OptionError, match="option 'endingOffsetsByEventTime' is 'noon': expected JSON"):
         options(endingOffsetsByEventTime="noon")
 
 
@@ -48,7 +48,7 @@ def test_a_pattern() -> None:
     assert pattern is not None
     assert pattern.text == "[ab]"
     assert pattern.matches(TopicName.parse("a"))
-    with pytest.raises(OptionError, match=r"^option 'topicsPattern': expected a regular expression, got"):
+    with pytest.raises(OptionError, match=r"^option 'topicsPattern' is '\[', which is no regular expression"):
         parse_options(ReadOptions, {**SERVICE, "topicsPattern": "["})
 
 

@@ -10,16 +10,16 @@ from pyspark_pulsar.spark.logging import PROGRESS_LOG
 from pyspark_pulsar.topic import TopicPartition
 
 A, B = TopicPartition.parse("a"), TopicPartition.parse("b")
-BEHIND = LagReport(0, {A: Lag(3, 300, 1.25), B: Lag(4, None, 61.0)})
+BEHIND = LagReport(0, {A: Lag(3, 300, 1.25), B: Lag(4, 400, 61.0)})
 TEXT = (
-    "the query is behind in 2 topic partitions: about 7 messages, an unknown number of bytes; the oldest is 61 s old, "
-    "in persistent://public/default/b"
+    "the query is behind in 2 topic partitions: about 7 messages, 700 bytes; the oldest message is 61 s old, in "
+    "persistent://public/default/b"
 )
 
 
 def test_a_line_a_minute_and_one_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
-    log = ProgressLog(lambda: now[0])
+    log = ProgressLog(lambda: now[0], counts=True)
     with caplog.at_level(logging.INFO, PROGRESS_LOG):
         log.tell(LagReport(0, {}))
         assert not caplog.records
@@ -33,3 +33,24 @@ def test_a_line_a_minute_and_one_at_the_end(caplog: pytest.LogCaptureFixture) ->
         *[TEXT] * 3,
         "the query has read all that its topics hold",
     ]
+
+
+@pytest.mark.parametrize(
+    ("lags", "counts", "text"),
+    [
+        ((Lag(3, 300, 5.0), Lag(None, None, None)), True,
+         "2 topic partitions: about 3 messages, 300 bytes, and those of 1 that are not counted yet; the"),
+        ((Lag(3, None, 5.0), Lag(4, None, 6.0)), True, "2 topic partitions: about 7 messages; the oldest"),
+        ((Lag(None, None, None), Lag(None, None, None)), True,
+         "2 topic partitions, whose messages are counted at the next triggers; the oldest message is of unknown age"),
+        ((Lag(None, None, 7.0), Lag(None, None, 6.0)), False,
+         "2 topic partitions, whose messages are not counted without admin.url; the oldest message is 7 s old"),
+    ],
+)  # fmt: skip
+def test_what_is_known_is_told(
+    lags: tuple[Lag, Lag], counts: bool, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, PROGRESS_LOG):
+        ProgressLog(counts=counts).tell(LagReport(0, dict(zip((A, B), lags, strict=True))))
+    assert text in caplog.records[0].getMessage()
+    assert "unknown number" not in caplog.text

@@ -239,7 +239,9 @@ def test_a_connect_server_that_starts_here_gets_all(jar: str) -> None:
 
 def test_a_session_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     running_session(monkeypatch)
-    with pytest.raises(SessionStarted, match="got one that runs without its extension"):
+    with pytest.raises(
+        SessionStarted, match="a Spark session runs without the extension of the catalog pulsar"
+    ):
         configure(builder(), URL)
     configure(builder().remote("sc://h"), URL)
     extended = {"spark__sql__extensions": f"other.X,{EXTENSIONS}"}
@@ -249,14 +251,14 @@ def test_a_session_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     running_session(monkeypatch, **has)
     configure(builder(), URL)
     for made in (builder(), builder().remote("sc://h")):
-        with pytest.raises(SessionStarted, match=r"other values of spark.sql.catalog.pulsar.service.url,"):
+        with pytest.raises(SessionStarted, match=r"other values of spark.sql.catalog.pulsar.service.url:"):
             configure(made, "pulsar://other:6650")
 
 
 def test_a_jvm_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "_has_jvm", lambda: True)
     monkeypatch.setattr(environment, "_jvm_has", lambda _: False)
-    with pytest.raises(SessionStarted, match="expected no JVM of Spark's yet"):
+    with pytest.raises(SessionStarted, match="a JVM of Spark's runs without the catalog's jar"):
         configure(builder(), URL)
 
 

@@ -173,7 +173,7 @@ def test_a_table_of_the_current_catalog(asked: list[ReadOptions], monkeypatch: p
         ("orders", {}, OptionError, "got one of spark_catalog"),
         ("pulsar.`a/b`.`t$segments`", {}, OptionError, "got a system table"),
         ("pulsar.`a/b`.`non-persistent://t`", {}, OptionError, "got non-persistent://a/b/t"),
-        ("pulsar.a.t", {}, TopicNameError, "got `a`"),
+        ("pulsar.a.t", {}, TopicNameError, "`a` is no namespace"),
         ("pulsar.`a/b`.t", {"topic": "t"}, OptionError, "expected none beside a table"),
         ("pulsar..t", {}, OptionError, "expected names with dots"),
     ],

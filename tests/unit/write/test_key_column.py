@@ -74,18 +74,18 @@ def test_a_column_is_added_to_the_schema_and_to_each_batch() -> None:
     ids=str,
 )  # fmt: skip
 def test_types_that_make_no_key(kind: pa.DataType) -> None:
-    with pytest.raises(
-        SchemaError, match="expected column id of type string, binary, boolean, date or a whole"
-    ):
+    with pytest.raises(SchemaError, match="expected string, binary, boolean, date or a whole"):
         keyed_columns(pa.schema([("id", kind)]), "id")
 
 
 def test_columns_that_are_no_keys() -> None:
-    with pytest.raises(OptionError, match=r"id, name, got 'Name'; did you mean name\?"):
+    with pytest.raises(
+        OptionError, match=r"'Name': expected one of the value columns id, name; did you mean name\?"
+    ):
         keyed_columns(COLUMNS, "Name")
-    with pytest.raises(OptionError, match="expected one of the value columns id, name, got '__topic'"):
+    with pytest.raises(OptionError, match="'__topic': expected one of the value columns id, name"):
         keyed_columns(COLUMNS, "__topic")
-    with pytest.raises(OptionError, match="expected no column __key beside it"):
+    with pytest.raises(OptionError, match="there is a column __key"):
         keyed_columns(COLUMNS.append(pa.field("__key", pa.string())), "id")
     with pytest.raises(SchemaError, match="expected one column id, got 2"):
         keyed_columns(COLUMNS.append(pa.field("id", pa.string())), "id")
@@ -99,7 +99,7 @@ def test_the_driver_refuses_before_rows_are_sent_also_where_they_name_topics() -
 
 
 def test_a_separated_pair_has_a_key_of_its_own() -> None:
-    with pytest.raises(OptionError, match="without keyValueEncoding=separated"):
+    with pytest.raises(OptionError, match="contradicts keyValueEncoding=separated"):
         options(keyColumn="key", keyValueEncoding="separated")
     with pytest.raises(OptionError, match=f"got {TOPIC} with a KEY_VALUE schema of separated keys"):
         refuse_separated(pair(separated=True), "key", TOPIC)

@@ -8,6 +8,7 @@ from typing import Final
 
 from pyspark_pulsar.catalog.properties import retention
 from pyspark_pulsar.catalog.properties.retention import RETENTION_PROPERTIES, Retention
+from pyspark_pulsar.catalog.properties.spelling import refuse_slip
 from pyspark_pulsar.catalog.properties.units import (
     printed_duration,
     printed_retention,
@@ -68,7 +69,8 @@ def parse_table_properties(properties: Mapping[str, str]) -> TableProperties:
     """Raises OptionError for values that are none, `CatalogUnsupported` for what a table cannot have."""
     stated = {key: value for key, value in properties.items() if not _is_noise(key, value)}
     for key in stated:
-        refuse_unknown(key)
+        refuse_reserved(key)
+        refuse_misspelled(key)
     check_tier_properties(stated)
     return TableProperties(
         partitions=parse_partitions(stated["partitions"]) if "partitions" in stated else None,
@@ -88,8 +90,8 @@ def parse_table_properties(properties: Mapping[str, str]) -> TableProperties:
     )
 
 
-def refuse_unknown(key: str) -> None:
-    """Raises `CatalogUnsupported` for a property that no table has, OptionError for a slip of the pen."""
+def refuse_reserved(key: str) -> None:
+    """Raises `CatalogUnsupported` for a property that no table has."""
     if key in _UNSUPPORTED:
         raise CatalogUnsupported(
             f"property '{key}': expected none, since Pulsar itself keeps the messages of a topic, got one; leave it out"
@@ -99,10 +101,11 @@ def refuse_unknown(key: str) -> None:
             f"property '{key}': expected a name that does not begin with {OWN_PREFIX}, which this package keeps for "
             "itself; set key_column instead, or choose another name"
         )
-    plain = _letters(key)
-    close = next((known for known in _SPELLED if _letters(known) == plain and known != key), None)
-    if close is not None:
-        raise OptionError(f"property '{key}': expected '{close}', got another spelling; write it so")
+
+
+def refuse_misspelled(key: str) -> None:
+    """Raises OptionError for a slip of the pen. Not to be asked of a property that is unset: it may be there."""
+    refuse_slip(key, _SPELLED)
 
 
 def parse_partitions(text: str) -> int:
@@ -196,7 +199,3 @@ def _choice(properties: Mapping[str, str], key: str, choices: tuple[str, ...]) -
             f"property '{key}': expected one of {', '.join(choices)}, got {properties[key]!r}; correct it"
         )
     return value
-
-
-def _letters(key: str) -> str:
-    return key.replace("_", "").replace("-", "").replace(".", "").lower()

@@ -21,7 +21,8 @@ from pyspark_pulsar.catalog.properties.table import (
     key_column,
     needs_keys,
     parse_partitions,
-    refuse_unknown,
+    refuse_misspelled,
+    refuse_reserved,
 )
 from pyspark_pulsar.catalog.properties.units import threshold_bytes, ttl_seconds
 from pyspark_pulsar.catalog.statements.drop_table import refuse_unchangeable
@@ -91,6 +92,7 @@ def _sorted(topic: TopicName, changes: Sequence[TableChange]) -> _Alteration:
         kind = change["change"]
         if kind == "set":
             key = _changeable(topic, change["property"])
+            refuse_misspelled(key)
             alteration.properties[key] = str(change["value"])
             alteration.unset.discard(key)
         elif kind == "remove":
@@ -112,7 +114,7 @@ def _sorted(topic: TopicName, changes: Sequence[TableChange]) -> _Alteration:
 def _changeable(topic: TopicName, key: str) -> str:
     if key in _FIXED or key.startswith(READ_ONLY_PREFIX):
         raise _fixed(topic, key)
-    refuse_unknown(key)
+    refuse_reserved(key)
     return key
 
 

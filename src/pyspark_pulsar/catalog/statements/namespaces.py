@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pyspark_pulsar.catalog.properties import retention
 from pyspark_pulsar.catalog.properties.retention import RETENTION_PROPERTIES, apply_retention
+from pyspark_pulsar.catalog.properties.spelling import refuse_slip
 from pyspark_pulsar.catalog.properties.units import printed_duration, printed_retention, ttl_seconds
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import CatalogUnsupported, NamespaceNotEmptyError, PermissionDenied, PulsarError
@@ -100,6 +101,7 @@ def _check(properties: Mapping[str, str]) -> None:
         )
     for key in properties:
         _refuse_quota(key)
+        refuse_slip(key, _POLICIES)
     retention.changed(None, properties)
     if _TTL in properties:
         ttl_seconds(_TTL, properties[_TTL])

@@ -16,7 +16,7 @@ _PATIENCE_SECONDS: Final = 15.0
 def remove_topics(options: ReadOptions, name: CheckpointName) -> bool:
     """Whether there was one. Raises `CatalogUnsupported` while processes use them, `PermissionDenied`."""
     was_there = False
-    with AdminClient(options) as admin:
+    with AdminClient.for_planning(options) as admin:
         for topic in (name.index, name.content):
             partitions = admin.topics.partitions(topic)
             if partitions is None:

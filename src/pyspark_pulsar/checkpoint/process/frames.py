@@ -32,8 +32,7 @@ def read_frame(source: int) -> tuple[dict[str, Any], bytes] | None:
     header_length, body_length = _HEAD.unpack(_whole(head, _HEAD.size))
     if header_length > _MOST_HEADER or body_length > _MOST_BODY:
         raise ProtocolError(
-            f"expected a frame of at most {_MOST_HEADER} and {_MOST_BODY} bytes, got lengths {header_length} and "
-            f"{body_length}"
+            f"a frame says {header_length} and {body_length} bytes: expected at most {_MOST_HEADER} and {_MOST_BODY}"
         )
     text = _whole(_read(source, header_length), header_length)
     body = _whole(_read(source, body_length), body_length)
@@ -78,5 +77,5 @@ def _read(source: int, length: int) -> bytes:
 
 def _whole(data: bytes, length: int) -> bytes:
     if len(data) != length:
-        raise ProtocolError(f"expected a frame to go on for {length} bytes, got its end after {len(data)}")
+        raise ProtocolError(f"a frame ends after {len(data)} bytes: expected {length}")
     return data

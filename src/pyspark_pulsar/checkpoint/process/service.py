@@ -111,7 +111,7 @@ def _answer(store: Any, frame: tuple[dict[str, Any], bytes], send: Send, deadlin
 
 def _error(fault: Exception) -> dict[str, str]:
     if isinstance(fault, KeyError):
-        return {"kind": "Invalid", "message": printable(f"expected the argument {fault}, got none")}
+        return {"kind": "Invalid", "message": printable(f"the argument {fault} is missing")}
     if not isinstance(fault, PulsarError):
         traceback.print_exception(fault)
         return {"kind": _FAILED, "message": printable(f"{type(fault).__name__}: {fault}")}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from html import escape
 
-from pyspark_pulsar.cli.html.picture import picture
+from pyspark_pulsar.cli.html.picture import picture, size_scale
 from pyspark_pulsar.cli.segments import lanes_of, place_of, place_of_part, rows_of
 from pyspark_pulsar.cli.text import human_bytes, human_time, plural
 from pyspark_pulsar.errors import printable
@@ -57,6 +57,9 @@ svg .head { fill: var(--soft); }
 svg .bookie { fill: var(--bookie); } svg .tiered { fill: var(--tiered); } svg .compacted { fill: var(--compacted); }
 svg .columns { fill: var(--columns); }
 svg .open { fill: none; stroke: var(--open); stroke-width: 2.5; }
+svg .hollow { fill: none; stroke: var(--soft); stroke-dasharray: 3 2; }
+svg .empty { fill: none; stroke: var(--soft); stroke-width: 1.5; }
+svg .least { stroke: var(--ink); stroke-width: 1; stroke-opacity: .7; }
 svg .stripe { fill: var(--on); opacity: .22; }
 svg .grows { stroke: var(--open); stroke-width: 2.5; stroke-dasharray: 5 4; }
 svg .unread { opacity: .38; }
@@ -104,8 +107,8 @@ def segments_page(survey: Survey, now_ms: int | None = None) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'
         '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
         f"<title>Segments of {escape(topics)}</title><style>{_STYLE}</style></head><body>\n"
-        f"<h1>{escape(topics)}</h1><p>The stream's segments (ledgers) at {human_time(now)} UTC. Time runs from left to "
-        f"right; busy times are stretched, so lengths are not to scale.</p>\n"
+        f"<h1>{escape(topics)}</h1><p>The stream's segments (ledgers) at {human_time(now)} UTC. The upper bar of "
+        f"a ledger is the time in which it was written, the lower one its size, {size_scale(survey)}.</p>\n"
         f'{_tiles(survey)}{fault}\n<div class="card">{_legend(survey)}<div class="scroll">'
         f"{picture(survey, now_ms)}</div></div>\n"
         f'<div class="card"><details><summary>All ledgers</summary><div class="scroll">{_table(survey)}</div>'
@@ -148,6 +151,11 @@ def _legend(survey: Survey) -> str:
         items.append((swatch.format("columns"), f"{_COLUMNS}, in the topic's table"))
     if any(segment.ledger.is_open for segment in segments):
         items.append((swatch.format("open"), "open: written to now, read from the broker"))
+    if any(not segment.ledger.size for segment in segments):
+        ring = '<svg width="16" height="16"><circle cx="8" cy="8" r="4" class="empty"/></svg>'
+        items.append((ring, "empty: nothing is written yet, or nothing is left"))
+    thin = '<svg width="16" height="16"><rect x="6" y="1" width="3" height="14" class="least bookie"/></svg>'
+    items.append((thin, "edged and thin: drawn longer than to scale, to be seen"))
     unread = [segment.reader is None and segment.skipped != EMPTY for segment in segments]
     if any(unread) or not all(part.is_read for part in survey.tables):
         pale = f'<svg width="16" height="16"><g class="unread">{_inner(swatch.format("bookie"))}</g></svg>'

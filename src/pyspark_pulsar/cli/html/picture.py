@@ -1,4 +1,8 @@
-"""The ledgers of topic partitions as a picture along time: a lane for each partition, from past to now.
+"""The ledgers of topic partitions as a picture: a lane for each partition, and in it two bars for each ledger.
+
+The upper one is as long as the ledger was written to, on one line of time for all lanes. The lower one is as long as
+the ledger is large, on one scale for all lanes; they stand in the order of the ledgers. What would be too short to be
+seen is drawn longer and marked.
 
 SVG as text, to stand inside a page that has the styles of `page`.
 """
@@ -18,9 +22,10 @@ from pyspark_pulsar.inspect.table_parts import TablePart
 from pyspark_pulsar.inspect.tables import moment
 
 _LEFT, _RIGHT, _TOP = 28, 96, 34
-_LANE, _BAR, _VIEW = 100, 40, 8
-_LEAST_WIDTH, _WIDTH_OF_ONE, _MOST_WIDTH = 1080, 14, 12_000
-_GAP, _LEAST_BAR, _LETTER, _TICK_GAP = 2, 2, 7.2, 150
+_LANE, _BAR, _SIZE, _VIEW = 106, 28, 12, 8
+_LEAST_WIDTH, _WIDTH_OF_ONE, _MOST_WIDTH = 1020, 14, 12_000
+_LEAST_BAR, _LETTER, _TICK_GAP, _EMPTY = 3.0, 7.2, 150, 9.0
+_SCALE_WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +35,25 @@ class _Canvas:
     before: int
     """A moment before all others, where ledgers begin of which nobody says when they were opened."""
     now: int
+    bytes_of_one: float
+    """How many bytes a pixel of the lower bars stands for."""
+
+
+def size_scale(survey: Survey) -> str:
+    """What the lower bars stand for, in words."""
+    return (
+        f"{human_bytes(round(_bytes_of_one(survey, _width(survey)) * _SCALE_WIDTH))} in {_SCALE_WIDTH} pixels"
+    )
 
 
 def picture(survey: Survey, now_ms: int | None = None) -> str:
     """One `<svg>`; every ledger, and what a table holds of a topic partition, is a `<g class="ledger">` with its
     numbers in `data-tip`."""
     lanes = lanes_of(survey)
-    canvas = _canvas(survey, max((len(lane.segments) for lane in lanes), default=0), now_ms)
+    canvas = _canvas(survey, now_ms)
     height = _TOP + _LANE * len(lanes) + 44
-    whole = _LEFT + canvas.width + _RIGHT
+    longest = max((_sizes(canvas, _own(lane))[1] for lane in lanes), default=0.0)
+    whole = _LEFT + max(canvas.width + _RIGHT, longest + _LEFT)
     bodies = "".join(_lane(canvas, index, lane) for index, lane in enumerate(lanes))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="Ledgers along time" '
@@ -79,7 +94,21 @@ def tip_of_part(part: TablePart) -> str:
     return "\n".join(map(printable, lines))
 
 
-def _canvas(survey: Survey, longest: int, now_ms: int | None) -> _Canvas:
+def _width(survey: Survey) -> float:
+    longest = max((len(lane.segments) for lane in lanes_of(survey)), default=0)
+    return float(min(_MOST_WIDTH, max(_LEAST_WIDTH, longest * _WIDTH_OF_ONE)))
+
+
+def _bytes_of_one(survey: Survey, width: float) -> float:
+    sizes = [sum(segment.ledger.size for segment in _own(lane)) for lane in lanes_of(survey)]
+    return max([1, *sizes]) / width
+
+
+def _own(lane: Lane) -> list[Segment]:
+    return [segment for segment in lane.segments if segment.state != COMPACTED]
+
+
+def _canvas(survey: Survey, now_ms: int | None) -> _Canvas:
     own = [segment.ledger for segment in survey.segments if segment.state != COMPACTED]
     moments = [moment_ms for ledger in own for moment_ms in (ledger.opened_ms, ledger.closed_ms) if moment_ms]
     moments += [moment_ms for part in survey.tables for moment_ms in part.published or ()]
@@ -87,8 +116,9 @@ def _canvas(survey: Survey, longest: int, now_ms: int | None) -> _Canvas:
     first = min([now, *moments])
     # What was opened nobody knows when gets a visible length.
     before = first - max(1, (now - first) // 12)
-    width = float(min(_MOST_WIDTH, max(_LEAST_WIDTH, longest * _WIDTH_OF_ONE)))
-    return _Canvas(Timeline.of([before, *moments, now], width), width, before, now)
+    width = _width(survey)
+    line = Timeline.of([before, *moments, now], width)
+    return _Canvas(line, width, before, now, _bytes_of_one(survey, width))
 
 
 def _axis(canvas: _Canvas, height: int) -> str:
@@ -109,17 +139,18 @@ def _axis(canvas: _Canvas, height: int) -> str:
         text.append(
             f'<line x1="{x:.1f}" y1="{26}" x2="{x:.1f}" y2="{bottom + 5}" class="{"now" if is_now else "tick"}"/>'
             f'<text x="{x:.1f}" y="{bottom + 20}" class="time" text-anchor="middle">'
-            f"{human_time(moment(at)) if at != canvas.before else 'earlier'}</text>"
+            f"{human_time(moment(at))}</text>"
         )
     return "".join(text)
 
 
 def _lane(canvas: _Canvas, index: int, lane: Lane) -> str:
     top = _TOP + index * _LANE
-    own = [segment for segment in lane.segments if segment.state != COMPACTED]
+    own = _own(lane)
     views = [segment for segment in lane.segments if segment.state == COMPACTED]
-    below = top + 24 + _BAR + 4
-    drawn = [_bar(canvas, segment, top + 24) for segment in own]
+    below = top + 24 + _BAR + 3 + _SIZE + 4
+    sizes, _ = _sizes(canvas, own)
+    drawn = [_bar(canvas, segment, top + 24, size) for segment, size in zip(own, sizes, strict=True)]
     if lane.part is not None:
         drawn.append(_table_bar(canvas, lane.part, below))
         below += _VIEW + 3
@@ -127,13 +158,26 @@ def _lane(canvas: _Canvas, index: int, lane: Lane) -> str:
     return f'<text x="{_LEFT}" y="{top + 15}" class="name">{escape(heading(lane))}</text>{"".join(drawn)}'
 
 
-def _bar(canvas: _Canvas, segment: Segment, top: int) -> str:
+def _sizes(canvas: _Canvas, own: list[Segment]) -> tuple[list[tuple[float, float]], float]:
+    """Where the lower bar of each ledger begins, and how long it is to scale; and where all end."""
+    found: list[tuple[float, float]] = []
+    x = 0.0
+    for segment in own:
+        length = segment.ledger.size / canvas.bytes_of_one
+        found.append((x, length))
+        x += (max(length, _LEAST_BAR) if segment.ledger.size else _EMPTY) + 1
+    return found, x
+
+
+def _bar(canvas: _Canvas, segment: Segment, top: int, size: tuple[float, float]) -> str:
     ledger = segment.ledger
     start = canvas.line.place(canvas.before if ledger.opened_ms is None else ledger.opened_ms)
     end = canvas.line.place(ledger.closed_ms or canvas.now)
-    width = max(_LEAST_BAR, end - start - _GAP)
+    width = max(_LEAST_BAR, end - start)
     x = _LEFT + min(start, canvas.width - width)
-    shapes = _box(x, top, width, _BAR, segment.lies_in)
+    kind = segment.lies_in if ledger.entries else f"hollow {segment.lies_in}"
+    shapes = _box(x, top, width, _BAR, kind if width == end - start else f"least {kind}")
+    shapes += _size_bar(segment, top + _BAR + 3, size)
     if ledger.is_open:
         grows = _LEFT + canvas.width
         shapes += (
@@ -151,11 +195,23 @@ def _bar(canvas: _Canvas, segment: Segment, top: int) -> str:
     return _group(segment, shapes)
 
 
+def _size_bar(segment: Segment, top: int, size: tuple[float, float]) -> str:
+    """Of an empty ledger a ring, which is no length."""
+    x, length = size
+    if not segment.ledger.size:
+        radius = _EMPTY / 2 - 1
+        return f'<circle cx="{_LEFT + x + _EMPTY / 2:.1f}" cy="{top + _SIZE / 2:.1f}" r="{radius:.1f}" class="empty"/>'
+    kind = f"size {segment.lies_in}"
+    if length < _LEAST_BAR:
+        kind = f"least {kind}"
+    return _box(_LEFT + x, top, max(length, _LEAST_BAR), _SIZE, kind)
+
+
 def _view(canvas: _Canvas, segment: Segment, own: list[Segment], top: int) -> str:
     """The compacted view, below the ledgers that it stands for; how far it reaches is not told by time."""
     closed = [segment.ledger.closed_ms for segment in own if segment.ledger.closed_ms]
     end = canvas.line.place(max(closed, default=canvas.now))
-    return _group(segment, _box(_LEFT, top, max(_LEAST_BAR, end - _GAP), _VIEW, segment.lies_in))
+    return _group(segment, _box(_LEFT, top, max(_LEAST_BAR, end), _VIEW, segment.lies_in))
 
 
 def _table_bar(canvas: _Canvas, part: TablePart, top: int) -> str:

@@ -1,55 +1,51 @@
-"""Times to places on a line: in order, none of them squeezed away."""
+"""Times to places on a line, in proportion."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Final
 
-# A busy minute among idle weeks would be a hair's breadth at scale; even steps alone would hide how long things took.
-_TO_SCALE = 0.5
+_SECOND: Final = 1000
+_MINUTE, _HOUR, _DAY = 60 * _SECOND, 3600 * _SECOND, 86_400 * _SECOND
+_STEPS: Final = (
+    1, 10, 100, _SECOND, 5 * _SECOND, 15 * _SECOND, _MINUTE, 5 * _MINUTE, 15 * _MINUTE, _HOUR, 3 * _HOUR, 6 * _HOUR,
+    12 * _HOUR, _DAY, 2 * _DAY, 7 * _DAY, 14 * _DAY, 28 * _DAY, 91 * _DAY, 364 * _DAY,
+)  # fmt: skip
+"""Between two ticks, in milliseconds; longer ones are multiples of the last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Moments (Unix milliseconds) in order, and where each stands between 0 and `width`.
+    """Moments (Unix milliseconds) from `first` to `last`, and the places between 0 and `width` where they stand."""
 
-    Half of the room is shared out in proportion to time, half evenly between the moments.
-    """
-
-    moments: tuple[int, ...]
-    places: tuple[float, ...]
+    first: int
+    last: int
+    width: float
 
     @classmethod
     def of(cls, moments: Iterable[int], width: float) -> Timeline:
         """At least one moment."""
-        known = sorted(set(moments))
-        steps = list(pairwise(known))
-        if not steps:
-            return cls((known[0],), (width,))
-        span = known[-1] - known[0]
-        places = [0.0]
-        for before, after in steps:
-            share = _TO_SCALE * (after - before) / span + (1 - _TO_SCALE) / len(steps)
-            places.append(places[-1] + share * width)
-        return cls(tuple(known), tuple(places))
+        known = list(moments)
+        return cls(min(known), max(known), width)
 
     def place(self, moment: int) -> float:
-        """Moments outside stand at the ends."""
-        if moment <= self.moments[0]:
-            return self.places[0]
-        if moment >= self.moments[-1]:
-            return self.places[-1]
-        index = bisect_right(self.moments, moment) - 1
-        before, after = self.moments[index], self.moments[index + 1]
-        share = (moment - before) / (after - before)
-        return self.places[index] + share * (self.places[index + 1] - self.places[index])
+        """Moments outside stand at the ends; of a line of one moment that is the right one."""
+        span = self.last - self.first
+        if span == 0 or moment >= self.last:
+            return self.width
+        return max(0.0, (moment - self.first) / span * self.width)
 
     def ticks(self, least_gap: float) -> Sequence[tuple[int, float]]:
-        """Moments to name below the line, so far apart that their names have room; the last is always among them."""
-        chosen: list[tuple[int, float]] = []
-        for moment, place in zip(reversed(self.moments), reversed(self.places), strict=True):
-            if not chosen or chosen[-1][1] - place >= least_gap:
-                chosen.append((moment, place))
-        return chosen[::-1]
+        """Round moments to name below the line, at even steps, so far apart that their names have room; and the last
+        moment, which need not be round."""
+        least = (self.last - self.first) * least_gap / self.width
+        step = next((step for step in _STEPS if step >= least), 0) or _multiple(least)
+        first = -(-self.first // step) * step
+        round_ones = [(moment, self.place(moment)) for moment in range(first, self.last, step)]
+        free = [(moment, place) for moment, place in round_ones if self.width - place >= least_gap]
+        return [*free, (self.last, self.width)]
+
+
+def _multiple(least: float) -> int:
+    return int(-(-least // _STEPS[-1])) * _STEPS[-1]

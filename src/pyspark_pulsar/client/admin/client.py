@@ -16,6 +16,7 @@ from pyspark_pulsar.client.admin.policies import Policies
 from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.client.admin.schemas import Schemas
 from pyspark_pulsar.client.admin.tenants import Tenants
+from pyspark_pulsar.client.admin.topic_operations import TopicOperations
 from pyspark_pulsar.client.admin.topics import Topics
 from pyspark_pulsar.options import ConnectionOptions
 
@@ -35,4 +36,5 @@ class AdminClient(RestClient):
         self.policies = Policies(self)
         self.schemas = Schemas(self)
         self.tenants = Tenants(self)
+        self.operations = TopicOperations(self)
         self.topics = Topics(self)

@@ -29,7 +29,13 @@ from typing import Any, Final, Self, TypeVar
 from urllib.parse import urljoin
 
 import urllib3
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception_type,
+    stop_before_delay,
+    wait_random_exponential,
+)
 from urllib3.exceptions import (
     HTTPError,
     MaxRetryError,
@@ -63,6 +69,7 @@ _PASSING: Final = frozenset({409, 429, 500, 502, 503, 504})
 # Of a topic whose bundle moves; the same status says that a name is not valid, which no second question changes.
 _PRECONDITION_FAILED, _MOVES = 412, ": Can't find owner"
 _SHOWN: Final = 300
+_FIRST_SECONDS: Final = 5.0
 _T = TypeVar("_T")
 
 
@@ -89,12 +96,24 @@ class RestClient:
         self._timeout = urllib3.Timeout(
             connect=options.connection_timeout_ms / 1000, read=options.operation_timeout_ms / 1000
         )
+        self._has_answered = True
         self._threads = threads
         self._credentials = credentials_of(options)
         self._tls = tls_of(options)
         self._lock = threading.Lock()
         self._http: urllib3.PoolManager | None = None
         self._context: ssl.SSLContext | None = None
+
+    @classmethod
+    def for_planning(
+        cls, options: ConnectionOptions, patience_ms: int | None = None, threads: int = 8
+    ) -> Self:
+        """A client of little patience until the first answer comes: a wrong address should fail a query or a statement
+        that is being written at a desk within seconds. From then on `patience_ms` counts, as a broker may be started
+        again."""
+        client = cls(options, patience_ms, threads)
+        client._has_answered = False
+        return client
 
     def __enter__(self) -> Self:
         return self
@@ -134,11 +153,16 @@ class RestClient:
         attempts = iter(range(1_000_000))
         retry = Retrying(
             retry=retry_if_exception_type(ConnectionFailed),
-            stop=stop_after_delay(self._patience_seconds),
+            stop=self._is_over,
             wait=wait_random_exponential(multiplier=0.1, max=2.0),
             reraise=True,
         )
         return retry(lambda: once(f"{self._hosts[next(attempts) % len(self._hosts)]}/admin/{version}/{path}"))
+
+    def _is_over(self, state: RetryCallState) -> bool:
+        """Whether nothing is asked again: an answer that comes meanwhile makes more patient."""
+        seconds = self._patience_seconds
+        return stop_before_delay(seconds if self._has_answered else min(_FIRST_SECONDS, seconds))(state)
 
     def _changed(
         self, method: str, url: str, where: str, body: str | None, expected: Collection[int]
@@ -180,6 +204,7 @@ class RestClient:
                 raise _unreachable(where, fault.reason or fault) from None
             except HTTPError as fault:
                 raise _unreachable(where, fault) from None
+            self._has_answered = True
             target = answer.headers.get("Location")
             if answer.status not in _MOVED or not target:
                 return answer
@@ -218,7 +243,10 @@ def _unreachable(where: str, fault: BaseException) -> PulsarError:
     if isinstance(cause, ssl.SSLError):
         return connection_fault(f"{where}: connecting to the admin REST API (admin.url)", cause)
     kind = DeadlineExceeded if isinstance(fault, Urllib3Timeout) else ConnectionFailed
-    return kind(f"{where}: the admin REST API (admin.url) cannot be reached: {fault}")
+    return kind(
+        f"{where}: the admin REST API cannot be reached: {fault}; check admin.url (port 8080 by default), and "
+        f"that Pulsar runs there"
+    )
 
 
 def _error_of(status: int, body: bytes, where: str, doubt: str) -> PulsarError:

@@ -121,6 +121,12 @@ class BrokerClient:
         for connection in connections:
             connection.close()
 
+    @property
+    def has_open_ends(self) -> bool:
+        """Whether a consumer or producer is open on one of the connections."""
+        with self._lock:
+            return any(connection.is_used for connection in self._connections.values())
+
     def retrying(self, attempt: Callable[[], Answer], patience_seconds: float | None = None) -> Answer:
         """Call `attempt` until it does not fail for a passing reason, with pauses of up to 2 s."""
         retry = Retrying(

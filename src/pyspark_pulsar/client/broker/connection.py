@@ -108,6 +108,12 @@ class Connection:
     def is_open(self) -> bool:
         return self._closed is None
 
+    @property
+    def is_used(self) -> bool:
+        """Whether a consumer or producer is on it. Requests whose answers nobody waits for do not count."""
+        with self._lock:
+            return bool(self._consumers or self._producers)
+
     def start(self) -> None:
         """Start receiving, once, after the handshake."""
         self._transport.wait_at_most(KEEP_ALIVE_SECONDS)

@@ -73,8 +73,8 @@ class Tls:
                 context.load_cert_chain(certificate, key, password="")
             except OSError as fault:
                 raise OptionError(
-                    f"expected a certificate in {certificate} and its private key, not encrypted, in {key} (PEM) "
-                    f"on each machine that connects, got: {_reason(fault)}"
+                    f"the certificate {certificate} and its private key {key} cannot be used: {_reason(fault)}; both "
+                    f"are needed on each machine that connects, in PEM format, the key not encrypted"
                 ) from None
         return context
 
@@ -85,7 +85,8 @@ def trusting(trust_certs: str | None) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=trust_certs)
     except OSError as fault:
         raise OptionError(
-            f"expected certificates (PEM) in {trust_certs} on each machine that connects, got none: {_reason(fault)}"
+            f"{trust_certs} holds no certificates that can be used: {_reason(fault)}; they are needed on each machine "
+            f"that connects, in PEM format"
         ) from None
 
 

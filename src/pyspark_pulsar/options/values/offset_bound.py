@@ -75,12 +75,12 @@ def offset_bound(key: str, *symbols: LogSide) -> Callable[[str], OffsetBound]:
 def _positions_by_name(key: str, text: str, symbols: tuple[LogSide, ...]) -> dict[str, Any]:
     """Its values are texts."""
     expected = (
-        f"option {key!r}: expected {_listed(symbols)}, or JSON from topic partition to position such as "
+        f"{_listed(symbols)}, or JSON from topic partition to position such as "
         f'{{"persistent://public/default/t-partition-0": "12:7:0"}}'
     )
-    document = json_object(text, expected)
+    document = json_object(key, text, expected)
     if not all(isinstance(value, str) for value in document.values()):
-        raise OptionError(f"{expected}; got {text!r}")
+        raise OptionError(f"option {key!r} is {text!r}: expected {expected}")
     return document
 
 
@@ -89,8 +89,8 @@ def _side_of_others(key: str, text: str) -> LogSide:
         if text == side.value:
             return side
     raise OptionError(
-        f"option {key!r}: expected {_listed(_SYMBOLS)} for {OTHERS!r}, all topic partitions that are not named, got "
-        f"{text!r}; name each that begins or ends elsewhere"
+        f"option {key!r} says {text!r} for {OTHERS!r}, all topic partitions that are not named: expected "
+        f"{_listed(_SYMBOLS)}; name each that begins or ends elsewhere"
     )
 
 

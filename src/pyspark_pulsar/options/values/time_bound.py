@@ -29,10 +29,10 @@ class TimeBound:
     def parse(cls, key: str, text: str) -> TimeBound:
         """JSON from topic or topic partition to a time. `key` names the option in errors. Raises `OptionError`."""
         expected = (
-            f"option {key!r}: expected JSON from topic or topic partition to a time such as "
-            f'{{"persistent://public/default/t": "2026-01-31T08:00:00Z"}}'
+            "JSON from topic or topic partition to a time such as "
+            '{"persistent://public/default/t": "2026-01-31T08:00:00Z"}'
         )
-        document = json_object(text, expected)
+        document = json_object(key, text, expected)
         times = {TopicPartition.parse(name): _time(key, name, value) for name, value in document.items()}
         return cls(by_name=tuple(sorted(times.items())))
 
@@ -58,5 +58,5 @@ def _time(key: str, name: str, value: object) -> int:
         try:
             return instant(str(value))
         except ValueError as fault:
-            raise OptionError(f"option {key!r}, topic {name!r}: expected {fault}, got {value!r}") from None
-    raise OptionError(f"option {key!r}, topic {name!r}: expected a time, got {json.dumps(value)}")
+            raise OptionError(f"option {key!r} says {value!r} for topic {name!r}: expected {fault}") from None
+    raise OptionError(f"option {key!r} says {json.dumps(value)} for topic {name!r}: expected a time")

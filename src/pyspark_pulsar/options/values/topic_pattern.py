@@ -36,8 +36,8 @@ class TopicPattern:
             domain, rest = "persistent", text
         if domain != "persistent":
             raise OptionError(
-                f"option 'topicsPattern': expected persistent topics, got {domain}://; non-persistent topics keep no "
-                f"message that could be read again (docs/streaming.md, Non-persistent topics)"
+                f"option 'topicsPattern' names {domain}:// topics, expected persistent; non-persistent topics keep "
+                f"no message that could be read again (docs/streaming.md, Non-persistent topics)"
             )
         parts = _split(rest)
         if len(parts) == 1 and not separator:
@@ -45,12 +45,12 @@ class TopicPattern:
         tenant = parts[0]
         if len(parts) == 1 or not _PLAIN.fullmatch(tenant):
             raise OptionError(
-                f"option 'topicsPattern': expected 'regex', 'tenant/namespace/regex' or "
+                f"option 'topicsPattern' is {text!r}: expected 'regex', 'tenant/namespace/regex' or "
                 f"'persistent://tenant/namespace/regex', where the tenant is plain text and the namespace may be a "
-                f"regular expression too, got {text!r}"
+                f"regular expression too"
             )
         if not is_name(tenant):
-            raise TopicNameError(f"option 'topicsPattern': expected the name of a tenant, got {tenant!r}")
+            raise TopicNameError(f"option 'topicsPattern' says {tenant!r}: expected the name of a tenant")
         namespace = parts[1] if len(parts) == _PARTS else None
         if namespace is not None and _PLAIN.fullmatch(namespace):
             # A dot is a letter here: nobody means any character by it in a name that is plain otherwise.
@@ -106,5 +106,5 @@ def _compiled(pattern: str, expression: str) -> re.Pattern[str]:
         return re.compile(expression, re.DOTALL)
     except re.error as fault:
         raise OptionError(
-            f"option 'topicsPattern': expected a regular expression, got {pattern!r}: {fault}"
+            f"option 'topicsPattern' is {pattern!r}, which is no regular expression: {fault}"
         ) from None

@@ -72,8 +72,8 @@ def _range_requests(
     options.check_read_from()
     if options.subscription_name is not None:
         raise OptionError(
-            "option 'subscriptionName': expected only in a stream, which moves it on with each micro-batch, got it in "
-            "a batch read; leave it out, or use spark.readStream"
+            "option 'subscriptionName' is given to a batch read: expected only in a stream, which moves it on with "
+            "each micro-batch; leave it out, or use spark.readStream"
         )
     partitions = discover_partitions(client, present_topics(client, options))
     windows = resolve_windows(options, partitions)
@@ -111,5 +111,5 @@ def admin_client(options: ReadOptions) -> Iterator[AdminClient | None]:
     if options.admin_url is None:
         yield None
         return
-    with AdminClient(options) as admin:
+    with AdminClient.for_planning(options) as admin:
         yield admin

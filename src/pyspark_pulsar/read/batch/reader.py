@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
+from pyspark_pulsar.codec.changes import Changes
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.batch.limit import first_rows, for_limit, tasks_for_limit
 from pyspark_pulsar.read.batch.plan import plan_batch
 from pyspark_pulsar.read.batch.pushdown import Pushed, push_filters
 from pyspark_pulsar.read.task.reader import read_splits
@@ -15,20 +17,24 @@ from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.spark.task_context import new_run, present_attempt
+from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
 
+@hides_tracebacks
 class PulsarBatchReader(Shipped, DataSourceReader):
     """Made on the driver; `partitions` runs there, `read` on executors."""
 
-    def __init__(self, options: ReadOptions, schema: ReadSchema) -> None:
+    def __init__(self, options: ReadOptions, schema: ReadSchema, changes: Changes | None = None) -> None:
         self._options = options
         self._schema = schema
+        self._changes = changes
         self._pushed = Pushed()
         self._run = new_run()
 
     def partitions(self) -> Sequence[InputPartition]:
         """Fixes the bounds: messages that arrive later do not belong to this read."""
-        return [InputPartition(task) for task in plan_batch(self._options, self._pushed.narrow).tasks]
+        plan = plan_batch(self._options, self._pushed.narrow)
+        return [InputPartition(task) for task in tasks_for_limit(plan.tasks, self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # Spark runs one task with the value None when `partitions` is empty.
@@ -36,9 +42,14 @@ class PulsarBatchReader(Shipped, DataSourceReader):
         if splits is None:
             return iter(())
         freeze_imports()
-        return read_splits(self._options, self._schema, splits, present_attempt(self._run))
+        options = for_limit(self._options)
+        rows = read_splits(options, self._schema, splits, present_attempt(self._run))
+        if self._changes is not None:
+            rows = self._changes.rows(rows)
+        return rows if options.limit is None else first_rows(rows, options.limit)
 
 
+@hides_tracebacks
 class FilteringBatchReader(PulsarBatchReader):
     """For queries whose filters Spark hands over; see `read.batch.pushdown.filters_may_come`."""
 

@@ -33,7 +33,7 @@ def resolve_bound(
     unknown = sorted(partition.name for partition in offsets if partition not in read)
     if missing or unknown:
         raise OptionError(
-            f"option {key!r}: expected a position for each topic partition that the query reads, got "
+            f"option {key!r} does not fit the topic partitions that the query reads: expected a position for each, got "
             + "; ".join(
                 part
                 for part in (
@@ -60,6 +60,6 @@ def check_reachable(
     for partition, position in starts_or_ends.items():
         if position > reachable[partition]:
             raise OptionError(
-                f"option {key!r}: expected a position in {partition} of at most {reachable[partition]} (behind its "
-                f"last message), got {position}"
+                f"option {key!r} says {position} for {partition}, which is behind its last message: expected at most "
+                f"{reachable[partition]}"
             )

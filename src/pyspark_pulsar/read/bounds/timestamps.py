@@ -50,7 +50,8 @@ def check_names(key: str, bound: TimeBound | None, partitions: Sequence[TopicPar
     unknown = [name.name for name, _ in bound.by_name if name not in read]
     if missing or unknown:
         raise OptionError(
-            f"option {key!r}: expected a time for each topic or topic partition that the query reads, got "
+            f"option {key!r} does not fit the topics that the query reads: expected a time for each topic or topic "
+            f"partition, got "
             + "; ".join(
                 ([f"none for {', '.join(missing)}"] if missing else [])
                 + ([f"one for {', '.join(unknown)}, which it does not read"] if unknown else [])

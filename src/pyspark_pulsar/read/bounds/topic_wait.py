@@ -39,8 +39,9 @@ def present_topics(client: BrokerClient, options: ReadOptions) -> list[TopicName
         left = deadline - time.monotonic()
         if left <= 0:
             raise TopicNotFoundError(
-                f"waitingForNonExistedTopic: expected {_expected(client, options, topics)} within pollTimeoutMs "
-                f"({options.poll_timeout_ms} ms), got none; create what is missing, correct the name, or wait longer"
+                f"waitingForNonExistedTopic: nothing came within pollTimeoutMs ({options.poll_timeout_ms} ms): "
+                f"expected {_expected(client, options, topics)}; create what is missing, correct the name, "
+                f"or wait longer"
             )
         time.sleep(min(_PAUSE_SECONDS, left))
         topics = discover_topics(client, options)

@@ -32,8 +32,8 @@ def named_topics(options: ReadOptions) -> list[TopicName]:
     for topic in topics:
         if not topic.is_persistent:
             raise OptionError(
-                f"topic {topic}: expected a persistent topic, got a non-persistent one, which keeps no message and "
-                f"gives none a position: what a task has lost could not be read again (docs/streaming.md, "
+                f"topic {topic} is not persistent: expected a persistent topic. This one keeps no message and gives "
+                f"none a position: what a task has lost could not be read again (docs/streaming.md, "
                 f"Non-persistent topics); make it persistent"
             )
     return topics
@@ -49,13 +49,14 @@ def pattern_namespaces(
     def of_tenant(tenant: str) -> tuple[Namespace, ...]:
         if admin is not None:
             return admin.namespaces.of_tenant(tenant)
-        with AdminClient(options) as opened:
+        with AdminClient.for_planning(options) as opened:
             return opened.namespaces.of_tenant(tenant)
 
     if pattern.namespace is None and options.admin_url is None:
         raise OptionError(
-            f"option 'topicsPattern': expected admin.url beside a pattern over several namespaces, {pattern.text!r}, "
-            f"got none; only the admin REST API lists the namespaces of a tenant. Or name one namespace as plain text"
+            f"option 'admin.url' is missing: expected admin.url beside a pattern over several namespaces, "
+            f"{pattern.text!r}; only the admin REST API lists the namespaces of a tenant. Or name one namespace "
+            f"as plain text"
         )
     try:
         return pattern.namespaces(of_tenant)
@@ -109,8 +110,8 @@ def require_topics(topics: list[TopicName], options: ReadOptions) -> list[TopicN
     if not topics:
         pattern = options.topics_pattern.text if options.topics_pattern else ""
         raise TopicNotFoundError(
-            f"option 'topicsPattern': expected at least one topic that matches {pattern!r}, got "
-            f"none; the whole name is matched, for example 'persistent://public/default/orders-.*', and a namespace of "
+            f"option 'topicsPattern' matches no topic: expected at least one topic that matches {pattern!r}; the "
+            f"whole name is matched, for example 'persistent://public/default/orders-.*', and a namespace of "
             f"letters, digits and - = : . _ alone is taken as it stands"
         )
     return topics

@@ -40,8 +40,8 @@ def abandoned_topics(
     left = _listed([f"{partition} (read up to {held[partition]})" for partition in sorted(unnamed)])
     if not options.different_topics:
         raise OptionError(
-            f"option {key!r}: expected all topics that the checkpoint holds, since what is not yet read of the others "
-            f"would be left, got {text!r}, while the checkpoint holds {left}. Use the checkpoint with its own topics, "
+            f"option {key!r} is {text!r}, while the checkpoint holds {left}: expected all topics that the checkpoint "
+            f"holds, since what is not yet read of the others would be left. Use the checkpoint with its own topics, "
             f"or begin a new one; to go on without those topics, set allowDifferentTopics=true"
         )
     _log.warning(

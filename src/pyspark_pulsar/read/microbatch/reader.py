@@ -24,6 +24,7 @@ from pyspark.sql.streaming.datasource import (
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.codec.changes import Changes
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
 from pyspark_pulsar.options.values.time_bound import TimeBound
@@ -53,17 +54,20 @@ from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.logging import show_warnings
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.spark.task_context import new_run, present_attempt
+from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 
+@hides_tracebacks
 class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """`read` runs on executors, everything else in the query's driver process. Connects at first use."""
 
-    def __init__(self, options: ReadOptions, schema: ReadSchema) -> None:
+    def __init__(self, options: ReadOptions, schema: ReadSchema, changes: Changes | None = None) -> None:
         show_warnings()
         self._options = options
         self._schema = schema
+        self._changes = changes
         self._run = new_run()
         self._open: _QueryResources | None = None
         self._frozen: Mapping[TopicPartition, Position] | None = None
@@ -73,7 +77,8 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
 
     def shipped_state(self) -> dict[str, Any]:
         """A task needs neither the driver's connections nor its view of the ends."""
-        return {"_options": self._options, "_schema": self._schema, "_run": self._run}
+        kept = ("_options", "_schema", "_changes", "_run")
+        return {name: getattr(self, name) for name in kept}
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """A symbol: Spark asks twice, and each answer must mean the same."""
@@ -268,7 +273,8 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         if partition is None or partition.value is None:
             return iter(())
         freeze_imports()
-        return read_splits(self._options, self._schema, partition.value, present_attempt(self._run))
+        rows = read_splits(self._options, self._schema, partition.value, present_attempt(self._run))
+        return rows if self._changes is None else self._changes.rows(rows)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Spark calls it when it plans the next micro-batch, after `latestOffset`, and so never for the last one: all
@@ -310,7 +316,7 @@ class _QueryResources:
         # A query outlives a broker that is away for as long as a task would wait.
         patience_ms = max(options.operation_timeout_ms, options.poll_timeout_ms)
         self.client = BrokerClient(options, patience_ms)
-        self.admin = AdminClient(options, patience_ms) if options.admin_url is not None else None
+        self.admin = AdminClient.for_planning(options, patience_ms) if options.admin_url is not None else None
         self.topics = TopicWatch(self.client, self.admin, options)
         self.end = StreamEnd(options)
         self.log_ends = LogEnds(self.client, read_compacted=options.read_compacted)

@@ -62,7 +62,7 @@ def first_entry(
                 return None
             if time.monotonic() > deadline:
                 raise DeadlineExceeded(
-                    f"expected the first entry at {position} or behind it, got none in time"
+                    f"no entry of {partition.name} came in time: expected the first one at {position} or behind it"
                 )
         return _seen(entries)
     finally:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from functools import partial
 
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.client_pool import pooled_client
 from pyspark_pulsar.codec.data_keys import DataKeys
 from pyspark_pulsar.codec.decode import NO_VERSION, ChunkedMessages, EntryDecoder
 from pyspark_pulsar.codec.intake import Intake
@@ -32,11 +33,12 @@ from pyspark_pulsar.topic import TopicName
 
 def read_splits(
     options: ReadOptions, schema: ReadSchema, splits: Iterable[Split], attempt: Attempt | None = None
-) -> Iterator[pa.RecordBatch]:
-    """The record batches of each split in turn, over the same connections. Raises what `read_split` does."""
+) -> Generator[pa.RecordBatch, None, None]:
+    """The record batches of each split in turn, over the same connections. Close it when not all of it is wanted.
+    Raises what `read_split` does."""
     show_warnings()
     told: set[tuple[str, str]] = set()
-    with BrokerClient(options) as client:
+    with pooled_client(options) as client:
         for split in splits:
             yield from _record_batches(options, schema, split, client, attempt, told=told)
 
@@ -54,7 +56,7 @@ def read_split(
     errors of the client and the decoder, and of `audited`.
     """
     show_warnings()
-    with BrokerClient(options) as client:
+    with pooled_client(options) as client:
         yield from _record_batches(options, schema, split, client, attempt, chunked)
 
 

@@ -112,8 +112,8 @@ def _refused(schemas: Schemas, groups: Sequence[Sequence[TopicName]], why: str) 
     if len(listed) > _SHOWN_GROUPS:
         lines.append(f"{len(listed) - _SHOWN_GROUPS} more schemas")
     return SchemaError(
-        f"expected topics whose schemas can be read as one, got {len(listed)} different ones among {len(schemas)} "
-        f"topics: {why}; read them apart, or set allowDifferentTopicSchemas=true to get every value as bytes:"
+        f"the schemas of the {len(schemas)} topics cannot be read as one, {len(listed)} of them differ: {why}; read "
+        f"them apart, or set allowDifferentTopicSchemas=true to get every value as bytes:"
         + "".join(f"\n  - {line}" for line in lines)
     )
 

@@ -28,8 +28,8 @@ def spark_schema(output: pa.Schema) -> StructType:
         ) from None
     if not expected.equals(output, check_metadata=True):
         raise SchemaError(
-            f"expected the Arrow schema in which Spark exchanges {struct.simpleString()}, "
-            f"{expected}, got {output}; please report this"
+            f"Arrow schema {output} is not the one in which Spark exchanges {struct.simpleString()}: expected "
+            f"{expected}; please report this"
         )
     return struct
 

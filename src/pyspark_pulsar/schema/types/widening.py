@@ -42,11 +42,11 @@ def forbids_null(field: pa.Field, path: str) -> Iterator[str]:
 def _narrowed(source: pa.DataType, target: pa.DataType, path: str) -> str | None:
     if _holds(target, source):
         return None
-    return f"{path} as {type_text(target)}, expected {type_text(source)}{_wider_text(source)}"
+    return f"{path} cannot be read as {type_text(target)}, expected {type_text(source)}{_wider_text(source)}"
 
 
 def _unknown(member: pa.Field, names: Iterable[str], prefix: str) -> str:
-    return f"{prefix}{member.name}, which {prefix[:-1]} does not have (it has {', '.join(names)})"
+    return f"{prefix}{member.name} is not in {prefix[:-1]} (it has {', '.join(names)})"
 
 
 def _left_out(_name: str, _target: Iterable[str], _prefix: str) -> None:

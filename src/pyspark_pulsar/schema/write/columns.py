@@ -29,7 +29,7 @@ from pyspark_pulsar.schema.protobuf.registry import PROTOBUF_TYPES, PROTOBUF_VAL
 from pyspark_pulsar.schema.read_schema import suggestion
 from pyspark_pulsar.schema.types.text import type_text
 from pyspark_pulsar.schema.write.absent_columns import absent_defaults
-from pyspark_pulsar.schema.write.compatibility import record_mismatches, scalar_fits
+from pyspark_pulsar.schema.write.compatibility import cast_advice, record_mismatches, scalar_fits
 from pyspark_pulsar.schema.write.pair_columns import fit_pair, name_faults
 from pyspark_pulsar.schema.write.registration import (
     FORMATS,
@@ -86,16 +86,17 @@ def resolve_write_schema(
     """
     if value_format is not None and value_format not in VALUE_FORMATS:
         raise SchemaError(
-            f"value format: expected {' or '.join(VALUE_FORMATS)}, got {value_format!r}; use one of them"
+            f"value format {value_format!r} is not known: expected {' or '.join(VALUE_FORMATS)}; use one of them"
         )
     if key_value_encoding is not None and value_format in PLAIN_FORMATS:
         raise SchemaError(
-            f"value format: expected {' or '.join(FORMATS)} for the structs of a pair, got {value_format}; leave "
-            "it out"
+            f"value format {value_format} cannot hold the structs of a pair: expected {' or '.join(FORMATS)}; leave it "
+            "out"
         )
     if key_value_encoding is not None and key_value_encoding not in _ENCODINGS:
         raise SchemaError(
-            f"key-value encoding: expected {' or '.join(_ENCODINGS)}, got {key_value_encoding!r}; use one of them"
+            f"key-value encoding {key_value_encoding!r} is not known: expected {' or '.join(_ENCODINGS)}; use one "
+            "of them"
         )
     values, stored = _split(columns, topic)
     if info is not None and info.type is not SchemaType.NONE:
@@ -109,7 +110,7 @@ def resolve_write_schema(
         _check_format(value_format, new.type, topic)
         return replace(_for_protobuf(values, stored, new, None, topic=topic), registers=True)
     if key_value_encoding is not None:
-        _refuse(name_faults(values), f"topic {topic}: expected the columns of a key-value pair")
+        _refuse(name_faults(values), f"topic {topic}: the columns are no key-value pair")
         separated = key_value_encoding == "separated"
         new = pair_info(values, value_format, separated=separated, name=record_name, where=f"topic {topic}")
         return _pair(values, stored, new, topic=topic, registers=True)
@@ -152,7 +153,7 @@ def _for_topic_schema(
     defaults, faults = absent_defaults(values, fields, field_defaults(document, where=where))
     added = [fields.field(name) for name, _ in defaults]
     faults += record_mismatches([*values, *added], fields)
-    _refuse(faults, f"topic {topic}: expected columns that fit its {info.type.name} schema")
+    _refuse(faults, f"topic {topic}: the columns do not fit its {info.type.name} schema")
     return WriteSchema(
         PayloadSchema(RECORD_TYPES[info.type], fields, document),
         info,
@@ -172,7 +173,7 @@ def _for_protobuf(
 ) -> WriteSchema:
     value = payload_schema(info, topic=topic, descriptor=descriptor)
     faults = record_mismatches(values, value.value_schema or ())
-    _refuse(list(faults), f"topic {topic}: expected columns that fit its {info.type.name} schema")
+    _refuse(list(faults), f"topic {topic}: the columns do not fit its {info.type.name} schema")
     return WriteSchema(value, info, registers=False, input_schema=pa.schema(values + stored))
 
 
@@ -182,7 +183,7 @@ def _check_format(value_format: str | None, schema_type: SchemaType, topic: str)
     if value_format == PROTOBUF_VALUE and schema_type is SchemaType.PROTOBUF:
         return
     raise SchemaError(
-        f"topic {topic}: expected the value format of its {schema_type.name} schema, got {value_format}; "
+        f"topic {topic}: value format {value_format} is not that of its {schema_type.name} schema; "
         "leave the format out, or write to another topic"
     )
 
@@ -206,7 +207,7 @@ def _pair(
         faults.append("column __key, which is the key itself in a separated pair; drop it")
     if value_format is not None and value_format not in (pair.key.value_type, pair.value.value_type):
         faults.append(f"value format {value_format}, which neither side has; leave the format out")
-    _refuse(faults, f"topic {topic}: expected columns that fit its KEY_VALUE schema")
+    _refuse(faults, f"topic {topic}: the columns do not fit its KEY_VALUE schema")
     columns = pa.schema([*fitted.columns, *stored])
     return WriteSchema(payload, info, registers, columns, fitted.defaults)
 
@@ -214,12 +215,13 @@ def _pair(
 def _refuse_other_encoding(info: SchemaInfo, encoding: str | None, topic: str) -> None:
     if encoding is None:
         return
-    registered = "no KEY_VALUE schema"
+    registered, has = "", "no KEY_VALUE schema"
     if info.type is SchemaType.KEY_VALUE:
         registered = "separated" if split(info, topic=topic).separated else "inline"
+        has = f"a KEY_VALUE schema with {registered} keys"
     if registered != encoding:
         raise SchemaError(
-            f"topic {topic}: expected a KEY_VALUE schema with {encoding} keys, got {registered}; leave the "
+            f"topic {topic} has {has}, expected a KEY_VALUE schema with {encoding} keys; leave the "
             "key-value encoding out, or write to another topic"
         )
 
@@ -235,11 +237,10 @@ def _check_primitive(values: list[pa.Field], primitive: Primitive, info: SchemaI
         faults.append(f"no column {VALUE_COLUMN}; name the value's column so")
     elif not scalar_fits(column.type, primitive.arrow_type):
         faults.append(
-            f"column {VALUE_COLUMN} of type {type_text(column.type)}; cast it to {type_text(primitive.arrow_type)}"
+            f"column {VALUE_COLUMN} is {type_text(column.type)}, the topic's schema wants "
+            f"{type_text(primitive.arrow_type)}; {cast_advice(column.type, primitive.arrow_type)}"
         )
-    _refuse(
-        faults, f"topic {topic}: expected one value column {VALUE_COLUMN} for its {info.type.name} schema"
-    )
+    _refuse(faults, f"topic {topic}: the columns do not fit its {info.type.name} schema")
 
 
 def _primitive(
@@ -269,14 +270,16 @@ def _split(columns: pa.Schema, topic: str) -> tuple[list[pa.Field], list[pa.Fiel
             )
         elif not _metadata_fits(column):
             expected = metadata_columns.WRITABLE[column.name].type
+            takes_text = bool(types.is_binary(expected))
             faults.append(
-                f"column {column.name} of type {type_text(column.type)}; cast it to {type_text(expected)}"
+                f"column {column.name} is {type_text(column.type)}, which is no {type_text(expected)}"
+                f"{' or string' if takes_text else ''}; {cast_advice(column.type, expected, takes_text=takes_text)}"
             )
         elif column.name in metadata_columns.WRITTEN:
             stored.append(pa.field(column.name, metadata_columns.WRITABLE[column.name].type))
     if not values:
         faults.append("no value column; add one")
-    _refuse(faults, f"topic {topic}: expected value columns and known metadata columns")
+    _refuse(faults, f"topic {topic}: the columns cannot be written")
     return values, stored
 
 
@@ -303,7 +306,7 @@ def _repeated(names: Sequence[str]) -> list[str]:
     return sorted({name for name in names if names.count(name) > 1})
 
 
-def _refuse(faults: list[str], expected: str) -> None:
+def _refuse(faults: list[str], what: str) -> None:
     if faults:
         listed = "".join(f"\n  - {fault}" for fault in faults)
-        raise SchemaError(f"{expected}, got {len(faults)} mismatch{'es' if len(faults) > 1 else ''}:{listed}")
+        raise SchemaError(f"{what}, {len(faults)} mismatch{'es' if len(faults) > 1 else ''}:{listed}")

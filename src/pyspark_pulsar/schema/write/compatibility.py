@@ -21,6 +21,7 @@ from pyspark_pulsar.schema.types.text import type_text
 _INTEGER_BITS: Final = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
 _DIGITS: Final = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
 # Integers up to these widths are exact in a float and a double.
+_BINARY: Final = pa.binary()
 _EXACT_IN: Final = {pa.float32(): 16, pa.float64(): 32}
 
 
@@ -55,10 +56,29 @@ def scalar_fits(source: pa.DataType, target: pa.DataType) -> bool:
     return bool(types.is_binary(source) and types.is_fixed_size_binary(target))
 
 
+def cast_advice(source: pa.DataType, target: pa.DataType, *, takes_text: bool = False) -> str:
+    """How a column of type `source` becomes `target` with Spark's CAST, which refuses some pairs (ANSI mode, the
+    default). `takes_text`: a string will do as well."""
+    if types.is_nested(source) or types.is_nested(target):
+        return f"make it {type_text(target)}"
+    if takes_text or (_BINARY in (source, target) and not {source, target} <= {_BINARY, pa.string()}):
+        last = "" if takes_text else f", then to {type_text(target)}"
+        return f"cast it to string{last}"
+    if types.is_date(target) and _is_number(source):
+        return "make a date of it, as date_from_unix_date does"
+    if types.is_date(source) and _is_number(target):
+        return "make a number of it, as unix_date does"
+    return f"cast it to {type_text(target)}"
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
 def _cast(source: pa.DataType, target: pa.DataType, path: str) -> str | None:
     if scalar_fits(source, target):
         return None
-    return f"{path} is {type_text(source)}, the topic's schema wants {type_text(target)}; cast it"
+    return f"{path} is {type_text(source)}, the topic's schema wants {type_text(target)}; {cast_advice(source, target)}"
 
 
 def _required(field: pa.Field, _names: Iterable[str], prefix: str) -> str | None:

@@ -15,7 +15,7 @@ from pyspark_pulsar.schema.primitive import VALUE_COLUMN
 from pyspark_pulsar.schema.read_schema import suggestion
 from pyspark_pulsar.schema.types.text import type_text
 from pyspark_pulsar.schema.write.absent_columns import absent_defaults
-from pyspark_pulsar.schema.write.compatibility import record_mismatches, scalar_fits
+from pyspark_pulsar.schema.write.compatibility import cast_advice, record_mismatches, scalar_fits
 
 SIDES: Final = (KEY_COLUMN, VALUE_COLUMN)
 
@@ -70,7 +70,7 @@ def _scalar_faults(column: pa.Field, side: PayloadSchema) -> list[str]:
     return (
         []
         if fits
-        else [f"column {column.name} of type {type_text(column.type)}; cast it to {type_text(side_kind)}"]
+        else [f"column {column.name} of type {type_text(column.type)}; {cast_advice(column.type, side_kind)}"]
     )
 
 

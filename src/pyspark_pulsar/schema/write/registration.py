@@ -52,11 +52,18 @@ def plain_info(columns: Sequence[pa.Field], value_format: str, *, where: str) ->
     if [column.name for column in columns] != [VALUE_COLUMN] or columns[0].type not in fitting:
         columns_text = ", ".join(f"{column.name} {type_text(column.type)}" for column in columns)
         raise SchemaError(
-            f"{where}: expected one column {VALUE_COLUMN} of type {' or '.join(map(type_text, fitting))} for "
-            f"valueFormat={value_format}, got {columns_text}; make one column of them, as to_json(struct(*)) does, or "
-            f"use another format"
+            f"{where}: {columns_text} cannot be written with valueFormat={value_format}, expected one column "
+            f"{VALUE_COLUMN} of type {' or '.join(map(type_text, fitting))}; {_to_one_column(columns)}, or use another "
+            f"format"
         )
     return SchemaInfo(PRIMITIVES[schema_type].schema_name, schema_type)
+
+
+def _to_one_column(columns: Sequence[pa.Field]) -> str:
+    """What makes the one column of them."""
+    if [column.name for column in columns] == [VALUE_COLUMN] and not types.is_nested(columns[0].type):
+        return "cast it to string"
+    return "make one column of them, as to_json(struct(*)) does"
 
 
 def pair_info(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -12,6 +14,7 @@ from typing import Self
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.client_pool import pooled_client
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import CommitUnfinished, PulsarError
@@ -65,9 +68,13 @@ class ExactlyOnce(Delivery):
             return
         row_digest = self._row_digest(tasks)
 
+        # Anew when it is tried again: a connection that is silent may stay so.
+        clients: Iterator[Callable[[WriteOptions], AbstractContextManager[BrokerClient]]] = itertools.chain(
+            [pooled_client], itertools.repeat(BrokerClient)
+        )
+
         def attempt() -> None:
-            # Anew each time: a connection that is silent may stay so.
-            with BrokerClient(self.options) as client:
+            with next(clients)(self.options) as client:
                 sink = Sink.open(client, tasks[0].journal)
                 commit_epoch(sink, tasks[0].writer, epoch, _prepared(tasks), row_digest)
 

@@ -43,8 +43,8 @@ def take_over(
         state = sink.journal.state()
         if state is None and not may_be_empty:
             raise CommitError(
-                f"expected the journal {sink.journal.prefix} to know the last epoch of {writer}, but it is empty: it "
-                f"was deleted, or expired by the namespace's message TTL, or the query wrote to another topic or with "
+                f"the journal {sink.journal.prefix} is empty: expected the last epoch of {writer} in it. It was "
+                f"deleted, or expired by the namespace's message TTL, or the query wrote to another topic or with "
                 f"another deliveryGuarantee before. Whether the epoch that runs now was written already is not known; "
                 f"see whether its rows are there, then give the query a new journal (transactionJournal)"
             )

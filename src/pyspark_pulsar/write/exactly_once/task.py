@@ -11,6 +11,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.client_pool import pooled_client
 from pyspark_pulsar.client.broker.transaction_coordinator import OpenTransaction, named
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import PulsarError
@@ -50,7 +51,7 @@ def write_in_transaction(
     """
     writer, epoch = _epoch_of_a_stream() if job is None else (job, EPOCH_OF_A_JOB)
     writer = replace(writer, target=journal.target)
-    with BrokerClient(options) as client:
+    with pooled_client(options) as client:
         sink, last_state = Sink.open_of(client, journal, writer)
         may_be_empty = epoch == 0 or options.transaction_journal is not None
         state = take_over(sink, writer, may_be_empty=may_be_empty, last_state=last_state)

@@ -56,6 +56,11 @@ def test_units_and_infinity() -> None:
         ({"value_format": "orc"}, "one of avro"),
         ({"valueFormat": "json"}, "expected 'value_format'"),
         ({"retention.time": "1d"}, "expected 'retention_time'"),
+        ({"partition": "3"}, "property 'partition' looks like 'partitions'"),
+        ({"numPartitions": "3"}, "looks like 'partitions'"),
+        ({"mesage_ttl": "1d"}, "looks like 'message_ttl'"),
+        ({"compaction_treshold": "1MB"}, "looks like 'compaction_threshold'"),
+        ({"tier_partition_by": "x"}, "looks like 'tier.partition_by'"),
         ({"location": "s3://x"}, "leave it out"),
         ({"external": "true"}, "leave it out"),
         ({"provider": "parquet"}, "expected pulsar"),
@@ -72,10 +77,10 @@ def test_wrong_properties_are_refused(properties: dict[str, str], expected: str)
 def test_noise_is_ignored_and_others_are_kept() -> None:
     parsed = parse_table_properties({
         "provider": "Pulsar", "owner": "me", "external": "false", "pulsar.topic": "x", "option.partitions": "3",
-        "partitions": "3", "comment": "c", "team": "blue", "value_format": "JSON",
+        "partitions": "3", "comment": "c", "team": "blue", "partner": "p", "value_format": "JSON",
     })  # fmt: skip
     assert (parsed.partitions, parsed.value_format, parsed.retention) == (3, "json", None)
-    assert parsed.own == {"comment": "c", "team": "blue"}
+    assert parsed.own == {"comment": "c", "team": "blue", "partner": "p"}
 
 
 @pytest.mark.parametrize(

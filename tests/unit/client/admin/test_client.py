@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -181,6 +182,30 @@ def test_unreachable_and_silent() -> None:
         pytest.raises(ConnectionFailed, match=r"asking.*cannot be reached"),
     ):
         admin.get("a", "asking")
+
+
+def test_planning_is_patient_only_with_a_server_that_has_answered(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyspark_pulsar.client.admin.rest._FIRST_SECONDS", 0.2)
+    options = ConnectionOptions(service_url="pulsar://x:6650", admin_url="http://127.0.0.1:1")
+    began = time.monotonic()
+    with (
+        AdminClient.for_planning(options) as admin,
+        pytest.raises(ConnectionFailed, match=r"cannot be reached: .*; check admin\.url"),
+    ):
+        admin.get("a", "asking")
+    assert time.monotonic() - began < 5
+    asked: list[float] = []
+
+    def answer(_: str) -> Answer:
+        asked.append(time.monotonic())
+        return 503, {}, b"{}"
+
+    options = ConnectionOptions(service_url="pulsar://x:6650", admin_url=serve(answer))
+    with AdminClient.for_planning(options, patience_ms=1_000) as admin, pytest.raises(ConnectionFailed):
+        admin.get("a", "asking")
+    assert asked[-1] - asked[0] > 0.2
 
 
 def test_a_silent_server_is_given_up(serve: Serve) -> None:

@@ -118,7 +118,7 @@ def test_an_unknown_plugin_names_those_there_are() -> None:
 
 
 def test_parameters_without_a_plugin() -> None:
-    with pytest.raises(OptionError, match="authPluginClassName beside") as caught:
+    with pytest.raises(OptionError, match="authPluginClassName' is missing: expected it beside") as caught:
         parse_options(ConnectionOptions, {"service.url": "pulsar://a:1", "pulsar.client.authParams": SECRET})
     assert SECRET not in str(caught.value)
 
@@ -145,7 +145,7 @@ def test_certificate_of_the_tls_options() -> None:
     assert certificate_files(options("token", f"token:{SECRET}")) is None
     with pytest.raises(OptionError, match="tlsCertificateFilePath"):
         certificate_files(options("tls"))
-    with pytest.raises(OptionError, match="tlsKeyFilePath beside"):
+    with pytest.raises(OptionError, match="tlsKeyFilePath' is missing"):
         options("tls", tlsCertificateFilePath="/c.pem")
 
 
@@ -184,7 +184,7 @@ def test_a_password_in_a_url_is_refused_and_not_shown(key: str) -> None:
 
 def test_a_proxy_needs_tls_and_its_protocol() -> None:
     given = {"service.url": "pulsar+ssl://a:1", "pulsar.client.proxyServiceUrl": "pulsar+ssl://p:2"}
-    with pytest.raises(OptionError, match="proxyProtocol beside"):
+    with pytest.raises(OptionError, match="proxyProtocol' is missing"):
         parse_options(ConnectionOptions, given)
     given["pulsar.client.proxyProtocol"] = "SNI"
     proxy = security_of(parse_options(ConnectionOptions, given)).proxy

@@ -244,9 +244,12 @@ def test_files_that_are_no_certificates(authority: Authority, tmp_path: Path) ->
     junk.write_text("sesame")
     own = authority.client("worker")
     for tls, wanted in (
-        (Tls(str(tmp_path / "nowhere")), "nowhere on each machine that connects, got none: No such file"),
-        (Tls(str(junk)), r"expected certificates \(PEM\) in .*junk.pem"),
-        (Tls(None, (own.certificate, str(junk))), r"private key, not encrypted, in .*junk.pem"),
+        (Tls(str(tmp_path / "nowhere")), "nowhere holds no certificates that can be used: No such file"),
+        (Tls(str(junk)), r"junk.pem holds no certificates"),
+        (
+            Tls(None, (own.certificate, str(junk))),
+            r"private key .*junk.pem cannot be used: .*the key not encrypted",
+        ),
         (Tls(None, (str(tmp_path / "nowhere"), own.key)), "certificate in .*nowhere"),
     ):
         with pytest.raises(OptionError, match=wanted):

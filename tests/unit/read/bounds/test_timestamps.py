@@ -50,10 +50,10 @@ def test_a_partition_wins_over_its_topic() -> None:
     [
         ("[]", "expected JSON from topic"),
         ("x", "expected JSON from topic"),
-        ('{"a": "noon"}', "topic 'a'.*'noon'"),
+        ('{"a": "noon"}', "'noon' for topic 'a'"),
         ('{"a": "2026-01-31T08:00:00"}', "with a zone"),
-        ('{"a": true}', "expected a time, got true"),
-        ('{"a": 1.5}', "expected a time, got 1.5"),
+        ('{"a": true}', "says true for topic 'a': expected a time"),
+        ('{"a": 1.5}', "says 1.5 for topic 'a': expected a time"),
         ('{"a b": 1}', "a b"),
         ('{"a": 5}', r"none for persistent://public/default/b\b"),
         ('{"a": 5, "b": 6, "c": 7}', "one for persistent://public/default/c, which it does not read"),
@@ -73,7 +73,7 @@ def test_malformed(text: str, words: str) -> None:
     ],
 )
 def test_only_one_way_to_begin_and_one_to_end(given: dict[str, str]) -> None:
-    with pytest.raises(OptionError, match="expected only one of the options"):
+    with pytest.raises(OptionError, match="expected only one of them"):
         options(**given)
 
 
@@ -82,7 +82,7 @@ def test_a_start_may_be_of_another_form_than_the_end() -> None:
 
 
 def test_a_start_behind_the_end() -> None:
-    with pytest.raises(OptionError, match="not behind the end"):
+    with pytest.raises(OptionError, match="is behind 'endingTimestamp'"):
         options(startingTimestamp="6", endingTimestamp="5")
     options(startingTimestamp="5", endingTimestamp="5")
     assert TimeWindow(5, 5).is_empty

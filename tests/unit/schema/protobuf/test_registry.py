@@ -218,7 +218,7 @@ def test_the_options_of_a_descriptor(scope: type[ReadOptions] | type[WriteOption
     with pytest.raises(OptionError, match=r"x\.desc.*No such file"):
         read_descriptor_file(parse_options(scope, both))
     for key in ("protobufDescriptorFile", "protobufMessage"):
-        with pytest.raises(OptionError, match="expected the option"):
+        with pytest.raises(OptionError, match="is missing: expected it beside"):
             parse_options(scope, options | {key: "x"})
 
 

@@ -95,14 +95,12 @@ def test_all_mismatches_are_listed_at_once() -> None:
     with pytest.raises(SchemaError) as caught:
         resolve_write_schema(columns, TOPIC_SCHEMA, topic="persistent://p/d/t")
     lines = str(caught.value).splitlines()
-    assert (
-        lines[0] == "topic persistent://p/d/t: expected columns that fit its AVRO schema, got 4 mismatches:"
-    )
+    assert lines[0] == "topic persistent://p/d/t: the columns do not fit its AVRO schema, 4 mismatches:"
     assert lines[1:] == [
         "  - usr is not in the topic's schema; did you mean user?",
-        "  - id is string, the topic's schema wants bigint; cast it",
+        "  - id is string, the topic's schema wants bigint; cast it to bigint",
         "  - user (string) is required by the topic's schema and missing; add it",
-        "  - at is timestamp_ntz, the topic's schema wants timestamp; cast it",
+        "  - at is timestamp_ntz, the topic's schema wants timestamp; cast it to timestamp",
     ]
 
 
@@ -143,6 +141,17 @@ def test_primitive_topic_takes_one_value_column() -> None:
             resolve_write_schema(pa.schema(columns), info, topic="t")
 
 
+def test_another_type_is_no_missing_column() -> None:
+    with pytest.raises(SchemaError) as caught:
+        resolve_write_schema(
+            pa.schema([("value", pa.string())]), SchemaInfo("x", SchemaType.INT32), topic="t"
+        )
+    assert str(caught.value).splitlines() == [
+        "topic t: the columns do not fit its INT32 schema, 1 mismatch:",
+        "  - column value is string, the topic's schema wants int; cast it to int",
+    ]
+
+
 def test_what_was_read_can_be_written_back() -> None:
     read = resolve_read_schema(TOPIC_SCHEMA, topic="t", columns=["*", *metadata_columns.FIELDS])
     written = resolve_write_schema(read.output_schema, TOPIC_SCHEMA, topic="t")
@@ -162,10 +171,10 @@ def test_what_was_read_can_be_written_back() -> None:
         ([("__mine", pa.string())], "__mine, which begins with __"),
         (
             [("__eventTime", pa.timestamp("us"))],
-            "__eventTime of type timestamp_ntz; cast it to timestamp",
+            "__eventTime is timestamp_ntz, which is no timestamp; cast it to timestamp",
         ),
-        ([("__key", pa.int64())], "__key of type bigint"),
-        ([("__topic", pa.binary())], "__topic of type binary"),
+        ([("__key", pa.int64())], "__key is bigint, which is no binary or string; cast it to string"),
+        ([("__topic", pa.binary())], "__topic is binary, which is no string; cast it to string"),
         ([("__messageProperties", pa.map_(pa.string(), pa.int32()))], "__messageProperties"),
         ([("a", pa.string())], "column a twice"),
     ],

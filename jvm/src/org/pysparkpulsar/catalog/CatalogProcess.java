@@ -34,7 +34,8 @@ final class CatalogProcess {
   /** Questions that may be asked again when the process went away over them. */
   private static final Set<String> REPEATABLE =
       Set.of(
-          "list_namespaces", "load_namespace", "list_tables", "load_table", "table_properties", "rows", "tier_scan");
+          "list_namespaces", "load_namespace", "list_tables", "load_table", "table_properties", "rows", "tier_scan",
+          "load_changelog", "partitions", "load_partition", "list_procedures", "load_procedure", "follow_procedure");
   /** How long a cancelled statement that changes something may take to its end. A second interrupt ends it at once. */
   private static final long PATIENCE_SECONDS = 30;
   private static final int SHOWN = 200;

@@ -3,6 +3,7 @@ package org.pysparkpulsar.catalog;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
@@ -11,14 +12,18 @@ import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.NonEmptyNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.connector.catalog.Changelog;
+import org.apache.spark.sql.connector.catalog.ChangelogContext;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
+import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.TableSummary;
+import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -31,7 +36,7 @@ import org.pysparkpulsar.source.PulsarException;
  * <p>For `spark.sql.catalog.NAME`; `spark.sql.catalog.NAME.*` are its settings. It decides nothing: what a name or a
  * property means is the Python package's business (`pyspark_pulsar.catalog`), which {@link CatalogProcess} asks.
  */
-public final class PulsarCatalog implements TableCatalog, SupportsNamespaces {
+public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, ProcedureCatalog {
   private static final long MICROSECONDS = 1000;
 
   private String name;
@@ -170,6 +175,16 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces {
       }
 
       @Override
+      public JsonNode partitions() {
+        return isSystem ? CatalogProcess.tree(List.of()) : asked("partitions", of(table));
+      }
+
+      @Override
+      public Map<String, String> partition(int index) {
+        return PulsarTable.texts(asked("load_partition", of(table).put("partition", index)));
+      }
+
+      @Override
       public JsonNode tierScan(ObjectNode arguments) {
         try {
           return ask("tier_scan", arguments);
@@ -255,6 +270,31 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces {
     throw PulsarException.raised(
         "table " + from + ": expected it to keep its name, as Pulsar cannot rename a topic; create " + to + " and insert "
             + "into it");
+  }
+
+  /** The changes of a table: what its messages say of its rows. */
+  @Override
+  public Changelog loadChangelog(Identifier table, ChangelogContext asked, CaseInsensitiveStringMap options)
+      throws NoSuchTableException {
+    try {
+      JsonNode described = ask("load_changelog", PulsarChangelog.arguments(of(table), asked));
+      return new PulsarChangelog(name + "." + table, described);
+    } catch (Refusal refusal) {
+      throw noSuchTable(refusal, table);
+    }
+  }
+
+  @Override
+  public Identifier[] listProcedures(String[] namespace) {
+    return Arrays.stream(texts(asked("list_procedures", of(namespace))))
+        .map(procedure -> Identifier.of(namespace, procedure))
+        .toArray(Identifier[]::new);
+  }
+
+  @Override
+  public UnboundProcedure loadProcedure(Identifier procedure) {
+    JsonNode described = asked("load_procedure", of(procedure.namespace()).put("name", procedure.name()));
+    return new PulsarProcedure(described, this::asked, text -> of(PulsarProcedure.table(this, text)));
   }
 
   private JsonNode ask(String call, ObjectNode arguments) throws Refusal {

@@ -29,7 +29,8 @@ import org.pysparkpulsar.source.PythonSource;
 import org.pysparkpulsar.source.SourceWriteBuilder;
 
 /** A topic. Reading and writing are the data source's, with the catalog's options under those of the query. */
-final class PulsarTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns {
+final class PulsarTable
+    implements SupportsRead, SupportsWrite, SupportsMetadataColumns, TopicPartitions {
   private static final Set<String> FIXED = Set.of("topic", "topics", "topicspattern", "subscribepattern", "columns");
 
   private static final String END = "endingtimestamp";
@@ -47,6 +48,11 @@ final class PulsarTable implements SupportsRead, SupportsWrite, SupportsMetadata
   /** What is asked about a topic when a query needs to know it. */
   interface Questions {
     Map<String, String> properties();
+
+    /** See {@link TopicPartitions}. */
+    JsonNode partitions();
+
+    Map<String, String> partition(int number);
 
     /** See `catalog/tier_scan.py`. */
     JsonNode tierScan(ObjectNode arguments);
@@ -153,6 +159,16 @@ final class PulsarTable implements SupportsRead, SupportsWrite, SupportsMetadata
       properties = topic.questions.properties();
     }
     return properties;
+  }
+
+  @Override
+  public JsonNode partitions() {
+    return topic.questions.partitions();
+  }
+
+  @Override
+  public Map<String, String> partition(int number) {
+    return topic.questions.partition(number);
   }
 
   @Override

@@ -55,10 +55,15 @@ final class RowsTable implements SupportsRead {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return () -> (Scan) new Rows(columns, rows(ask.get()));
+    return () -> scan(columns, ask.get());
   }
 
-  private InternalRow[] rows(JsonNode answer) {
+  /** A scan of the rows that the process gave. */
+  static Scan scan(StructType columns, JsonNode answer) {
+    return new Rows(columns, rows(columns, answer));
+  }
+
+  private static InternalRow[] rows(StructType columns, JsonNode answer) {
     InternalRow[] rows = new InternalRow[answer.size()];
     StructField[] fields = columns.fields();
     for (int i = 0; i < rows.length; i++) {

@@ -1,6 +1,8 @@
 package org.pysparkpulsar.source;
 
 import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import org.apache.spark.InterruptibleIterator;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -66,6 +68,37 @@ final class BatchRunner {
     InternalRow row = new GenericInternalRow(new Object[] {new GenericInternalRow(new Object[] {partition})});
     Iterator<InternalRow> rows = scala.package$.MODULE$.Iterator().single(row);
     return runner.compute(scala.package$.MODULE$.Iterator().single(rows), task.partitionId(), task);
+  }
+
+  /**
+   * Ends the Python worker of a task that has rows enough, before Spark's runner hangs up on it: it would log a traceback
+   * of the broken pipe, and end. Where Spark has the worker elsewhere, it does.
+   */
+  static void endWorker(Iterator<ColumnarBatch> given) {
+    Iterator<?> batches = given instanceof InterruptibleIterator<?> outer ? outer.delegate() : given;
+    for (Class<?> each = batches.getClass(); each != null; each = each.getSuperclass()) {
+      for (Field field : each.getDeclaredFields()) {
+        if (field.getName().endsWith("$$handle") || field.getName().endsWith("$$pid")) {
+          end(batches, field);
+          return;
+        }
+      }
+    }
+  }
+
+  /** Spark 4.3 keeps a handle of the process, 4.2 its id. */
+  private static void end(Iterator<?> batches, Field field) {
+    try {
+      field.setAccessible(true);
+      Object worker = ((Option<?>) field.get(batches)).getOrElse(() -> null);
+      if (worker instanceof Number id) {
+        ProcessHandle.of(id.longValue()).ifPresent(ProcessHandle::destroy);
+      } else if (worker != null) {
+        Class.forName("org.apache.spark.api.python.PythonWorkerHandle").getMethod("destroy").invoke(worker);
+      }
+    } catch (ReflectiveOperationException | RuntimeException fault) {
+      // Then the log has a traceback, and all is as it was.
+    }
   }
 
   private static <T> T part(MapInBatchEvaluatorFactory evaluators, String name) throws ReflectiveOperationException {

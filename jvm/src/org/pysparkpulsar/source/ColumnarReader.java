@@ -1,6 +1,8 @@
 package org.pysparkpulsar.source;
 
 import java.util.HashMap;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.python.PythonException;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonCustomMetric$;
@@ -10,6 +12,7 @@ import org.apache.spark.sql.execution.python.MapInBatchEvaluatorFactory;
 import org.apache.spark.sql.vectorized.ArrowColumnVector;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.util.TaskCompletionListener;
 import scala.collection.Iterator;
 import scala.collection.immutable.Map;
 import scala.jdk.javaapi.CollectionConverters;
@@ -19,6 +22,7 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
   private final UserDefinedPythonDataSource source;
   private final Map<String, SQLMetric> metrics;
   private final Iterator<ColumnarBatch> batches;
+  private boolean ended;
 
   ColumnarReader(ColumnarReaderFactory.Origin origin, byte[] partition) {
     source = origin.source();
@@ -37,11 +41,24 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
     } catch (ReflectiveOperationException fault) {
       throw new IllegalStateException(fault);
     }
+    // Called before the runner's own, which was there first.
+    TaskContext.get().addTaskCompletionListener((TaskCompletionListener) task -> endEarly());
+  }
+
+  private void endEarly() {
+    if (!ended) {
+      BatchRunner.endWorker(batches);
+    }
   }
 
   @Override
   public boolean next() {
-    return batches.hasNext();
+    try {
+      ended = !batches.hasNext();
+    } catch (PythonException fault) {
+      throw OwnError.withoutFrames(fault);
+    }
+    return !ended;
   }
 
   @Override

@@ -24,7 +24,7 @@ public final class PulsarException extends AnalysisException {
 
   /** Never returns: throws what Java would want to be declared. */
   @SuppressWarnings("unchecked")
-  static <T extends Throwable> RuntimeException thrown(Throwable fault) throws T {
+  public static <T extends Throwable> RuntimeException thrown(Throwable fault) throws T {
     throw (T) fault;
   }
 

@@ -2,9 +2,13 @@ package org.pysparkpulsar.source;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
+import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.sources.Filter;
@@ -13,12 +17,14 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** Tells the data source which columns a query needs, which it decodes alone, and what it filters by. */
-public final class PulsarScanBuilder implements SupportsPushDownFilters, SupportsPushDownRequiredColumns {
+public final class PulsarScanBuilder
+    implements SupportsPushDownFilters, SupportsPushDownLimit, SupportsPushDownRequiredColumns {
   private final PythonDataSourceV2 source;
   private final StructType metadata;
   private final CaseInsensitiveStringMap options;
   private StructType columns;
   private Filter[] filters = {};
+  private int limit = -1;
 
   /** `source`: of this scan alone. `metadata`: further columns, which a query may name. */
   public PulsarScanBuilder(
@@ -27,6 +33,11 @@ public final class PulsarScanBuilder implements SupportsPushDownFilters, Support
     this.columns = columns;
     this.metadata = metadata;
     this.options = options;
+  }
+
+  /** One that decodes all columns, whatever the query needs, and no others. */
+  public static ScanBuilder ofAll(StructType columns, CaseInsensitiveStringMap options) {
+    return new SourceScanBuilder(PythonSource.make(), PythonSource.NAME, columns, options);
   }
 
   /** Spark evaluates all of them again, so the data source is asked once, when the columns are known too. */
@@ -39,6 +50,21 @@ public final class PulsarScanBuilder implements SupportsPushDownFilters, Support
   @Override
   public Filter[] pushedFilters() {
     return filters;
+  }
+
+  /** Asked only where no filter is left to Spark; each task then ends by itself, and Spark cuts what they give. */
+  @Override
+  public boolean pushLimit(int rows) {
+    if (options.containsKey(SourceScanBuilder.LIMIT)) {
+      return false;
+    }
+    limit = rows;
+    return true;
+  }
+
+  @Override
+  public boolean isPartiallyPushed() {
+    return true;
   }
 
   /** Whole columns, of which Spark takes the fields that it needs; one at least, which count(*) counts. */
@@ -56,9 +82,18 @@ public final class PulsarScanBuilder implements SupportsPushDownFilters, Support
 
   @Override
   public Scan build() {
-    SourceScanBuilder builder = new SourceScanBuilder(source, PythonSource.NAME, columns, options);
+    SourceScanBuilder builder =
+        limit < 0
+            ? new SourceScanBuilder(source, PythonSource.NAME, columns, options)
+            : new SourceScanBuilder(PythonSource.make(), PythonSource.NAME, columns, limited());
     builder.pushFilters(filters);
     return builder.build();
+  }
+
+  private CaseInsensitiveStringMap limited() {
+    Map<String, String> limited = new HashMap<>(options.asCaseSensitiveMap());
+    limited.put(SourceScanBuilder.LIMIT, Integer.toString(limit));
+    return new CaseInsensitiveStringMap(limited);
   }
 
   private StructField whole(String name) {

@@ -1,20 +1,24 @@
 package org.pysparkpulsar.source;
 
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonBatch;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
-import org.apache.spark.sql.execution.datasources.v2.python.PythonMicroBatchStreamWithTriggerAvailableNow;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonScan;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonScanBuilder;
 import org.apache.spark.sql.execution.python.streaming.PythonStreamingSourceRunner;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.collection.immutable.Map;
 
 /**
  * Spark's own scan of a source in Python, whose tasks hand over columns, and whose stream is planned in the process that
@@ -24,6 +28,9 @@ final class SourceScanBuilder extends PythonScanBuilder {
   /** The options of which a query has one. */
   private static final List<String> TOPICS =
       List.of("topic", "topics", "subscribe", "topicsPattern", "subscribePattern");
+
+  /** How many rows are wanted of each task. */
+  static final String LIMIT = "limit";
 
   private final Query query;
 
@@ -38,7 +45,7 @@ final class SourceScanBuilder extends PythonScanBuilder {
     return new SourceScan(query, pushedFilters());
   }
 
-  private record Query(
+  record Query(
       PythonDataSourceV2 source, String name, StructType columns, CaseInsensitiveStringMap options) {
     String topics() {
       return TOPICS.stream().map(options::get).filter(Objects::nonNull).findFirst().orElse(name);
@@ -49,12 +56,17 @@ final class SourceScanBuilder extends PythonScanBuilder {
     }
   }
 
-  private static final class SourceScan extends PythonScan {
+  private static final class SourceScan extends PythonScan implements SupportsReportStatistics {
     private final Query query;
+    private final Filter[] pushed;
+    private final SourceBatch batch;
+    private boolean streams;
 
     SourceScan(Query query, Filter[] pushed) {
       super(query.source, query.name, query.columns, query.options, pushed);
       this.query = query;
+      this.pushed = pushed;
+      batch = new SourceBatch(query);
     }
 
     @Override
@@ -64,21 +76,49 @@ final class SourceScanBuilder extends PythonScanBuilder {
 
     @Override
     public Batch toBatch() {
-      return new SourceBatch(query);
+      return batch;
     }
 
     /** The stream's reader in Python has both interfaces for limits, so it need not be asked for them. */
     @Override
     public MicroBatchStream toMicroBatchStream(String checkpoint) {
+      streams = true;
       PythonStreamingSourceRunner runner =
           StreamRunner.of(query.source, query.name, query.columns, query.options);
       runner.init();
       return new SourceStream(query, runner);
     }
+
+    /** Of a batch, whose plan the query keeps; a stream has no size. */
+    @Override
+    public Statistics estimateStatistics() {
+      return streams ? PlannedBatch.UNKNOWN : batch.planned();
+    }
+
+    /** In plans and in Spark's UI: what a batch reads as soon as it is planned. */
+    @Override
+    public String description() {
+      String limit = query.options.containsKey(LIMIT) ? " limit " + query.options.get(LIMIT) : "";
+      String filters = pushed.length == 0 ? "" : " filters " + Arrays.toString(pushed);
+      String planned = batch.isPlanned() ? " " + batch.planned().text() : "";
+      return "Pulsar[" + query.topics() + "]" + planned + filters + limit;
+    }
+
+    /** For EXPLAIN FORMATTED. */
+    @Override
+    public Map<String, String> getMetaData() {
+      Map<String, String> told = super.getMetaData().updated("Topics", query.topics());
+      if (query.options.containsKey(LIMIT)) {
+        told = told.updated("PushedLimit", query.options.get(LIMIT));
+      }
+      return batch.isPlanned() ? told.updated("Reads", batch.planned().text()) : told;
+    }
   }
 
   private static final class SourceBatch extends PythonBatch {
     private final Query query;
+    private volatile InputPartition[] partitions;
+    private PlannedBatch planned;
 
     SourceBatch(Query query) {
       super(query.source, query.name, query.columns, query.options);
@@ -86,28 +126,28 @@ final class SourceScanBuilder extends PythonScanBuilder {
     }
 
     @Override
-    public PartitionReaderFactory createReaderFactory() {
-      return query.reading(super.createReaderFactory());
+    public synchronized InputPartition[] planInputPartitions() {
+      if (partitions == null) {
+        partitions = super.planInputPartitions();
+      }
+      return partitions;
     }
-  }
 
-  private static final class SourceStream extends PythonMicroBatchStreamWithTriggerAvailableNow {
-    private final Query query;
+    /** Waits for nobody who plans: plans are shown while they are made. */
+    boolean isPlanned() {
+      return partitions != null;
+    }
 
-    SourceStream(Query query, PythonStreamingSourceRunner runner) {
-      super(query.source, query.name, query.columns, query.options, runner);
-      this.query = query;
+    synchronized PlannedBatch planned() {
+      if (planned == null) {
+        planned = PlannedBatch.of(planInputPartitions());
+      }
+      return planned;
     }
 
     @Override
     public PartitionReaderFactory createReaderFactory() {
       return query.reading(super.createReaderFactory());
-    }
-
-    /** What progress and errors call it. */
-    @Override
-    public String toString() {
-      return "Pulsar[" + query.topics() + "]";
     }
   }
 }

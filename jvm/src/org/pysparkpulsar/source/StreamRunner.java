@@ -62,7 +62,7 @@ final class StreamRunner extends PythonStreamingSourceRunner {
       output.writeInt(SQLConf.get().arrowMaxRecordsPerBatch());
       output.flush();
       if (input.readInt() == SpecialLengths$.MODULE$.PYTHON_EXCEPTION_THROWN()) {
-        String message = protocol.readUTF(input);
+        String message = protocol.readUTF(input).stripTrailing();
         throw PulsarException.thrown(QueryCompilationErrors$.MODULE$.pythonDataSourceError("plan", "initialize source", message));
       }
       set("dataOut", output);

@@ -32,7 +32,7 @@ class DigestMd5:
         """Our proof."""
         directives = _directives(challenge)
         if "nonce" not in directives or "auth" not in directives.get("qop", "auth").split(","):
-            raise ProtocolError("expected a challenge of DIGEST-MD5 with qop=auth, got another one")
+            raise ProtocolError("the challenge of the bookie is none of DIGEST-MD5 with qop=auth")
         realm, theirs = directives.get("realm", ""), directives["nonce"]
         known = hashlib.md5(
             b":".join(_encoded(text) for text in (self._user, realm, self._password)), usedforsecurity=False

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -17,7 +17,7 @@ from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.microbatch.progress.lag import LagReport, LagWatch
+from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport, LagWatch
 from pyspark_pulsar.read.microbatch.progress.retention import RetentionWatch
 from pyspark_pulsar.read.microbatch.progress.subscription import SubscriptionCursors
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers
@@ -48,7 +48,7 @@ class QueryProgress:
         )
         self._lag = LagWatch(partial(first_entry, client), self._ledgers, options.lag_interval_ms / 1000)
         self._retention = RetentionWatch(admin, is_held=name is not None) if admin is not None else None
-        self._log = ProgressLog()
+        self._log = ProgressLog(counts=admin is not None)
 
     def begin(
         self, committed: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position]
@@ -99,8 +99,9 @@ class QueryProgress:
 class ProgressLog:
     """One line a minute while a query is behind, and one when it is not any more."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, counts: bool) -> None:
+        """`counts`: messages of any range can be counted, as `admin.url` is set."""
+        self._clock, self._counts = clock, counts
         self._next = clock()
         self._was_behind = False
 
@@ -116,10 +117,24 @@ class ProgressLog:
         self._was_behind = True
         worst = max(report.lags, key=lambda partition: report.lags[partition].seconds or 0.0)
         _log.info(
-            "the query is behind in %d topic partitions: about %s messages, %s bytes; the oldest is %s s old, in %s",
-            len(report.lags), _shown(report.total.messages), _shown(report.total.bytes), _shown(report.total.seconds),
+            "the query is behind in %d topic partitions%s; the oldest message is %s, in %s",
+            len(report.lags),
+            self._counted(report.lags.values()),
+            _age(report.lags[worst].seconds),
             worst,
-        )  # fmt: skip
+        )
+
+    def _counted(self, lags: Collection[Lag]) -> str:
+        """What is known of them together: those that there was no time for are counted at a later trigger."""
+        counted = [lag for lag in lags if lag.messages is not None]
+        if not counted:
+            why = "counted at the next triggers" if self._counts else "not counted without admin.url"
+            return f", whose messages are {why}"
+        text = f": about {sum(lag.messages or 0 for lag in counted)} messages"
+        if all(lag.bytes is not None for lag in counted):
+            text += f", {sum(lag.bytes or 0 for lag in counted)} bytes"
+        rest = len(lags) - len(counted)
+        return f"{text}, and those of {rest} that are not counted yet" if rest else text
 
 
 def _brief_admin(options: ReadOptions) -> AdminClient | None:
@@ -134,5 +149,5 @@ def _brief_admin(options: ReadOptions) -> AdminClient | None:
     return AdminClient(brief)
 
 
-def _shown(number: float | None) -> str:
-    return "an unknown number of" if number is None else f"{number:.0f}"
+def _age(seconds: float | None) -> str:
+    return "of unknown age" if seconds is None else f"{seconds:.0f} s old"

@@ -1,0 +1,23 @@
+"""The partitions of a table, as SHOW PARTITIONS lists them: those of the topic, by the column `__partition`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark_pulsar.catalog.cluster import Cluster
+from pyspark_pulsar.catalog.names import parse_table
+from pyspark_pulsar.catalog.system_tables import offsets_of
+from pyspark_pulsar.catalog.tables import require_topic
+from pyspark_pulsar.topic import TopicPartition
+
+
+def partitions(cluster: Cluster, namespace: Sequence[str], table: str) -> list[int]:
+    """None of a topic that is not partitioned, or that is one partition. Raises `TopicNotFoundError`."""
+    return list(range(require_topic(cluster, parse_table(namespace, table).topic)))
+
+
+def load_partition(cluster: Cluster, namespace: Sequence[str], table: str, partition: int) -> dict[str, str]:
+    """What the system table `$offsets` says of it, as far as this role is told. Raises `TopicNotFoundError`."""
+    topic = parse_table(namespace, table).topic
+    (row,) = offsets_of(cluster, [TopicPartition(topic, partition)])
+    return {name: str(value) for name, value in row.items() if value is not None and name != "partition"}

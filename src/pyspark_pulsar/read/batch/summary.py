@@ -1,0 +1,62 @@
+"""What a batch reads, in a few words and numbers for Spark's plans and UI. Driver only; no I/O.
+
+A program of `spark.driver_process` besides: the JVM sends what it was given as the partitions of a read (u32 count,
+then each with a u32 length, big endian), and is sent JSON (u32 length, UTF-8).
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, BinaryIO, Final
+
+from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.topic import TopicPartition
+
+_SHOWN: Final = 3
+
+
+def main(requests: BinaryIO, answers: BinaryIO) -> None:
+    """Reads what this user's own driver has pickled, and nothing else."""
+    count = int.from_bytes(requests.read(4), "big")
+    inputs = [requests.read(int.from_bytes(requests.read(4), "big")) for _ in range(count)]
+    # Of a read without partitions Spark keeps a None.
+    partitions = [pickle.loads(each) for each in inputs]  # noqa: S301
+    told = json.dumps(summary([each.value for each in partitions if each is not None])).encode()
+    answers.write(len(told).to_bytes(4, "big") + told)
+
+
+def summary(tasks: Sequence[Iterable[Split]]) -> dict[str, Any]:
+    """`text`; `bytes`: stored, compressed where producers compress, None where ledgers are not known; `places`: how
+    many ranges are read from each, by the words of `readFrom`."""
+    splits = [split for task in tasks for split in task]
+    places = Counter(part.location.name for split in splits for part in split.ranges)
+    sizes = [split.size for split in splits]
+    return {
+        "text": _text(splits, len(tasks), places),
+        "bytes": None if None in sizes else sum(size or 0 for size in sizes),
+        "places": ", ".join(f"{place} {count}" for place, count in sorted(places.items())),
+    }
+
+
+def _text(splits: Sequence[Split], tasks: int, places: Counter[str]) -> str:
+    if not splits:
+        return "nothing to read"
+    ends: dict[TopicPartition, Split] = {}
+    starts: dict[TopicPartition, Split] = {}
+    for split in splits:
+        starts.setdefault(split.partition, split)
+        ends[split.partition] = split
+    shown = [
+        f"{partition.as_topic.local} {starts[partition].start} to {ends[partition].end}"
+        for partition in list(starts)[:_SHOWN]
+    ]
+    more = [f"{len(starts) - _SHOWN} more"] if len(starts) > _SHOWN else []
+    where = ", ".join(f"{place} {count}" for place, count in sorted(places.items()))
+    return f"{_count(len(starts), 'partition')} in {_count(tasks, 'task')}: {', '.join([*shown, *more])}; from {where}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,76 @@
+"""Errors of this package reach the user as their own sentence, without the frames that led to it.
+
+Spark's Python programs write an exception with its traceback into what the JVM then shows: some 30 lines of PySpark's
+files and ours before the sentence. They leave the frames out where the variable SPARK_HIDE_TRACEBACK is set when they
+write. So it is set at the edge, where Spark has called us, and just then: a program of Spark's, a task's worker or a
+step on the driver, ends with the exception that it writes. All other exceptions keep their frames: they are faults of
+this package.
+
+A process with `KEEPS_TRACEBACKS` in its environment keeps them all; for tasks set it as
+`spark.executorEnv.PYSPARK_PULSAR_TRACEBACK`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from inspect import isfunction
+from typing import Any, Final, TypeVar
+
+from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.spark.shipped import runs_in
+
+KEEPS_TRACEBACKS: Final = "PYSPARK_PULSAR_TRACEBACK"
+"""The environment variable; any text that is not empty."""
+
+HIDES_TRACEBACKS: Final = "SPARK_HIDE_TRACEBACK"
+"""PySpark's own variable, read by `pyspark.util.handle_worker_exception`."""
+
+# Each ends with the first exception that it writes.
+_PROGRAMS: Final = (
+    "pyspark.worker",
+    "pyspark.sql.worker.utils",
+    "pyspark.sql.streaming.python_streaming_source_runner",
+)
+
+T = TypeVar("T")
+
+
+def keeps_tracebacks() -> bool:
+    return bool(os.environ.get(KEEPS_TRACEBACKS))
+
+
+def hides_tracebacks(kind: type[T]) -> type[T]:
+    """For a class whose public methods Spark calls, on driver or executors: a `PulsarError` of theirs, and of the
+    iterators that they return, is written without frames."""
+    for name, method in list(vars(kind).items()):
+        if isfunction(method) and not name.startswith("_"):
+            setattr(kind, name, _edge(method))
+    return kind
+
+
+def _edge(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def called(*arguments: Any, **named: Any) -> Any:
+        with _error_alone():
+            answer = method(*arguments, **named)
+        return _edge_of(answer) if isinstance(answer, Iterator) else answer
+
+    return called
+
+
+def _edge_of(answer: Iterator[Any]) -> Iterator[Any]:
+    with _error_alone():
+        yield from answer
+
+
+@contextmanager
+def _error_alone() -> Iterator[None]:
+    try:
+        yield
+    except PulsarError:
+        if not keeps_tracebacks() and any(runs_in(program) for program in _PROGRAMS):
+            os.environ[HIDES_TRACEBACKS] = "1"
+        raise

@@ -1,0 +1,33 @@
+"""docs/compatibility.md says what pyproject.toml and the local server say."""
+
+import re
+import tomllib
+
+from fixtures.doc_pages import ROOT
+
+from pyspark_pulsar.standalone import PULSAR_SERVER
+
+PAGE = (ROOT / "docs" / "compatibility.md").read_text()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+REQUIRED = dict(re.match(r"([a-z]+)(.*)", text).groups() for text in PROJECT["dependencies"])
+
+
+def _row(name: str) -> str:
+    (row,) = re.findall(rf"^\| {re.escape(name)} \|(.*)\|$", PAGE, re.MULTILINE)
+    return str(row)
+
+
+def test_versions_are_those_that_pip_is_told() -> None:
+    assert REQUIRED["pyspark"] == ">=4.2,<4.4"
+    assert "tested" in _row("4.3")
+    assert "tested" in _row("4.2")
+    assert PROJECT["requires-python"] == ">=3.11"
+    assert _row("Python").startswith(" 3.11 or later")
+    assert REQUIRED["pyarrow"] == ">=18,<27"
+    assert _row("PyArrow") == " 18 to 26 "
+    assert REQUIRED["protobuf"] == ">=6.31.1,<8"
+    assert _row("protobuf") == " 6.31.1 or later, and 7 "
+
+
+def test_the_tested_server_is_the_one_that_tests_fetch() -> None:
+    assert "tested, all tests" in _row(PULSAR_SERVER.version)

@@ -1,0 +1,57 @@
+"""What Spark's plans say of a batch."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from dataclasses import replace
+
+from pyspark.sql.datasource import InputPartition
+
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.batch.summary import main, summary
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.split import Split, SplitRange
+from pyspark_pulsar.topic import TopicName, TopicPartition
+
+TOPIC = TopicName.parse("persistent://public/default/orders")
+
+
+def split(partition: int, start: Position, end: Position, size: int | None) -> Split:
+    return Split(
+        TopicPartition(TOPIC, partition), start, end, (SplitRange(start, end, FromBroker()),), size=size
+    )
+
+
+FIRST = split(0, EARLIEST, Position(3, 0), 100)
+SECOND = split(0, Position(3, 0), Position(4, 7), 50)
+OTHER = split(1, EARLIEST, Position(9, 9), 1)
+
+
+def test_partitions_ranges_and_places() -> None:
+    assert summary([(FIRST,), (SECOND, OTHER)]) == {
+        "text": "2 partitions in 2 tasks: orders-partition-0 earliest to 4:7:0, orders-partition-1 earliest to 9:9:0; "
+        "from broker 3",
+        "bytes": 151,
+        "places": "broker 3",
+    }
+    assert summary([])["text"] == "nothing to read"
+    assert summary([])["bytes"] == 0
+    many = summary([tuple(split(number, EARLIEST, Position(1, 1), 1) for number in range(5))])
+    assert many["text"].startswith("5 partitions in 1 task: orders-partition-0 ")
+    assert "2 more; from broker 5" in many["text"]
+
+
+def test_a_size_that_is_not_known_is_none() -> None:
+    assert summary([(FIRST, replace(SECOND, size=None))])["bytes"] is None
+
+
+def test_the_program_of_the_driver_process() -> None:
+    sent = [pickle.dumps(InputPartition((FIRST,))), pickle.dumps(None)]
+    request = len(sent).to_bytes(4, "big") + b"".join(len(each).to_bytes(4, "big") + each for each in sent)
+    answer = io.BytesIO()
+    main(io.BytesIO(request), answer)
+    told = answer.getvalue()
+    assert int.from_bytes(told[:4], "big") == len(told) - 4
+    assert json.loads(told[4:]) == summary([(FIRST,)])

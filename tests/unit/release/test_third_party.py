@@ -1,0 +1,64 @@
+"""What a wheel says of others' work is what is linked into it and what pip brings along."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from fixtures.doc_pages import ROOT
+from fixtures.scripts import script
+from packaging.requirements import Requirement
+
+THIRD_PARTY = script("third_party")
+
+
+def test_the_files_are_what_the_dependencies_say() -> None:
+    for path, text in THIRD_PARTY.written().items():
+        assert path.read_text() == text, f"{path} is stale; run make third-party"
+
+
+def test_every_crate_of_the_kernel_is_there() -> None:
+    """Those that kernel/Cargo.toml names, by another way than the script goes."""
+    cargo = tomllib.loads((ROOT / "kernel" / "Cargo.toml").read_text())
+    named = set(cargo["dependencies"])
+    assert named <= {crate.name for crate in THIRD_PARTY.linked_crates()}
+
+
+def test_all_that_pip_brings_along_is_in_the_bill() -> None:
+    bill = json.loads((ROOT / "requirements" / "sbom.cdx.json").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    listed = {
+        each["name"]: each.get("versionRange", "") for each in bill["components"] if each.get("isExternal")
+    }
+    assert listed.keys() == {Requirement(text).name for text in asked}
+    assert listed["pyspark"] == "vers:pypi/>=4.2|<4.4"
+
+
+@pytest.mark.parametrize(
+    "licence", ["MIT", "MIT OR GPL-3.0", "Apache-2.0 AND MIT", "(MIT OR GPL-3.0) AND Zlib"]
+)
+def test_a_licence_that_may_go_along(licence: str) -> None:
+    THIRD_PARTY.refuse_licence("crate", licence)
+
+
+@pytest.mark.parametrize("licence", ["", "GPL-3.0", "MIT AND GPL-3.0"])
+def test_a_licence_that_may_not(licence: str) -> None:
+    with pytest.raises(THIRD_PARTY.LicenceMissing, match=f"crate has the licence {licence or 'none'}"):
+        THIRD_PARTY.refuse_licence("crate", licence)
+
+
+def test_a_crate_without_the_text_of_its_licence(tmp_path: Path) -> None:
+    package = {
+        "name": "bare",
+        "version": "1.0.0",
+        "license": "MIT",
+        "manifest_path": str(tmp_path / "Cargo.toml"),
+    }
+    with pytest.raises(THIRD_PARTY.LicenceMissing, match="bare has no text of its licence"):
+        THIRD_PARTY._crate(package)
+    (tmp_path / "LICENSE").write_text("Permission is hereby granted")
+    assert THIRD_PARTY._crate(package).texts == (("LICENSE", "Permission is hereby granted"),)
