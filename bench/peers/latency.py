@@ -20,7 +20,7 @@ from turns import Run
 
 PLAIN: Final = "official Java client, consumer"
 _PROGRAM: Final = "peers/java/TimedMessages"
-_WARM_UP_SECONDS: Final = 10.0
+_WARM_UP_SECONDS: Final = 15.0
 _LEAST_OF_RATE: Final = 0.9
 
 

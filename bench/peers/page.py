@@ -87,12 +87,18 @@ def _batch(cells: Report) -> Iterator[str]:
 
 
 def _rates(title: str, cells: Report) -> Iterator[str]:
-    names = list(dict.fromkeys(name for cell in cells.values() for name in cell["competitors"]))
+    names = _competitors(cells)
     yield f"| {title} | {' | '.join(names)} |"
     yield "|---" * (len(names) + 1) + "|"
     for label, cell in cells.items():
         lines = cell["competitors"]
         yield f"| {_label(label)} | {' | '.join(_rate(lines, name) for name in names)} |"
+
+
+def _competitors(cells: Report) -> list[str]:
+    """All names, in the order of the cell that has most."""
+    full = sorted(cells.values(), key=lambda cell: -len(cell["competitors"]))
+    return list(dict.fromkeys(name for cell in full for name in cell["competitors"]))
 
 
 def _rate(lines: Report, name: str) -> str:
@@ -125,7 +131,7 @@ def _cold(cells: Report) -> Iterator[str]:
 
 
 def _catch_up_table(title: str, cells: Report) -> Iterator[str]:
-    names = list(dict.fromkeys(name for cell in cells.values() for name in cell["competitors"]))
+    names = _competitors(cells)
     yield f"| {title} | {' | '.join(names)} |"
     yield "|---" * (len(names) + 1) + "|"
     for label, cell in cells.items():
