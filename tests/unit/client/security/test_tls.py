@@ -250,7 +250,7 @@ def test_files_that_are_no_certificates(authority: Authority, tmp_path: Path) ->
             Tls(None, (own.certificate, str(junk))),
             r"private key .*junk.pem cannot be used: .*the key not encrypted",
         ),
-        (Tls(None, (str(tmp_path / "nowhere"), own.key)), "certificate in .*nowhere"),
+        (Tls(None, (str(tmp_path / "nowhere"), own.key)), "the certificate .*nowhere and"),
     ):
         with pytest.raises(OptionError, match=wanted):
             tls.context()
