@@ -185,7 +185,7 @@ def test_what_is_refused_before_any_row(
     frame = spark.createDataFrame([("a", 1.5)], "user string, amount double")
     for key_column, kind, text in (
         ("usr", "OptionError", "did you mean user?"),
-        ("amount", "SchemaError", "got double"),
+        ("amount", "SchemaError", "is 'amount', a column of double: expected string"),
     ):
         assert text in refused(lambda name=key_column: save(frame, pulsar, topic=topic, keyColumn=name), kind)
     both = frame.selectExpr("*", "'k' AS __key")
