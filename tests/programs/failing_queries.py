@@ -73,7 +73,7 @@ def sql(text: str) -> Callable[[], Any]:
 
 QUERIES: dict[str, Callable[[], Any]] = {
     "batch, planned": lambda: reader(startingOffset="earliest").load().schema,
-    "batch, planned late": lambda: reader(startingOffsets='{"*": "999999:0"}').load().collect(),
+    "batch, planned late": lambda: reader(startingOffsets=json.dumps({topic: "999999:0"})).load().collect(),
     "batch, in a task": lambda: reader().load().collect(),
     "stream, planned": lambda: reader(stream=True, startingOffset="earliest").load().schema,
     "stream, started": lambda: refused_stream().awaitTermination(),

@@ -125,4 +125,4 @@ def _unknown(key: str, known: list[str]) -> str:
         return (
             f"setting {key!r} is said by each table itself: expected what holds for all tables; leave it out"
         )
-    return unknown_options([key], sorted(set(known)), "setting")
+    return unknown_options([key], sorted(set(known)), "unknown setting")

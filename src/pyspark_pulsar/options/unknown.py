@@ -76,7 +76,7 @@ _PREFIXES: Final = {
 }
 
 
-def unknown_options(keys: Iterable[str], known: Iterable[str], kind: str = "option") -> str:
+def unknown_options(keys: Iterable[str], known: Iterable[str], what: str = "unknown option") -> str:
     """What to say of `keys`, at least one, of which none is among `known`.
 
     Spark gives sources in Python all names in small letters; one of another connector is shown as it is written there.
@@ -86,12 +86,10 @@ def unknown_options(keys: Iterable[str], known: Iterable[str], kind: str = "opti
         f"{name!r}; {hint}" if hint else repr(name) for name, hint in (_meant(key, listed) for key in keys)
     ]
     if len(told) == 1:
-        return f"unknown {kind} {told[0]} {_PAGE}"
+        return f"{what} {told[0]} {_PAGE}"
     rest = len(told) - _LISTED
     more = f"\n  - and {rest} more" if rest > 0 else ""
-    return (
-        f"{len(told)} unknown {kind}s {_PAGE}:" + "".join(f"\n  - {each}" for each in told[:_LISTED]) + more
-    )
+    return f"{len(told)} {what}s {_PAGE}:" + "".join(f"\n  - {each}" for each in told[:_LISTED]) + more
 
 
 def _meant(key: str, known: list[str]) -> tuple[str, str]:
