@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,12 +87,16 @@ def _batch(cells: Report) -> Iterator[str]:
 
 
 def _rates(title: str, cells: Report) -> Iterator[str]:
+    yield from _table(title, cells, _rate)
+
+
+def _table(title: str, cells: Report, shown: Callable[[Report, str], str]) -> Iterator[str]:
+    """A line for each cell, with what `shown` says of each competitor."""
     names = _competitors(cells)
     yield f"| {title} | {' | '.join(names)} |"
     yield "|---" * (len(names) + 1) + "|"
     for label, cell in cells.items():
-        lines = cell["competitors"]
-        yield f"| {_label(label)} | {' | '.join(_rate(lines, name) for name in names)} |"
+        yield f"| {_label(label)} | {' | '.join(shown(cell['competitors'], name) for name in names)} |"
 
 
 def _competitors(cells: Report) -> list[str]:
@@ -131,11 +135,7 @@ def _cold(cells: Report) -> Iterator[str]:
 
 
 def _catch_up_table(title: str, cells: Report) -> Iterator[str]:
-    names = _competitors(cells)
-    yield f"| {title} | {' | '.join(names)} |"
-    yield "|---" * (len(names) + 1) + "|"
-    for label, cell in cells.items():
-        yield f"| {_label(label)} | {' | '.join(_caught_up(cell['competitors'], name) for name in names)} |"
+    yield from _table(title, cells, _caught_up)
 
 
 def _caught_up(lines: Report, name: str) -> str:

@@ -32,16 +32,17 @@ def summary(tasks: Sequence[Iterable[Split]]) -> dict[str, Any]:
     """`text`; `bytes`: stored, compressed where producers compress, None where ledgers are not known; `places`: how
     many ranges are read from each, by the words of `readFrom`."""
     splits = [split for task in tasks for split in task]
-    places = Counter(part.location.name for split in splits for part in split.ranges)
+    counts = Counter(part.location.name for split in splits for part in split.ranges)
+    places = ", ".join(f"{place} {count}" for place, count in sorted(counts.items()))
     sizes = [split.size for split in splits]
     return {
         "text": _text(splits, len(tasks), places),
         "bytes": None if None in sizes else sum(size or 0 for size in sizes),
-        "places": ", ".join(f"{place} {count}" for place, count in sorted(places.items())),
+        "places": places,
     }
 
 
-def _text(splits: Sequence[Split], tasks: int, places: Counter[str]) -> str:
+def _text(splits: Sequence[Split], tasks: int, places: str) -> str:
     if not splits:
         return "nothing to read"
     ends: dict[TopicPartition, Split] = {}
@@ -54,8 +55,7 @@ def _text(splits: Sequence[Split], tasks: int, places: Counter[str]) -> str:
         for partition in list(starts)[:_SHOWN]
     ]
     more = [f"{len(starts) - _SHOWN} more"] if len(starts) > _SHOWN else []
-    where = ", ".join(f"{place} {count}" for place, count in sorted(places.items()))
-    return f"{_count(len(starts), 'partition')} in {_count(tasks, 'task')}: {', '.join([*shown, *more])}; from {where}"
+    return f"{_count(len(starts), 'partition')} in {_count(tasks, 'task')}: {', '.join([*shown, *more])}; from {places}"
 
 
 def _count(number: int, noun: str) -> str:
