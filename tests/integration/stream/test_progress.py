@@ -23,7 +23,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from pyspark_pulsar import PulsarProgressListener
 from pyspark_pulsar.errors import OptionError, SubscriptionBusy
-from pyspark_pulsar.monitoring.listener import Behind
+from pyspark_pulsar.monitoring.source_lag import Behind
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
