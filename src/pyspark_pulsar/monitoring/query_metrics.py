@@ -99,6 +99,7 @@ class QueryMetrics:
         sink = getattr(progress, "sink", None)
         if not numbers and "pulsar" not in str(getattr(sink, "description", "")).lower():
             self._running.pop(query_id, None)
+            self._forget(query_id)
             return
         run = self._run(query_id, progress.name, str(getattr(progress, "runId", "")))
         if run.batch_id is not None and progress.batchId <= run.batch_id:
@@ -174,12 +175,16 @@ class QueryMetrics:
         if known is None or known.run_id != run_id:
             known = self._running[query_id] = _Run((name or "", query_id), run_id)
             self._ended.pop(query_id, None)
+            # From 0 on, as what a series begins with is no increase to Prometheus.
+            for counter in ("epochs_committed", "epochs_aborted"):
+                self._add(counter, known.labels, 0)
         return known
 
     def _take(self, run: _Run, number: int, source: Any) -> None:
         labels = (*run.labels, str(number))
         rows = int(source.numInputRows)
         self._add("rows", labels, rows)
+        self._add("fallbacks", (*labels, "broker"), 0)
         told = getattr(source, "metrics", None) or {}
         if rows:
             # Else it is of an earlier micro-batch.
@@ -201,7 +206,10 @@ class QueryMetrics:
         self._ended.pop(query_id, None)
         self._ended[query_id] = labels
         for old in list(self._ended)[:-MOST_ENDED]:
-            del self._ended[old]
-            for metric in self._kept.values():
-                for series in [each for each in metric.values if each[1] == old]:
-                    del metric.values[series]
+            self._forget(old)
+
+    def _forget(self, query_id: str) -> None:
+        self._ended.pop(query_id, None)
+        for metric in self._kept.values():
+            for series in [each for each in metric.values if each[1] == query_id]:
+                del metric.values[series]
