@@ -7,6 +7,7 @@ import click
 from pyspark_pulsar.cli.catalog import catalog
 from pyspark_pulsar.cli.checkpoint import checkpoint
 from pyspark_pulsar.cli.failover import failover
+from pyspark_pulsar.cli.monitoring import monitoring
 from pyspark_pulsar.cli.plan import plan
 from pyspark_pulsar.cli.segments import segments
 from pyspark_pulsar.cli.standalone import standalone
@@ -29,6 +30,7 @@ cli.add_command(catalog)
 cli.add_command(tier)
 cli.add_command(checkpoint)
 cli.add_command(failover)
+cli.add_command(monitoring)
 
 
 def main() -> None:
