@@ -6,6 +6,7 @@ import click
 
 from pyspark_pulsar.cli.catalog import catalog
 from pyspark_pulsar.cli.checkpoint import checkpoint
+from pyspark_pulsar.cli.doctor import doctor
 from pyspark_pulsar.cli.failover import failover
 from pyspark_pulsar.cli.monitoring import monitoring
 from pyspark_pulsar.cli.plan import plan
@@ -31,6 +32,7 @@ cli.add_command(tier)
 cli.add_command(checkpoint)
 cli.add_command(failover)
 cli.add_command(monitoring)
+cli.add_command(doctor)
 
 
 def main() -> None:
