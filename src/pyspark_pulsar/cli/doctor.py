@@ -20,6 +20,8 @@ _FLAGS: Final = (
     "service_url", "admin_url", "read_from", "bookie_addresses", "tiered_storage_url", "tiered_storage_options",
 )  # fmt: skip
 _STYLES: Final = {"ok": "green", "warning": "yellow", "fault": "bold red", "not asked": "dim"}
+_WIDE: Final = 100
+_NARROW: Final = 24
 _NO_TOPIC: Final = ("persistent://public/default/doctor",)
 
 
@@ -75,19 +77,30 @@ def _print_json(finding: Finding) -> None:
 
 
 def _print_table(findings: Sequence[Finding]) -> None:
+    """What to do stands in a column of its own where the screen is wide enough for that."""
     from collections import Counter
 
     from rich.text import Text
 
     from pyspark_pulsar.cli.screen import screen, table_of
     from pyspark_pulsar.cli.text import plural
+    from pyspark_pulsar.errors import printable
 
-    table = table_of("", ("what", "state", "found", "what to do"))
+    console = screen()
+    is_wide = console.width >= _WIDE
+    table = table_of("", ("what", "state", "found", *(("what to do",) if is_wide else ())))
     table.title = None
+    if not is_wide:
+        table.columns[0].max_width = _NARROW
     for finding in findings:
         state = Text(finding.state, style=_STYLES[finding.state])
-        table.add_cells(finding.subject, state, finding.found, finding.advice)
-    console = screen()
+        if is_wide:
+            table.add_cells(finding.subject, state, finding.found, finding.advice)
+            continue
+        found = Text(printable(finding.found))
+        if finding.advice:
+            found.append(f"\nWhat to do: {printable(finding.advice)}", style="italic")
+        table.add_row(Text(printable(finding.subject)), state, found)
     console.print(table)
     counts = Counter(finding.state for finding in findings)
     faults, warnings = counts["fault"], counts["warning"]
