@@ -1,4 +1,4 @@
-"""`pyspark-pulsar doctor`: what must be there for a query to run, in one table. Runs without Spark, unless it is asked."""
+"""`pyspark-pulsar doctor`: what must be there for a query to run, in one table. Runs without Spark unless asked."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ _NO_TOPIC: Final = ("persistent://public/default/doctor",)
 
 @click.command()
 @read_arguments(required=False, flags=_FLAGS)
-@click.option("--write", "writes", is_flag=True, help="Look at the right to write the topics too; nothing is sent.")
+@click.option(
+    "--write", "writes", is_flag=True, help="Look at the right to write the topics too; nothing is sent."
+)
 @click.option(
     "--spark",
     "master",
@@ -35,7 +37,11 @@ _NO_TOPIC: Final = ("persistent://public/default/doctor",)
     help="Also look at Spark's executors, by a small job on this master, such as local[2] or yarn.",
 )
 @click.option(
-    "--conf", "conf", multiple=True, metavar="KEY=VALUE", help="Beside --spark: a setting of Spark; repeatable."
+    "--conf",
+    "conf",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Beside --spark: a setting of Spark; repeatable.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON for each finding.")
 def doctor(

@@ -27,7 +27,9 @@ from pyspark_pulsar.topic import TopicName, TopicPartition
 
 MOST_SKEW_SECONDS: Final = 5.0
 _LEAST_VERSION: Final = (4, 0)
-_NO_ADMIN: Final = "not given: ledgers are not known, so all is read from brokers, and lag is not counted in messages"
+_NO_ADMIN: Final = (
+    "not given: ledgers are not known, so all is read from brokers, and lag is not counted in messages"
+)
 
 
 def brokers(options: ReadOptions) -> list[Finding]:
@@ -56,8 +58,8 @@ def _connect(options: ReadOptions) -> str:
 def topics(
     client: BrokerClient, names: Sequence[TopicName], known: dict[TopicName, TopicPartition], *, writes: bool
 ) -> Iterator[Finding]:
-    """Whether they are there, and may be read, and with `writes` written. A topic is not made. `known` is given the first
-    partition of those that are there."""
+    """Whether they are there, and may be read, and with `writes` written. A topic is not made. `known` is given the
+    first partition of those that are there."""
     for name in names:
         partitions: list[TopicPartition] = []
         yield look(f"topic {name}", partial(_partitions, client, name, partitions))
@@ -127,7 +129,10 @@ def server(told: BrokerVersion) -> Finding:
     numbers = tuple(int(number) for number in re.findall(r"\d+", told.text)[:2])
     if numbers < _LEAST_VERSION:
         return Finding(
-            "Pulsar", WARNING, f"{told.text}; tested with 4.0 and later", "upgrade the brokers, or test well before"
+            "Pulsar",
+            WARNING,
+            f"{told.text}; tested with 4.0 and later",
+            "upgrade the brokers, or test well before",
         )
     return Finding("Pulsar", OK, told.text)
 
@@ -148,7 +153,9 @@ def skew(
     ahead = before - (told + exact_to), told - after
     seconds = max(0.0, *ahead)
     if seconds <= MOST_SKEW_SECONDS:
-        return Finding(subject, OK, f"{whose} and this machine's differ by less than {MOST_SKEW_SECONDS:.0f} s")
+        return Finding(
+            subject, OK, f"{whose} and this machine's differ by less than {MOST_SKEW_SECONDS:.0f} s"
+        )
     verb = "behind" if ahead[0] > ahead[1] else "ahead of"
     return Finding(
         subject,
@@ -156,5 +163,3 @@ def skew(
         f"{whose} is {seconds:.0f} s {verb} this machine's",
         "let NTP set the clocks of all machines: times in bounds, lag and tokens depend on them",
     )
-
-

@@ -64,8 +64,8 @@ def _kernel() -> str:
         import_module("pyspark_pulsar.codec.checksum")
     except ImportError as fault:
         raise PrerequisiteMissing(
-            f"the Rust kernel cannot be loaded: {fault}; install the wheel for this kind of machine again, or build it (in a "
-            f"clone: make build)"
+            f"the Rust kernel cannot be loaded: {fault}; install the wheel for this kind of machine again, or build it "
+            f"(in a clone: make build)"
         ) from None
     return "loads"
 
@@ -82,7 +82,10 @@ def _package(name: str) -> Finding:
         return Finding(name, FAULT, "not installed", f"pip install '{name}{wanted}'")
     if not within(installed, wanted):
         return Finding(
-            name, FAULT, f"{installed}; expected {wanted}", f"pip install '{name}{wanted}', or another pyspark-pulsar"
+            name,
+            FAULT,
+            f"{installed}; expected {wanted}",
+            f"pip install '{name}{wanted}', or another pyspark-pulsar",
         )
     return Finding(name, OK, installed)
 
@@ -110,7 +113,7 @@ def _java() -> Finding:
     if java is None:
         return Finding("Java", FAULT, "none on the PATH, and JAVA_HOME is not set", advice)
     try:
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 -- what Spark would run
             [java, "-version"], capture_output=True, text=True, timeout=_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as fault:
@@ -135,7 +138,7 @@ def _workers_interpreter(own: str) -> Finding:
     if path is None:
         return Finding(subject, FAULT, f"{said}: no such program", advice)
     try:
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 -- what Spark would run
             [path, "-c", _PROBE], capture_output=True, text=True, timeout=_SECONDS, check=True
         )
         python, installed = json.loads(done.stdout)
@@ -144,7 +147,9 @@ def _workers_interpreter(own: str) -> Finding:
     # The jar lets a session find its own; a session without it has what is found here.
     state = FAULT if chosen else WARNING
     if installed != own:
-        return Finding(subject, state, f"{said}: Python {python} with {installed or 'no'} pyspark-pulsar", advice)
+        return Finding(
+            subject, state, f"{said}: Python {python} with {installed or 'no'} pyspark-pulsar", advice
+        )
     if python.split(".")[:2] != platform.python_version().split(".")[:2]:
         return Finding(subject, state, f"{said}: Python {python}, unlike the driver's", advice)
     return Finding(subject, OK, f"{said}: Python {python} with pyspark-pulsar {installed}")

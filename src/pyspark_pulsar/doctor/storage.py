@@ -26,9 +26,7 @@ _OPEN: Final = (
     "open the bookies' port to this machine and to all executors, or say where they listen (bookieAddresses), or set "
     "readFrom=broker"
 )
-_LISTING: Final = (
-    "ask for the right of a superuser, or give bookieAddresses; until then bookies are found by the ledgers of topics"
-)
+_LISTING: Final = "ask for the right of a superuser, or give bookieAddresses; until then bookies are found by the ledgers of topics"
 _PROBE: Final = "pyspark-pulsar-doctor"
 """Of no object: that there is none is what a store answers that can be read."""
 
@@ -58,7 +56,9 @@ def bookies(
         except OptionError as fault:
             findings.append(of_error(f"bookie {bookie}", fault, state))
     try:
-        lost = ask_bookies(addresses, min(_SECONDS, options.bookie_timeout_ms / 1000), bookie_security(options))
+        lost = ask_bookies(
+            addresses, min(_SECONDS, options.bookie_timeout_ms / 1000), bookie_security(options)
+        )
     except PulsarError as fault:
         return [*findings, of_error("bookies", fault, state)], list(addresses.values())
     for bookie, address in addresses.items():
@@ -114,7 +114,9 @@ def tiered_storage(
         yield look(f"tiered storage {store.url}", partial(_open, store, partition, ledger), state)
     if not seen:
         yield Finding(
-            "tiered storage", OK, "none is named, by tieredStorageUrl or an offload policy that this role sees"
+            "tiered storage",
+            OK,
+            "none is named, by tieredStorageUrl or an offload policy that this role sees",
         )
 
 

@@ -22,7 +22,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Exposition:
-    """A collector of prometheus_client: `REGISTRY.register` takes it, and so does `push_to_gateway`. Safe in threads."""
+    """A collector of prometheus_client: `REGISTRY.register` and `push_to_gateway` take it. Safe in threads."""
 
     def __init__(self, metrics: Callable[[], Iterable[Metric]]) -> None:
         """`metrics`: asked at each scrape. Raises `PrerequisiteMissing`."""

@@ -1,4 +1,4 @@
-"""How far the streams of a Spark session are behind, and what they have done: for the user's program, and for Prometheus.
+"""How far the streams of a Spark session are behind, and what they have done: for users, and for Prometheus.
 
 Runs in the process of the user's program.
 """
@@ -35,12 +35,12 @@ class PulsarProgressListener(StreamingQueryListener):
     its node exporter its name has to end in `.prom`. The folder must exist. Counters in it go on where the process
     before has left them, so one file is for one program at a time.
 
-    `prometheus_address`, a `host:port`, is where this process answers Prometheus by HTTP, to anybody who reaches it, until
-    `close` or its end; `address` says the port where 0 was given.
+    `prometheus_address`, a `host:port`, is where this process answers Prometheus by HTTP, to anybody who reaches it,
+    until `close` or its end; `address` says the port where 0 was given.
 
     `most_series` bounds how many topics of a source have a lag of their own: where there are more, it is that of their
-    namespace, or of all. `by_partition` tells it of each topic partition, if there are no more than that. Both are about
-    Prometheus alone; `lags` has all partitions.
+    namespace, or of all. `by_partition` tells it of each topic partition, if there are no more than that. Both are
+    about Prometheus alone; `lags` has all partitions.
 
     The listener is a collector of prometheus_client besides, which `REGISTRY.register` and `push_to_gateway` take. All
     this but `lags` needs the extra `metrics`. Raises `PrerequisiteMissing` without it, and `OptionError` for an address

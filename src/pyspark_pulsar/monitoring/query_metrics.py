@@ -1,7 +1,7 @@
 """What is counted of the streaming queries of a session, as metrics that any monitoring system can take. Pure.
 
-Counters and times of success outlive a query, so that a run that ends soon leaves its numbers behind; of the queries that
-have ended, the last hundred are kept.
+Counters and times of success outlive a query, so that a run that ends soon leaves its numbers behind; of the queries
+that have ended, the last hundred are kept.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def _kept() -> dict[str, Metric]:
         Metric("last_success_timestamp_seconds", "gauge", "When a run last ended without a fault.", QUERY),
         Metric("last_failure_timestamp_seconds", "gauge", "When a run last failed.", QUERY),
         Metric("rows", "counter", "Rows read.", SOURCE),
-        Metric("read_ranges", "counter", "Ranges of ledgers that were planned to be read from a place.", PLACE),
+        Metric(
+            "read_ranges", "counter", "Ranges of ledgers that were planned to be read from a place.", PLACE
+        ),
         Metric("read_entries", "counter", "Entries that came from a place.", PLACE),
         Metric("read_bytes", "counter", "Bytes of entries, as stored, that came from a place.", PLACE),
         Metric("fallbacks", "counter", "Ranges that a place gave since another had failed.", PLACE),
@@ -141,9 +143,7 @@ class QueryMetrics:
         active = dict.fromkeys(self._ended.values(), 0.0) | running
         yield Metric("query_active", "gauge", "1 while the query runs, 0 when it has ended.", QUERY, active)
         batches = {
-            run.labels: float(run.batch_id)
-            for run in self._running.values()
-            if run.batch_id is not None
+            run.labels: float(run.batch_id) for run in self._running.values() if run.batch_id is not None
         }
         yield Metric("batch_id", "gauge", "The last micro-batch that made progress.", QUERY, batches)
         yield from self._kept.values()
@@ -160,9 +160,7 @@ class QueryMetrics:
         for lag in sources:
             labels = (lag.query_name or "", lag.query_id, str(lag.source))
             measured.values[labels] = lag.measured_ms / 1000
-            series = lag_series(
-                lag.partitions, lag.total, self._most_series, by_partition=self._by_partition
-            )
+            series = lag_series(lag.partitions, lag.total, self._most_series, by_partition=self._by_partition)
             for topic, behind in series.items():
                 parts = (behind.messages, behind.bytes, behind.seconds)
                 for metric, value in zip((messages, size, seconds), parts, strict=True):

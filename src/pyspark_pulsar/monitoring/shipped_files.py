@@ -22,8 +22,8 @@ def write(folder: Path, *, overwrite: bool = False) -> list[Path]:
         for path, text in texts.items():
             if not overwrite and path.exists() and path.read_text(encoding="utf-8") != text:
                 raise OptionError(
-                    f"{path}: expected no such file, or an unchanged one, got one with other content; say --overwrite to "
-                    f"replace it, or give another folder"
+                    f"{path}: expected no such file, or an unchanged one, got one with other content; say --overwrite "
+                    f"to replace it, or give another folder"
                 )
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():

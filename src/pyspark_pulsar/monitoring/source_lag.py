@@ -1,6 +1,7 @@
 """How far a source of a streaming query is behind, as it stands in the query's progress. Pure.
 
-What a stream measures travels in the JSON text `sources[].latestOffset` of its progress (`read.microbatch.progress.lag`).
+What a stream measures travels in the JSON text `sources[].latestOffset` of its progress
+(`read.microbatch.progress.lag`).
 """
 
 from __future__ import annotations

@@ -77,7 +77,15 @@ def probe_workers(
                 reached[f"{host}:{port}"] = ""
             except OSError as fault:
                 reached[f"{host}:{port}"] = str(fault)
-        own = (socket.gethostname(), sys.executable, platform.python_version(), package, kernel, told, reached)
+        own = (
+            socket.gethostname(),
+            sys.executable,
+            platform.python_version(),
+            package,
+            kernel,
+            told,
+            reached,
+        )
         return json.dumps(own)
 
     probe.__module__ = "__main__"

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,15 +26,30 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from pyspark_pulsar import PulsarProgressListener
+from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.monitoring.shipped_files import ALERTS, DASHBOARD
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.standalone import LocalPulsar
 
 HERE = Path(__file__).parent
 SHIPPED = Path(str(files("pyspark_pulsar.monitoring"))) / "shipped"
 NO_LEDGER = bytes([0x7F]) + b"\xff" * 7
 """The ledger that a driver asks bookies for, to see whether they answer."""
+
+PROGRAM = """
+import sys
+from pyspark.sql import SparkSession
+from pyspark_pulsar import PulsarProgressListener, configure
+
+url, topic, checkpoint, file = sys.argv[1:]
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+spark = configure(builder, url).getOrCreate()
+spark.streams.addListener(PulsarProgressListener(file))
+read = spark.readStream.format("pulsar").options(**{"service.url": url, "topic": topic, "startingOffsets": "earliest"})
+writing = read.load().writeStream.format("noop").queryName("nightly").option("checkpointLocation", checkpoint)
+writing.trigger(availableNow=True).start().awaitTermination()
+spark.stop()
+"""
 
 # The rules with times that a test can wait for: from what stands there to what is put in its place.
 SOON = {
@@ -83,7 +101,9 @@ class FailingBookie:
 @pytest.fixture
 def failing_bookie(pulsar: LocalPulsar) -> Iterator[dict[str, str]]:
     """Options with which a read from the bookie is planned, and fails."""
-    with AdminClient(ReadOptions(service_url=pulsar.service_url, admin_url=pulsar.admin_url)) as admin:
+    with AdminClient(
+        ReadOptions(service_url=pulsar.service_url, admin_url=pulsar.admin_url, topic="any")
+    ) as admin:
         (bookie,) = admin.bookies.ids()
     host, _, port = bookie.rpartition(":")
     server = FailingBookie((host, int(port)))
@@ -129,7 +149,9 @@ class Queries:
         self.running: list[StreamingQuery] = []
 
     def start(self) -> None:
-        read = self._stream(topic=self._topic, startingOffsets="earliest", **{"admin.url": self._pulsar.admin_url})
+        read = self._stream(
+            topic=self._topic, startingOffsets="earliest", **{"admin.url": self._pulsar.admin_url}
+        )
         self.running.append(
             self._writing(read.selectExpr("value"), "copy")
             .format("pulsar")
@@ -206,6 +228,8 @@ def test_every_panel_and_every_alert_answers(
     topic: str,
     tmp_path: Path,
     official: official_client.Client,
+    admin: Admin,
+    failing_bookie: dict[str, str],
     queries: Queries,
     listener: PulsarProgressListener,
 ) -> None:
@@ -225,8 +249,9 @@ def test_every_panel_and_every_alert_answers(
         queries.may_fail.up = True
         for first in (400, 500):
             send_numbers(official, topic, range(first, first + 100))
+            admin.unload(topic)
             queries.once("run")
-            queries.once("falls-back", **{"readFrom": "auto"})
+            queries.once("falls-back", **failing_bookie)
         await_true("more rows", has('pyspark_pulsar_rows_total{query="copy"} == 600'), 60)
         await_true("a failure", has('pyspark_pulsar_epochs_aborted_total{query="fails"} == 1'), 60)
         for title, texts in expressions().items():
@@ -237,7 +262,7 @@ def test_every_panel_and_every_alert_answers(
         ]
         places = {each["metric"]["place"] for each in prometheus.query("pyspark_pulsar_read_bytes_total > 0")}
         assert places == {"bookie", "broker"}
-        for alert in set(SOON) - {"PulsarMetricsGone", "PulsarReadsFallBack"}:
+        for alert in set(SOON) - {"PulsarMetricsGone"}:
             await_true(alert, has(f'ALERTS{{alertname="{alert}Soon"}}'), 30)
         firing = {each["metric"]["alertname"] for each in prometheus.query('ALERTS{alertname!~".*Soon"}')}
         assert firing == {"PulsarQueryFailed"}, "nothing else is wrong"
@@ -248,7 +273,9 @@ def test_every_panel_and_every_alert_answers(
         assert {(rule["health"], rule.get("lastError", "")) for rule in prometheus.rules()} == {("ok", "")}
 
 
-def test_the_file_is_as_prometheus_wants_it(queries: Queries, listener: PulsarProgressListener, tmp_path: Path) -> None:
+def test_the_file_is_as_prometheus_wants_it(
+    queries: Queries, listener: PulsarProgressListener, tmp_path: Path
+) -> None:
     queries.once("run")
     await_true("the end", lambda: "last_success" in (tmp_path / "pulsar.prom").read_text())
     promtool("check", "metrics", text=(tmp_path / "pulsar.prom").read_text())
@@ -272,3 +299,28 @@ def test_a_run_that_ends_pushes(queries: Queries, spark: SparkSession, tmp_path:
     finally:
         spark.streams.removeListener(listener)
         gateway.stop()
+
+
+def test_a_program_that_ends_leaves_its_numbers(
+    topic: str, tmp_path: Path, pulsar: LocalPulsar, official: official_client.Client
+) -> None:
+    """Two runs, each in a process of its own, which ends as soon as its session has stopped."""
+    file = tmp_path / "pulsar.prom"
+    for number in range(2):
+        send_numbers(official, topic, range(100 * number, 100 * number + 100))
+        given = [pulsar.service_url, topic, str(tmp_path / "checkpoint"), str(file)]
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, *given],
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    lines = dict(line.rsplit(" ", 1) for line in file.read_text().splitlines() if not line.startswith("#"))
+    (rows,) = [value for name, value in lines.items() if name.startswith("pyspark_pulsar_rows_total{")]
+    assert float(rows) == 200
+    (active,) = [value for name, value in lines.items() if name.startswith("pyspark_pulsar_query_active{")]
+    assert float(active) == 0
+    assert any(name.startswith("pyspark_pulsar_last_success_timestamp_seconds{") for name in lines)

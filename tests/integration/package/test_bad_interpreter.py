@@ -52,7 +52,11 @@ spark.stop()
 
 
 def test_the_message_names_the_interpreter_and_what_to_set(
-    topic: str, tmp_path: Path, pulsar: LocalPulsar, official: official_client.Client, bare_interpreter: Path,
+    topic: str,
+    tmp_path: Path,
+    pulsar: LocalPulsar,
+    official: official_client.Client,
+    bare_interpreter: Path,
     bare_workers: Path,
 ) -> None:
     producer = official.create_producer(topic)

@@ -76,7 +76,11 @@ def test_closed_ports(filled: str, doctor: Doctor) -> None:
     )
     assert code == 1
     broker, rest = found[f"broker 127.0.0.1:{port}"], found["admin REST API"]
-    assert (broker["state"], rest["state"], found[f"topic {filled}"]["state"]) == ("fault", "fault", "not asked")
+    assert (broker["state"], rest["state"], found[f"topic {filled}"]["state"]) == (
+        "fault",
+        "fault",
+        "not asked",
+    )
     assert "service.url names its binary port" in broker["advice"]
     assert "check admin.url (port 8080 by default)" in rest["advice"]
 
@@ -114,7 +118,9 @@ def test_a_bookie_that_cannot_be_reached(
 
 
 @pytest.mark.parametrize(("read_from", "state"), [("auto", "warning"), ("tiered", "fault")])
-def test_tiered_storage_that_cannot_be_reached(read_from: str, state: str, filled: str, doctor: Doctor) -> None:
+def test_tiered_storage_that_cannot_be_reached(
+    read_from: str, state: str, filled: str, doctor: Doctor
+) -> None:
     settings = {"endpoint": f"http://127.0.0.1:{choose_port(None, None)}", "region": "us-east-1"}
     settings |= {"access_key_id": "a", "secret_access_key": "hidden away"}
     code, found = doctor(
@@ -134,7 +140,9 @@ def test_tiered_storage_that_can_be_read(filled: str, doctor: Doctor, tmp_path: 
     assert code == 0
 
 
-def test_workers_without_the_package(filled: str, doctor: Doctor, bare_workers: Path, bare_interpreter: Path) -> None:
+def test_workers_without_the_package(
+    filled: str, doctor: Doctor, bare_workers: Path, bare_interpreter: Path
+) -> None:
     code, found = doctor(filled, "--spark", "local[1]", PYSPARK_PYTHON=str(bare_workers))
     assert code == 1
     assert found["Python of workers"]["state"] == "ok", "this machine's own is right"

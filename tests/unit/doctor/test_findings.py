@@ -21,7 +21,9 @@ from pyspark_pulsar.doctor.installation import within
 from pyspark_pulsar.errors import ConnectionFailed
 from pyspark_pulsar.spark.worker_probe import Interpreter, WorkerReport
 
-REPORT = WorkerReport("h", "/p", "3.11.7", "1.0", "", 105.0, {"b:6650": "", "k:3181": ""}, Interpreter("3.11.2", "1.0"))
+REPORT = WorkerReport(
+    "h", "/p", "3.11.7", "1.0", "", 105.0, {"b:6650": "", "k:3181": ""}, Interpreter("3.11.2", "1.0")
+)
 
 
 def raising(text: str) -> str:
@@ -31,7 +33,9 @@ def raising(text: str) -> str:
 def test_what_an_error_says_to_do_is_the_advice() -> None:
     found = look("broker", lambda: raising("no answer; nor a second; check the port"))
     assert found == Finding("broker", "fault", "no answer; nor a second", "check the port")
-    assert look("x", lambda: raising("no answer"), "warning", "wait") == Finding("x", "warning", "no answer", "wait")
+    assert look("x", lambda: raising("no answer"), "warning", "wait") == Finding(
+        "x", "warning", "no answer", "wait"
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,7 +62,14 @@ def test_versions_of_pulsar() -> None:
 
 @pytest.mark.parametrize(
     ("told", "text"),
-    [(100, None), (94.5, None), (106, None), (80, "19 s behind"), (121.5, "20 s ahead of"), (-3500, "3599 s behind")],
+    [
+        (100, None),
+        (94.5, None),
+        (106, None),
+        (80, "19 s behind"),
+        (121.5, "20 s ahead of"),
+        (-3500, "3599 s behind"),
+    ],
 )
 def test_clocks(told: float, text: str | None) -> None:
     """HTTP cuts times to seconds, and the answer came somewhere between 100 and 101.5."""

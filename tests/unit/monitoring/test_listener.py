@@ -194,7 +194,9 @@ def test_queries_without_pulsar_are_not_followed() -> None:
 
 
 def test_thousands_of_topics_are_few_series() -> None:
-    names = [f"persistent://public/n{each % 3}/t{each}-partition-{part}" for each in range(3000) for part in (0, 1)]
+    names = [
+        f"persistent://public/n{each % 3}/t{each}-partition-{part}" for each in range(3000) for part in (0, 1)
+    ]
     document = {
         "positions": dict.fromkeys(names, "1:2:0"),
         "lag": {

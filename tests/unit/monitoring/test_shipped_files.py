@@ -61,9 +61,7 @@ def test_panels_lie_side_by_side_and_say_what_they_show() -> None:
     assert len({panel["id"] for panel in panels}) == len(panels)
     for panel in panels:
         at = panel["gridPos"]
-        cells = {
-            (x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])
-        }
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
         assert at["x"] + at["w"] <= 24, panel["title"]
         assert not cells & taken, panel["title"]
         taken |= cells

@@ -1,4 +1,4 @@
-"""What a task has read from where: sums over its splits, by names as they stand in a query's progress. Executor only."""
+"""What a task has read from where: sums over its splits, by names as in a query's progress. Executor only."""
 
 from __future__ import annotations
 

@@ -308,6 +308,11 @@ def test_what_came_from_where_is_counted() -> None:
     counts = ReadCounts()
     counts.take(audit.runs)
     assert {name: count for name, count in counts.by_name.items() if count} == {
-        **{"readEntries.bookie": 4, "readBytes.bookie": 40, "readEntries.broker": 4, "readBytes.broker": 40},
-        **{"fallbacks.broker": 1, "readEntries.tiered": 4, "readBytes.tiered": 40},
+        "readEntries.bookie": 4,
+        "readBytes.bookie": 40,
+        "readEntries.broker": 4,
+        "readBytes.broker": 40,
+        "fallbacks.broker": 1,
+        "readEntries.tiered": 4,
+        "readBytes.tiered": 40,
     }
