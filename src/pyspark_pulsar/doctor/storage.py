@@ -26,7 +26,10 @@ _OPEN: Final = (
     "open the bookies' port to this machine and to all executors, or say where they listen (bookieAddresses), or set "
     "readFrom=broker"
 )
-_LISTING: Final = "ask for the right of a superuser, or give bookieAddresses; until then bookies are found by the ledgers of topics"
+_LISTING: Final = (
+    "ask for the right of a superuser, or give bookieAddresses; until then bookies are found by the ledgers of "
+    "topics"
+)
 _PROBE: Final = "pyspark-pulsar-doctor"
 """Of no object: that there is none is what a store answers that can be read."""
 
