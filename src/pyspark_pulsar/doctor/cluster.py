@@ -16,7 +16,7 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.producer import Producer
 from pyspark_pulsar.client.security.url import PLAIN, TLS, parse_service_url
-from pyspark_pulsar.doctor.finding import NOT_ASKED, OK, WARNING, Finding, look, of_error
+from pyspark_pulsar.doctor.finding import NOT_ASKED, OK, WARNING, Finding, counted, look, of_error
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.security import NO_PLUGIN
@@ -77,7 +77,7 @@ def topics(
 def _partitions(client: BrokerClient, name: TopicName, found: list[TopicPartition]) -> str:
     count = client.partition_count(name)
     found += partitions_of(name, count)
-    return f"{count} partitions" if count else "not partitioned"
+    return counted(count, "partition") if count else "not partitioned"
 
 
 def _consume(client: BrokerClient, partition: TopicPartition) -> str:
@@ -121,7 +121,9 @@ def administration(admin: AdminClient | None, partitions: Sequence[TopicPartitio
 def _ledgers(admin: AdminClient, partition: TopicPartition) -> str:
     ledgers = fetch_ledgers(admin, [partition])[partition].ledgers
     offloaded = sum(ledger.offload_id is not None for ledger in ledgers)
-    return f"given; {len(ledgers)} ledgers" + (f", {offloaded} of them offloaded" if offloaded else "")
+    return f"given; {counted(len(ledgers), 'ledger')}" + (
+        f", {offloaded} of them offloaded" if offloaded else ""
+    )
 
 
 def server(told: BrokerVersion) -> Finding:

@@ -43,3 +43,7 @@ def of_error(subject: str, fault: PulsarError, state: State = FAULT, advice: str
     if not semicolon:
         text, told = told, ""
     return Finding(subject, state, text, advice or told)
+
+
+def counted(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -14,7 +14,17 @@ from pyspark_pulsar.client.bookkeeper.connection.security import bookie_security
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.object_store import stored_bytes
 from pyspark_pulsar.client.offload.policy import TieredStore, tiered_store
-from pyspark_pulsar.doctor.finding import FAULT, NOT_ASKED, OK, WARNING, Finding, State, look, of_error
+from pyspark_pulsar.doctor.finding import (
+    FAULT,
+    NOT_ASKED,
+    OK,
+    WARNING,
+    Finding,
+    State,
+    counted,
+    look,
+    of_error,
+)
 from pyspark_pulsar.errors import LedgerUnavailable, OptionError, PulsarError, TieredStorageUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers
@@ -47,7 +57,7 @@ def bookies(
     if admin is not None:
         try:
             ids = {*admin.bookies.ids()}
-            findings.append(Finding("right to list bookies", OK, f"given; {len(ids)} of them"))
+            findings.append(Finding("right to list bookies", OK, f"given; {counted(len(ids), 'bookie')}"))
         except PulsarError as fault:
             findings.append(of_error("right to list bookies", fault, WARNING, _LISTING))
             ids |= _of_ledgers(admin, partitions)

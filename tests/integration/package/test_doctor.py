@@ -56,7 +56,7 @@ def test_all_is_well(filled: str, doctor: Doctor, pulsar: LocalPulsar) -> None:
     assert code == 0
     assert found["Pulsar"]["found"].startswith("4.")
     assert "ends at" in found[f"right to read {filled}"]["found"]
-    assert "1 ledgers" in found[f"right to see ledgers of {filled}"]["found"]
+    assert "1 ledger" in found[f"right to see ledgers of {filled}"]["found"]
     workers = [name for name in found if name.startswith("executor ")]
     assert {name.partition(": ")[2].split()[0] for name in workers} == {"Python", "clock", "broker", "bookie"}
 
