@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from typing import Final
 
-from pyspark_pulsar.doctor.finding import FAULT, OK, WARNING, Finding, look
+from pyspark_pulsar.doctor.finding import FAULT, OK, WARNING, Finding, State, look
 from pyspark_pulsar.errors import PrerequisiteMissing
 from pyspark_pulsar.session.configure import catalog_jar
 
@@ -148,7 +148,7 @@ def _workers_interpreter(own: str) -> Finding:
     except (OSError, subprocess.SubprocessError, ValueError) as fault:
         return Finding(subject, FAULT, f"{said}: it cannot be run: {type(fault).__name__}", advice)
     # The jar lets a session find its own; a session without it has what is found here.
-    state = FAULT if chosen else WARNING
+    state: State = FAULT if chosen else WARNING
     if installed != own:
         return Finding(
             subject, state, f"{said}: Python {python} with {installed or 'no'} pyspark-pulsar", advice

@@ -63,7 +63,7 @@ class Exposition:
 
         host, port = _host_and_port(address)
         try:
-            self._server, self._thread = start_http_server(port, host, registry=self)  # type: ignore[arg-type]
+            self._server, self._thread = start_http_server(port, host, registry=self)
         except OSError as fault:
             raise OptionError(
                 f"prometheus_address: expected an address of this machine with a free port, got {address}: "

@@ -77,20 +77,16 @@ def probe_workers(
                 reached[f"{host}:{port}"] = ""
             except OSError as fault:
                 reached[f"{host}:{port}"] = str(fault)
-        own = (
-            socket.gethostname(),
-            sys.executable,
-            platform.python_version(),
-            package,
-            kernel,
-            told,
-            reached,
-        )
-        return json.dumps(own)
+        own = {
+            "host": socket.gethostname(),
+            "executable": sys.executable,
+            "python": platform.python_version(),
+        }
+        return json.dumps({**own, "package": package, "kernel": kernel, "time": told, "reached": reached})
 
     probe.__module__ = "__main__"
     # Neither Arrow nor pandas: the first thing to say of a bare worker is that this package is missing.
     report = udf(probe, "string", useArrow=False)
     rows = spark.range(0, tasks, 1, tasks).select(report("id").alias("report")).collect()
     driver = Interpreter(platform.python_version(), version("pyspark-pulsar"))
-    return [WorkerReport(*json.loads(row.report), driver) for row in rows]
+    return [WorkerReport(**json.loads(row.report), expected=driver) for row in rows]
