@@ -62,7 +62,9 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
     try {
       if (!ended && !batches.hasNext()) {
         ended = true;
-        counted.take().forEach(counts::add);
+        for (java.util.Map<String, Long> each : counted.take()) {
+          counts.add(each);
+        }
       }
     } catch (PythonException fault) {
       throw OwnError.withoutFrames(fault);
