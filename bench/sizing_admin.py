@@ -38,7 +38,7 @@ class _Resources(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = 1 << 16
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         url = urlsplit(self.path)
         names = [unquote(name) for name in url.path.strip("/").split("/")]
         if names[0] == "bench":
@@ -48,7 +48,7 @@ class _Resources(BaseHTTPRequestHandler):
         self.served.count(kind, len(answer or ""))
         self._send(answer or '{"reason": "not found"}', 200 if answer is not None else 404)
 
-    def do_POST(self) -> None:  # noqa: N802
+    def do_POST(self) -> None:
         self.served.advance(int(parse_qs(urlsplit(self.path).query)["entries"][0]))
         self._send("{}")
 

@@ -89,7 +89,9 @@ class _Connection(socketserver.BaseRequestHandler):
         self._out.append(commands.frame(wire.BaseCommand(type=number, **body)))
 
     def _connect(self, _: Any) -> None:
-        connected = wire.CommandConnected(server_version="sizing", protocol_version=21, max_message_size=5 << 20)
+        connected = wire.CommandConnected(
+            server_version="sizing", protocol_version=21, max_message_size=5 << 20
+        )
         self._send(commands.CONNECTED, connected=connected)
 
     def _ping(self, _: Any) -> None:
@@ -168,7 +170,8 @@ class _Connection(socketserver.BaseRequestHandler):
         answer = wire.CommandGetLastMessageIdResponse(
             request_id=asked.request_id,
             last_message_id=wire.MessageIdData(
-                ledgerId=cluster.ledger_id(cursor.topic, cluster.ledgers - 1), entryId=cluster.open_entries - 1
+                ledgerId=cluster.ledger_id(cursor.topic, cluster.ledgers - 1),
+                entryId=cluster.open_entries - 1,
             ),
             consumer_mark_delete_position=wire.MessageIdData(ledgerId=ledger, entryId=(entry - 1) % 2**64),
         )

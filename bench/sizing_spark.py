@@ -1,0 +1,153 @@
+"""What Spark adds to decoding, for bench/sizing.py: a session of local[2] against one local Pulsar.
+
+Each query differs from another one in one thing, and the difference of their CPU (JVM and all Python processes) is the
+cost of that thing: messages, bytes, tasks, topics in a task, micro-batches. Each runs once before it counts.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ["PYSPARK_PYTHON"] = sys.executable
+
+from process_use import cpu_seconds
+from pyspark.sql import DataFrame, SparkSession
+from stream_server import StreamServer, stream_server
+
+from pyspark_pulsar import configure
+from pyspark_pulsar.sizing.costs import Costs
+
+_ROWS = 2_000_000
+_LARGE_ROWS = 400_000
+_LARGE_BYTES = 1000
+_TASKS = 32
+_TOPICS = 400
+_TRIGGERS = 20
+_COLUMNS = 8
+
+
+def measure_spark(decoding: Costs, repeat: int) -> tuple[dict[str, float], dict[str, float]]:
+    """The costs whose keys begin with `spark.`, and what was measured for them. `decoding`: of this machine."""
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch,
+        stream_server(Path(scratch) / "pulsar") as server,
+    ):
+        spark = _session(server)
+        try:
+            measured, sizes = _measure(spark, server, Path(scratch), repeat)
+        finally:
+            spark.stop()
+    row = _decode_cpu(decoding, sizes["message_bytes"])
+    large_row = _decode_cpu(decoding, sizes["large_message_bytes"])
+    start = measured["few"]
+    message = (measured["many"] - start) / _ROWS - row
+    large = (measured["large"] - start) / _LARGE_ROWS - large_row
+    byte = max(0.0, (large - message) / (sizes["large_message_bytes"] - sizes["message_bytes"]))
+    task = max(0.0, (measured["tasks"] - measured["many"]) / (_TASKS - 1))
+    costs = {
+        "spark.message": max(0.0, message - byte * sizes["message_bytes"]),
+        "spark.byte": byte,
+        "spark.task": task,
+        "spark.split": max(0.0, (measured["topics"] - start - 32 * task) / _TOPICS),
+        "spark.trigger": max(
+            0.0, (measured["micro-batches"] - measured["one micro-batch"]) / (_TRIGGERS - 1)
+        ),
+    }
+    return costs, {**measured, **sizes}
+
+
+def _decode_cpu(costs: Costs, size: float) -> float:
+    values = {part: costs.values[f"decode.AVRO.{part}"] for part in ("entry", "message", "column", "byte")}
+    return values["entry"] / 1000 + values["message"] + values["column"] * _COLUMNS + values["byte"] * size
+
+
+def _session(server: StreamServer) -> SparkSession:
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    spark = configure(builder, server.service_url, server.admin_url).getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def _measure(
+    spark: SparkSession, server: StreamServer, scratch: Path, repeat: int
+) -> tuple[dict[str, float], dict[str, float]]:
+    told = {"service.url": server.service_url, "admin.url": server.admin_url}
+    _write(_rows(spark, _ROWS, 12), told, "many")
+    _write(_rows(spark, _LARGE_ROWS, _LARGE_BYTES), told, "large")
+    _write(_rows(spark, 10, 12), told, "few")
+    for number in range(_TOPICS):
+        server.admin.create(f"persistent://public/default/small-{number:03}")
+    named = "concat('persistent://public/default/small-', lpad(cast(id % 400 as string), 3, '0')) AS __topic"
+    numbers = spark.range(0, 10 * _TOPICS, 1, 2).selectExpr(
+        named, "cast(cast(id as string) as binary) AS value"
+    )
+    numbers.write.format("pulsar").mode("append").options(**told).save()
+    whole = {"maxBytesPerPartition": str(1 << 40)}
+
+    def read(**options: str) -> Callable[[], None]:
+        def run() -> None:
+            frame = spark.read.format("pulsar").options(**told, **whole, **options).load()
+            values = [name for name in frame.columns if not name.startswith("__")]
+            frame.select(*values).write.format("noop").mode("overwrite").save()
+
+        return run
+
+    def stream(name: str, **options: str) -> Callable[[], None]:
+        runs = iter(range(1000))
+
+        def run() -> None:
+            checkpoint = scratch / f"{name}-{next(runs)}"
+            frame = spark.readStream.format("pulsar").options(
+                **told, **whole, **options, topic="many", startingOffsets="earliest"
+            )
+            writer = frame.load().select("c0").writeStream.format("noop")
+            query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+            query.awaitTermination()
+
+        return run
+
+    queries: dict[str, Callable[[], None]] = {
+        "few": read(topic="few"),
+        "many": read(topic="many"),
+        "large": read(topic="large"),
+        "tasks": read(topic="many", minPartitions=str(_TASKS)),
+        "topics": read(topicsPattern="persistent://public/default/small-.*"),
+        "one micro-batch": stream("one", maxRecordsPerTrigger=str(2 * _ROWS)),
+        "micro-batches": stream("some", maxRecordsPerTrigger=str(_ROWS // _TRIGGERS)),
+    }
+    for run in queries.values():
+        run()
+    took: dict[str, list[float]] = {name: [] for name in queries}
+    for _ in range(repeat):
+        for name, run in queries.items():
+            before = cpu_seconds(os.getpid())
+            run()
+            took[name].append(cpu_seconds(os.getpid()) - before)
+            print(f"{name:16} {took[name][-1]:.2f} s of CPU", flush=True)
+    sizes = {
+        "message_bytes": _stored(server, "many") / _ROWS,
+        "large_message_bytes": _stored(server, "large") / _LARGE_ROWS,
+    }
+    return {name: statistics.median(each) for name, each in took.items()}, sizes
+
+
+def _rows(spark: SparkSession, rows: int, text_bytes: int) -> DataFrame:
+    """As `made_up_rows` has them."""
+    half = text_bytes // 2
+    text = f"substr(repeat(sha2(cast(rand(%d) as string), 512), {1 + half // 64}), 1, {text_bytes})"
+    kinds = ("cast(rand(%d) * 1e12 as bigint)", text, "round(rand(%d) * 1000, 2)", "rand(%d) < 0.5")
+    columns = [f"{kinds[index % 4] % index} AS c{index}" for index in range(_COLUMNS)]
+    return spark.range(0, rows, 1, 2).selectExpr(*columns)
+
+
+def _write(rows: DataFrame, told: dict[str, str], topic: str) -> None:
+    rows.write.format("pulsar").mode("append").options(**told, topic=topic).save()
+
+
+def _stored(server: StreamServer, topic: str) -> float:
+    return float(server.admin.stats(f"persistent://public/default/{topic}")["storageSize"])
