@@ -9,7 +9,7 @@ planning      the real discovery, planner, admission and admin client, in a driv
 spark         what Spark adds, with a real local Pulsar (bench/sizing_spark.py)
 
 From these come the costs, each of the difference of two cases, and into src/pyspark_pulsar/sizing/default_costs.json.
-The case of a year, which no cost is made from, shows how well they foretell it. The fake cluster shares the cores, so
+The cases of a year, which no cost is made from, show how well they foretell one. The fake cluster shares the cores, so
 wall time is more than that of a driver with brokers of its own; CPU is the driver's alone.
 """
 
@@ -55,7 +55,14 @@ def main() -> None:
         parts["planning"] = _planning(given.topics, given.namespaces, given.days)
     if "spark" in wanted:
         parts["spark"], parts["measured_of_spark"] = measure_spark(Costs(parts["calibration"]), given.repeat)
-    report |= {"topics": given.topics, "namespaces": given.namespaces, "days": given.days, **parts}
+    commands = former.get("commands", {}) | dict.fromkeys(sorted(wanted), report["command"])
+    report |= {
+        "commands": commands,
+        "topics": given.topics,
+        "namespaces": given.namespaces,
+        "days": given.days,
+        **parts,
+    }
     report["costs"] = _costs(parts)
     report["foretold"] = _foretold(parts["planning"], report["costs"])
     for each in report["foretold"]:
@@ -81,8 +88,8 @@ def _planning(topics: int, namespaces: int, days: int) -> dict[str, Measures]:
     with _cluster(topics=topics, namespaces=namespaces, ledgers=1) as told:
         add("many topics", _one(told, "plan"), topics, 1)
         add("many topics, their schema", _one(told, "schema"), topics, 1)
-        for name, measured in _stream(told).items():
-            add(name, measured, topics, 1)
+        for name, measured in _stream(told, limited=True).items():
+            add(f"stream, {name}", measured, topics, 1)
     with _cluster(topics=fewer, namespaces=namespaces, ledgers=year) as told:
         for size in (1024, 128):
             options = {"maxBytesPerPartition": str(size * _MEBIBYTE)}
@@ -90,7 +97,8 @@ def _planning(topics: int, namespaces: int, days: int) -> dict[str, Measures]:
     with _cluster(topics=topics, namespaces=namespaces, ledgers=year) as told:
         day = {"startingTimestamp": str(int((time.time() - 86_400) * 1000))}
         add("a year, its last day", _one(told, "plan", **day), topics, year)
-        add("a year, a stream's first trigger", _first_trigger(told), topics, year)
+        for name, measured in _stream(told, limited=False).items():
+            add(f"a year, stream, {name}", measured, topics, year)
     return measures
 
 
@@ -99,35 +107,23 @@ def _one(told: dict[str, str], job: str, **options: str) -> Measures:
         return _run(session, told, do=job, options={**_addresses(told), **_PATTERN, **options})
 
 
-def _first_trigger(told: dict[str, str]) -> Measures:
-    """From earliest: of all ledgers, as a query that begins to catch up."""
-    limit = {"startingOffsets": "earliest", "maxBytesPerPartition": str(1 << 40), "readFrom": "broker"}
-    with Competitor(_SESSION) as session:
-        options = {**_addresses(told), **_PATTERN, **limit}
-        return _run(session, told, do="stream", options=options)
-
-
-def _stream(told: dict[str, str]) -> dict[str, Measures]:
-    """A stream over topics of one ledger: its start, triggers with and without news, and with a limit."""
+def _stream(told: dict[str, str], *, limited: bool) -> dict[str, Measures]:
+    """A stream from latest: its start, triggers with and without news, and with a limit."""
     options = {**_addresses(told), **_PATTERN, "lagIntervalMs": "86400000"}
     measures: dict[str, Measures] = {}
     with Competitor(_SESSION) as session:
-        measures["stream, start"] = _run(session, told, do="stream", options=options)
-        for name in ("stream, first news", "stream, news", "stream, more news"):
+        measures["start"] = _run(session, told, do="stream", options=options)
+        for name in ("first news", "news"):
             _advance(told)
             measures[name] = _run(session, told, do="trigger")
-        measures["stream, no news"] = _run(session, told, do="trigger")
-        _advance(told)
-        measures["stream, half of the news by a limit"] = _run(
-            session, told, do="trigger", rows=_half(measures)
-        )
-        measures["stream, the rest by a limit"] = _run(session, told, do="trigger", rows=_half(measures))
+        measures["no news"] = _run(session, told, do="trigger")
+        if limited:
+            _advance(told)
+            half = int(measures["news"]["splits"]) * _NEW_ENTRIES * 10 // 2
+            for name in ("half of the news by a limit", "the rest by a limit"):
+                measures[name] = _run(session, told, do="trigger", rows=half)
         _run(session, told, do="stop")
     return measures
-
-
-def _half(measures: dict[str, Measures]) -> int:
-    return int(measures["stream, news"]["splits"]) * _NEW_ENTRIES * 10 // 2
 
 
 def _run(session: Competitor, told: dict[str, str], **job: Any) -> Measures:

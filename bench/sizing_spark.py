@@ -25,6 +25,8 @@ from pyspark_pulsar.sizing.costs import Costs
 _ROWS = 2_000_000
 _LARGE_ROWS = 400_000
 _LARGE_BYTES = 1000
+_ENTRY_ROWS = 400_000
+_ENTRY_MESSAGES = 10
 _TASKS = 32
 _TOPICS = 400
 _TRIGGERS = 20
@@ -42,15 +44,23 @@ def measure_spark(decoding: Costs, repeat: int) -> tuple[dict[str, float], dict[
             measured, sizes = _measure(spark, server, Path(scratch), repeat)
         finally:
             spark.stop()
-    row = _decode_cpu(decoding, sizes["message_bytes"])
-    large_row = _decode_cpu(decoding, sizes["large_message_bytes"])
     start = measured["few"]
-    message = (measured["many"] - start) / _ROWS - row
-    large = (measured["large"] - start) / _LARGE_ROWS - large_row
-    byte = max(0.0, (large - message) / (sizes["large_message_bytes"] - sizes["message_bytes"]))
+
+    def beside_decoding(name: str, rows: int, entry_messages: int) -> float:
+        """Of one message."""
+        decoded = _decode_cpu(decoding, sizes[f"message_bytes of {name}"], entry_messages)
+        return (measured[name] - start) / rows - decoded
+
+    message = beside_decoding("many", _ROWS, 1000)
+    large = beside_decoding("large", _LARGE_ROWS, 1000)
+    tens = beside_decoding("entries of 10", _ENTRY_ROWS, _ENTRY_MESSAGES)
+    size = sizes["message_bytes of many"]
+    byte = max(0.0, (large - message) / (sizes["message_bytes of large"] - size))
+    of_size = byte * (sizes["message_bytes of entries of 10"] - size)
     task = max(0.0, (measured["tasks"] - measured["many"]) / (_TASKS - 1))
     costs = {
-        "spark.message": max(0.0, message - byte * sizes["message_bytes"]),
+        "spark.message": max(0.0, message - byte * size),
+        "spark.entry": max(0.0, (tens - message - of_size) / (1 / _ENTRY_MESSAGES - 1 / 1000)),
         "spark.byte": byte,
         "spark.task": task,
         "spark.split": max(0.0, (measured["topics"] - start - 32 * task) / _TOPICS),
@@ -61,9 +71,9 @@ def measure_spark(decoding: Costs, repeat: int) -> tuple[dict[str, float], dict[
     return costs, {**measured, **sizes}
 
 
-def _decode_cpu(costs: Costs, size: float) -> float:
-    values = {part: costs.values[f"decode.AVRO.{part}"] for part in ("entry", "message", "column", "byte")}
-    return values["entry"] / 1000 + values["message"] + values["column"] * _COLUMNS + values["byte"] * size
+def _decode_cpu(costs: Costs, size: float, entry_messages: int) -> float:
+    cost = {part: costs.values[f"decode.AVRO.{part}"] for part in ("entry", "message", "column", "byte")}
+    return cost["entry"] / entry_messages + cost["message"] + cost["column"] * _COLUMNS + cost["byte"] * size
 
 
 def _session(server: StreamServer) -> SparkSession:
@@ -80,6 +90,8 @@ def _measure(
     _write(_rows(spark, _ROWS, 12), told, "many")
     _write(_rows(spark, _LARGE_ROWS, _LARGE_BYTES), told, "large")
     _write(_rows(spark, 10, 12), told, "few")
+    small = {"pulsar.producer.batchingMaxMessages": str(_ENTRY_MESSAGES)}
+    _write(_rows(spark, _ENTRY_ROWS, 12), told | small, "entries-of-10")
     for number in range(_TOPICS):
         server.admin.create(f"persistent://public/default/small-{number:03}")
     named = "concat('persistent://public/default/small-', lpad(cast(id % 400 as string), 3, '0')) AS __topic"
@@ -115,6 +127,7 @@ def _measure(
         "few": read(topic="few"),
         "many": read(topic="many"),
         "large": read(topic="large"),
+        "entries of 10": read(topic="entries-of-10"),
         "tasks": read(topic="many", minPartitions=str(_TASKS)),
         "topics": read(topicsPattern="persistent://public/default/small-.*"),
         "one micro-batch": stream("one", maxRecordsPerTrigger=str(2 * _ROWS)),
@@ -130,8 +143,8 @@ def _measure(
             took[name].append(cpu_seconds(os.getpid()) - before)
             print(f"{name:16} {took[name][-1]:.2f} s of CPU", flush=True)
     sizes = {
-        "message_bytes": _stored(server, "many") / _ROWS,
-        "large_message_bytes": _stored(server, "large") / _LARGE_ROWS,
+        f"message_bytes of {name}": _stored(server, name.replace(" ", "-")) / rows
+        for name, rows in (("many", _ROWS), ("large", _LARGE_ROWS), ("entries of 10", _ENTRY_ROWS))
     }
     return {name: statistics.median(each) for name, each in took.items()}, sizes
 

@@ -33,6 +33,7 @@ _OTHERS: Final = {
     "table.column": ("core*s/message/column", "to read a column of such a row"),
     "table.bytes": ("1", "bytes of a topic's table, for each byte of its ledgers"),
     "spark.message": ("core*s/message", "of Spark and transport, for a message"),
+    "spark.entry": ("core*s/entry", "of Spark and transport, for an entry"),
     "spark.byte": ("core*s/B", "of Spark and transport, for a stored byte"),
     "spark.split": ("core*s/topic", "of Spark, Python and connections, for one topic of a task"),
     "spark.task": ("core*s/task", "of Spark and Python, for a task"),

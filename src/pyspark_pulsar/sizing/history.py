@@ -71,7 +71,12 @@ def message_costs(given: Given, costs: Costs, value_format: str) -> MessageCosts
         + costs.of_format("encode", value_format, "column") * given.columns
     )
     decoded = costs[OF_A_TOPIC] if OF_A_TOPIC in costs else _decoded(given, costs, value_format)
-    entries = decoded + costs["spark.message"] + costs["spark.byte"] * given.message_bytes + written
+    spark = (
+        costs["spark.message"]
+        + costs["spark.entry"] / given.entry_messages
+        + costs["spark.byte"] * given.message_bytes
+    )
+    entries = decoded + spark + written
     tables = costs["table.message"] + costs["table.column"] * given.columns + written
     return MessageCosts(
         entries.named("CPU of a message from entries"), tables.named("CPU of a message from tables")
