@@ -68,7 +68,7 @@ def main() -> None:
     for each in report["foretold"]:
         print(each, flush=True)
     write_report(report, given.result)
-    if given.result.parent == _RESULTS and set(report["costs"]) == set(KINDS):
+    if given.result.resolve().parent == _RESULTS.resolve() and set(report["costs"]) == set(KINDS):
         told = {"machine": report["machine"], "when": report["when"], "costs": report["costs"]}
         _COSTS.write_text(json.dumps(told, indent=2) + "\n")
 

@@ -7,11 +7,16 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given, strategies as st
 
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import OptionError
-from pyspark_pulsar.sizing.costs import KINDS, Costs
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.planning.ledgers.ledger_range import ledger_ranges
+from pyspark_pulsar.read.planning.splits.packing import Limits, PartitionRange, cut
+from pyspark_pulsar.sizing.costs import KINDS, Costs, default_costs
 from pyspark_pulsar.sizing.estimate import estimate
 from pyspark_pulsar.sizing.quantity import Quantity
 from pyspark_pulsar.sizing.workload import FORMATS, Workload
+from pyspark_pulsar.topic import TopicName, TopicPartition
 
 _NOISE = 1e-9
 
@@ -133,3 +138,42 @@ def test_what_cannot_be_done_in_an_hour_can_be_done_in_more_or_never(
             estimate(enough, costs)
         except OptionError as other:
             assert str(other).startswith("trigger_seconds")  # noqa: PT017 - a second refusal is of another kind
+
+
+@given(
+    ledgers=st.integers(1, 60),
+    entries=st.integers(1000, 50_000),
+    entry_bytes=st.integers(100, 5000),
+    split_entries=st.integers(200, 500_000),
+    topics=st.integers(1, 4),
+)
+def test_a_plan_has_no_more_splits_than_foretold(
+    ledgers: int, entries: int, entry_bytes: int, split_entries: int, topics: int
+) -> None:
+    """The real cutter, on topics of equal ledgers."""
+    limits = Limits(split_entries * entry_bytes)
+    ranges = []
+    for number in range(topics):
+        known = [
+            Ledger(k, entries, entries * entry_bytes, opened_ms=None, closed_ms=0) for k in range(ledgers)
+        ]
+        start, end = Position(0, 0), Position(ledgers - 1, entries)
+        partition = TopicPartition(TopicName.parse(f"persistent://a/b/t{number}"), -1)
+        ranges.append(PartitionRange(partition, start, end, tuple(ledger_ranges(known, start, end))))
+    workload = Workload(
+        topics=topics,
+        messages_a_day=topics * ledgers * entries,
+        message_bytes=entry_bytes,
+        entry_messages=1,
+        days=1,
+        catch_up_hours=1e6,
+        trigger_seconds=86_400,
+        ledger_hours=max(1e-3, 24 / ledgers),
+        ledger_bytes=1e18,
+        ledger_entries=1e18,
+        split_bytes=limits.max_bytes,
+    )
+    foretold = estimate(workload, default_costs()).figures()["most splits"].value
+    made = len(cut(ranges, limits))
+    assert made <= foretold * (1 + 1e-6)
+    assert foretold <= 2 * made + 2 * topics
