@@ -188,7 +188,8 @@ def _costs_of_planning(cases: dict[str, Measures]) -> dict[str, float]:
         return case["peak_mebibytes"] * _MEBIBYTE
 
     topic = _slope(few, many, "topics", "driver_cpu")
-    topic_bytes = (memory(many) - memory(few)) / (many["topics"] - few["topics"])
+    # A stream holds more of each topic than a batch does.
+    topic_bytes = (max(memory(many), memory(idle)) - memory(few)) / (many["topics"] - few["topics"])
     split = max(0.0, _slope(large, small, "splits", "driver_cpu"))
     split_bytes = max(0.0, (memory(small) - memory(large)) / (small["splits"] - large["splits"]))
     of_topics = large["topics"] * topic + large["splits"] * split

@@ -155,7 +155,7 @@ def _costs(sample: TopicSample | None, *, calibrate: bool) -> Costs:
 
         click.echo("Measuring on this machine ...", err=True)
         measured |= measure_costs(_CALIBRATION_SECONDS)
-    if sample is not None:
+    if sample is not None and sample.message_cpu is not None:
         measured[OF_A_TOPIC] = sample.message_cpu
     return costs_here(measured) if measured else default_costs()
 

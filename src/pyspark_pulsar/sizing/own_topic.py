@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
@@ -23,6 +24,8 @@ from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.sizing.workload import FORMATS
 
 _ENOUGH_BYTES: Final = 256 << 20
+_LEAST_MESSAGES: Final = 100_000
+"""Beside whose CPU that of subscribing is little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +36,8 @@ class TopicSample:
     message_bytes: float
     """Stored."""
     entry_messages: float
-    message_cpu: float
-    """CPU seconds of fetching and decoding one message, all columns of the read."""
+    message_cpu: float | None
+    """CPU seconds of fetching and decoding one message, all columns of the read; None where they were too few."""
     format: str
     """Of `FORMATS`."""
     columns: int
@@ -63,6 +66,9 @@ def sample_topic(options: ReadOptions, seconds: float = 10.0) -> TopicSample:
     total = _Sum()
     ends = time.monotonic() + seconds
     with BrokerClient.for_planning(options) as client:
+        for request in requests[:1]:
+            # To connect is no part of what a message costs.
+            client.retrying(partial(client.owner_connection, request.partition.name))
         began = time.process_time()
         for request in requests:
             _read(options, schema, client, request, total, ends)
@@ -78,7 +84,7 @@ def sample_topic(options: ReadOptions, seconds: float = 10.0) -> TopicSample:
         total.messages,
         max(1.0, total.size / total.messages),
         max(1.0, total.messages / total.entries),
-        cpu / total.messages,
+        cpu / total.messages if total.messages >= _LEAST_MESSAGES else None,
         _format(schema.info),
         len(schema.output_schema),
     )

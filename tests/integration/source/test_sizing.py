@@ -81,6 +81,7 @@ def test_a_sample_of_a_topic_tells_its_messages(written: str, pulsar: LocalPulsa
     assert 500 < sample.entry_messages <= 1000
     # Four longs of up to 6 bytes, four texts of 12 and their lengths, and 3 to 5 bytes that say where a message ends.
     assert 60 < sample.message_bytes < 100
+    assert sample.message_cpu is not None
     assert 0 < sample.message_cpu < 1e-4
     result = CliRunner().invoke(
         cli,
@@ -91,6 +92,13 @@ def test_a_sample_of_a_topic_tells_its_messages(written: str, pulsar: LocalPulsa
     made = json.loads(result.stdout)
     assert made["given"]["messages an entry"]["value"] == pytest.approx(sample.entry_messages)
     assert made["costs"]["topic.message"]["from"] == "measured on this machine"
+
+
+def test_of_a_few_messages_only_their_size_is_told(filled: str, pulsar: LocalPulsar) -> None:
+    sample = sample_topic(
+        parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": topic_text(filled)})
+    )
+    assert (sample.format, sample.messages, sample.message_cpu) == ("BYTES", 10, None)
 
 
 def test_a_topic_without_messages_cannot_be_measured(topic: str, pulsar: LocalPulsar, admin: Admin) -> None:

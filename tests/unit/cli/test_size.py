@@ -72,6 +72,16 @@ def test_what_was_measured_of_a_topic_stands_behind_what_is_given(monkeypatch: p
     assert told["costs"][OF_A_TOPIC]["from"] == "measured on this machine"
 
 
+def test_too_few_messages_of_a_topic_leave_the_costs_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    sample = TopicSample(10, 321.0, 77.0, None, "JSON", 12)
+    monkeypatch.setattr("pyspark_pulsar.sizing.own_topic.sample_topic", lambda _: sample)
+    told = _json(
+        "--topics", "3", "--messages-a-day", "1M", "--topic", "t", "--service-url", "pulsar://h.invalid:1"
+    )
+    assert OF_A_TOPIC not in told["costs"]
+    assert told["given"]["bytes a message"]["value"] == 321
+
+
 def test_a_calibration_replaces_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "pyspark_pulsar.sizing.calibration.measure_costs", lambda _: {"decode.AVRO.message": 2e-7}
