@@ -52,7 +52,8 @@ def main() -> None:
     if "calibration" in wanted:
         parts["calibration"] = measure_costs(60.0)
     if "planning" in wanted:
-        parts["planning"] = _planning(given.topics, given.namespaces, given.days)
+        groups = given.cases.split(",")
+        parts["planning"] |= _planning(given.topics, given.namespaces, given.days, groups)
     if "spark" in wanted:
         parts["spark"], parts["measured_of_spark"] = measure_spark(Costs(parts["calibration"]), given.repeat)
     commands = former.get("commands", {}) | dict.fromkeys(sorted(wanted), report["command"])
@@ -73,7 +74,7 @@ def main() -> None:
         _COSTS.write_text(json.dumps(told, indent=2) + "\n")
 
 
-def _planning(topics: int, namespaces: int, days: int) -> dict[str, Measures]:
+def _planning(topics: int, namespaces: int, days: int, groups: list[str]) -> dict[str, Measures]:
     """Cases by name; of each the size of the cluster too."""
     measures: dict[str, Measures] = {}
 
@@ -83,22 +84,28 @@ def _planning(topics: int, namespaces: int, days: int) -> dict[str, Measures]:
 
     year = 6 * days
     fewer = max(30, topics // 10)
-    with _cluster(topics=fewer // 10, namespaces=3, ledgers=1) as told:
-        add("few topics", _one(told, "plan"), fewer // 10, 1)
-    with _cluster(topics=topics, namespaces=namespaces, ledgers=1) as told:
-        add("many topics", _one(told, "plan"), topics, 1)
-        add("many topics, their schema", _one(told, "schema"), topics, 1)
-        for name, measured in _stream(told, limited=True).items():
-            add(f"stream, {name}", measured, topics, 1)
-    with _cluster(topics=fewer, namespaces=namespaces, ledgers=year) as told:
-        for size in (1024, 128):
-            options = {"maxBytesPerPartition": str(size * _MEBIBYTE)}
-            add(f"many ledgers, splits of {size} MiB", _one(told, "plan", **options), fewer, year)
-    with _cluster(topics=topics, namespaces=namespaces, ledgers=year) as told:
-        day = {"startingTimestamp": str(int((time.time() - 86_400) * 1000))}
-        add("a year, its last day", _one(told, "plan", **day), topics, year)
-        for name, measured in _stream(told, limited=False).items():
-            add(f"a year, stream, {name}", measured, topics, year)
+    day = {"startingTimestamp": str(int((time.time() - 86_400) * 1000))}
+    if "topics" in groups:
+        with _cluster(topics=fewer // 10, namespaces=3, ledgers=1) as told:
+            add("few topics", _one(told, "plan"), fewer // 10, 1)
+        with _cluster(topics=topics, namespaces=namespaces, ledgers=1) as told:
+            add("many topics", _one(told, "plan"), topics, 1)
+            add("many topics, their schema", _one(told, "schema"), topics, 1)
+            for name, measured in _stream(told, limited=True).items():
+                add(f"stream, {name}", measured, topics, 1)
+    if "ledgers" in groups:
+        with _cluster(topics=fewer, namespaces=namespaces, ledgers=year) as told:
+            for size in (1024, 128):
+                options = {"maxBytesPerPartition": str(size * _MEBIBYTE)}
+                add(f"many ledgers, splits of {size} MiB", _one(told, "plan", **options), fewer, year)
+    if "lists" in groups:
+        with _cluster(topics=fewer, namespaces=namespaces, ledgers=year) as told:
+            add("many ledgers, their last day", _one(told, "plan", **day), fewer, year)
+    if "year" in groups:
+        with _cluster(topics=topics, namespaces=namespaces, ledgers=year) as told:
+            add("a year, its last day", _one(told, "plan", **day), topics, year)
+            for name, measured in _stream(told, limited=False).items():
+                add(f"a year, stream, {name}", measured, topics, year)
     return measures
 
 
@@ -187,22 +194,32 @@ def _costs_of_planning(cases: dict[str, Measures]) -> dict[str, float]:
     def memory(case: Measures) -> float:
         return case["peak_mebibytes"] * _MEBIBYTE
 
+    lists = cases["many ledgers, their last day"]
     topic = _slope(few, many, "topics", "driver_cpu")
     # A stream holds more of each topic than a batch does.
     topic_bytes = (max(memory(many), memory(idle)) - memory(few)) / (many["topics"] - few["topics"])
     split = max(0.0, _slope(large, small, "splits", "driver_cpu"))
     split_bytes = max(0.0, (memory(small) - memory(large)) / (small["splits"] - large["splits"]))
-    of_topics = large["topics"] * topic + large["splits"] * split
-    bytes_of_topics = memory(few) + large["topics"] * topic_bytes + large["splits"] * split_bytes
+
+    def cpu_of_ledgers(case: Measures) -> float:
+        return max(0.0, case["driver_cpu"] - case["topics"] * topic - case["splits"] * split)
+
+    def bytes_of_ledgers(case: Measures) -> float:
+        others = memory(few) + case["topics"] * topic_bytes + case["splits"] * split_bytes
+        return max(0.0, memory(case) - others)
+
+    listed, listed_bytes = cpu_of_ledgers(lists), bytes_of_ledgers(lists)
     return {
         "plan.topic": topic,
-        "plan.ledger": max(0.0, (large["driver_cpu"] - of_topics) / large["ledgers"]),
+        "plan.ledger": listed / lists["ledgers"],
+        "plan.read": max(0.0, cpu_of_ledgers(large) - listed) / large["ledgers"],
         "plan.split": split,
         "trigger.topic": idle["driver_cpu"] / idle["topics"],
         "trigger.active": max(0.0, (news["driver_cpu"] - idle["driver_cpu"]) / news["splits"]),
         "memory.process": memory(few),
         "memory.topic": topic_bytes,
-        "memory.ledger": max(0.0, (memory(large) - bytes_of_topics) / large["ledgers"]),
+        "memory.ledger": listed_bytes / lists["ledgers"],
+        "memory.read": max(0.0, bytes_of_ledgers(large) - listed_bytes) / large["ledgers"],
         "memory.split": split_bytes,
         "sent.split": small["sent_bytes_a_split"],
         "answers.ledger": large["answer_bytes"] / large["ledgers"],
@@ -223,16 +240,19 @@ def _foretold(cases: dict[str, Measures], costs: dict[str, float]) -> list[dict[
     for name in ("a year, its last day",):
         if name not in cases or "plan.topic" not in costs:
             continue
-        case = cases[name]
+        # The ledgers of a day, the one in which it begins, and one for the slack of clocks.
+        case = cases[name] | {"read": 8.0 * cases[name]["topics"]}
         cpu = (
             case["topics"] * costs["plan.topic"]
             + case["ledgers"] * costs["plan.ledger"]
+            + case["read"] * costs["plan.read"]
             + case["splits"] * costs["plan.split"]
         )
         memory = (
             costs["memory.process"]
             + case["topics"] * costs["memory.topic"]
             + case["ledgers"] * costs["memory.ledger"]
+            + case["read"] * costs["memory.read"]
             + case["splits"] * costs["memory.split"]
         )
         for what, foretold, got in (
@@ -247,6 +267,7 @@ def _arguments() -> Any:
     parser = arguments(__doc__, "calibration,planning,spark", "sizing.json")
     parser.add_argument("--topics", type=int, default=3_000)
     parser.add_argument("--namespaces", type=int, default=50)
+    parser.add_argument("--cases", default="topics,ledgers,lists,year")
     parser.add_argument("--days", type=int, default=365)
     return parser.parse_args()
 

@@ -51,32 +51,30 @@ _UNITS: Final = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2.0**10, "mi": 2
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class _Number(click.ParamType):
-    """A number, with k, M, G, T for powers of 1000, Ki, Mi, Gi for those of 1024."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        text = str(value).strip().replace("_", "").lower().removesuffix("b")
-        letters = text[len(text.rstrip("kmgti")) :]
-        try:
-            return float(text[: len(text) - len(letters)]) * (_UNITS[letters] if letters else 1.0)
-        except (KeyError, ValueError):
-            self.fail(f"expected a number such as 6e9, 500 or 64Mi, got {value!r}", param, ctx)
+def _number(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
+    """With k, M, G, T for powers of 1000, Ki, Mi, Gi for those of 1024."""
+    if text is None:
+        return None
+    plain = text.strip().replace("_", "").lower().removesuffix("b")
+    letters = plain[len(plain.rstrip("kmgti")) :]
+    try:
+        return float(plain.removesuffix(letters)) * (_UNITS[letters] if letters else 1.0)
+    except (KeyError, ValueError):
+        msg = f"expected a number such as 6e9, 500 or 64Mi, got {text!r}."
+        raise click.BadParameter(msg) from None
 
 
 def _load_options(command: Command) -> Command:
     for name in reversed(_INPUTS):
-        kind: click.ParamType = click.STRING if name == "format" else _Number()
-        command = click.option(
-            f"--{name.replace('_', '-')}", name, type=kind, metavar="N", help=_INPUTS[name]
-        )(command)
+        convert = None if name == "format" else _number
+        flag = f"--{name.replace('_', '-')}"
+        command = click.option(flag, name, callback=convert, metavar="N", help=_INPUTS[name])(command)
     return command
 
 
 @click.command()
 @_load_options
-@click.option("--bytes-a-day", type=_Number(), metavar="N", help="Stored bytes of all topics together.")
+@click.option("--bytes-a-day", callback=_number, metavar="N", help="Stored bytes of all topics together.")
 @click.option(
     "--calibrate", is_flag=True, help="Measure what messages cost on this machine, in about 20 s; no server."
 )

@@ -115,8 +115,8 @@ def decode(entries: list[bytes], info: SchemaInfo | None) -> int:
         pushed = EntryBatch()
         for number, entry in enumerate(entries[start : start + _PUSHED_AT_ONCE], start):
             pushed.push(1, number, entry)
-        rows += sum(batch.num_rows for batch in decoder.decode(pushed))
-    return rows + sum(batch.num_rows for batch in decoder.finish())
+        rows += sum(int(batch.num_rows) for batch in decoder.decode(pushed))
+    return rows + sum(int(batch.num_rows) for batch in decoder.finish())
 
 
 def _encode_run(kind: str, columns: int, seconds: float) -> float:

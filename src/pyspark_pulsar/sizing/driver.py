@@ -30,6 +30,8 @@ class Driver:
 
     splits: Quantity
     """Of one plan."""
+    ledgers: Quantity
+    """That one plan reads, at most."""
     python: Quantity
     """Memory of the process that plans."""
     sent: Quantity
@@ -55,16 +57,19 @@ class Driver:
 def driver_of(given: Given, costs: Costs, history: History) -> Driver:
     one_plan = quantity(1.0, "plan")
     splits = smallest(history.splits, given.batch_tasks * one_plan).named("splits of a plan")
+    read = _read_by_a_plan(given, history, splits)
     python = (
         costs["memory.process"]
         + given.topics * costs["memory.topic"]
         + history.ledgers * costs["memory.ledger"]
+        + read * costs["memory.read"]
         + splits * costs["memory.split"]
     )
     sent = (splits * costs["sent.split"]).named("a plan as Spark gets it")
     offset = (given.topics * costs["offset.topic"]).named("offset of a micro-batch")
     return Driver(
         splits,
+        read,
         python.named("memory of the driver's Python"),
         sent,
         (_LEAST_HEAP + sent).named("least spark.driver.memory"),
@@ -76,6 +81,15 @@ def driver_of(given: Given, costs: Costs, history: History) -> Driver:
         offset,
         (offset * _KEPT).named("checkpoint's offsets"),
     )
+
+
+def _read_by_a_plan(given: Given, history: History, splits: Quantity) -> Quantity:
+    """A split reads no more ledgers than fit into it, and a part of one more."""
+    name = "ledgers of a plan"
+    if not history.size.value:
+        return quantity(0.0, "ledger", name)
+    each = quantity(1.0, "ledger/split") + given.split_bytes / (history.size / history.ledgers)
+    return smallest(history.ledgers, splits * each).named(name)
 
 
 def _requests(given: Given) -> Quantity:

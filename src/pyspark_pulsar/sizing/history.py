@@ -183,6 +183,7 @@ def planning_time(given: Given, costs: Costs, history: History) -> Quantity:
     """Of all plans together: the driver's own work, and its waiting for answers."""
     own = (
         history.plans * (given.topics * costs["plan.topic"] + history.ledgers * costs["plan.ledger"])
+        + history.ledgers * costs["plan.read"]
         + history.splits * costs["plan.split"]
     )
     asked = history.plans * given.topics * costs["requests.topic"] * given.admin_time / _ADMIN_AT_ONCE
