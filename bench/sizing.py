@@ -9,8 +9,8 @@ planning      the real discovery, planner, admission and admin client, in a driv
 spark         what Spark adds, with a real local Pulsar (bench/sizing_spark.py)
 
 From these come the costs, each of the difference of two cases, and into src/pyspark_pulsar/sizing/default_costs.json.
-The cases of a year, which no cost is made from, show how well they foretell one. The fake cluster shares the cores, so
-wall time is more than that of a driver with brokers of its own; CPU is the driver's alone.
+The plan of a year's last day, which no cost is made from, shows how well they foretell it. The fake cluster shares the
+cores, so wall time is more than that of a driver with brokers of its own; CPU is the driver's alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 
 from competitor import Competitor, Measures
 from run_report import arguments, new_report, write_report
-from sizing_spark import measure_spark
+from sizing_spark import measure_spark, spark_costs
 
 from pyspark_pulsar.sizing.calibration import measure_costs
 from pyspark_pulsar.sizing.costs import DEFAULTS, KINDS, Costs
@@ -45,19 +45,19 @@ def main() -> None:
     given = _arguments()
     report = new_report(__file__)
     former = json.loads(given.result.read_text()) if given.result.exists() else {}
-    parts: dict[str, Any] = {
-        name: former.get(name, {}) for name in ("calibration", "planning", "spark", "measured_of_spark")
-    }
-    wanted = set(given.only.split(","))
+    parts: dict[str, Any] = {name: former.get(name, {}) for name in ("calibration", "planning", "spark")}
+    wanted = set(given.only.split(",")) & set(parts)
     if "calibration" in wanted:
         parts["calibration"] = measure_costs(60.0)
     if "planning" in wanted:
         groups = given.cases.split(",")
         parts["planning"] |= _planning(given.topics, given.namespaces, given.days, groups)
     if "spark" in wanted:
-        parts["spark"], parts["measured_of_spark"] = measure_spark(Costs(parts["calibration"]), given.repeat)
+        parts["spark"] = measure_spark(given.repeat)
     commands = former.get("commands", {}) | dict.fromkeys(sorted(wanted), report["command"])
+    # Of parts that an earlier run has measured, its command.
     report |= {
+        "command": "; ".join(dict.fromkeys(commands.values())),
         "commands": commands,
         "topics": given.topics,
         "namespaces": given.namespaces,
@@ -174,7 +174,9 @@ def _cluster(**size: int) -> Iterator[dict[str, str]]:
 
 def _costs(parts: dict[str, Any]) -> dict[str, float]:
     """Those that there are measurements for."""
-    costs = {**parts["calibration"], **parts["spark"]}
+    costs = dict(parts["calibration"])
+    if parts["spark"]:
+        costs |= spark_costs(parts["spark"], Costs(parts["calibration"]))
     tables = json.loads((_RESULTS / "tier_scan.json").read_text())["speed"]
     one, six = (tables["queries"][f"{n} of 10 columns"]["measures"]["data source, columns"] for n in (1, 6))
     column = (six["cpu"] - one["cpu"]) / 5 / tables["rows"]
@@ -194,7 +196,7 @@ def _costs_of_planning(cases: dict[str, Measures]) -> dict[str, float]:
     def memory(case: Measures) -> float:
         return case["peak_mebibytes"] * _MEBIBYTE
 
-    lists = cases["many ledgers, their last day"]
+    lists, year = cases["many ledgers, their last day"], cases["a year, stream, news"]
     topic = _slope(few, many, "topics", "driver_cpu")
     # A stream holds more of each topic than a batch does.
     topic_bytes = (max(memory(many), memory(idle)) - memory(few)) / (many["topics"] - few["topics"])
@@ -216,6 +218,7 @@ def _costs_of_planning(cases: dict[str, Measures]) -> dict[str, float]:
         "plan.split": split,
         "trigger.topic": idle["driver_cpu"] / idle["topics"],
         "trigger.active": max(0.0, (news["driver_cpu"] - idle["driver_cpu"]) / news["splits"]),
+        "trigger.ledger": max(0.0, (year["driver_cpu"] - news["driver_cpu"]) / year["ledgers"]),
         "memory.process": memory(few),
         "memory.topic": topic_bytes,
         "memory.ledger": listed_bytes / lists["ledgers"],

@@ -33,32 +33,36 @@ _TRIGGERS = 20
 _COLUMNS = 8
 
 
-def measure_spark(decoding: Costs, repeat: int) -> tuple[dict[str, float], dict[str, float]]:
-    """The costs whose keys begin with `spark.`, and what was measured for them. `decoding`: of this machine."""
+def measure_spark(repeat: int) -> dict[str, float]:
+    """CPU seconds of each query, and stored bytes of a message."""
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch,
         stream_server(Path(scratch) / "pulsar") as server,
     ):
         spark = _session(server)
         try:
-            measured, sizes = _measure(spark, server, Path(scratch), repeat)
+            return _measure(spark, server, Path(scratch), repeat)
         finally:
             spark.stop()
+
+
+def spark_costs(measured: dict[str, float], decoding: Costs) -> dict[str, float]:
+    """The costs whose keys begin with `spark.`, of what `measure_spark` gave. `decoding`: of the same machine."""
     start = measured["few"]
 
     def beside_decoding(name: str, rows: int, entry_messages: int) -> float:
         """Of one message."""
-        decoded = _decode_cpu(decoding, sizes[f"message_bytes of {name}"], entry_messages)
+        decoded = _decode_cpu(decoding, measured[f"message_bytes of {name}"], entry_messages)
         return (measured[name] - start) / rows - decoded
 
     message = beside_decoding("many", _ROWS, 1000)
     large = beside_decoding("large", _LARGE_ROWS, 1000)
     tens = beside_decoding("entries of 10", _ENTRY_ROWS, _ENTRY_MESSAGES)
-    size = sizes["message_bytes of many"]
-    byte = max(0.0, (large - message) / (sizes["message_bytes of large"] - size))
-    of_size = byte * (sizes["message_bytes of entries of 10"] - size)
+    size = measured["message_bytes of many"]
+    byte = max(0.0, (large - message) / (measured["message_bytes of large"] - size))
+    of_size = byte * (measured["message_bytes of entries of 10"] - size)
     task = max(0.0, (measured["tasks"] - measured["many"]) / (_TASKS - 1))
-    costs = {
+    return {
         "spark.message": max(0.0, message - byte * size),
         "spark.entry": max(0.0, (tens - message - of_size) / (1 / _ENTRY_MESSAGES - 1 / 1000)),
         "spark.byte": byte,
@@ -68,7 +72,6 @@ def measure_spark(decoding: Costs, repeat: int) -> tuple[dict[str, float], dict[
             0.0, (measured["micro-batches"] - measured["one micro-batch"]) / (_TRIGGERS - 1)
         ),
     }
-    return costs, {**measured, **sizes}
 
 
 def _decode_cpu(costs: Costs, size: float, entry_messages: int) -> float:
@@ -83,9 +86,7 @@ def _session(server: StreamServer) -> SparkSession:
     return spark
 
 
-def _measure(
-    spark: SparkSession, server: StreamServer, scratch: Path, repeat: int
-) -> tuple[dict[str, float], dict[str, float]]:
+def _measure(spark: SparkSession, server: StreamServer, scratch: Path, repeat: int) -> dict[str, float]:
     told = {"service.url": server.service_url, "admin.url": server.admin_url}
     _write(_rows(spark, _ROWS, 12), told, "many")
     _write(_rows(spark, _LARGE_ROWS, _LARGE_BYTES), told, "large")
@@ -138,15 +139,20 @@ def _measure(
     took: dict[str, list[float]] = {name: [] for name in queries}
     for _ in range(repeat):
         for name, run in queries.items():
-            before = cpu_seconds(os.getpid())
+            before = _client_cpu(server)
             run()
-            took[name].append(cpu_seconds(os.getpid()) - before)
+            took[name].append(_client_cpu(server) - before)
             print(f"{name:16} {took[name][-1]:.2f} s of CPU", flush=True)
     sizes = {
         f"message_bytes of {name}": _stored(server, name.replace(" ", "-")) / rows
         for name, rows in (("many", _ROWS), ("large", _LARGE_ROWS), ("entries of 10", _ENTRY_ROWS))
     }
-    return {name: statistics.median(each) for name, each in took.items()}, sizes
+    return {name: statistics.median(each) for name, each in took.items()} | sizes
+
+
+def _client_cpu(server: StreamServer) -> float:
+    """Of Spark and all Python processes: the server is below this process too."""
+    return cpu_seconds(os.getpid()) - server.cpu_seconds()
 
 
 def _rows(spark: SparkSession, rows: int, text_bytes: int) -> DataFrame:

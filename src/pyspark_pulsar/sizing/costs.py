@@ -44,6 +44,7 @@ _OTHERS: Final = {
     "plan.split": ("core*s/split", "of the driver, to make a split and hand it to Spark"),
     "trigger.topic": ("core*s/topic", "of the driver, for a topic partition at each trigger"),
     "trigger.active": ("core*s/topic", "of the driver, for one with news beside that"),
+    "trigger.ledger": ("core*s/ledger", "of the driver, for each ledger of one with news"),
     "memory.process": ("B", "of the Python process that plans, before it plans"),
     "memory.topic": ("B/topic", "of that process, for a topic partition"),
     "memory.ledger": ("B/ledger", "of that process, for a ledger that it is told of"),

@@ -83,7 +83,7 @@ def estimate(workload: Workload, costs: Costs) -> Estimate:
         message,
         history,
         catch_up,
-        steady_of(given, costs, message),
+        steady_of(given, costs, history, message),
         driver_of(given, costs, history),
     )
 

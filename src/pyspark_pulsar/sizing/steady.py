@@ -8,7 +8,7 @@ from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.read.planning.splits.tasks import LEAST_TASKS, OPEN_BYTES, TASK_BYTES
 from pyspark_pulsar.sizing.costs import Costs
 from pyspark_pulsar.sizing.given import ONE_CORE, Given, plain
-from pyspark_pulsar.sizing.history import MessageCosts, mean_rate
+from pyspark_pulsar.sizing.history import History, MessageCosts, mean_rate
 from pyspark_pulsar.sizing.quantity import Quantity, largest, quantity, rounded_up, share_hit, smallest
 
 
@@ -40,7 +40,7 @@ class Steady:
     """Messages, at most."""
 
 
-def steady_of(given: Given, costs: Costs, message: MessageCosts) -> Steady:
+def steady_of(given: Given, costs: Costs, history: History, message: MessageCosts) -> Steady:
     """Raises `OptionError` for a trigger interval that is too short for what the driver does at each trigger."""
     rate = (mean_rate(given) * given.peak).named("messages a second at the peak")
     incoming = (rate * given.message_bytes).named("from brokers at the peak")
@@ -49,7 +49,9 @@ def steady_of(given: Given, costs: Costs, message: MessageCosts) -> Steady:
     active = (given.topics * share_hit(entries, given.topics)).named("topics with news")
     tasks = _tasks(messages * given.message_bytes, active)
     driver = (
-        given.topics * costs["trigger.topic"] + active * costs["trigger.active"] + costs["spark.trigger"]
+        given.topics * costs["trigger.topic"]
+        + active * (costs["trigger.active"] + history.ledgers / given.topics * costs["trigger.ledger"])
+        + costs["spark.trigger"]
     ).named("CPU of the driver for a micro-batch")
     work = (
         messages * message.from_entries + active * costs["spark.split"] + tasks * costs["spark.task"]
