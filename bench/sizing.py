@@ -104,6 +104,8 @@ def _planning(topics: int, namespaces: int, days: int, groups: list[str]) -> dic
     if "year" in groups:
         with _cluster(topics=topics, namespaces=namespaces, ledgers=year) as told:
             add("a year, its last day", _one(told, "plan", **day), topics, year)
+    if "stream" in groups:
+        with _cluster(topics=topics, namespaces=namespaces, ledgers=year) as told:
             for name, measured in _stream(told, limited=False).items():
                 add(f"a year, stream, {name}", measured, topics, year)
     return measures
@@ -270,7 +272,7 @@ def _arguments() -> Any:
     parser = arguments(__doc__, "calibration,planning,spark", "sizing.json")
     parser.add_argument("--topics", type=int, default=3_000)
     parser.add_argument("--namespaces", type=int, default=50)
-    parser.add_argument("--cases", default="topics,ledgers,lists,year")
+    parser.add_argument("--cases", default="topics,ledgers,lists,year,stream")
     parser.add_argument("--days", type=int, default=365)
     return parser.parse_args()
 
