@@ -37,6 +37,7 @@ _JARS: Final = "spark.jars"
 _EXTENSIONS: Final = "spark.sql.extensions"
 _WORKERS_PYTHON: Final = "spark.pyspark.python"
 _FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
+_UNIX_SOCKETS: Final = "spark.python.unix.domain.socket"
 _REDACTION: Final = "spark.redaction.regex"
 _SPARKS_REDACTION: Final = "(?i)secret|password|token|access[.]?key"
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
@@ -141,6 +142,7 @@ def session_conf(
         _WORKERS_PYTHON: python or present.get(_WORKERS_PYTHON) or sys.executable,
         _REDACTION: _redaction(present.get(_REDACTION)),
         f"{_prefix(catalog)}.python": python or sys.executable,
+        **_sockets(present),
         **checkpoint_conf(catalog, present, checkpoints),
         **own,
     }
@@ -187,6 +189,19 @@ def _listed(present: str | None, added: str) -> str:
     """A list as Spark writes it, with one more unless it is there."""
     items = [item.strip() for item in (present or "").split(",") if item.strip()]
     return ",".join(items if added in items else [*items, added])
+
+
+def _sockets(present: Mapping[str, str]) -> dict[str, str]:
+    """Between Spark's JVM and its Python workers; what is there already is kept.
+
+    Over TCP each task waits 40 ms before it begins: the JVM writes small pieces, and the kernel holds the second one
+    back until the first one is acknowledged. The path of a Unix socket has 103 to 107 bytes, and the folder of
+    temporary files, which Spark would take, may be longer than that (YARN).
+    """
+    enabled, folder = f"{_UNIX_SOCKETS}.enabled", f"{_UNIX_SOCKETS}.dir"
+    if enabled in present:
+        return {}
+    return {enabled: "true", folder: present.get(folder, "/tmp")}  # noqa: S108 -- of each executor's machine
 
 
 def _redaction(present: str | None) -> str:

@@ -118,6 +118,8 @@ def test_the_settings_of_a_session_with_the_catalog(jar: Path) -> None:
         "spark.jars": str(jar),
         "spark.sql.extensions": "org.pysparkpulsar.catalog.PulsarExtensions",
         "spark.sql.python.filterPushdown.enabled": "true",
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": "/tmp",
         "spark.pyspark.python": "/py",
         "spark.redaction.regex": _redaction(None),
         "spark.hadoop.fs.pulsar+checkpoint.impl": FILE_SYSTEM_CLASS,

@@ -68,6 +68,8 @@ def test_a_plain_builder(jar: str) -> None:
         "spark.jars": jar,
         "spark.sql.extensions": EXTENSIONS,
         "spark.sql.python.filterPushdown.enabled": "true",
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": "/tmp",
         "spark.pyspark.python": sys.executable,
         "spark.redaction.regex": f"(?i)secret|password|token|access[.]?key|{'|'.join(HIDDEN)}",
         f"{PREFIX}.python": sys.executable,
@@ -96,6 +98,16 @@ def test_what_the_builder_has_is_kept(jar: str) -> None:
     assert found["spark.sql.python.filterPushdown.enabled"] == "false"
     assert found["spark.redaction.regex"] == "(?i)mine|" + "|".join(f"(?i:{name})" for name in HIDDEN)
     assert found["spark.pyspark.python"] == os.environ["PYSPARK_PYTHON"] == "/opt/python"
+
+
+def test_sockets_between_spark_and_its_workers(jar: str) -> None:
+    """Whoever has said which, is asked nothing else; a folder of one's own is kept."""
+    enabled, folder = "spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"
+    for value in ("false", "true"):
+        conf = session_conf(URL, present={enabled: value})
+        assert not {enabled, folder} & conf.keys()
+    conf = session_conf(URL, present={folder: "/run/spark"})
+    assert (conf[enabled], conf[folder]) == ("true", "/run/spark")
 
 
 def test_two_catalogs_share_what_is_shared(jar: str) -> None:

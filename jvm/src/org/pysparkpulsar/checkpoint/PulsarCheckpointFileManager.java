@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
  * For `spark.sql.streaming.checkpointFileManagerClass`: what Spark's streaming asks of a checkpoint's files.
  *
  * <p>The setting holds for all checkpoints of a session, so any other scheme gets the manager that Spark would have
- * chosen. The driver calls {@link #createCheckpointDirectory} when a query starts, and nobody else does: it takes the
+ * chosen; for local folders {@link LocalCheckpointFiles} writes. The driver calls {@link #createCheckpointDirectory} when a query starts, and nobody else does: it takes the
  * checkpoint over. Reading, as the source `statestore` does, takes nothing over.
  */
 public final class PulsarCheckpointFileManager implements CheckpointFileManager {
@@ -28,7 +28,7 @@ public final class PulsarCheckpointFileManager implements CheckpointFileManager 
       Configuration others = new Configuration(conf);
       others.unset(CLASS_SETTING);
       others.unset(CLASS_SETTING.replaceFirst("spark\\.", ""));
-      files = CheckpointFileManager.create(path, others);
+      files = LocalCheckpointFiles.orSparks(path, others);
     }
   }
 
