@@ -157,10 +157,13 @@ def _client_cpu(server: StreamServer) -> float:
 
 def _rows(spark: SparkSession, rows: int, text_bytes: int) -> DataFrame:
     """As `made_up_rows` has them."""
-    half = text_bytes // 2
-    text = f"substr(repeat(sha2(cast(rand(%d) as string), 512), {1 + half // 64}), 1, {text_bytes})"
+    # 88 letters each, which no codec makes smaller; `%d` is the column.
+    pieces = [
+        f"base64(unhex(sha2(cast(rand(%d) + {n} as string), 512)))" for n in range(1 + text_bytes // 88)
+    ]
+    text = f"substr(concat({', '.join(pieces)}), 1, {text_bytes})"
     kinds = ("cast(rand(%d) * 1e12 as bigint)", text, "round(rand(%d) * 1000, 2)", "rand(%d) < 0.5")
-    columns = [f"{kinds[index % 4] % index} AS c{index}" for index in range(_COLUMNS)]
+    columns = [f"{kinds[index % 4].replace('%d', str(index))} AS c{index}" for index in range(_COLUMNS)]
     return spark.range(0, rows, 1, 2).selectExpr(*columns)
 
 

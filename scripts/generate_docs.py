@@ -207,7 +207,7 @@ def _knob_rows(measured: dict[str, Any]) -> Iterator[str]:
 
 
 _SIZED = re.compile(
-    r"(?<=<!-- (?P<block>case|variants|planning|costs) -->\n).*?(?=<!-- /(?P=block) -->)", re.DOTALL
+    r"(<!-- (?P<block>case|variants|planning|costs) -->\n).*?(<!-- /(?P=block) -->)", re.DOTALL
 )
 _CASE: dict[str, Any] = {
     "topics": 3000,
@@ -240,7 +240,7 @@ _COMPARED = (
 def sizing_page(page: str) -> str:
     """The page with its tables between their marks."""
     blocks = {"case": _case, "variants": _variants, "planning": _planning, "costs": _costs}
-    return _SIZED.sub(lambda found: "\n".join([*blocks[found["block"]](), ""]), page)
+    return _SIZED.sub(lambda found: found[1] + "\n".join([*blocks[found["block"]](), ""]) + found[3], page)
 
 
 def _sized(**changed: Any) -> Estimate:
