@@ -6,7 +6,9 @@ import click
 
 from pyspark_pulsar.cli.catalog import catalog
 from pyspark_pulsar.cli.checkpoint import checkpoint
+from pyspark_pulsar.cli.doctor import doctor
 from pyspark_pulsar.cli.failover import failover
+from pyspark_pulsar.cli.monitoring import monitoring
 from pyspark_pulsar.cli.plan import plan
 from pyspark_pulsar.cli.segments import segments
 from pyspark_pulsar.cli.size import size
@@ -30,6 +32,8 @@ cli.add_command(catalog)
 cli.add_command(tier)
 cli.add_command(checkpoint)
 cli.add_command(failover)
+cli.add_command(monitoring)
+cli.add_command(doctor)
 cli.add_command(size)
 
 
