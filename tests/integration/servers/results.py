@@ -1,0 +1,59 @@
+"""Keeps the outcomes of the checks, and of what they ran with, in a JSON file with one entry a server version."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+
+_FOLDER = "integration/servers/"
+_REASON_CHARACTERS = 300
+
+
+class Results:
+    """A plugin of pytest. Replaces the entry of `version` in `file` when the run ends, and keeps those of others."""
+
+    def __init__(self, file: Path, version: str) -> None:
+        self._file = file
+        self._version = version
+        self._checks: dict[str, dict[str, str]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if _FOLDER not in report.nodeid or (report.when != "call" and report.passed):
+            return
+        name = report.nodeid.rpartition("::test_")[2].replace("_", " ")
+        self._checks[name] = {"outcome": "passed"} if report.passed else _failed(report)
+
+    def pytest_sessionfinish(self) -> None:
+        if not self._checks:
+            return
+        known: dict[str, Any] = json.loads(self._file.read_text()) if self._file.exists() else {}
+        known[self._version] = {
+            "spark": pyspark.__version__,
+            "java": _java_version(),
+            "python": platform.python_version(),
+            "checks": dict(sorted(self._checks.items())),
+        }
+        self._file.write_text(json.dumps(dict(sorted(known.items())), indent=2, ensure_ascii=False) + "\n")
+
+
+def _failed(report: pytest.TestReport) -> dict[str, str]:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    reason = crash.message if crash is not None else str(report.longrepr)
+    # The line in which the package speaks, where there is one; else the first.
+    lines = [line.strip() for line in reason.splitlines() if line.strip()]
+    told = next((line for line in lines if re.match(r"(pyspark_pulsar\.)?[\w.]*\w+(Error|Failed)\b", line)), None)
+    return {"outcome": "failed", "reason": (told or lines[0])[:_REASON_CHARACTERS]}
+
+
+def _java_version() -> str:
+    shown = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr
+    found = re.search(r'version "([^"]+)"', shown)
+    assert found is not None, shown
+    return found[1]
