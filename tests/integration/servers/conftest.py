@@ -6,7 +6,9 @@ a fixture of a whole run is made once.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark_pulsar.session.configure import catalog_settings
 from pyspark_pulsar.standalone import NEWEST_VERSION, LocalPulsar, fetch_server
 
+NO_CONTENT = 204
 VERSION = os.environ.get("PULSAR_VERSION", NEWEST_VERSION)
 
 
@@ -38,6 +41,20 @@ class JavaReference:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
     with LocalPulsar(version=VERSION, data=tmp_path_factory.mktemp("versioned")) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def named_bookies(server: LocalPulsar, server_admin: Admin) -> None:
+    """Bookies whose ids are no addresses, as the local Pulsar 5 has one, are written down with theirs, as operators do.
+
+    The port is a free one at each start. The bookie's log tells it.
+    """
+    (port,) = set(re.findall(r"\[BookieJournal-(\d+)\]", server.log_file.read_text(encoding="utf-8")))
+    for bookie in json.loads(server_admin.request("GET", "bookies/all").data)["bookies"]:
+        if ":" not in bookie["bookieId"]:
+            path = f"bookies/racks-info/{bookie['bookieId']}?group=default"
+            answer = server_admin.request("POST", path, {"rack": "/r", "hostname": f"127.0.0.1:{port}"})
+            assert answer.status == NO_CONTENT, answer.data
 
 
 @pytest.fixture(scope="session")

@@ -30,8 +30,9 @@ class Results:
         name = report.nodeid.rpartition("::test_")[2].replace("_", " ")
         self._checks[name] = {"outcome": "passed"} if report.passed else _failed(report)
 
-    def pytest_sessionfinish(self) -> None:
-        if not self._checks:
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        # What was interrupted says nothing.
+        if not self._checks or exitstatus not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}:
             return
         known: dict[str, Any] = json.loads(self._file.read_text()) if self._file.exists() else {}
         known[self._version] = {
@@ -48,7 +49,9 @@ def _failed(report: pytest.TestReport) -> dict[str, str]:
     reason = crash.message if crash is not None else str(report.longrepr)
     # The line in which the package speaks, where there is one; else the first.
     lines = [line.strip() for line in reason.splitlines() if line.strip()]
-    told = next((line for line in lines if re.match(r"(pyspark_pulsar\.)?[\w.]*\w+(Error|Failed)\b", line)), None)
+    told = next(
+        (line for line in lines if re.match(r"(pyspark_pulsar\.)?[\w.]*\w+(Error|Failed)\b", line)), None
+    )
     return {"outcome": "failed", "reason": (told or lines[0])[:_REASON_CHARACTERS]}
 
 

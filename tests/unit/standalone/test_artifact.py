@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pyspark_pulsar.errors import StandaloneFailed
-from pyspark_pulsar.standalone.artifact import (
+from pyspark_pulsar.standalone.distribution.artifact import (
     PULSAR_SERVER,
     ServerArtifact,
     archive_is_whole,
