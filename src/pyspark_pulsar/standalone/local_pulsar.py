@@ -131,6 +131,8 @@ class LocalPulsar:
         JDK or Maven, `StandaloneFailed` with the end of the server's log when it does not come up, when a server
         of another version than the given one runs, or a newer one wrote the data.
         """
+        # Before anything is fetched; what counts is what the record says under the lock.
+        self._check_version(read_record(self._record_file))
         home = self.home
         check_java()
         self.data.mkdir(parents=True, exist_ok=True)

@@ -6,12 +6,12 @@ import pytest
 
 from pyspark_pulsar.errors import StandaloneFailed
 from pyspark_pulsar.standalone.distribution.artifact import (
-    PULSAR_SERVER,
     ServerArtifact,
     archive_is_whole,
     unpack,
     unpacked_is_whole,
 )
+from pyspark_pulsar.standalone.distribution.versions import PULSAR_SERVER
 
 
 @pytest.fixture
