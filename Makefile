@@ -202,6 +202,7 @@ test-part-1: server
 	$(BIN)/python -m pytest $(PART_1)
 test-part-2: server $(CONNECT_DONE) $(WHEELS_DONE)
 	$(BIN)/python -m pytest $(PART_2)
+# With the checks of the newest server version, which is fetched at the first run.
 test-part-3: server
 	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(PART_1) $(PART_2))
 
