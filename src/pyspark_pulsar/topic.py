@@ -136,6 +136,11 @@ class TopicName:
         return self.domain == _SCALABLE
 
     @property
+    def as_scalable(self) -> TopicName:
+        """The scalable topic that a topic of this name is migrated to."""
+        return TopicName(_SCALABLE, self.namespace, self.local)
+
+    @property
     def is_system(self) -> bool:
         """Topics that Pulsar keeps for itself (event, transaction and compaction bookkeeping)."""
         return bool(_SYSTEM_TOPIC.search(self.without_partition().local))

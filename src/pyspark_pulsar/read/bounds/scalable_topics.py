@@ -25,6 +25,8 @@ def refuse_for_scalable(options: ReadOptions, topic: TopicName) -> None:
         raise _refused(topic, f"readFrom={options.read_from}", f"{_NO_LEDGERS}; leave readFrom out")
     if options.behind_table is not None:
         raise _refused(topic, "behindTable", "its history is in no table; leave it out")
+    if options.names_tables and options.read_from != "broker":
+        raise _refused(topic, "tables", "its history is in none; leave their options out, or set readFrom=broker")
     if options.read_compacted:
         raise _refused(topic, "readCompacted=true", "segments are not compacted; leave it out")
     subscriptions = {
