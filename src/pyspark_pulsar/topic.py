@@ -166,7 +166,7 @@ def _refused(text: str, domain: str, rest: str) -> str:
     if domain == _SEGMENT:
         topic = rest.rpartition("/")[0]
         return (
-            f"topic {text!r}: expected the name of a topic, got that of a segment, which is a part of a scalable topic; "
+            f"topic {text!r}: expected the name of a topic, got that of a segment, a part of a scalable topic; "
             f"name the topic: {_SCALABLE}://{topic}"
         )
     return (

@@ -263,16 +263,24 @@ class LogEnds:
         """
         if not segments:
             return {}
-        with closing(LogEnds(self._client)) as behind, closing(LogEnds(self._client)) as before:
-            ends = {
-                partition: log_end.mark_delete
-                for partition, log_end in behind._request_all(segments, {}).log_ends.items()
-            }
-            # At the beginning of a ledger: there may be none before it.
-            fresh = [partition for partition, end in ends.items() if end.entry == 0]
-            firsts = before._request_all(fresh, dict.fromkeys(fresh, _FIRST)).log_ends
-        empty = [partition for partition, first in firsts.items() if first.mark_delete >= ends[partition]]
+        ends = self._cursors_at(dict.fromkeys(segments))
+        # At the beginning of a ledger: there may be none before it.
+        firsts = self._cursors_at({partition: _FIRST for partition, end in ends.items() if end.entry == 0})
+        empty = [partition for partition, first in firsts.items() if first >= ends[partition]]
         return ends | dict.fromkeys(empty, EARLIEST)
+
+    def _cursors_at(self, stands: Mapping[TopicPartition, Position | None]) -> dict[TopicPartition, Position]:
+        """Where new cursors come to stand that are put at these positions (None: at the end)."""
+        starts = {partition: stand for partition, stand in stands.items() if stand is not None}
+        with closing(LogEnds(self._client)) as fresh:
+            answers = fresh.answers(list(stands), starts)
+        return {partition: log_end.mark_delete for partition, log_end in answers.items()}
+
+    def answers(
+        self, partitions: Sequence[TopicPartition], starts: Positions
+    ) -> Mapping[TopicPartition, LogEnd]:
+        """What brokers say of those that are there; where there is no consumer, by a new one at its start."""
+        return self._request_all(partitions, starts).log_ends
 
     def _request_all(self, partitions: Sequence[TopicPartition], starts: Positions) -> _Round:
         answers = _Round(starts)

@@ -26,7 +26,9 @@ def refuse_for_scalable(options: ReadOptions, topic: TopicName) -> None:
     if options.behind_table is not None:
         raise _refused(topic, "behindTable", "its history is in no table; leave it out")
     if options.names_tables and options.read_from != "broker":
-        raise _refused(topic, "tables", "its history is in none; leave their options out, or set readFrom=broker")
+        raise _refused(
+            topic, "tables", "its history is in none; leave their options out, or set readFrom=broker"
+        )
     if options.read_compacted:
         raise _refused(topic, "readCompacted=true", "segments are not compacted; leave it out")
     subscriptions = {
@@ -36,7 +38,9 @@ def refuse_for_scalable(options: ReadOptions, topic: TopicName) -> None:
     for key, name in subscriptions.items():
         if name is not None:
             why = "a scalable topic's subscriptions belong to its controller, which moves them from segment to segment"
-            raise _refused(topic, f"{key}={name}", f"{why}; leave it out, and start by startingOffsets or a time")
+            raise _refused(
+                topic, f"{key}={name}", f"{why}; leave it out, and start by startingOffsets or a time"
+            )
 
 
 def _refused(topic: TopicName, what: str, why: str) -> OptionError:

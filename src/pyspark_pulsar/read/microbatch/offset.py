@@ -77,12 +77,11 @@ class StreamOffset:
         version = document.get("version")
         if version not in (VERSION, VERSION_WITH_TIME, VERSION_WITH_SEGMENTS):
             raise ProtocolError(
-                f"checkpoint: expected an offset of version {VERSION} to {VERSION_WITH_SEGMENTS}, got {version!r}; it was "
-                f"written by another source or a newer pyspark-pulsar: upgrade, or start with a new checkpoint"
+                f"checkpoint: expected an offset of version {VERSION} to {VERSION_WITH_SEGMENTS}, got {version!r}; it "
+                f"was written by another source or a newer pyspark-pulsar: upgrade, or start with a new checkpoint"
             )
         from_text, before_text = (
-            document.get(key) if version != VERSION else None
-            for key in ("publishedFrom", "publishedBefore")
+            document.get(key) if version != VERSION else None for key in ("publishedFrom", "publishedBefore")
         )
         if version == VERSION_WITH_TIME and from_text is None and before_text is None:
             raise ProtocolError(
@@ -95,7 +94,9 @@ class StreamOffset:
             start=None if start is None else OffsetBound.parse("startingOffsets", str(start)),
             published_from=None if from_text is None else _time_bound(from_text),
             published_before=None if before_text is None else _time_bound(before_text),
-            drained=_segments(document.get("drained", [])) if version == VERSION_WITH_SEGMENTS else frozenset(),
+            drained=_segments(document.get("drained", []))
+            if version == VERSION_WITH_SEGMENTS
+            else frozenset(),
             ended=None if ended is None else str(ended),
         )
 

@@ -43,8 +43,8 @@ def held_back(
 ) -> dict[TopicPartition, Position]:
     """`reached`, but the positions in `begin` of the segments that must wait.
 
-    `begin`: where the micro-batch begins, in all of `reached`. `ends`: asked for after `layouts`. `former_drained`: what
-    was drained there already.
+    `begin`: where the micro-batch begins, in all of `reached`. `ends`: asked for after `layouts`. `former_drained`:
+    what was drained there already.
     """
     held = dict(reached)
     for layout in layouts:
@@ -77,7 +77,9 @@ def drained_by(
     }
 
 
-def check_missed(layouts: Sequence[TopicLayout], former: Mapping[TopicPartition, Position], *, fail: bool) -> None:
+def check_missed(
+    layouts: Sequence[TopicLayout], former: Mapping[TopicPartition, Position], *, fail: bool
+) -> None:
     """Raises `DataLossError` for segments that came and were gone again since the query stood at `former`; with `fail`
     false it is logged."""
     for layout in layouts:
