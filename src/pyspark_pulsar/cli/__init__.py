@@ -7,6 +7,7 @@ import click
 from pyspark_pulsar.cli.catalog import catalog
 from pyspark_pulsar.cli.checkpoint import checkpoint
 from pyspark_pulsar.cli.failover import failover
+from pyspark_pulsar.cli.layout import layout
 from pyspark_pulsar.cli.plan import plan
 from pyspark_pulsar.cli.segments import segments
 from pyspark_pulsar.cli.standalone import standalone
@@ -24,6 +25,7 @@ def cli() -> None:
 cli.add_command(standalone)
 cli.add_command(segments)
 cli.add_command(plan)
+cli.add_command(layout)
 cli.add_command(transactions)
 cli.add_command(catalog)
 cli.add_command(tier)

@@ -12,7 +12,7 @@ from typing import Final
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.topic import TopicName, TopicPartition
+from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.topic_layout import TopicLayout
 
 _FROM_BROKERS: Final = ("auto", "broker")
@@ -49,10 +49,6 @@ def _refused(topic: TopicName, what: str, why: str) -> OptionError:
 
 def present_layouts(client: BrokerClient, topics: Iterable[TopicName]) -> Mapping[TopicName, TopicLayout]:
     """Of those that are scalable and exist. Asks nobody where none is."""
-    layouts = client.layouts(sorted({topic for topic in topics if topic.is_scalable}))
+    scalable = sorted({topic for topic in topics if topic.is_scalable})
+    layouts = client.layouts(scalable) if scalable else {}
     return {topic: layout for topic, layout in layouts.items() if layout is not None}
-
-
-def topics_by_layout(layouts: Iterable[TopicLayout]) -> dict[TopicPartition, TopicName]:
-    """The scalable topic that each of their segments belongs to."""
-    return {partition: layout.topic for layout in layouts for partition in layout.partitions}
