@@ -215,7 +215,9 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             # Compaction may have removed the last messages that the query has read.
             ends = {partition: max(end, former.get(partition, end)) for partition, end in ends.items()}
         opened.planner.keep_up(ends)
-        check_missed(self._layouts, former, fail=fail)
+        if not opened.end.is_given:
+            # One that ends at positions never reads the segments that come later.
+            check_missed(self._layouts, former, fail=fail)
         former = without_deleted(former, ends, opened.topics.deleted, drained=stood.drained, fail=fail)
         positions, starts = advanced(former, ends, fail=fail)
         reached = {partition: position for partition, position in former.items() if partition not in starts}
