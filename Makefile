@@ -301,7 +301,7 @@ clean: ## Remove what was built in this clone; the cache outside of it stays
 	rm -rf src/pyspark_pulsar/_kernel*.so src/pyspark_pulsar/jars
 
 .PHONY: bench
-bench: server ## Measure against the official client, the kernel against Python, direct reads, streams, sinks, the catalog, columns in SQL, thousands of topics, checkpoints and options; writes bench/results
+bench: server ## Measure against the official client, the kernel against Python, direct reads, streams, sinks, the catalog, columns in SQL, thousands of topics, a year of ledgers, checkpoints and options; writes bench/results
 	$(BIN)/python bench/client_side_by_side.py
 	$(BIN)/python bench/kernel_codec.py
 	$(BIN)/python bench/segments.py
@@ -311,6 +311,7 @@ bench: server ## Measure against the official client, the kernel against Python,
 	$(BIN)/python bench/tier_scan.py
 	$(BIN)/python bench/checkpoint.py
 	$(BIN)/python bench/many_topics.py
+	$(BIN)/python bench/sizing.py
 	$(BIN)/python bench/knobs.py
 
 .PHONY: bench-peers

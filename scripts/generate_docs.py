@@ -1,4 +1,5 @@
-"""Writes what pages of docs/ repeat: the options and the errors from the code, what options change from bench/results.
+"""Writes what pages of docs/ repeat: the options and the errors from the code, what options change from bench/results,
+and the figures of a load from the command that computes them.
 
 Run it as `python scripts/generate_docs.py`. With `--check` it writes nothing and exits with 1 if a page is not
 what would be written.
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark_pulsar import errors
+from pyspark_pulsar.cli.size import shown
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import (
     ConnectionOptions,
@@ -27,6 +29,10 @@ from pyspark_pulsar.options import (
     WriteOptions,
     option_fields,
 )
+from pyspark_pulsar.sizing.costs import default_costs
+from pyspark_pulsar.sizing.estimate import Estimate, estimate
+from pyspark_pulsar.sizing.quantity import Quantity
+from pyspark_pulsar.sizing.workload import Workload
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -100,6 +106,7 @@ def pages() -> dict[Path, str]:
     return {
         docs / "options.md": options_page(),
         docs / "errors.md": errors_page(),
+        docs / "sizing.md": sizing_page((docs / "sizing.md").read_text()),
         docs / "tuning.md": tuning_page((docs / "tuning.md").read_text()),
     }
 
@@ -197,6 +204,99 @@ def _knob_rows(measured: dict[str, Any]) -> Iterator[str]:
         times = [f"{got['seconds']:.2f} s{ratio}", f"{got['cpu']:.1f} s", f"{got['server_cpu']:.1f} s"]
         yield f"| {' | '.join([name, f'`{value}`', *times, stored])} |"
         name = ""
+
+
+_SIZED = re.compile(
+    r"(<!-- (?P<block>case|variants|planning|costs) -->\n).*?(<!-- /(?P=block) -->)", re.DOTALL
+)
+_CASE: dict[str, Any] = {
+    "topics": 3000,
+    "messages_a_day": 6e9,
+    "message_bytes": 500,
+    "days": 365,
+    "in_object_storage": 0.9,
+    "catch_up_hours": 240,
+    "split_bytes": 2**30,
+    "trigger_seconds": 60,
+}
+"""As `docs/sizing.md` gives it to the command; a test holds both together."""
+_VARIANTS: dict[str, dict[str, Any]] = {
+    "as above": {},
+    "micro-batches of 10 s": {"trigger_seconds": 10},
+    "entries of one message": {"entry_messages": 1},
+    "entries of 1000 messages": {"entry_messages": 1000},
+    "a year in 48 hours": {"catch_up_hours": 48},
+    "a week on bookies, in 12 hours": {"days": 7, "in_object_storage": 0, "catch_up_hours": 12},
+    "a year, 99 % in columns": {"in_object_storage": 0, "in_columns": 0.99},
+    "ledgers of a day": {"ledger_hours": 24},
+    "30,000 topics": {"topics": 30_000},
+}
+_COMPARED = (
+    "executors to keep up", "most lag", "executors to catch up", "time to catch up", "time to plan",
+    "memory of the driver's Python", "checkpoint's offsets",
+)  # fmt: skip
+
+
+def sizing_page(page: str) -> str:
+    """The page with its tables between their marks."""
+    blocks = {"case": _case, "variants": _variants, "planning": _planning, "costs": _costs}
+    return _SIZED.sub(lambda found: found[1] + "\n".join([*blocks[found["block"]](), ""]) + found[3], page)
+
+
+def _sized(**changed: Any) -> Estimate:
+    return estimate(Workload(**{**_CASE, **changed}), default_costs())
+
+
+def _case() -> Iterator[str]:
+    made = _sized()
+    yield "| In short | |"
+    yield "|---|---|"
+    yield from (f"| {each.name} | {shown(each)} |" for each in made.summary())
+    for title, section in made.sections().items():
+        yield from ("", f"| {title} | | How |", "|---|---|---|")
+        yield from (f"| {each.name} | {shown(each)} | {_formula(each)} |" for each in section)
+
+
+def _formula(of: Quantity) -> str:
+    return _cell(of.formula).replace(" * ", " \N{MULTIPLICATION SIGN} ")
+
+
+def _variants() -> Iterator[str]:
+    yield f"| | {' | '.join(_COMPARED)} |"
+    yield "|" + "---|" * (len(_COMPARED) + 1)
+    for name, changed in _VARIANTS.items():
+        figures = _sized(**changed).figures()
+        yield f"| {name} | {' | '.join(shown(figures[figure]) for figure in _COMPARED)} |"
+
+
+def _planning() -> Iterator[str]:
+    report = json.loads((ROOT / "bench" / "results" / "sizing.json").read_text())
+    yield f"`{report['commands']['planning']}`, {report['machine']}."
+    yield ""
+    yield "| Case | Topics | Ledgers | CPU of the driver | Memory, at the peak | Requests to admin | Answers | Splits |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for name, case in report["planning"].items():
+        cells = [
+            f"{case['topics']:,}",
+            f"{case['ledgers']:,}",
+            f"{case['driver_cpu']:.2f} s",
+            f"{case['peak_mebibytes']:,.0f} MiB",
+            f"{case['requests']:,.0f}",
+            f"{case['answer_bytes'] / 2**20:,.1f} MiB",
+            f"{case['splits']:,.0f}" if "splits" in case else "",
+        ]
+        yield f"| {name} | {' | '.join(cells)} |"
+    for each in report["foretold"]:
+        yield from (
+            "",
+            f"{each['case']}: {each['what']} foretold {each['foretold']:,}, measured {each['got']:,}.",
+        )
+
+
+def _costs() -> Iterator[str]:
+    yield "| Cost | | What |"
+    yield "|---|---|---|"
+    yield from (f"| `{cost.name}` | {shown(cost)} | {meaning} |" for cost, meaning in default_costs().all())
 
 
 def _cell(text: str) -> str:

@@ -6,10 +6,13 @@ import click
 
 from pyspark_pulsar.cli.catalog import catalog
 from pyspark_pulsar.cli.checkpoint import checkpoint
+from pyspark_pulsar.cli.doctor import doctor
 from pyspark_pulsar.cli.failover import failover
 from pyspark_pulsar.cli.layout import layout
+from pyspark_pulsar.cli.monitoring import monitoring
 from pyspark_pulsar.cli.plan import plan
 from pyspark_pulsar.cli.segments import segments
+from pyspark_pulsar.cli.size import size
 from pyspark_pulsar.cli.standalone import standalone
 from pyspark_pulsar.cli.tier import tier
 from pyspark_pulsar.cli.transactions import transactions
@@ -31,6 +34,9 @@ cli.add_command(catalog)
 cli.add_command(tier)
 cli.add_command(checkpoint)
 cli.add_command(failover)
+cli.add_command(monitoring)
+cli.add_command(doctor)
+cli.add_command(size)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@read_arguments
+@read_arguments()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object for each segment, one a line.")
 def layout(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
     """Show the segments of TOPIC, a scalable topic of Pulsar 5 (topic://...): state, hashes of keys, parents, and the

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@read_arguments
+@read_arguments()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object for each split, one a line.")
 def plan(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
     """Show the splits of a batch read of TOPIC: from where to where, with which reader, how many entries and bytes; and

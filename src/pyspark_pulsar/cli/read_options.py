@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import click
@@ -25,23 +25,29 @@ _CAPITAL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def read_arguments(command: Command) -> Command:
-    """Gives a command the argument TOPIC, a flag for each option that says what is read, and `--option`; the command
-    gets them as `topics`, `settings` and keywords, which `parse_arguments` takes."""
-    option = click.option(
-        "--option",
-        "settings",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Any option of spark.read; repeatable.",
-    )
-    command = option(command)
-    table = option_fields(ReadOptions)
-    for name in reversed(_FLAGS):
-        field = table[name]
-        help_text = field.doc.replace("`", "").split(". ")[0].rstrip(".") + "."
-        command = click.option(_flag(field.key), name, metavar="TEXT", help=help_text)(command)
-    return click.argument("topics", nargs=-1, required=True, metavar="TOPIC...")(command)
+def read_arguments(*, required: bool = True, flags: Sequence[str] = _FLAGS) -> Callable[[Command], Command]:
+    """Gives a command the argument TOPIC, a flag for each option that says what is read, or for those of `flags`, and
+    `--option`; the command gets them as `topics`, `settings` and keywords, which `parse_arguments` takes. `required`:
+    whether there must be a topic."""
+
+    def decorate(command: Command) -> Command:
+        option = click.option(
+            "--option",
+            "settings",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Any option of spark.read; repeatable.",
+        )
+        command = option(command)
+        table = option_fields(ReadOptions)
+        for name in reversed(flags):
+            field = table[name]
+            help_text = field.doc.replace("`", "").split(". ")[0].rstrip(".") + "."
+            command = click.option(_flag(field.key), name, metavar="TEXT", help=help_text)(command)
+        metavar = "TOPIC..." if required else "[TOPIC]..."
+        return click.argument("topics", nargs=-1, required=required, metavar=metavar)(command)
+
+    return decorate
 
 
 def parse_arguments(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@read_arguments
+@read_arguments()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object for each ledger, one a line.")
 @click.option(
     "--html",

@@ -15,6 +15,7 @@ from inspect import currentframe
 from typing import TYPE_CHECKING, Any
 
 from pyspark_pulsar.errors import InterpreterError
+from pyspark_pulsar.spark.worker_probe import probe_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,34 +77,11 @@ def check_workers(spark: SparkSession) -> None:
 
     Driver only. Raises `InterpreterError` saying which interpreter the workers run and what to set.
     """
-    from pyspark.sql.functions import udf
-
-    expected = _installed_version()
-
-    def probe(_: Any) -> tuple[str, str]:
-        import sys
-
-        try:
-            from importlib.metadata import version
-
-            installed = version("pyspark-pulsar")
-        except ImportError:
-            installed = ""
-        return installed, sys.executable
-
-    probe.__module__ = "__main__"
-    # Neither Arrow nor pandas: the first thing to say of a bare worker is that this package is missing.
-    interpreter = udf(probe, "installed string, executable string", useArrow=False)
-    answer = spark.range(1, numPartitions=1).select(interpreter("id").alias("answer")).collect()[0].answer
-    if answer.installed != expected:
+    (report,) = probe_workers(spark, 1)
+    expected = report.expected.package
+    if report.package != expected:
         raise InterpreterError(
-            f"Python workers run {answer.executable} with {answer.installed or 'no'} pyspark-pulsar: expected "
+            f"Python workers run {report.executable} with {report.package or 'no'} pyspark-pulsar: expected "
             f"{expected}; set PYSPARK_PYTHON (or spark.pyspark.python) to {sys.executable} before "
             f"the session starts, or install the package there"
         )
-
-
-def _installed_version() -> str:
-    from importlib.metadata import version
-
-    return version("pyspark-pulsar")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,25 @@ from pyspark_pulsar.standalone import LocalPulsar
 
 TOOLS = ROOT / ".venv" / "wheels" / "bin" / "python"
 """What builds and checks wheels; `make test` puts it there."""
+
+
+# Spark plans a query in Python processes of the same PYSPARK_PYTHON (pyspark.sql.worker.*); only those that run
+# tasks (pyspark.worker) get the bare interpreter, as on a cluster whose nodes differ from the driver's machine.
+WRAPPER = """#!{full}
+import os
+import sys
+from pathlib import Path
+
+def lacks_package(folder):
+    return not any(Path(folder).glob("pyspark_pulsar*"))
+
+python = {full!r}
+if "pyspark.worker" in sys.argv:
+    python = {bare!r}
+    folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(lacks_package, folders))
+os.execv(python, [python, *sys.argv[1:]])
+"""
 
 
 @pytest.fixture
@@ -35,3 +57,24 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert done.returncode == 0, done.stdout + done.stderr
     (built,) = folder.glob("*.whl")
     return built
+
+
+@pytest.fixture
+def bare_interpreter(tmp_path: Path) -> Path:
+    """A virtual environment with all packages of this one but pyspark-pulsar."""
+    folder = tmp_path / "bare"
+    venv.create(folder, symlinks=True, with_pip=False)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    for each in Path(sysconfig.get_paths()["purelib"]).iterdir():
+        if not each.name.startswith("pyspark_pulsar") and not (packages / each.name).exists():
+            (packages / each.name).symlink_to(each)
+    return folder / "bin" / "python"
+
+
+@pytest.fixture
+def bare_workers(tmp_path: Path, bare_interpreter: Path) -> Path:
+    """For PYSPARK_PYTHON: tasks run in the bare interpreter, all else in this one."""
+    wrapper = tmp_path / "python-of-the-workers"
+    wrapper.write_text(WRAPPER.format(full=sys.executable, bare=str(bare_interpreter)), encoding="utf-8")
+    wrapper.chmod(0o755)
+    return wrapper

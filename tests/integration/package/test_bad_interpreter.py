@@ -6,34 +6,13 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
-import venv
 from pathlib import Path
 
 import pulsar as official_client
-import pytest
 
 from pyspark_pulsar.standalone import LocalPulsar
 
 WORDS = ("PYSPARK_PYTHON", "pyspark-pulsar", "install")
-
-# Spark plans a query in Python processes of the same PYSPARK_PYTHON (pyspark.sql.worker.*); only those that run
-# tasks (pyspark.worker) get the bare interpreter, as on a cluster whose nodes differ from the driver's machine.
-WRAPPER = """#!{full}
-import os
-import sys
-from pathlib import Path
-
-def lacks_package(folder):
-    return not any(Path(folder).glob("pyspark_pulsar*"))
-
-python = {full!r}
-if "pyspark.worker" in sys.argv:
-    python = {bare!r}
-    folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(lacks_package, folders))
-os.execv(python, [python, *sys.argv[1:]])
-"""
 
 DRIVER = """
 import json
@@ -72,31 +51,21 @@ spark.stop()
 """
 
 
-@pytest.fixture
-def bare_interpreter(tmp_path: Path) -> Path:
-    """A virtual environment with all packages of this one but pyspark-pulsar."""
-    folder = tmp_path / "bare"
-    venv.create(folder, symlinks=True, with_pip=False)
-    (packages,) = folder.glob("lib/python*/site-packages")
-    for each in Path(sysconfig.get_paths()["purelib"]).iterdir():
-        if not each.name.startswith("pyspark_pulsar") and not (packages / each.name).exists():
-            (packages / each.name).symlink_to(each)
-    return folder / "bin" / "python"
-
-
 def test_the_message_names_the_interpreter_and_what_to_set(
-    topic: str, tmp_path: Path, pulsar: LocalPulsar, official: official_client.Client, bare_interpreter: Path
+    topic: str,
+    tmp_path: Path,
+    pulsar: LocalPulsar,
+    official: official_client.Client,
+    bare_interpreter: Path,
+    bare_workers: Path,
 ) -> None:
     producer = official.create_producer(topic)
     producer.send(b"x")
     producer.close()
-    wrapper = tmp_path / "python-of-the-workers"
-    wrapper.write_text(WRAPPER.format(full=sys.executable, bare=str(bare_interpreter)), encoding="utf-8")
-    wrapper.chmod(0o755)
     report = tmp_path / "report.json"
     driver = tmp_path / "driver.py"
     driver.write_text(DRIVER, encoding="utf-8")
-    environment = {**os.environ, "PYSPARK_PYTHON": str(wrapper)}
+    environment = {**os.environ, "PYSPARK_PYTHON": str(bare_workers)}
     environment.pop(
         "PYSPARK_DRIVER_PYTHON", None
     )  # Where it is set, Spark runs a data source's tasks in it too.

@@ -23,7 +23,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from pyspark_pulsar import PulsarProgressListener
 from pyspark_pulsar.errors import OptionError, SubscriptionBusy
-from pyspark_pulsar.monitoring.listener import Behind
+from pyspark_pulsar.monitoring.source_lag import Behind
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
@@ -289,12 +289,15 @@ def test_progress_and_listener_tell_the_lag(
         assert lag["messages"] == lag["partitions"][busy]["messages"] == 60
         assert 60 * 20 < lag["bytes"] < 60 * 200
         assert 0 < lag["seconds"] < 60
+        counted = found.sources[0].metrics
+        assert int(counted["readEntries.broker"]) == 60
+        assert lag["bytes"] / 2 < int(counted["readBytes.broker"]) < lag["bytes"] * 2
         await_true("an idle query", lambda: [each.total for each in listener.lags] == [Behind()])
         (told,) = listener.lags
         assert (told.query_name, told.query_id, told.rows) == ("lagging", str(query.id), 60)
         assert told.partitions == {idle: Behind(), busy: Behind()}
-        labels = f'query="lagging",query_id="{query.id}",source="0",topic_partition="{busy}"'
-        sample = f"pyspark_pulsar_lag_messages{{{labels}}} 0"
+        labels = f'query="lagging",query_id="{query.id}",source="0",topic="{topic}"'
+        sample = f"pyspark_pulsar_lag_messages{{{labels}}} 0.0"
         await_true("metrics", lambda: sample in metrics.read_text().splitlines())
         query.stop()
         await_true("the end", lambda: listener.lags == [])

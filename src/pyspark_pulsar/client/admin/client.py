@@ -10,6 +10,7 @@ The subjects are those of Pulsar's own `PulsarAdmin`:
 from __future__ import annotations
 
 from pyspark_pulsar.client.admin.bookies import Bookies
+from pyspark_pulsar.client.admin.brokers import Brokers
 from pyspark_pulsar.client.admin.clusters import Clusters
 from pyspark_pulsar.client.admin.namespaces import Namespaces
 from pyspark_pulsar.client.admin.policies import Policies
@@ -31,6 +32,7 @@ class AdminClient(RestClient):
         """As `RestClient`."""
         super().__init__(options, patience_ms, threads)
         self.bookies = Bookies(self)
+        self.brokers = Brokers(self)
         self.clusters = Clusters(self)
         self.namespaces = Namespaces(self)
         self.policies = Policies(self)

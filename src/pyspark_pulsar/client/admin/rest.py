@@ -79,6 +79,8 @@ class RestResponse:
 
     status: int
     text: str
+    date: str = ""
+    """When it was given, by the server's clock, as HTTP writes it; empty where it does not say."""
 
 
 class RestClient:
@@ -170,7 +172,8 @@ class RestClient:
         answer = self._answer(method, url, where, body)
         if answer.status not in (_OK, _NO_CONTENT, *expected):
             raise self._refused(answer, where)
-        return RestResponse(answer.status, answer.data.decode(errors="replace"))
+        date = answer.headers.get("Date", "")
+        return RestResponse(answer.status, answer.data.decode(errors="replace"), date)
 
     def _got(self, url: str, where: str) -> Any:
         answer = self._answer("GET", url, where, None)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.client_pool import pooled_client
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
@@ -51,7 +52,7 @@ def plan_batch(options: ReadOptions, narrow: Narrow | None = None) -> BatchPlan:
     Shows the broker first that this role may consume every topic partition. Raises the errors of `SplitPlanner`,
     `OptionError` for bounds that the topics do not have, `TopicNotFoundError`, `ConnectionFailed`.
     """
-    with BrokerClient(options) as client, admin_client(options) as admin:
+    with pooled_client(options) as client, admin_client(options) as admin:
         planner = SplitPlanner(options, client, admin)
         requests: Sequence[RangeRequest] = _range_requests(options, client, admin, planner)
         if narrow is not None:
@@ -62,7 +63,7 @@ def plan_batch(options: ReadOptions, narrow: Narrow | None = None) -> BatchPlan:
 
 def ranges_now(options: ReadOptions) -> list[RangeRequest]:
     """The range of each topic partition that a batch read has which is planned now. Raises what `plan_batch` does."""
-    with BrokerClient(options) as client, admin_client(options) as admin:
+    with pooled_client(options) as client, admin_client(options) as admin:
         return _range_requests(options, client, admin, SplitPlanner(options, client, admin))
 
 

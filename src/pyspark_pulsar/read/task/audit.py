@@ -69,9 +69,9 @@ class Run:
         self.first = self.first or entries.first
         self.last = entries.last
         self.entries += len(entries)
+        self.size += entries.nbytes
         if self.counts_messages:
             self.messages += entries.num_messages
-            self.size += entries.nbytes
         return True
 
     def take_rows(self, rows: int, size: int, reached: Position | None) -> None:
@@ -139,7 +139,7 @@ class SplitAudit:
     def __init__(
         self, split: Split, attempt: Attempt | None = None, *, counts_messages: bool = False
     ) -> None:
-        """`counts_messages`: also messages and bytes, which takes a look at every entry."""
+        """`counts_messages`: also messages, which takes a look at every entry."""
         self._split = split
         self._attempt = attempt or Attempt()
         self._counts_messages = counts_messages

@@ -22,12 +22,14 @@ from pyspark_pulsar.read.sources.chunk_search import earlier_runs
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.audit import audited
 from pyspark_pulsar.read.task.fallback import RangeReader
+from pyspark_pulsar.read.task.read_counts import ReadCounts
 from pyspark_pulsar.read.task.schema_cache import SCHEMA_VERSIONS
 from pyspark_pulsar.read.task.transactions import TopicTransactions
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.logging import show_warnings
 from pyspark_pulsar.spark.task_context import Attempt
+from pyspark_pulsar.spark.task_counts import hand_over
 from pyspark_pulsar.topic import TopicName
 
 
@@ -35,12 +37,14 @@ def read_splits(
     options: ReadOptions, schema: ReadSchema, splits: Iterable[Split], attempt: Attempt | None = None
 ) -> Generator[pa.RecordBatch, None, None]:
     """The record batches of each split in turn, over the same connections. Close it when not all of it is wanted.
-    Raises what `read_split` does."""
+    Where all of it was, what was read from where is handed to the jar. Raises what `read_split` does."""
     show_warnings()
     told: set[tuple[str, str]] = set()
+    counts = ReadCounts()
     with pooled_client(options) as client:
         for split in splits:
-            yield from _record_batches(options, schema, split, client, attempt, told=told)
+            yield from _record_batches(options, schema, split, client, attempt, told=told, counts=counts)
+    hand_over(counts.by_name)
 
 
 def read_split(
@@ -68,6 +72,7 @@ def _record_batches(
     attempt: Attempt | None,
     chunked: ChunkedMessages | None = None,
     told: set[tuple[str, str]] | None = None,
+    counts: ReadCounts | None = None,
 ) -> Iterator[pa.RecordBatch]:
     topic = split.partition.topic
     with (
@@ -111,6 +116,8 @@ def _record_batches(
                 yield from reader.batches(split_range, decoder.decode)
         if decoder is not None:
             yield from decoder.finish(chunked)
+        if counts is not None:
+            counts.take(audit.runs)
 
 
 def split_intake(options: ReadOptions, split: Split, transactions: TopicTransactions) -> Intake:

@@ -23,6 +23,7 @@ from pyspark_pulsar.read.sources.offloaded import FromTieredStorage
 from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.read.task.audit import SplitAudit, audited
 from pyspark_pulsar.read.task.audit_files import audit_files
+from pyspark_pulsar.read.task.read_counts import ReadCounts
 from pyspark_pulsar.spark.task_context import Attempt
 from pyspark_pulsar.topic import TopicPartition
 
@@ -291,3 +292,27 @@ def test_what_is_lost_and_allowed_is_shown_and_no_fault(tmp_path: Path) -> None:
     (row,) = ledgers_table(audit_files(str(tmp_path))).to_pylist()
     assert (row["expected"], row["entries"], row["short"]) == (8, 3, True)
     assert row["fallbacks"] == ["LedgerUnavailable: x"]
+
+
+def test_what_came_from_where_is_counted() -> None:
+    audit = SplitAudit(SPLIT)
+    run = audit.begin(FIRST)
+    run.take(entries(7, 2, 5))
+    audit.give_way(Position(7, 6), "ConnectionFailed: gone")
+    run = audit.begin(replace(FIRST, start=Position(7, 6), location=FromBroker()))
+    run.take(entries(7, 6, 9))
+    run.end()
+    run = audit.begin(SECOND)
+    run.take(entries(9, 0, 3))
+    run.end()
+    counts = ReadCounts()
+    counts.take(audit.runs)
+    assert {name: count for name, count in counts.by_name.items() if count} == {
+        "readEntries.bookie": 4,
+        "readBytes.bookie": 40,
+        "readEntries.broker": 4,
+        "readBytes.broker": 40,
+        "fallbacks.broker": 1,
+        "readEntries.tiered": 4,
+        "readBytes.tiered": 40,
+    }

@@ -22,9 +22,14 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
   private final UserDefinedPythonDataSource source;
   private final Map<String, SQLMetric> metrics;
   private final Iterator<ColumnarBatch> batches;
+  private final TaskCounts counts;
+  private final CountsFile counted;
   private boolean ended;
 
-  ColumnarReader(ColumnarReaderFactory.Origin origin, byte[] partition) {
+  /** `counts`: what the task's Python counts is added to it when the task has read all; null where nobody asks. */
+  ColumnarReader(ColumnarReaderFactory.Origin origin, byte[] partition, TaskCounts counts) {
+    this.counts = counts;
+    counted = counts == null ? CountsFile.NONE : CountsFile.make();
     source = origin.source();
     metrics = PythonCustomMetric$.MODULE$.pythonMetrics();
     MapInBatchEvaluatorFactory evaluators =
@@ -48,13 +53,19 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
   private void endEarly() {
     if (!ended) {
       BatchRunner.endWorker(batches);
+      counted.take();
     }
   }
 
   @Override
   public boolean next() {
     try {
-      ended = !batches.hasNext();
+      if (!ended && !batches.hasNext()) {
+        ended = true;
+        for (java.util.Map<String, Long> each : counted.take()) {
+          counts.add(each);
+        }
+      }
     } catch (PythonException fault) {
       throw OwnError.withoutFrames(fault);
     }

@@ -20,10 +20,12 @@ final class ColumnarReaderFactory implements PartitionReaderFactory {
   private final PartitionReaderFactory rows;
 
   private final Origin origin;
+  private final TaskCounts counts;
 
-  /** On the driver; `rows` is Spark's factory of a batch or of a stream. */
-  ColumnarReaderFactory(PartitionReaderFactory rows) {
+  /** On the driver; `rows` is Spark's factory of a batch or of a stream. `counts` may be null. */
+  ColumnarReaderFactory(PartitionReaderFactory rows, TaskCounts counts) {
     this.rows = rows;
+    this.counts = counts;
     this.origin = Origin.of(rows);
   }
 
@@ -38,7 +40,7 @@ final class ColumnarReaderFactory implements PartitionReaderFactory {
         partition instanceof PythonStreamingInputPartition streamed
             ? streamed.pickedPartition()
             : ((PythonInputPartition) partition).pickedPartition();
-    return new ColumnarReader(origin, pickled);
+    return new ColumnarReader(origin, pickled, counts);
   }
 
   @Override

@@ -51,8 +51,9 @@ final class SourceScanBuilder extends PythonScanBuilder {
       return TOPICS.stream().map(options::get).filter(Objects::nonNull).findFirst().orElse(name);
     }
 
-    PartitionReaderFactory reading(PartitionReaderFactory rows) {
-      return ColumnarReads.chosen(options) ? new ColumnarReaderFactory(rows) : rows;
+    /** `counts`: where tasks say what they have read; null where nobody asks. */
+    PartitionReaderFactory reading(PartitionReaderFactory rows, TaskCounts counts) {
+      return ColumnarReads.chosen(options) ? new ColumnarReaderFactory(rows, counts) : rows;
     }
   }
 
@@ -147,7 +148,7 @@ final class SourceScanBuilder extends PythonScanBuilder {
 
     @Override
     public PartitionReaderFactory createReaderFactory() {
-      return query.reading(super.createReaderFactory());
+      return query.reading(super.createReaderFactory(), null);
     }
   }
 }

@@ -20,6 +20,7 @@ final class SourceStream extends PythonMicroBatchStreamWithTriggerAvailableNow i
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private final SourceScanBuilder.Query query;
+  private final TaskCounts counts = TaskCounts.registered();
   private Offset told;
   private InputPartition[] partitions = {};
 
@@ -30,7 +31,7 @@ final class SourceStream extends PythonMicroBatchStreamWithTriggerAvailableNow i
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return query.reading(super.createReaderFactory());
+    return query.reading(super.createReaderFactory(), counts);
   }
 
   @Override
@@ -45,7 +46,10 @@ final class SourceStream extends PythonMicroBatchStreamWithTriggerAvailableNow i
     return told;
   }
 
-  /** In `sources[].metrics` of the progress: the sums of the lag that the latest offset holds (lagMessages, ...). */
+  /**
+   * In `sources[].metrics` of the progress: the sums of the lag that the latest offset holds (lagMessages, ...), and what
+   * tasks have read from where since the query was started (readBytes.bookie, ...).
+   */
   @Override
   public Map<String, String> metrics(Optional<Offset> consumed) {
     Map<String, String> metrics = new TreeMap<>();
@@ -63,6 +67,7 @@ final class SourceStream extends PythonMicroBatchStreamWithTriggerAvailableNow i
     if (partitions.length > 0) {
       metrics.put("readFrom", PlannedBatch.of(partitions).places());
     }
+    counts.value().forEach((name, count) -> metrics.put(name, count.toString()));
     return metrics;
   }
 

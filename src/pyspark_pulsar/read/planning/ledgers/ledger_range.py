@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -81,7 +82,7 @@ class LedgerRange:
 
 
 def ledger_ranges(ledgers: tuple[Ledger, ...] | None, start: Position, end: Position) -> list[LedgerRange]:
-    """What lies in the range, in order; all of it from the broker. None: the ledgers are not known.
+    """What lies in the range, in order; all of it from the broker. `ledgers`: sorted by id; None: they are not known.
 
     A position behind the last entry of a closed ledger, or in one that is gone, means the start of the next.
     """
@@ -90,11 +91,12 @@ def ledger_ranges(ledgers: tuple[Ledger, ...] | None, start: Position, end: Posi
     if not ledgers:
         return [LedgerRange(start, end, None)]
     ranges: list[LedgerRange] = []
-    for index, ledger in enumerate(ledgers):
+    # A micro-batch touches one or two of a topic partition's thousands.
+    begin = bisect_left(ledgers, start.ledger, key=_id)
+    behind = bisect_right(ledgers, end.ledger, key=_id)
+    for index, ledger in enumerate(ledgers[begin:behind], begin):
         first = start if start.ledger == ledger.id else Position(ledger.id, 0)
         is_last = index == len(ledgers) - 1
-        if ledger.id < start.ledger or ledger.id > end.ledger:
-            continue
         if is_last and end.ledger > ledger.id:
             # The topic has gone on since its ledgers were listed.
             ranges.append(LedgerRange(first, end, None))
@@ -118,6 +120,10 @@ def compacted_ranges(known: TopicLedgers | None, start: Position, end: Position)
         return ledger_ranges(known.ledgers, start, end)
     within = LedgerRange(start, min(until, end), view, is_compacted=True)
     return [within, *ledger_ranges(known.ledgers, until, end)]
+
+
+def _id(ledger: Ledger) -> int:
+    return ledger.id
 
 
 def _last(ledger: Ledger, end: Position, *, is_last: bool) -> Position:

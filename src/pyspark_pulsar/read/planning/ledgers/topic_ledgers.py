@@ -52,17 +52,26 @@ def fetch_ledgers(
     """All partitions, some at a time. Raises the errors of `AdminClient`."""
     listed = list(partitions)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
-        questions = [
-            partial(ask, partition)
-            for partition in listed
-            for ask in (admin.topics.internal_info, admin.topics.internal_stats)
-        ]
-        # `map` and not `submit`: what waits is not asked any more when one has failed.
-        answers = list(pool.map(lambda ask: ask(), questions))
-    return {
-        partition: parse_ledgers(info, stats, f"reading the ledgers of {partition}")
-        for partition, info, stats in zip(listed, answers[::2], answers[1::2], strict=True)
-    }
+        if 2 * len(listed) > _AT_ONCE:
+            # An answer of thousands of ledgers takes many times the memory of what is kept of it. So each is taken
+            # apart where it comes. `map` and not `submit`: what waits is not asked any more when one has failed.
+            return dict(zip(listed, pool.map(partial(_fetch_one, admin), listed), strict=True))
+        # Of a few, both answers of each come at the same time.
+        infos = pool.map(admin.topics.internal_info, listed)
+        stats = pool.map(admin.topics.internal_stats, listed)
+        return {
+            partition: parse_ledgers(info, stat, _reading(partition))
+            for partition, info, stat in zip(listed, infos, stats, strict=True)
+        }
+
+
+def _fetch_one(admin: AdminClient, partition: TopicPartition) -> TopicLedgers:
+    info, stats = admin.topics.internal_info(partition), admin.topics.internal_stats(partition)
+    return parse_ledgers(info, stats, _reading(partition))
+
+
+def _reading(partition: TopicPartition) -> str:
+    return f"reading the ledgers of {partition}"
 
 
 def fetch_striping(
@@ -81,12 +90,13 @@ def fetch_striping(
         if ids and (at_any_cost or len(known.ledgers) <= max(_FEW, _LARGE_PART * len(ids)))
     ]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
-        answers = pool.map(lambda partition: admin.topics.internal_stats(partition, metadata=True), worth)
-        answered = dict(zip(worth, answers, strict=True))
-    return {
-        partition: with_striping(known, answered[partition]) if partition in answered else known
-        for partition, (known, _) in chosen.items()
-    }
+        striped = pool.map(lambda partition: _striped(admin, partition, chosen[partition][0]), worth)
+        answered = dict(zip(worth, striped, strict=True))
+    return {partition: answered.get(partition, known) for partition, (known, _) in chosen.items()}
+
+
+def _striped(admin: AdminClient, partition: TopicPartition, known: TopicLedgers) -> TopicLedgers:
+    return with_striping(known, admin.topics.internal_stats(partition, metadata=True))
 
 
 def with_striping(known: TopicLedgers, stats: Mapping[str, Any]) -> TopicLedgers:

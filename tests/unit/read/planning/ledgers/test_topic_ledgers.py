@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import weakref
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +12,8 @@ import pytest
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ProtocolError
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.planning.ledgers.topic_ledgers import parse_ledgers, with_striping
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers, parse_ledgers, with_striping
+from pyspark_pulsar.topic import TopicName, TopicPartition
 
 INFO: dict[str, Any] = {
     "version": 12,
@@ -179,3 +182,42 @@ def test_striping_is_filled_in_where_it_is_told() -> None:
 def test_other_answers_are_refused(info: dict[str, Any], stats: dict[str, Any]) -> None:
     with pytest.raises(ProtocolError, match="reading x"):
         parse_ledgers(info, stats, "reading x")
+
+
+class _Held:
+    """Lives as long as its answer."""
+
+
+class _Topics:
+    """Answers for any topic partition, and how many answers lived at the same time."""
+
+    def __init__(self) -> None:
+        self._alive: weakref.WeakSet[_Held] = weakref.WeakSet()
+        self.asked: list[TopicPartition] = []
+        self.most_alive = 0
+
+    def internal_info(self, partition: TopicPartition) -> dict[str, Any]:
+        return self._answer(partition, INFO)
+
+    def internal_stats(self, partition: TopicPartition, *, metadata: bool = False) -> dict[str, Any]:
+        del metadata
+        return self._answer(partition, STATS)
+
+    def _answer(self, partition: TopicPartition, told: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append(partition)
+        held = _Held()
+        self._alive.add(held)
+        self.most_alive = max(self.most_alive, len(self._alive))
+        return {**copy.deepcopy(told), "held": held}
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 300])
+def test_ledgers_of_many_topic_partitions_are_fetched_without_holding_all_answers(count: int) -> None:
+    partitions = [TopicPartition(TopicName.parse(f"persistent://a/b/t{n}"), -1) for n in range(count)]
+    topics = _Topics()
+    admin: Any = SimpleNamespace(topics=topics)
+    fetched = fetch_ledgers(admin, partitions)
+    assert list(fetched) == partitions
+    assert set(fetched.values()) == {parse_ledgers(INFO, STATS, "here")}
+    assert sorted(topics.asked) == sorted([*partitions, *partitions])
+    assert topics.most_alive <= 24

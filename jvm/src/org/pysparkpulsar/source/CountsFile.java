@@ -1,0 +1,53 @@
+package org.pysparkpulsar.source;
+
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+
+/**
+ * The file in which the Python of one task says what it has counted (`spark/task_counts.py`): made before it begins, taken
+ * when it has ended, on the executor. Where it cannot be had the task is none the worse: its counts are missing.
+ */
+record CountsFile(Path path) {
+  /** Nothing is asked. */
+  static final CountsFile NONE = new CountsFile(null);
+
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final TypeReference<Map<String, Long>> COUNTS = new TypeReference<>() {};
+
+  static CountsFile make() {
+    try {
+      Path folder = SparkEnv.get().blockManager().diskBlockManager().localDirs()[0].toPath();
+      String name = "pyspark-pulsar-" + TaskContext.get().taskAttemptId() + ".counts";
+      return new CountsFile(Files.createFile(folder.resolve(name)));
+    } catch (IOException | RuntimeException | LinkageError fault) {
+      // Such as a second source in the same task, whose counts go into the file of the first.
+      return NONE;
+    }
+  }
+
+  /** What it says, once; it is gone then. */
+  List<Map<String, Long>> take() {
+    List<Map<String, Long>> counts = new ArrayList<>();
+    if (path == null) {
+      return counts;
+    }
+    try {
+      for (String line : Files.readAllLines(path)) {
+        counts.add(JSON.readValue(line, COUNTS));
+      }
+      Files.delete(path);
+    } catch (IOException fault) {
+      // Of a task that was ended while it wrote.
+      path.toFile().delete();
+    }
+    return counts;
+  }
+}

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Prints the folder with prometheus, promtool and prometheus-pushgateway, which tests of metrics start. Where they are not
+# on the PATH, unpacks those of Debian or Ubuntu into FOLDER: nothing is installed, and no service starts.
+# Else says in one line what to do, with exit code 1.
+# Usage: find_prometheus.sh FOLDER
+set -u
+folder=$1
+programs=(prometheus promtool prometheus-pushgateway)
+packages=(prometheus prometheus-pushgateway)
+
+if command -v "${programs[@]}" >/dev/null && [ "$(command -v "${programs[@]}" | wc -l)" = 3 ]; then
+  dirname "$(command -v prometheus)"
+  exit 0
+fi
+unpack() {
+  local work
+  work=$(mktemp -d) || return 1
+  trap 'rm -rf "$work"' RETURN
+  # apt-get reads its lists only where they are; a new machine has none.
+  if ! apt-cache show "${packages[@]}" >/dev/null 2>&1; then
+    [ "$(id -u)" = 0 ] && apt-get update -qq >/dev/null 2>&1
+  fi
+  # As root apt fetches as a user of its own, who must be able to write here.
+  (cd "$work" && apt-get download -qq -o APT::Sandbox::User=root "${packages[@]}" >/dev/null 2>&1) || return 1
+  rm -rf "$folder" "$folder.new"
+  for package in "$work"/*.deb; do dpkg-deb --extract "$package" "$folder.new" || return 1; done
+  mv "$folder.new" "$folder"
+}
+if [ -x "$folder/usr/bin/prometheus-pushgateway" ] || { command -v apt-get dpkg-deb >/dev/null && unpack; }; then
+  echo "$folder/usr/bin"
+  exit 0
+fi
+echo "Missing: prometheus, promtool and prometheus-pushgateway, for the tests of metrics: put them on the PATH (Debian and" \
+  "Ubuntu have them in the packages prometheus and prometheus-pushgateway)" >&2
+exit 1

@@ -1,0 +1,148 @@
+"""Numbers with units that remember how they were made, so that a figure is always shown with its own formula.
+
+    rate = messages_a_day / seconds_a_day       # 69,444 messages/s, "messages a day / 86,400 s/day"
+    cores = (rate * cost).named("cores")        # the cost is in core·s/messages; so this is in cores
+
+What has a name stands in later formulas by its name. Adding or comparing what has different units raises `ValueError`:
+that is a fault in the model, which its tests find.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+Units = tuple[tuple[str, int], ...]
+"""Base units and their exponents other than 0, sorted."""
+
+_SUM, _PRODUCT, _ATOM = 1, 2, 3
+_SHOWN_DIGITS: Final = 4
+_LARGE: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """Immutable; made by `quantity`, and by arithmetic."""
+
+    value: float
+    units: Units
+    formula: str
+    """How it was made; of what was given, its number."""
+    source: str = ""
+    """Where the number comes from, of what was not computed: an option, a file, a measurement."""
+    name: str = ""
+    binding: int = _ATOM
+    """How tightly the outermost operation of the formula binds, for brackets."""
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.value):
+            raise ValueError(f"expected a finite number, got {self.value} for {self.name or self.formula}")
+
+    def named(self, name: str) -> Quantity:
+        """The same, called `name` in formulas that it is a part of."""
+        return replace(self, name=name)
+
+    @property
+    def unit(self) -> str:
+        """Such as `B/s`; empty for a plain number."""
+        above = "·".join(_power(base, power) for base, power in self.units if power > 0)
+        below = "/".join(_power(base, -power) for base, power in self.units if power < 0)
+        return f"{above or ('1' if below else '')}{'/' if below else ''}{below}"
+
+    def __add__(self, other: Quantity) -> Quantity:
+        return self._joined(other, "+", self.value + other.value)
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        return self._joined(other, "-", self.value - other.value)
+
+    def __mul__(self, other: Quantity) -> Quantity:
+        units = _product(self.units, other.units, 1)
+        text = f"{self.term(_PRODUCT)} * {other.term(_PRODUCT)}"
+        return Quantity(self.value * other.value, units, text, binding=_PRODUCT)
+
+    def __truediv__(self, other: Quantity) -> Quantity:
+        units = _product(self.units, other.units, -1)
+        text = f"{self.term(_PRODUCT)} / {other.term(_ATOM)}"
+        return Quantity(self.value / other.value, units, text, binding=_PRODUCT)
+
+    def _joined(self, other: Quantity, sign: str, value: float) -> Quantity:
+        _same(self, other)
+        right = other.term(_PRODUCT if sign == "-" else _SUM)
+        return Quantity(value, self.units, f"{self.term(_SUM)} {sign} {right}", binding=_SUM)
+
+    def term(self, binding: int) -> str:
+        """What stands for it in a formula that binds so tightly."""
+        if self.name:
+            return self.name
+        return f"({self.formula})" if self.binding < binding else self.formula
+
+
+def quantity(value: float, unit: str, name: str = "", source: str = "") -> Quantity:
+    """A number that is given. `unit`: base units joined by `*`, those behind a `/` are divided by; such as
+    `core*s/message/topic`."""
+    powers: dict[str, int] = {}
+    for index, part in enumerate(unit.split("/")):
+        for base in part.split("*"):
+            if base not in ("", "1"):
+                powers[base] = powers.get(base, 0) + (1 if index == 0 else -1)
+    made = Quantity(value, tuple(sorted(powers.items())), "", source, name)
+    return replace(made, formula=f"{number_text(value)} {made.unit}".strip())
+
+
+def rounded_up(of: Quantity) -> Quantity:
+    """To the next whole number."""
+    # Half of what is shown behind the point is noise of the arithmetic: 3.0000000000000004 cores are 3.
+    whole = float(math.ceil(of.value - 1e-9 * max(1.0, abs(of.value))))
+    return Quantity(whole, of.units, f"round_up({of.name or of.formula})")
+
+
+def largest(*choices: Quantity) -> Quantity:
+    return _chosen(max, *choices)
+
+
+def smallest(*choices: Quantity) -> Quantity:
+    return _chosen(min, *choices)
+
+
+def share_hit(throws: Quantity, boxes: Quantity) -> Quantity:
+    """The share of boxes in which one of so many throws lies, thrown at random: 1 - exp(-throws / boxes)."""
+    ratio = throws.value / boxes.value
+    return Quantity(-math.expm1(-ratio), (), f"(1 - exp(-{throws.term(_ATOM)} / {boxes.term(_ATOM)}))")
+
+
+def _chosen(choose: Callable[..., Quantity], *choices: Quantity) -> Quantity:
+    for other in choices[1:]:
+        _same(choices[0], other)
+    chosen = choose(*choices, key=lambda each: each.value)
+    terms = ", ".join(each.name or each.formula for each in choices)
+    return Quantity(chosen.value, chosen.units, f"{choose.__name__}({terms})")
+
+
+def _same(left: Quantity, right: Quantity) -> None:
+    if left.units != right.units:
+        raise ValueError(
+            f"expected equal units, got {left.unit or 'none'} of {left.name or left.formula} and "
+            f"{right.unit or 'none'} of {right.name or right.formula}"
+        )
+
+
+def _product(left: Units, right: Units, sign: int) -> Units:
+    powers = dict(left)
+    for base, power in right:
+        powers[base] = powers.get(base, 0) + sign * power
+    return tuple(sorted((base, power) for base, power in powers.items() if power))
+
+
+def _power(base: str, power: int) -> str:
+    return base if power == 1 else f"{base}^{power}"
+
+
+def number_text(value: float) -> str:
+    """With four digits that count, thousands in groups; a whole number as it is."""
+    if value == int(value) and abs(value) < _LARGE**5:
+        return f"{int(value):,}"
+    if abs(value) >= _LARGE:
+        return f"{value:,.0f}"
+    return f"{value:.{_SHOWN_DIGITS}g}"

@@ -1,0 +1,120 @@
+"""What `pyspark-pulsar size` says, against real reads."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from click.testing import CliRunner
+from fixtures.process_cpu import cpu_seconds_below
+from integration.official import Admin
+from pyspark.sql import SparkSession
+
+from pyspark_pulsar.cli import cli
+from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.options.parsers import topic_text
+from pyspark_pulsar.sizing.calibration import measure_costs
+from pyspark_pulsar.sizing.costs import costs_here
+from pyspark_pulsar.sizing.estimate import estimate
+from pyspark_pulsar.sizing.own_topic import sample_topic
+from pyspark_pulsar.sizing.workload import Workload
+from pyspark_pulsar.standalone import LocalPulsar
+
+ROWS = 1_500_000
+FACTOR = 3.0
+"""CPU of Spark's JVM differs so much with what its compiler has seen, and with what else a machine does."""
+
+
+@pytest.fixture
+def written(topic: str, spark: SparkSession, pulsar: LocalPulsar) -> str:
+    """A topic of Avro messages with eight columns, in entries of up to 1000."""
+    columns = [
+        *(f"cast(rand({n}) * 1e12 as bigint) AS n{n}" for n in range(4)),
+        *(f"substr(sha2(cast(rand({n}) as string), 256), 1, 12) AS t{n}" for n in range(4)),
+    ]
+    rows = spark.range(0, ROWS, 1, 2).selectExpr(*columns)
+    rows.write.format("pulsar").mode("append").options(
+        **{"service.url": pulsar.service_url, "topic": topic}
+    ).save()
+    return topic
+
+
+def test_the_cpu_of_a_batch_is_foretold(written: str, spark: SparkSession, pulsar: LocalPulsar) -> None:
+    told = {"service.url": pulsar.service_url, "topic": topic_text(written)}
+    sample = sample_topic(parse_options(ReadOptions, told), seconds=1.0)
+    workload = Workload(
+        topics=1,
+        messages_a_day=ROWS,
+        message_bytes=sample.message_bytes,
+        entry_messages=sample.entry_messages,
+        format=sample.format,
+        columns=8,
+        days=1,
+    )
+    foretold = estimate(workload, costs_here(measure_costs(8.0))).figures()["CPU to read the history"].value
+
+    def read() -> None:
+        frame = spark.read.format("pulsar").options(**told).load()
+        values = [name for name in frame.columns if not name.startswith("__")]
+        frame.select(*values).write.format("noop").mode("overwrite").save()
+
+    server = pulsar.status().pid
+    took = []
+    for _ in range(4):
+        before = cpu_seconds_below(os.getpid(), without=server)
+        read()
+        took.append(cpu_seconds_below(os.getpid(), without=server) - before)
+    # The first one starts workers, and has the JVM compile.
+    measured = min(took[1:])
+    print(f"foretold {foretold:.2f} s of CPU, measured {took}")  # noqa: T201 - shown when it fails
+    assert measured / FACTOR < foretold < measured * FACTOR
+
+
+def test_a_sample_of_a_topic_tells_its_messages(written: str, pulsar: LocalPulsar) -> None:
+    """As `size --topic` uses it."""
+    sample = sample_topic(
+        parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": topic_text(written)})
+    )
+    assert (sample.format, sample.messages) == ("AVRO", ROWS)
+    assert sample.columns == 8 + 6
+    assert 500 < sample.entry_messages <= 1000
+    # Four longs of up to 6 bytes, four texts of 12 and their lengths, and 3 to 5 bytes that say where a message ends.
+    assert 60 < sample.message_bytes < 100
+    assert sample.message_cpu is not None
+    assert 0 < sample.message_cpu < 1e-4
+    result = CliRunner().invoke(
+        cli,
+        ["size", "--topics", "1", "--messages-a-day", "1M", "--topic", written, "--service-url", pulsar.service_url,
+         "--json"],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    made = json.loads(result.stdout)
+    assert made["given"]["messages an entry"]["value"] == pytest.approx(sample.entry_messages)
+    assert made["costs"]["topic.message"]["from"] == "measured on this machine"
+
+
+def test_of_a_few_messages_only_their_size_is_told(filled: str, pulsar: LocalPulsar) -> None:
+    sample = sample_topic(
+        parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": topic_text(filled)})
+    )
+    assert (sample.format, sample.messages, sample.message_cpu) == ("BYTES", 10, None)
+
+
+def test_a_topic_without_messages_cannot_be_measured(topic: str, pulsar: LocalPulsar, admin: Admin) -> None:
+    admin.create(topic)
+    result = CliRunner().invoke(
+        cli,
+        [
+            "size",
+            "--topics",
+            "1",
+            "--messages-a-day",
+            "1M",
+            "--topic",
+            topic,
+            "--service-url",
+            pulsar.service_url,
+        ],
+    )
+    assert "expected messages to measure" in str(result.exception)
