@@ -34,7 +34,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def server(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local_pulsar, "fetch_server", lambda *_: home)
+        patch.setattr(local_pulsar, "fetch_server", lambda *_, **__: home)
         config = {"scalableTopicAutoScaleEnabled": "false"}
         with LocalPulsar(data=tmp_path_factory.mktemp("data"), config=config) as started:
             yield started
