@@ -280,6 +280,11 @@ soak-tier: server ## Kill tierers, two of which run at once; make soak-tier KILL
 golden: server ## Write the golden entries of the kernel's tests with the server's own Java client
 	$(BIN)/python scripts/golden.py
 
+.PHONY: test-scalable
+test-scalable: export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
+test-scalable: server ## Tests of scalable topics against a preview of Pulsar 5; not part of make test
+	$(BIN)/python -m pytest tests/scalable
+
 # Code that a newer grpcio-tools generates asks for a newer protobuf than users have.
 .PHONY: protocol
 protocol: $(VENV_DONE) ## Generate the commands of the two protocols from their .proto files
