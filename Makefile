@@ -202,6 +202,7 @@ test-part-1: server
 	$(BIN)/python -m pytest $(PART_1)
 test-part-2: server $(CONNECT_DONE) $(WHEELS_DONE)
 	$(BIN)/python -m pytest $(PART_2)
+# With the checks of the newest server version, which is fetched at the first run.
 test-part-3: server
 	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(PART_1) $(PART_2))
 
@@ -214,6 +215,7 @@ $(DOCS_DONE): requirements/docs.txt $(VENV_DONE)
 docs: $(BUILD_DONE) $(DOCS_DONE) ## Write the generated pages and build the site into site/
 	$(BIN)/python scripts/generate_docs.py
 	$(BIN)/python scripts/generate_charts.py
+	$(BIN)/python scripts/server_matrix.py
 	rm -rf site
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs site
 
@@ -241,6 +243,18 @@ fuzz: $(VENV_DONE) ## Fuzz frames, entries and payloads for a minute in all; mak
 	$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) --programs $(CARGO_TARGET_DIR)/release \
 	  --corpus $(CACHE)/fuzz
 
+# A preview may fail: the matrix says in what. The newest version is checked with the oldest PySpark too.
+SERVER_CHECKS = SERVER_RESULTS=tests/integration/servers/results.json $(BIN)/python -m pytest tests/integration/servers
+.PHONY: test-servers
+test-servers: server $(OLDEST_SPARK)/.requirements-installed ## Ten checks of each version of Pulsar, and the matrix of the docs; make test-servers VERSIONS="3.0.7 4.2.4"
+	failed=""; newest="$$($(BIN)/python -c 'from pyspark_pulsar.standalone import NEWEST_VERSION as it; print(it)')"; \
+	for version in $(or $(VERSIONS),$$($(BIN)/python -c 'from pyspark_pulsar.standalone import SERVER_VERSIONS as all; print(*all)')); do \
+	  export PULSAR_VERSION="$$version"; \
+	  $(SERVER_CHECKS) || case "$$version" in *-*) ;; *) failed="$$failed $$version" ;; esac; \
+	  if [ "$$version" = "$$newest" ]; then \
+	    PYTHONPATH=$(CURDIR)/$(OLDEST_SPARK) $(SERVER_CHECKS) || failed="$$failed $$version"; fi; done; \
+	$(BIN)/python scripts/server_matrix.py; [ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
+
 # Half an hour by default; a failed run is repeated by its seed.
 .PHONY: soak soak-sink soak-tier soak-checkpoint soak-epochs
 soak: server ## Kill and restart everything under a running stream; make soak MINUTES=30 SEED=1 CHECKPOINT=pulsar
@@ -265,6 +279,11 @@ soak-tier: server ## Kill tierers, two of which run at once; make soak-tier KILL
 .PHONY: golden
 golden: server ## Write the golden entries of the kernel's tests with the server's own Java client
 	$(BIN)/python scripts/golden.py
+
+.PHONY: test-scalable
+test-scalable: export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
+test-scalable: server ## Tests of scalable topics against a preview of Pulsar 5; not part of make test
+	$(BIN)/python -m pytest tests/scalable
 
 # Code that a newer grpcio-tools generates asks for a newer protobuf than users have.
 .PHONY: protocol

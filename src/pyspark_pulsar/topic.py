@@ -6,6 +6,10 @@ Grammar (`TopicName`, `NamespaceName` and `NamedEntity` of Pulsar 4.0.8):
 namespaces have letters of ASCII, digits and `- = : . _`. A local name has any letters but a slash: blanks, quotes, `%`
 and control characters too. A partition of a topic is itself a topic named `<topic>-partition-<N>`.
 
+Pulsar 5 has two domains more. `topic://tenant/namespace/local` is a scalable topic; its messages lie in segments, each
+a topic named `segment://tenant/namespace/local/<first hash>-<last hash>-<id>` (hashes in four hexadecimal digits). Most
+of this package knows nothing of them, so names of theirs are refused where a caller does not ask for them.
+
 Brokers know some names that this package refuses: those with a cluster between tenant and namespace, of Pulsar 1; and
 `.`, `..` and names with a zero byte, for which the admin REST API has no path.
 """
@@ -27,6 +31,12 @@ _BLANK: Final = re.compile(r"[\t-\r\x1c-\x20\u1680\u2000-\u2006\u2008-\u200a\u20
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _PARTS: Final = 3  # tenant, namespace, local
 _DOMAINS: Final = ("persistent", "non-persistent")
+_SCALABLE: Final = "topic"
+_SEGMENT: Final = "segment"
+_SEGMENT_NAME: Final = re.compile(
+    r"segment://(?P<topic>.*)/(?P<first>[0-9a-f]{4})-(?P<last>[0-9a-f]{4})-(?P<id>0|[1-9]\d{0,17})",
+    re.DOTALL | re.ASCII,
+)
 _SYSTEM_TOPIC: Final = re.compile(r"^__|__transaction_pending_ack$")
 # A path of a URL takes them as this folder and the one above, quoted or not.
 _FOLDERS: Final = (".", "..")
@@ -77,12 +87,17 @@ class TopicName:
     local: str
 
     @classmethod
-    def parse(cls, text: str) -> TopicName:
-        """The full or short form, letter by letter: blanks at its ends belong to it. Raises `TopicNameError`."""
+    def parse(cls, text: str, *, scalable: bool = False) -> TopicName:
+        """The full or short form, letter by letter: blanks at its ends belong to it. Raises `TopicNameError`.
+
+        `scalable`: the caller can do with a scalable topic what it can do with others.
+        """
         domain, separator, rest = text.partition("://")
         if not separator:
             domain, rest = "persistent", text
-        if domain not in _DOMAINS:
+        if domain in (_SCALABLE, _SEGMENT) and not (scalable and domain == _SCALABLE):
+            raise TopicNameError(_refused(text, domain, rest))
+        if domain not in _DOMAINS and domain != _SCALABLE:
             raise TopicNameError(
                 f"topic {text!r}: expected a name that starts with persistent:// or non-persistent://, "
                 f"got {domain}://"
@@ -103,6 +118,8 @@ class TopicName:
         except TopicNameError as fault:
             raise TopicNameError(f"topic {text!r}: {fault}") from None
         expected = _expected(local)
+        if domain == _SCALABLE and _apart(local)[1] >= 0:
+            expected = "the name of a scalable topic, which has segments and no partitions"
         if expected is not None:
             raise TopicNameError(f"topic {text!r}: expected {expected}, got {local!r}")
         return cls(domain, where, local)
@@ -113,6 +130,15 @@ class TopicName:
     @property
     def is_persistent(self) -> bool:
         return self.domain == "persistent"
+
+    @property
+    def is_scalable(self) -> bool:
+        return self.domain == _SCALABLE
+
+    @property
+    def as_scalable(self) -> TopicName:
+        """The scalable topic that a topic of this name is migrated to."""
+        return TopicName(_SCALABLE, self.namespace, self.local)
 
     @property
     def is_system(self) -> bool:
@@ -134,6 +160,20 @@ class TopicName:
 
     def with_partition(self, index: int) -> TopicName:
         return TopicName(self.domain, self.namespace, f"{self.local}-partition-{index}")
+
+
+def _refused(text: str, domain: str, rest: str) -> str:
+    if domain == _SEGMENT:
+        topic = rest.rpartition("/")[0]
+        return (
+            f"topic {text!r}: expected the name of a topic, got that of a segment, a part of a scalable topic; "
+            f"name the topic: {_SCALABLE}://{topic}"
+        )
+    return (
+        f"topic {text!r}: expected a name that starts with persistent:// or non-persistent://, got a scalable topic of "
+        f"Pulsar 5. A scalable topic can be read, by a batch or a stream with option 'topic' or 'topics'; all else is "
+        f"refused (docs/scalable-topics.md says why): use a topic that starts with persistent:// for it"
+    )
 
 
 def _apart(local: str) -> tuple[str, int]:
@@ -180,22 +220,39 @@ def parse_listed(texts: Iterable[str]) -> tuple[list[TopicName], list[str]]:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TopicPartition:
-    """One stream of entries: a topic that is not partitioned, or one partition of one that is.
+    """One stream of entries: a topic that is not partitioned, one partition of one that is, or one segment of a
+    scalable topic.
 
-    `topic` is the name without partition suffix; `index` is -1 when the topic is not partitioned.
+    `topic` is the name without partition suffix; `index` is -1 when the topic is not partitioned, and the id of the
+    segment of a scalable topic.
     """
 
     topic: TopicName
     index: int
+    hashes: tuple[int, int] | None = None
+    """Of a segment: the hashes of keys that it holds, both inclusive. They are a part of its name."""
 
     @classmethod
     def parse(cls, text: str) -> TopicPartition:
-        name = TopicName.parse(text)
+        """Also a segment, and a scalable topic as a whole, whose index is -1. Raises `TopicNameError`."""
+        match = _SEGMENT_NAME.fullmatch(text)
+        if match is not None:
+            topic = TopicName.parse(f"{_SCALABLE}://{match['topic']}", scalable=True)
+            return cls(topic, int(match["id"]), (int(match["first"], 16), int(match["last"], 16)))
+        name = TopicName.parse(text, scalable=True)
         return cls(name.without_partition(), name.partition)
+
+    @property
+    def is_segment(self) -> bool:
+        return self.hashes is not None
 
     @property
     def as_topic(self) -> TopicName:
         """What brokers know this stream as."""
+        if self.hashes is not None:
+            first, last = self.hashes
+            local = f"{self.topic.local}/{first:04x}-{last:04x}-{self.index}"
+            return TopicName(_SEGMENT, self.topic.namespace, local)
         return self.topic if self.index < 0 else self.topic.with_partition(self.index)
 
     @property

@@ -122,3 +122,53 @@ def test_a_topic_partition_prints_as_the_broker_knows_it() -> None:
 )
 def test_system_topics(local: str, system: bool) -> None:
     assert TopicName("persistent", Namespace("a", "b"), local).is_system is system
+
+
+def test_a_scalable_topic_is_refused_where_nobody_asks_for_it() -> None:
+    text = "topic://public/default/orders"
+    with pytest.raises(TopicNameError, match=r"got a scalable topic of Pulsar 5.* can be read"):
+        TopicName.parse(text)
+    topic = TopicName.parse(text, scalable=True)
+    assert topic.is_scalable
+    assert not topic.is_persistent
+    assert str(topic) == text
+    assert topic.as_scalable == TopicName.parse("orders").as_scalable == topic
+
+
+@pytest.mark.parametrize("scalable", [True, False])
+def test_a_segment_is_no_topic(scalable: bool) -> None:
+    with pytest.raises(TopicNameError, match="name the topic: topic://public/default/orders"):
+        TopicName.parse("segment://public/default/orders/0000-7fff-1", scalable=scalable)
+
+
+@pytest.mark.parametrize(
+    "text", ["topic://a/b/x-partition-0", "topic://a/b", "topic://a/b/c/d", "topic://a/b/"]
+)
+def test_a_bad_name_of_a_scalable_topic(text: str) -> None:
+    with pytest.raises(TopicNameError):
+        TopicName.parse(text, scalable=True)
+
+
+def test_a_segment_is_a_partition_of_its_topic() -> None:
+    name = "segment://public/default/orders/0000-7fff-12"
+    segment = TopicPartition.parse(name)
+    assert segment.is_segment
+    assert (str(segment.topic), segment.index, segment.hashes) == (
+        "topic://public/default/orders",
+        12,
+        (0, 0x7FFF),
+    )
+    assert segment.name == name
+    assert segment.as_topic.local == "orders/0000-7fff-12"
+    assert (
+        sorted([segment, TopicPartition.parse("segment://public/default/orders/8000-ffff-2")])[1] == segment
+    )
+    assert TopicPartition.parse("topic://public/default/orders") == TopicPartition(segment.topic, -1)
+
+
+@pytest.mark.parametrize(
+    "descriptor", ["0000-7fff", "0000-7FFF-1", "0-7fff-1", "0000-7fff-01", "0000-7fff--1", ""]
+)
+def test_a_bad_name_of_a_segment(descriptor: str) -> None:
+    with pytest.raises(TopicNameError):
+        TopicPartition.parse(f"segment://public/default/orders/{descriptor}")

@@ -8,6 +8,7 @@ from pyspark_pulsar.cli.catalog import catalog
 from pyspark_pulsar.cli.checkpoint import checkpoint
 from pyspark_pulsar.cli.doctor import doctor
 from pyspark_pulsar.cli.failover import failover
+from pyspark_pulsar.cli.layout import layout
 from pyspark_pulsar.cli.monitoring import monitoring
 from pyspark_pulsar.cli.plan import plan
 from pyspark_pulsar.cli.segments import segments
@@ -27,6 +28,7 @@ def cli() -> None:
 cli.add_command(standalone)
 cli.add_command(segments)
 cli.add_command(plan)
+cli.add_command(layout)
 cli.add_command(transactions)
 cli.add_command(catalog)
 cli.add_command(tier)

@@ -27,6 +27,11 @@ def standalone() -> None:
 @standalone.command()
 @_NAME
 @_DATA
+@click.option(
+    "--server-version",
+    metavar="VERSION",
+    help="Of Pulsar, such as 4.2.4 [default: that of the last start on the data, else 4.0.8].",
+)
 @click.option("--broker-port", type=click.IntRange(1, 65535), help="[default: a free one]")
 @click.option("--web-port", type=click.IntRange(1, 65535), help="[default: a free one]")
 @click.option(
@@ -36,6 +41,7 @@ def standalone() -> None:
 def start(
     name: str,
     data: Path | None,
+    server_version: str | None,
     broker_port: int | None,
     web_port: int | None,
     settings: tuple[str, ...],
@@ -46,6 +52,7 @@ def start(
 
     server = LocalPulsar(
         name=name,
+        version=server_version,
         data=data,
         broker_port=broker_port,
         web_port=web_port,

@@ -20,7 +20,7 @@ from pyspark_pulsar.doctor.finding import NOT_ASKED, OK, WARNING, Finding, count
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.security import NO_PLUGIN
-from pyspark_pulsar.read.bounds.topics import partitions_of
+from pyspark_pulsar.read.bounds.topics import discover_partitions
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers
 from pyspark_pulsar.topic import TopicName, TopicPartition
@@ -67,6 +67,9 @@ def topics(
             known[name] = partitions[0]
         rights = [("read", _consume)] + ([("write", _produce)] if writes else [])
         for verb, use in rights:
+            if name.is_scalable and verb == "write":
+                yield Finding(f"right to write {name}", NOT_ASKED, "scalable topics are only read")
+                continue
             subject = f"right to {verb} {name}"
             if partitions:
                 yield look(subject, partial(use, client, partitions[0]))
@@ -75,9 +78,11 @@ def topics(
 
 
 def _partitions(client: BrokerClient, name: TopicName, found: list[TopicPartition]) -> str:
-    count = client.partition_count(name)
-    found += partitions_of(name, count)
-    return counted(count, "partition") if count else "not partitioned"
+    found += discover_partitions(client, [name])
+    if name.is_scalable:
+        return counted(len(found), "segment")
+    is_whole = len(found) == 1 and found[0].as_topic == name
+    return "not partitioned" if is_whole else counted(len(found), "partition")
 
 
 def _consume(client: BrokerClient, partition: TopicPartition) -> str:

@@ -57,6 +57,12 @@ def resume_points(
     `options` are of this cluster, with `admin.url`. Raises `OptionError` for a cluster of which this one knows nothing,
     `TopicNotFoundError`, `ProtocolError` where replicators do not tell positions, and the errors of the clients.
     """
+    segments = [partition.name for partition in sorted(read_until) if partition.is_segment]
+    if segments:
+        raise OptionError(
+            f"the query reads scalable topics: expected topics that are replicated, got segments, which Pulsar 5 does "
+            f"not replicate: {', '.join(segments)}"
+        )
     threads = DriverThreads(options, "pulsar-failover")
     try:
         with AdminClient.for_planning(options) as admin, BrokerClient(options) as client:

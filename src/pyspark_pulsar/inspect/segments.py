@@ -99,6 +99,7 @@ def survey(options: ReadOptions) -> Survey:
     plans = {partition_plan.partition: partition_plan for partition_plan in plan.partitions}
     with AdminClient.for_planning(options) as admin:
         partitions = list(plans) or _partitions(options)
+        _check_ledgers(partitions)
         known = _ledgers(admin, partitions, plans)
         stores = _stores(options, admin, known)
     windows = resolve_windows(options, partitions)
@@ -174,6 +175,15 @@ def why_skipped(
 
 def _why_no_compacted(options: ReadOptions) -> str:
     return "read through the broker" if options.read_compacted else "asked for by readCompacted=true only"
+
+
+def _check_ledgers(partitions: Iterable[TopicPartition]) -> None:
+    scalable = sorted({str(partition.topic) for partition in partitions if partition.is_segment})
+    if scalable:
+        raise OptionError(
+            f"topic {', '.join(scalable)} is a scalable topic: expected topics whose ledgers the admin REST API tells, "
+            f"which it does not of segments of scalable topics; `pyspark-pulsar layout` shows these"
+        )
 
 
 def _partitions(options: ReadOptions) -> list[TopicPartition]:

@@ -16,7 +16,7 @@ FOLDER_SCHEMES = ("file", "s3", "s3a", "gs", "hdfs", "viewfs")
 _DURATION = re.compile(r"^(?P<number>\d{1,15})\s*(?P<unit>ms|s|m|min|h|d)?$")
 _MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_QUOTED_TOPICS = ('"persistent://', '"non-persistent://')
+_QUOTED_TOPICS = ('"persistent://', '"non-persistent://', '"topic://')
 # By obstore's names: account_key, sas_key, master_key, service_account_key, aws_sse_customer_key_base64 and the like;
 # by Iceberg's: credential, header.Authorization, adls.connection-string.
 _SECRET_SETTING = re.compile(r"(?i)(key(_base64)?|credential|authorization|connection-string)$")

@@ -58,8 +58,11 @@ from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
 from pyspark_pulsar.client.broker.consumer import EntryConsumer, LogEnd, request_log_ends
 from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError, TopicNotFoundError
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.topic import TopicPartition
+
+_FIRST = Position(0, 0)
+"""Before every message; a cursor that is put there stands before the first entry that is left."""
 
 Positions = Mapping[TopicPartition, Position]
 """The starts, or the ends, of a query in its topic partitions."""
@@ -181,12 +184,11 @@ class LogEnds:
         answers = self._trigger(partitions, {})
         for fault in answers.deleted.values():
             raise fault
-        return {partition: answers.log_ends[partition].end for partition in partitions}
+        return self._ends_of(answers)
 
     def present_ends(self, partitions: Iterable[TopicPartition], starts: Positions) -> Positions:
         """`ends` of those partitions that are still there. `starts`: where the query stands in them."""
-        answers = self._trigger(list(partitions), starts)
-        return {partition: log_end.end for partition, log_end in answers.log_ends.items()}
+        return self._ends_of(self._trigger(list(partitions), starts))
 
     def removed(self, starts: Positions) -> dict[TopicPartition, RemovedEntries]:
         """What was removed behind the starts of ranges, by the last answers; of a compacted view only whole topics.
@@ -243,6 +245,42 @@ class LogEnds:
             for partition, start in standing.items():
                 self._cursors[partition].acknowledge(start)
         return answers
+
+    def _ends_of(self, answers: _Round) -> dict[TopicPartition, Position]:
+        segments = [partition for partition in answers.log_ends if partition.is_segment]
+        ends = {
+            partition: log_end.end
+            for partition, log_end in answers.log_ends.items()
+            if not partition.is_segment
+        }
+        return ends | self._written_ends(segments)
+
+    def _written_ends(self, segments: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
+        """Behind the last entry of each, whether consumers can see it yet or not; those deleted meanwhile are left out.
+
+        Of a segment brokers of Pulsar 5 (seen on 5.0.0-M1; 5.0.1 has the same code) tell for ever the end that they
+        were first asked for, where transactions are enabled. But a new cursor is put where the log ends.
+        """
+        if not segments:
+            return {}
+        ends = self._cursors_at(dict.fromkeys(segments))
+        # At the beginning of a ledger: there may be none before it.
+        firsts = self._cursors_at({partition: _FIRST for partition, end in ends.items() if end.entry == 0})
+        empty = [partition for partition, first in firsts.items() if first >= ends[partition]]
+        return ends | dict.fromkeys(empty, EARLIEST)
+
+    def _cursors_at(self, stands: Mapping[TopicPartition, Position | None]) -> dict[TopicPartition, Position]:
+        """Where new cursors come to stand that are put at these positions (None: at the end)."""
+        starts = {partition: stand for partition, stand in stands.items() if stand is not None}
+        with closing(LogEnds(self._client)) as fresh:
+            answers = fresh.answers(list(stands), starts)
+        return {partition: log_end.mark_delete for partition, log_end in answers.items()}
+
+    def answers(
+        self, partitions: Sequence[TopicPartition], starts: Positions
+    ) -> Mapping[TopicPartition, LogEnd]:
+        """What brokers say of those that are there; where there is no consumer, by a new one at its start."""
+        return self._request_all(partitions, starts).log_ends
 
     def _request_all(self, partitions: Sequence[TopicPartition], starts: Positions) -> _Round:
         answers = _Round(starts)

@@ -4,16 +4,30 @@ Not for production: one broker and one bookie in one process, on the loopback in
 authentication, and without waiting for the disk.
 """
 
-from pyspark_pulsar.standalone.artifact import PULSAR_OFFLOADERS, PULSAR_SERVER, ServerArtifact
-from pyspark_pulsar.standalone.download import fetch_server
+from pyspark_pulsar.standalone.distribution.artifact import ServerArtifact
+from pyspark_pulsar.standalone.distribution.download import fetch_server
+from pyspark_pulsar.standalone.distribution.libraries import ServerLibraries
+from pyspark_pulsar.standalone.distribution.versions import (
+    DEFAULT_VERSION,
+    NEWEST_VERSION,
+    PULSAR_OFFLOADERS,
+    PULSAR_SERVER,
+    SERVER_VERSIONS,
+    server_of,
+)
 from pyspark_pulsar.standalone.local_pulsar import InstanceState, InstanceStatus, LocalPulsar
 
 __all__ = [
+    "DEFAULT_VERSION",
+    "NEWEST_VERSION",
     "PULSAR_OFFLOADERS",
     "PULSAR_SERVER",
+    "SERVER_VERSIONS",
     "InstanceState",
     "InstanceStatus",
     "LocalPulsar",
     "ServerArtifact",
+    "ServerLibraries",
     "fetch_server",
+    "server_of",
 ]

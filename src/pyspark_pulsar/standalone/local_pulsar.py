@@ -12,9 +12,14 @@ from types import TracebackType
 from typing import Self
 
 from pyspark_pulsar.errors import OptionError, StandaloneFailed
-from pyspark_pulsar.standalone.artifact import PULSAR_SERVER
 from pyspark_pulsar.standalone.cache import cache_root, locked
-from pyspark_pulsar.standalone.download import fetch_server
+from pyspark_pulsar.standalone.distribution.download import fetch_server
+from pyspark_pulsar.standalone.distribution.versions import (
+    DEFAULT_VERSION,
+    SERVER_VERSIONS,
+    is_older,
+    server_of,
+)
 from pyspark_pulsar.standalone.health import is_healthy, wait_until_healthy
 from pyspark_pulsar.standalone.launch import ServerProcess, check_java
 from pyspark_pulsar.standalone.record import InstanceRecord, read_record, write_record
@@ -60,15 +65,18 @@ class LocalPulsar:
     `name` picks a data folder in the cache, `data` gives any other folder. Ports that are not given are
     chosen: those of the last start if they are free. `config` holds more settings for
     `standalone.conf`, by Pulsar's names. Transactions are on; messages and topics are kept for ever.
+    `version` is one of `SERVER_VERSIONS`; not given, it is that of the last start on the data, else `DEFAULT_VERSION`.
 
     In a `with` block the server is stopped at the end, and also if this process is killed. Without one, call `start`:
-    making the object touches nothing. Raises `OptionError` for a `name` that is not a plain file name.
+    making the object touches nothing. Raises `OptionError` for a `name` that is not a plain file name, and for
+    a `version` that cannot be had.
     """
 
     def __init__(
         self,
         *,
         name: str = "default",
+        version: str | None = None,
         data: str | os.PathLike[str] | None = None,
         broker_port: int | None = None,
         web_port: int | None = None,
@@ -79,7 +87,10 @@ class LocalPulsar:
         if not _NAME.fullmatch(name):
             msg = f"expected an instance name of letters, digits, '.', '_' and '-', got {name!r}."
             raise OptionError(msg)
+        if version is not None:
+            server_of(version)
         self.name = name
+        self._wanted_version = version
         self.data = Path(data).absolute() if data is not None else cache_root() / "instances" / name
         self.log_file = self.data / "server.log"
         self._ports = broker_port, web_port
@@ -99,22 +110,35 @@ class LocalPulsar:
         return self._running().admin_url
 
     @property
+    def version(self) -> str:
+        """Of Pulsar: the one given, else that of the last start on the data, else the default."""
+        record = read_record(self._record_file)
+        return self._version_after(record)
+
+    @property
     def home(self) -> Path:
-        """The unpacked distribution; fetched if that has not happened yet."""
-        return fetch_server()
+        """The folder of the server, with Pulsar's `bin`, `conf` and `lib`; fetched if that has not happened yet.
+
+        Of the programs in `bin` only `pulsar` is there where the server is put together from libraries.
+        """
+        return fetch_server(server_of(self.version))
 
     def start(self, *, with_caller: bool = False) -> bool:
         """Start the server and wait until it serves; False when it already ran.
 
         The server outlives this process, unless `with_caller`: then it is ended when this process dies.
         After an error nothing of the server is left running. Raises `PrerequisiteMissing` without a
-        JDK or Maven, `StandaloneFailed` with the end of the server's log when it does not come up.
+        JDK or Maven, `StandaloneFailed` with the end of the server's log when it does not come up, when a server
+        of another version than the given one runs, or a newer one wrote the data.
         """
-        home = fetch_server()
+        # Before anything is fetched; what counts is what the record says under the lock.
+        self._check_version(read_record(self._record_file))
+        home = self.home
         check_java()
         self.data.mkdir(parents=True, exist_ok=True)
         with self._locked():
             before = read_record(self._record_file)
+            self._check_version(before)
             if before is not None and before.alive():
                 self._wait_until_healthy(before)
                 return False
@@ -202,6 +226,28 @@ class LocalPulsar:
             raise StandaloneFailed(msg)
         return record
 
+    def _version_after(self, before: InstanceRecord | None) -> str:
+        if self._wanted_version is not None:
+            return self._wanted_version
+        return before.version if before is not None and before.version in SERVER_VERSIONS else DEFAULT_VERSION
+
+    def _check_version(self, before: InstanceRecord | None) -> None:
+        wanted = self._wanted_version
+        if before is None or wanted is None or wanted == before.version:
+            return
+        if before.alive():
+            msg = (
+                f"expected Pulsar {wanted} on {self.data}, but Pulsar {before.version} runs there. "
+                "Stop it first, or choose another name or data folder."
+            )
+            raise StandaloneFailed(msg)
+        if is_older(wanted, before.version):
+            msg = (
+                f"expected data that Pulsar {wanted} can read, but Pulsar {before.version}, which is "
+                f"newer, wrote those in {self.data}. Choose another name or data folder."
+            )
+            raise StandaloneFailed(msg)
+
     def _serve(self, home: Path, before: InstanceRecord | None, *, with_caller: bool) -> InstanceRecord:
         record = self._launch(home, before, with_caller=with_caller)
         try:
@@ -228,7 +274,7 @@ class LocalPulsar:
             process=self._server.identity,
             broker_port=broker_port,
             web_port=web_port,
-            version=PULSAR_SERVER.version,
+            version=self._version_after(before),
             transactions=settings["transactionCoordinatorEnabled"] == "true",
         )
 

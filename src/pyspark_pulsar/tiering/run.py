@@ -95,9 +95,11 @@ def tier_for_ever(
 def tiered_topics(options: ReadOptions, *, by_property: bool = False) -> list[TopicName]:
     """The topics that the options name, or that their pattern matches now; sorted, no partitions. `by_property`: of
     these, the ones whose property says that they are to be tiered. Raises the errors of `discover_topics` and
-    `AdminClient`."""
+    `AdminClient`, and `TopicNameError` for scalable topics."""
     with BrokerClient.for_planning(options) as client:
-        topics = sorted({topic.without_partition() for topic in discover_topics(client, options)})
+        found = {topic.without_partition() for topic in discover_topics(client, options)}
+    # Refuses scalable topics, whose ledgers nobody tells.
+    topics = sorted(TopicName.parse(str(topic)) for topic in found)
     if not by_property:
         return topics
     with AdminClient.for_planning(options) as admin:

@@ -84,11 +84,11 @@ def test_too_few_messages_of_a_topic_leave_the_costs_as_they_are(monkeypatch: py
 
 def test_a_calibration_replaces_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "pyspark_pulsar.sizing.calibration.measure_costs", lambda _: {"decode.AVRO.message": 2e-7}
+        "pyspark_pulsar.sizing.calibration.measure_costs", lambda _: {"decode.AVRO.entry": 1e-6}
     )
     told = _json(*LOAD, "--calibrate")
-    assert told["costs"]["decode.AVRO.message"]["value"] == 2e-7
-    assert told["costs"]["decode.AVRO.message"]["from"] == "measured on this machine"
+    assert told["costs"]["decode.AVRO.entry"]["value"] == 1e-6
+    assert told["costs"]["decode.AVRO.entry"]["from"] == "measured on this machine"
     assert "times" in str(told["costs"]["spark.task"]["from"])
 
 

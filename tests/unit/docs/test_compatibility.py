@@ -1,11 +1,18 @@
 """docs/compatibility.md says what pyproject.toml and the local server say."""
 
+import json
 import re
 import tomllib
 
 from fixtures.doc_pages import ROOT
 
-from pyspark_pulsar.standalone import PULSAR_SERVER
+from pyspark_pulsar.standalone import (
+    NEWEST_VERSION,
+    PULSAR_SERVER,
+    SERVER_VERSIONS,
+    ServerLibraries,
+    server_of,
+)
 
 PAGE = (ROOT / "docs" / "compatibility.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -30,4 +37,20 @@ def test_versions_are_those_that_pip_is_told() -> None:
 
 
 def test_the_tested_server_is_the_one_that_tests_fetch() -> None:
-    assert "tested, all tests" in _row(PULSAR_SERVER.version)
+    assert f"{PULSAR_SERVER.version} is the server of all tests" in PAGE
+    assert f"against {NEWEST_VERSION}, `make test-servers`" in PAGE
+
+
+def test_each_version_that_can_be_had_was_checked() -> None:
+    runs = json.loads((ROOT / "tests" / "integration" / "servers" / "results.json").read_text())
+    assert {run["pulsar"] for run in runs} == set(SERVER_VERSIONS)
+    assert {len(run["checks"]) for run in runs} == {10}
+
+
+def test_the_local_servers_page_lists_the_versions() -> None:
+    page = (ROOT / "docs" / "local-pulsar.md").read_text()
+    rows = re.findall(r"^\| (\d[^ ]+) \| (distribution|libraries) \|", page, re.MULTILINE)
+    kinds = {True: "libraries", False: "distribution"}
+    assert rows == [
+        (version, kinds[isinstance(server_of(version), ServerLibraries)]) for version in SERVER_VERSIONS
+    ]

@@ -27,6 +27,11 @@ def test_the_charts_are_what_the_results_say() -> None:
         assert chart.read_text() == text, f"{chart} is stale; run scripts/generate_charts.py"
 
 
+def test_the_matrix_is_what_the_checks_found() -> None:
+    for page, text in _generator("server_matrix").pages().items():
+        assert page.read_text() == text, f"{page} is stale; run scripts/server_matrix.py"
+
+
 def test_the_options_page_has_a_row_for_every_option() -> None:
     rows = [
         line for line in (ROOT / "docs" / "options.md").read_text().splitlines() if line.startswith("| `")

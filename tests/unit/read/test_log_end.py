@@ -29,6 +29,8 @@ class Broker:
         self.asked: Counter[int] = Counter()
         self.ranges = 0
         self.end = Position(5, 10)
+        self.tells: Position | None = None
+        """As the end; None: the end that there is."""
         self.fresh: Position | None = None
         """Where a new cursor comes to stand; None: where it is put."""
         self.cursors: dict[int, Position] = {}
@@ -74,7 +76,7 @@ class Broker:
             answer.set_result(
                 wire.CommandGetLastMessageIdResponse(
                     request_id=0,
-                    last_message_id=_id(self.end),
+                    last_message_id=_id(self.tells or self.end),
                     consumer_mark_delete_position=_id(cursor),
                 )
             )
@@ -252,3 +254,26 @@ def test_what_compaction_has_removed_is_not_missed(client: Client, broker: Broke
     log_ends = LogEnds(client, read_compacted=True)  # type: ignore[arg-type]
     broker.fresh = Position(9, 0)
     assert log_ends.removed({A: Position(5, 3)}) == {}
+
+
+SEGMENT = TopicPartition.parse("segment://public/default/orders/0000-ffff-1")
+
+
+def test_the_end_of_a_segment_is_where_a_new_cursor_is_put(broker: Broker, log_ends: LogEnds) -> None:
+    assert log_ends.ends([SEGMENT]) == {SEGMENT: Position(5, 10)}
+    broker.tells = EARLIEST
+    broker.end = Position(5, 20)
+    assert log_ends.present_ends([SEGMENT], {SEGMENT: Position(5, 10)}) == {SEGMENT: Position(5, 20)}
+    assert len(broker.consumers) == 1, "only that which stands where the query does"
+
+
+def test_a_segment_without_a_message_ends_at_earliest(broker: Broker, log_ends: LogEnds) -> None:
+    broker.end = broker.fresh = Position(5, 0)
+    assert log_ends.ends([SEGMENT]) == {SEGMENT: EARLIEST}
+
+
+def test_a_segment_that_ends_where_a_ledger_begins_has_messages_before(
+    broker: Broker, log_ends: LogEnds
+) -> None:
+    broker.end = Position(5, 0)
+    assert log_ends.ends([SEGMENT]) == {SEGMENT: Position(5, 0)}

@@ -24,12 +24,16 @@ from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_
 
 from pyspark_pulsar.client.broker.connection import Connection, await_answer, open_connection
 from pyspark_pulsar.client.broker.requests import (
+    end_of_layouts,
+    layout_command,
+    layout_from,
     listing_command,
     listing_topics,
     looking_up,
     lookup_command,
     owner_of,
     partitions_command,
+    reading_layout,
     reading_partitions,
     reading_schema,
     schema_command,
@@ -43,6 +47,7 @@ from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     DeadlineExceeded,
+    OptionError,
     ProtocolError,
     PulsarError,
     TopicNotFoundError,
@@ -50,6 +55,7 @@ from pyspark_pulsar.errors import (
 from pyspark_pulsar.options import ConnectionOptions
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.topic import Namespace, TopicName
+from pyspark_pulsar.topic_layout import TopicLayout
 
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")
@@ -306,6 +312,33 @@ class BrokerClient:
         except TopicNotFoundError:
             return None
         return int(metadata.partitions)
+
+    def layouts(self, topics: Iterable[TopicName]) -> dict[TopicName, TopicLayout | None]:
+        """The segments of scalable topics now, None for a topic that does not exist; the requests are pipelined. Raises
+        `OptionError` for a broker that knows none."""
+        layouts: dict[TopicName, TopicLayout | None] = {}
+        for window in in_windows(topics):
+            layouts.update(self.retrying(partial(self._request_layouts, window)))
+        return layouts
+
+    def _request_layouts(self, topics: list[TopicName]) -> dict[TopicName, TopicLayout | None]:
+        connection = self.service_connection()
+        if not connection.knows_scalable_topics:
+            raise OptionError(
+                f"{reading_layout(topics[0])}: expected a broker with scalable topics, which Pulsar 5.0 and later has, "
+                f"got one at {connection.address} without; name a topic that starts with persistent://, or let "
+                f"service.url name brokers of Pulsar 5 themselves, as proxies may not pass this on"
+            )
+        answers = connection.submit_all([(layout_command(topic), reading_layout(topic)) for topic in topics])
+        layouts: dict[TopicName, TopicLayout | None] = {}
+        for topic, pending in zip(topics, answers, strict=True):
+            answer = await_answer(pending, reading_layout(topic), self.request_seconds)
+            connection.send_bytes(end_of_layouts(answer))
+            try:
+                layouts[topic] = layout_from(answer, topic)
+            except TopicNotFoundError:
+                layouts[topic] = None
+        return layouts
 
     def listings(self, known: Mapping[Namespace, TopicListing | None]) -> dict[Namespace, TopicListing]:
         """The topics of all these namespaces now, system topics among them; those that have not changed since `known`

@@ -15,6 +15,7 @@ PRODUCER_SUCCESS, PING, PONG = 17, 18, 19
 PARTITIONED_METADATA, LOOKUP, GET_LAST_MESSAGE_ID, GET_TOPICS_OF_NAMESPACE, GET_SCHEMA = 21, 23, 29, 32, 34
 AUTH_CHALLENGE, AUTH_RESPONSE = 36, 37
 NEW_TXN, ADD_PARTITION_TO_TXN, END_TXN, TC_CLIENT_CONNECT = 50, 52, 56, 62
+SCALABLE_TOPIC_LOOKUP, SCALABLE_TOPIC_CLOSE = 70, 72
 
 REQUESTS = {
     SUBSCRIBE: "subscribe",
@@ -31,6 +32,7 @@ REQUESTS = {
     ADD_PARTITION_TO_TXN: "addPartitionToTxn",
     END_TXN: "endTxn",
     TC_CLIENT_CONNECT: "tcClientConnectRequest",
+    SCALABLE_TOPIC_LOOKUP: "scalableTopicLookup",
 }
 ANSWERS = {
     SUCCESS: "success",
@@ -45,7 +47,14 @@ ANSWERS = {
     53: "addPartitionToTxnResponse",
     57: "endTxnResponse",
     63: "tcClientConnectResponse",
+    71: "scalableTopicUpdate",
 }
+_SESSIONS = frozenset({SCALABLE_TOPIC_LOOKUP, 71})
+
+
+def id_field(number: int) -> str:
+    """The field of a request, or an answer, of that type that says which belong together."""
+    return "session_id" if number in _SESSIONS else "request_id"
 
 
 def frame(command: wire.BaseCommand) -> bytes:

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
 
@@ -54,8 +54,9 @@ from pyspark_pulsar.client.broker.commands import (
     SEND_ERROR,
     SEND_RECEIPT,
     frame,
+    id_field,
 )
-from pyspark_pulsar.client.broker.handshake import auth_response, shake_hands
+from pyspark_pulsar.client.broker.handshake import Introduced, auth_response, shake_hands
 from pyspark_pulsar.client.broker.server_error import server_error
 from pyspark_pulsar.client.broker.transport import (
     EntryBatch as EntryBatch,  # noqa: PLC0414 -- what `take_entries` gives, named beside it
@@ -90,10 +91,11 @@ class Listener(Protocol):
 class Connection:
     """Open with `open_connection`. Safe to use from several threads."""
 
-    def __init__(self, transport: Transport, max_message_bytes: int, security: Security) -> None:
+    def __init__(self, transport: Transport, introduced: Introduced, security: Security) -> None:
         self.address = transport.address
         self._security = security
-        self.max_message_bytes = max_message_bytes
+        self.max_message_bytes = introduced.max_message_bytes
+        self.knows_scalable_topics = introduced.knows_scalable_topics
         self._transport = transport
         self._lock = threading.Lock()
         self._waiting: dict[int, tuple[Future[Any], str]] = {}
@@ -138,12 +140,12 @@ class Connection:
         """`submit` for many, in one piece."""
         answers: list[Future[Any]] = [Future() for _ in requests]
         for command, _ in requests:
-            getattr(command, REQUESTS[command.type]).request_id = self.new_id()
+            setattr(getattr(command, REQUESTS[command.type]), id_field(command.type), self.new_id())
         with self._lock:
             closed = self._closed
             if closed is None:
                 for (command, where), answer in zip(requests, answers, strict=True):
-                    self._waiting[getattr(command, REQUESTS[command.type]).request_id] = (answer, where)
+                    self._waiting[_id_of(command, REQUESTS)] = (answer, where)
         if closed is not None:
             for answer in answers:
                 answer.set_exception(closed)
@@ -254,7 +256,7 @@ class Connection:
     def _dispatch(self, command: wire.BaseCommand) -> None:
         if command.type in ANSWERS:
             answer = getattr(command, ANSWERS[command.type])
-            self._resolve(answer.request_id, lambda future, _: future.set_result(answer))
+            self._resolve(_id_of(command, ANSWERS), lambda future, _: future.set_result(answer))
         elif command.type == ERROR:
             error = command.error
             self._resolve(
@@ -314,6 +316,10 @@ class Connection:
             listener.on_closed(self._closed)
 
 
+def _id_of(command: wire.BaseCommand, names: Mapping[int, str]) -> int:
+    return int(getattr(getattr(command, names[command.type]), id_field(command.type)))
+
+
 def await_answer(answer: Future[Any], where: str, seconds: float) -> Any:
     """The answer's message. Raises the refusal, `ConnectionFailed`, or `DeadlineExceeded`."""
     try:
@@ -331,8 +337,8 @@ def open_connection(address: BrokerAddress, connect_seconds: float, security: Se
     transport = open_transport(address, connect_seconds, security)
     try:
         left = max(_LEAST_HANDSHAKE_SECONDS, deadline - time.monotonic())
-        limit = shake_hands(transport, left, security.credentials, data)
-        connection = Connection(transport, limit, security)
+        introduced = shake_hands(transport, left, security.credentials, data)
+        connection = Connection(transport, introduced, security)
         connection.start()
     except BaseException:
         transport.close()

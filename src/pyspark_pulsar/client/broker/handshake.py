@@ -5,6 +5,7 @@ Protocol: the binary protocol specification, section "Connection establishment".
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from pyspark_pulsar.client.broker.commands import (
@@ -27,8 +28,17 @@ PROTOCOL_VERSION = 21
 _MAX_CHALLENGES = 5
 
 
-def shake_hands(transport: Transport, seconds: float, credentials: Credentials, data: bytes) -> int:
-    """Introduce us, and settle with the transport how large a message may be: the result, in bytes.
+@dataclass(frozen=True, slots=True)
+class Introduced:
+    """What a broker says of itself."""
+
+    max_message_bytes: int
+    knows_scalable_topics: bool
+    """An older one ends the connection when it gets a command about them."""
+
+
+def shake_hands(transport: Transport, seconds: float, credentials: Credentials, data: bytes) -> Introduced:
+    """Introduce us, and settle with the transport how large a message may be.
 
     `seconds` bounds each wait for the broker; `data` is what `credentials` gave. Raises `ConnectionFailed`,
     `TlsFailed`, `PermissionDenied`, `ProtocolError`; the transport is then of no use.
@@ -49,11 +59,10 @@ def shake_hands(transport: Transport, seconds: float, credentials: Credentials, 
         raise server_error(answer.error.error, said, f"connecting to {transport.address}")
     if answer.type != CONNECTED:
         raise ProtocolError(f"{transport.address}: expected CONNECTED, got command type {answer.type}")
-    limit = answer.connected.max_message_size
-    if limit <= 0:
-        return DEFAULT_MAX_MESSAGE_BYTES
-    transport.limit_messages(limit)
-    return limit
+    limit, flags = answer.connected.max_message_size, answer.connected.feature_flags
+    if limit > 0:
+        transport.limit_messages(limit)
+    return Introduced(limit if limit > 0 else DEFAULT_MAX_MESSAGE_BYTES, flags.supports_scalable_topics)
 
 
 def auth_response(credentials: Credentials) -> wire.BaseCommand:

@@ -9,13 +9,19 @@ from pyspark_pulsar.client.broker.commands import (
     GET_TOPICS_OF_NAMESPACE,
     LOOKUP,
     PARTITIONED_METADATA,
+    SCALABLE_TOPIC_CLOSE,
+    SCALABLE_TOPIC_LOOKUP,
+    frame,
 )
 from pyspark_pulsar.client.broker.server_error import server_error
 from pyspark_pulsar.client.security.url import BrokerAddress, parse_broker_url
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import OptionError, TopicNotFoundError
 from pyspark_pulsar.schema.info import SchemaInfo
-from pyspark_pulsar.topic import Namespace, TopicName
+from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
+from pyspark_pulsar.topic_layout import TopicLayout, TopicSegment, layout_of
+
+_SEALED = 1
 
 
 def schema_command(topic: TopicName, version: bytes | None) -> wire.BaseCommand:
@@ -89,3 +95,38 @@ def listing_command(namespace: Namespace, digest: str | None) -> wire.BaseComman
 
 def listing_topics(namespace: Namespace) -> str:
     return f"listing the topics of {namespace}"
+
+
+def reading_layout(topic: TopicName) -> str:
+    return f"reading the segments of {topic}"
+
+
+def layout_command(topic: TopicName) -> wire.BaseCommand:
+    """It never creates a topic."""
+    request = wire.CommandScalableTopicLookup(session_id=0, topic=str(topic), create_if_missing=False)
+    return wire.BaseCommand(type=SCALABLE_TOPIC_LOOKUP, scalableTopicLookup=request)
+
+
+def end_of_layouts(answer: wire.CommandScalableTopicUpdate) -> bytes:
+    """What makes the broker tell no more of the same topic."""
+    close = wire.CommandScalableTopicClose(session_id=answer.session_id)
+    return frame(wire.BaseCommand(type=SCALABLE_TOPIC_CLOSE, scalableTopicClose=close))
+
+
+def layout_from(answer: wire.CommandScalableTopicUpdate, topic: TopicName) -> TopicLayout:
+    """Raises what the broker refused with."""
+    where = reading_layout(topic)
+    if answer.HasField("error"):
+        raise server_error(answer.error, answer.message, where)
+    segments = [
+        TopicSegment(
+            segment.segment_id,
+            segment.hash_start,
+            segment.hash_end,
+            segment.state == _SEALED,
+            tuple(segment.parent_ids),
+            TopicPartition.parse(segment.legacy_topic_name) if segment.legacy_topic_name else None,
+        )
+        for segment in answer.dag.segments
+    ]
+    return layout_of(topic, segments, where)

@@ -34,6 +34,11 @@ class TopicPattern:
         domain, separator, rest = text.partition("://")
         if not separator:
             domain, rest = "persistent", text
+        if domain == "topic":
+            raise OptionError(
+                "option 'topicsPattern' names topic:// topics, expected persistent; scalable topics are found by their "
+                "names only: give them in option 'topics' (docs/scalable-topics.md)"
+            )
         if domain != "persistent":
             raise OptionError(
                 f"option 'topicsPattern' names {domain}:// topics, expected persistent; non-persistent topics keep "

@@ -94,12 +94,13 @@ def _range_requests(
         ends = resolve_bound("endingOffsets", options.ending_offsets or FROM_LATEST, partitions, present)
         check_reachable("startingOffsets", starts, reachable)
         check_reachable("endingOffsets", ends, reachable)
-        if admin is None:
-            # Else the ledgers tell it, and more.
-            chosen = {
-                partition: start for partition, start in starts.items() if EARLIEST < start < ends[partition]
-            }
-            check_removed(chosen, log_ends.removed(chosen), fail=options.fail_on_data_loss)
+        # Of others the ledgers tell it, and more.
+        chosen = {
+            partition: start
+            for partition, start in starts.items()
+            if EARLIEST < start < ends[partition] and (admin is None or partition.is_segment)
+        }
+        check_removed(chosen, log_ends.removed(chosen), fail=options.fail_on_data_loss)
     return [
         RangeRequest(partition, starts[partition], ends[partition], windows[partition])
         for partition in partitions

@@ -10,7 +10,7 @@ from typing import Final
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.bounds.topics import discover_topics
+from pyspark_pulsar.read.bounds.topics import discover_topics, present_topic_partitions
 from pyspark_pulsar.spark.logging import show_warnings
 from pyspark_pulsar.topic import TopicName
 
@@ -50,7 +50,7 @@ def present_topics(client: BrokerClient, options: ReadOptions) -> list[TopicName
 
 
 def _missing(client: BrokerClient, topics: Iterable[TopicName]) -> list[TopicName]:
-    return [topic for topic, count in client.present_partitions(topics).items() if count is None]
+    return [topic for topic, found in present_topic_partitions(client, topics).items() if found is None]
 
 
 def _expected(client: BrokerClient, options: ReadOptions, topics: list[TopicName]) -> str:

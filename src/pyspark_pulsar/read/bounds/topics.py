@@ -9,6 +9,7 @@ from pyspark_pulsar.client.broker.client import BrokerClient, TopicListing
 from pyspark_pulsar.errors import OptionError, PermissionDenied, TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.topic_pattern import TopicPattern
+from pyspark_pulsar.read.bounds.scalable_topics import present_layouts, refuse_for_scalable
 from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
 
 
@@ -26,11 +27,14 @@ def discover_topics(client: BrokerClient, options: ReadOptions) -> list[TopicNam
 
 
 def named_topics(options: ReadOptions) -> list[TopicName]:
-    """The topics of `topic` or `topics`, sorted."""
+    """The topics of `topic` or `topics`, sorted. Raises `TopicNameError`, and `OptionError` for topics that cannot be
+    read, or not with these options."""
     texts = options.topics if options.topics is not None else (options.topic or "",)
-    topics = sorted({TopicName.parse(text) for text in texts})
+    topics = sorted({TopicName.parse(text, scalable=True) for text in texts})
     for topic in topics:
-        if not topic.is_persistent:
+        if topic.is_scalable:
+            refuse_for_scalable(options, topic)
+        elif not topic.is_persistent:
             raise OptionError(
                 f"topic {topic} is not persistent: expected a persistent topic. This one keeps no message and gives "
                 f"none a position: what a task has lost could not be read again (docs/streaming.md, "
@@ -94,8 +98,29 @@ def _whole_topics(client: BrokerClient, listed: Mapping[TopicName, set[int]]) ->
 
 def discover_partitions(client: BrokerClient, topics: list[TopicName]) -> list[TopicPartition]:
     """All partitions of the topics, sorted. Raises `TopicNotFoundError` for a topic that is gone."""
-    counts = client.partition_counts(topics)
-    return sorted({partition for topic, count in counts.items() for partition in partitions_of(topic, count)})
+    partitions: set[TopicPartition] = set()
+    for topic, found in present_topic_partitions(client, topics).items():
+        if found is None:
+            raise TopicNotFoundError(
+                f"topic {topic} does not exist; create it, or correct the name (a read never creates a topic)"
+            )
+        partitions.update(found)
+    return sorted(partitions)
+
+
+def present_topic_partitions(
+    client: BrokerClient, topics: Iterable[TopicName]
+) -> dict[TopicName, list[TopicPartition] | None]:
+    """The partitions, or the segments, of each topic now; None for one that does not exist."""
+    asked = list(topics)
+    layouts = present_layouts(client, asked)
+    counts = client.present_partitions(topic for topic in asked if not topic.is_scalable)
+    present: dict[TopicName, list[TopicPartition] | None] = dict.fromkeys(asked)
+    present.update({topic: layout.partitions for topic, layout in layouts.items()})
+    present.update(
+        {topic: partitions_of(topic, count) for topic, count in counts.items() if count is not None}
+    )
+    return present
 
 
 def partitions_of(topic: TopicName, count: int) -> list[TopicPartition]:

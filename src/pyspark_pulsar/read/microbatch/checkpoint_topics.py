@@ -58,7 +58,13 @@ def _names(options: ReadOptions) -> Callable[[TopicPartition], bool]:
     if pattern is not None:
         return lambda partition: pattern.matches(partition.topic)
     named = {partition for topic in named_topics(options) for partition in partitions_of(topic, 0)}
-    return lambda partition: partition in named or TopicPartition(partition.topic, -1) in named
+    return lambda partition: not named.isdisjoint(_names_of(partition))
+
+
+def _names_of(partition: TopicPartition) -> set[TopicPartition]:
+    """What it may be named by; a topic of before a migration belongs to the scalable topic of its name."""
+    topic = partition.topic
+    return {partition, TopicPartition(topic, -1), TopicPartition(topic.as_scalable, -1)}
 
 
 def _topic_option(options: ReadOptions) -> tuple[str, str]:

@@ -157,6 +157,10 @@ class StreamEnd:
             if not self._is_left_out(partition)
         )
 
+    def has_ended(self, partition: TopicPartition, position: Position) -> bool:
+        """Whether a query that has come to `position` reads no more of the topic partition in this run."""
+        return self.is_given and partition in self._settled and position >= self._settled[partition]
+
     def _end_of(self, partition: TopicPartition, position: Position) -> Position | None:
         """`position` where the end is not settled yet; None for a partition that is left out."""
         if partition in self._settled:

@@ -12,6 +12,9 @@ A query that begins at a time keeps it as `"publishedFrom"`: Unix milliseconds, 
 partition to them. All its micro-batches leave out what was published before. One that ends at a time has it as
 `"publishedBefore"`, exclusive. Such an offset is of version 2, so that a reader that would not leave it out refuses it.
 
+Where scalable topics are read, `"drained"` names the segments that are read to their end and get no more messages, for
+as long as the topic has them. Such an offset is of version 3, whether it has times or not.
+
 `"ended"` says that every partition has reached the end that the query was given, for `pyspark_pulsar.stop_at_end`.
 It is another text in each run: Spark then commits one empty micro-batch, which tells listeners of a query that was
 started again where it had ended.
@@ -32,6 +35,7 @@ from pyspark_pulsar.topic import TopicPartition
 
 VERSION = 1
 VERSION_WITH_TIME = 2
+VERSION_WITH_SEGMENTS = 3
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class StreamOffset:
     start: OffsetBound | None = None
     published_from: TimeBound | None = None
     published_before: TimeBound | None = None
+    drained: frozenset[TopicPartition] = frozenset()
+    """Of `positions`, the segments of scalable topics that are read to an end that does not move."""
     ended: str | None = None
     """The run that has reached the ends of the query; None while it goes on."""
 
@@ -55,6 +61,9 @@ class StreamOffset:
             document = {"version": VERSION_WITH_TIME} | times
         if self.start is not None:
             return document | {"start": self.start.text}
+        if self.drained or any(partition.is_segment for partition in self.positions):
+            document["version"] = VERSION_WITH_SEGMENTS
+            document["drained"] = sorted(partition.name for partition in self.drained)
         document["positions"] = _texts(self.positions)
         if self.starts:
             document["from"] = _texts(self.starts)
@@ -66,14 +75,13 @@ class StreamOffset:
     def from_json(cls, document: Mapping[str, Any]) -> StreamOffset:
         """Raises `ProtocolError` for an offset that this version does not understand, `OptionError` for a start."""
         version = document.get("version")
-        if version not in (VERSION, VERSION_WITH_TIME):
+        if version not in (VERSION, VERSION_WITH_TIME, VERSION_WITH_SEGMENTS):
             raise ProtocolError(
-                f"checkpoint: expected an offset of version {VERSION} or {VERSION_WITH_TIME}, got {version!r}; it was "
-                f"written by another source or a newer pyspark-pulsar: upgrade, or start with a new checkpoint"
+                f"checkpoint: expected an offset of version {VERSION} to {VERSION_WITH_SEGMENTS}, got {version!r}; it "
+                f"was written by another source or a newer pyspark-pulsar: upgrade, or start with a new checkpoint"
             )
         from_text, before_text = (
-            document.get(key) if version == VERSION_WITH_TIME else None
-            for key in ("publishedFrom", "publishedBefore")
+            document.get(key) if version != VERSION else None for key in ("publishedFrom", "publishedBefore")
         )
         if version == VERSION_WITH_TIME and from_text is None and before_text is None:
             raise ProtocolError(
@@ -86,6 +94,9 @@ class StreamOffset:
             start=None if start is None else OffsetBound.parse("startingOffsets", str(start)),
             published_from=None if from_text is None else _time_bound(from_text),
             published_before=None if before_text is None else _time_bound(before_text),
+            drained=_segments(document.get("drained", []))
+            if version == VERSION_WITH_SEGMENTS
+            else frozenset(),
             ended=None if ended is None else str(ended),
         )
 
@@ -119,6 +130,13 @@ def _positions(document: Any) -> dict[TopicPartition, Position]:
         raise ProtocolError(
             f"checkpoint: expected positions 'topic': 'ledger:entry:batchIndex', got {document!r} ({fault})"
         ) from None
+
+
+def _segments(document: Any) -> frozenset[TopicPartition]:
+    try:
+        return frozenset(TopicPartition.parse(name) for name in document)
+    except (AttributeError, TypeError, OptionError) as fault:
+        raise ProtocolError(f"checkpoint: expected names of segments, got {document!r} ({fault})") from None
 
 
 def _times(bound: TimeBound) -> int | dict[str, int] | None:

@@ -43,6 +43,7 @@ from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.progress.query_progress import QueryProgress
 from pyspark_pulsar.read.microbatch.progress.split_counts import SplitCounts
 from pyspark_pulsar.read.microbatch.schemas import SchemaWatch
+from pyspark_pulsar.read.microbatch.segment_order import check_missed, drained_by, held_back
 from pyspark_pulsar.read.microbatch.topics import TopicWatch, without_deleted
 from pyspark_pulsar.read.planning.ledgers.data_loss import advanced, check_removed
 from pyspark_pulsar.read.planning.partition_plan import PartitionPlan, splits_of
@@ -57,6 +58,7 @@ from pyspark_pulsar.spark.task_context import new_run, present_attempt
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
+from pyspark_pulsar.topic_layout import TopicLayout
 
 
 @hides_tracebacks
@@ -71,6 +73,8 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         self._run = new_run()
         self._open: _QueryResources | None = None
         self._frozen: Mapping[TopicPartition, Position] | None = None
+        self._layouts: Sequence[TopicLayout] = ()
+        """Of the scalable topics, as they were just before the last ends."""
         self._latest: dict[str, Any] | None = None
         self._abandoned: frozenset[TopicPartition] | None = None
         self._split_counts = SplitCounts()
@@ -114,7 +118,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             opened.idle_pause.before_asking()
         ends = self._frozen if self._frozen is not None else self._ends(former.positions)
         opened.end.settle(ends)
-        reached = self._reached(former, ends)
+        reached = self._in_order(former, self._reached(former, ends), ends)
         # Where this micro-batch begins is committed; what holds the messages from there on is there before they are
         # planned.
         begin = {partition: reached.start_of(partition, former) for partition in reached.positions}
@@ -125,6 +129,8 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         if not isinstance(limit, ReadAllAvailable):
             waits = self._frozen is None and former.start is None
             reached = opened.micro_batches.admitted(former, reached, waits=waits)
+        drained = drained_by(self._layouts, reached.positions, ends, former.drained)
+        reached = replace(reached, drained=frozenset(drained & reached.positions.keys()))
         if opened.end.is_reached(reached.positions):
             reached = replace(reached, ended=self._run)
         if reached.goes_no_further_than(former):
@@ -148,6 +154,17 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             published_from=former.published_from,
             published_before=opened.end.published_before,
         )
+
+    def _in_order(
+        self, former: StreamOffset, reached: StreamOffset, ends: Mapping[TopicPartition, Position]
+    ) -> StreamOffset:
+        """`reached`, without what must wait for other segments of a scalable topic."""
+        if not self._layouts:
+            return reached
+        begin = {partition: reached.start_of(partition, former) for partition in reached.positions}
+        has_ended = self._opened().end.has_ended
+        held = held_back(self._layouts, begin, reached.positions, ends, former.drained, has_ended)
+        return replace(reached, positions=held)
 
     def _starts(
         self, former: StreamOffset, ends: Mapping[TopicPartition, Position]
@@ -198,7 +215,10 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             # Compaction may have removed the last messages that the query has read.
             ends = {partition: max(end, former.get(partition, end)) for partition, end in ends.items()}
         opened.planner.keep_up(ends)
-        former = without_deleted(former, ends, opened.topics.deleted, fail=fail)
+        if not opened.end.is_given:
+            # One that ends at positions never reads the segments that come later.
+            check_missed(self._layouts, former, fail=fail)
+        former = without_deleted(former, ends, opened.topics.deleted, drained=stood.drained, fail=fail)
         positions, starts = advanced(former, ends, fail=fail)
         reached = {partition: position for partition, position in former.items() if partition not in starts}
         self._search_ends(reached, positions, stood.published_from)
@@ -290,6 +310,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         """Of all topic partitions that there are. `reached`: where the query stands."""
         opened = self._opened()
         present = opened.topics.present()
+        self._layouts = present.layouts
         # What tables hold brokers may have removed.
         standing = opened.planner.behind_tables(reached)
         ends = opened.planner.behind_tables(opened.log_ends.present_ends(present.partitions, standing))

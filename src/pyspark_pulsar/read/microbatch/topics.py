@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,8 +22,16 @@ from pyspark_pulsar.errors import DataLossError, TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.topic_pattern import TopicPattern
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.bounds.topics import matching, named_topics, partitions_of, pattern_namespaces
+from pyspark_pulsar.read.bounds.scalable_topics import present_layouts
+from pyspark_pulsar.read.bounds.topics import (
+    matching,
+    named_topics,
+    partitions_of,
+    pattern_namespaces,
+    present_topic_partitions,
+)
 from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
+from pyspark_pulsar.topic_layout import TopicLayout
 
 _log: Final = logging.getLogger(__name__)
 
@@ -37,6 +45,8 @@ class PresentTopics:
 
     topics: tuple[TopicName, ...] = ()
     partitions: tuple[TopicPartition, ...] = ()
+    layouts: tuple[TopicLayout, ...] = ()
+    """Of the scalable topics among them."""
 
 
 class TopicWatch:
@@ -58,6 +68,7 @@ class TopicWatch:
         self._listings: dict[Namespace, TopicListing] = {}
         self._listed: dict[TopicName, set[int]] = {}
         self._partitions: dict[TopicName, list[TopicPartition]] = {}
+        self._layouts: dict[TopicName, TopicLayout] = {}
         self._present: PresentTopics | None = None
         self._next_lookup = 0.0
 
@@ -70,25 +81,25 @@ class TopicWatch:
         changed = self._look_up_named() if pattern is None else self._look_up_matches(pattern)
         if changed or self._present is None:
             partitions = {partition for parts in self._partitions.values() for partition in parts}
-            self._present = PresentTopics(tuple(sorted(self._partitions)), tuple(sorted(partitions)))
+            self._present = PresentTopics(
+                tuple(sorted(self._partitions)), tuple(sorted(partitions)), tuple(self._layouts.values())
+            )
         self._next_lookup = self._clock() + self._options.discovery_interval_ms / 1000
         return self._present
 
     def deleted(self, partitions: set[TopicPartition]) -> set[TopicPartition]:
         """Those of `partitions`, which `present` has not listed, of which the broker itself says that they are gone."""
-        counts = self._client.present_partitions(sorted({partition.topic for partition in partitions}))
-        present = {
-            partition
-            for topic, count in counts.items()
-            if count is not None
-            for partition in partitions_of(topic, count)
-        }
-        return partitions - present
+        topics = sorted({partition.topic for partition in partitions})
+        found = present_topic_partitions(self._client, topics).values()
+        return partitions - {partition for listed in found for partition in listed or ()}
 
     def _look_up_named(self) -> bool:
         """Whether there are other partitions than before."""
-        former = self._partitions
-        counts = self._client.present_partitions(self._named)
+        former = self._partitions, self._layouts
+        layouts = present_layouts(self._client, self._named)
+        counts: dict[TopicName, int | None] = dict.fromkeys(self._named)
+        counts |= self._client.present_partitions(topic for topic in self._named if not topic.is_scalable)
+        counts |= dict.fromkeys(layouts, 0)
         if self._present is None:
             missing = [str(topic) for topic, count in counts.items() if count is None]
             if missing:
@@ -96,10 +107,13 @@ class TopicWatch:
                     f"topic {', '.join(missing)} does not exist; create it, or correct the name (a read never creates "
                     f"a topic)"
                 )
+        self._layouts = dict(layouts)
         self._partitions = {
-            topic: partitions_of(topic, count) for topic, count in counts.items() if count is not None
+            topic: layouts[topic].partitions if topic in layouts else partitions_of(topic, count)
+            for topic, count in counts.items()
+            if count is not None
         }
-        return self._partitions != former
+        return (self._partitions, self._layouts) != former
 
     def _look_up_matches(self, pattern: TopicPattern) -> bool:
         """Whether a list has changed."""
@@ -126,16 +140,18 @@ def without_deleted(
     ends: Mapping[TopicPartition, Position],
     deleted: DeletedTopics,
     *,
+    drained: Collection[TopicPartition] = (),
     fail: bool,
 ) -> dict[TopicPartition, Position]:
     """`former`, where the stream stands, without what is deleted: a topic of that name that is made later is a new one.
 
     `deleted` is asked of the topic partitions that have no end; those that are not deleted stay where they are.
-    Raises `DataLossError`; with `fail` false it is logged.
+    `drained`: what was read to an end that does not move; nothing of it is lost. Raises `DataLossError`; with `fail`
+    false it is logged.
     """
     missing = set(former) - set(ends)
     gone = deleted(missing) if missing else set()
-    for partition in sorted(gone):
+    for partition in sorted(gone.difference(drained)):
         text = (
             f"{partition}: the query has read up to {former[partition]}, and the topic was deleted since; what it held "
             f"behind that is lost"

@@ -100,7 +100,7 @@ class SplitPlanner:
     def keep_up(self, partitions: Iterable[TopicPartition]) -> None:
         """See `KnownLedgers.keep_up`. A stream calls it at its triggers."""
         if self._known is not None:
-            self._known.keep_up(partitions)
+            self._known.keep_up(partition for partition in partitions if not partition.is_segment)
 
     def first_in_time(self, requests: Iterable[RangeRequest]) -> dict[TopicPartition, Position]:
         """Where messages of each window begin at the earliest, as ledgers tell; its start where they are not known.
@@ -206,11 +206,11 @@ class SplitPlanner:
     # Ledgers, loss, narrowing
 
     def _ledgers(self, requests: Sequence[RangeRequest]) -> dict[TopicPartition, TopicLedgers]:
-        """Empty where they are not known."""
+        """Of those whose ledgers are known; of segments of scalable topics nobody knows them."""
         if self._known is None:
             return {}
         try:
-            return self._known.fetch(requests)
+            return self._known.fetch([request for request in requests if not request.partition.is_segment])
         except PermissionDenied as fault:
             if self._options.read_from not in (AUTO, BROKER):
                 raise

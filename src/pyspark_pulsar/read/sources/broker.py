@@ -150,6 +150,8 @@ class BrokerEntries:
         self._read_compacted = read_compacted
         self._next = start
         self._consumer: EntryConsumer | None = None
+        self._begun = start
+        """Where the consumer began."""
         self._granted = 0
         """Messages that the broker may still send; below 0 when an entry had more."""
         self._entries = 0
@@ -251,6 +253,7 @@ class BrokerEntries:
             self._consumer.close()
             with self._client.until(deadline):
                 self._consumer, self._granted = self._prefetch.take_over(self._next) or (None, 0)
+            self._begun = EARLIEST
             if self._consumer is not None:
                 self._idle_since = time.monotonic()
                 self._grant(self._consumer)
@@ -258,6 +261,7 @@ class BrokerEntries:
             patience = max(0.1, deadline - time.monotonic())
             with self._client.until(deadline):
                 self._consumer = self._client.retrying(self._subscribe, patience)
+            self._begun = self._next
             self._granted = 0
             self._idle_since = time.monotonic()
             self._grant(self._consumer)
@@ -298,6 +302,8 @@ class BrokerEntries:
             self._fault = fault
             self._drop_consumer()
             return True
+        if self._partition.is_segment:
+            return self._can_come_of_segment(tail.mark_delete)
         self._is_hidden = tail.end.is_earliest and EARLIEST < tail.mark_delete <= self._next
         if tail.end > self._next or self._is_hidden:
             self._begin_anew_if_starved()
@@ -308,6 +314,26 @@ class BrokerEntries:
             f"{self._partition}: expected messages from {self._next} up to {self._end}, but the topic "
             f"now ends at {tail.end}: they were removed (retention, truncation, or the topic was made again) "
             f"after the read was planned"
+        )
+
+    def _can_come_of_segment(self, mark_delete: Position) -> bool:
+        """The range was planned up to the last entry, which may be of a transaction that is open or aborted.
+
+        A broker moves a cursor past aborted entries that nothing is before. So a consumer that began behind what came
+        tells by its cursor that all the rest was aborted.
+        """
+        if self._begun < self._next:
+            self._drop_consumer()
+            return True
+        if mark_delete < self._end:
+            self._begin_anew_if_starved()
+            return True
+        if mark_delete.ledger == self._end.ledger:
+            return False
+        raise DataLossError(
+            f"{self._partition}: expected messages from {self._next} up to {self._end}, but the broker has moved on to "
+            f"{mark_delete}: they were removed (retention, truncation, or the topic was made again) after the read was "
+            f"planned"
         )
 
     def _begin_anew_if_starved(self) -> None:

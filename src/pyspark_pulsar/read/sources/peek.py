@@ -50,7 +50,7 @@ def first_entry(
     deadline: float | None = None,
 ) -> FirstEntry | None:
     """One attempt; None when none comes within a second. With `deadline` (of `time.monotonic`) None only when the topic
-    has none there, and `DeadlineExceeded` when neither was certain by then.
+    has none there, which nobody knows of a segment, and `DeadlineExceeded` when neither was certain by then.
 
     Raises `ConnectionFailed`, `PermissionDenied`.
     """
@@ -58,7 +58,8 @@ def first_entry(
     try:
         consumer.add_permits(1)
         while (entries := consumer.take(_TAKE_SECONDS)) is None and deadline is not None:
-            if consumer.end(deadline - time.monotonic()) <= position:
+            # Of a segment the broker may tell an end of former times (`read.log_end`).
+            if not partition.is_segment and consumer.end(deadline - time.monotonic()) <= position:
                 return None
             if time.monotonic() > deadline:
                 raise DeadlineExceeded(

@@ -41,10 +41,15 @@ class LossCheck:
         self._partition = access.partition
         self._audit = audit
 
+    @property
+    def _may_ask(self) -> bool:
+        """Of segments of scalable topics the admin REST API tells no ledgers."""
+        return self._options.admin_url is not None and not self._partition.is_segment
+
     def is_still_in_ledgers(self, rest: SplitRange) -> bool:
         """Whether the ledgers are all there that a table's rows came from; not where nobody tells."""
         missing = rest.location.missing(rest.start, rest.end, RangeProgress(rest.start, None, 0))
-        if missing is None or self._options.admin_url is None:
+        if missing is None or not self._may_ask:
             return False
         try:
             present = self._present_ledgers()
@@ -57,7 +62,7 @@ class LossCheck:
         """Whether something of `rest` is lost after the broker's `run`. Raises `DataLossError` where that is an error,
         and the errors of `AdminClient`."""
         missing = rest.location.missing(rest.start, rest.end, run.progress)
-        if missing is None or self._options.admin_url is None or self._options.read_compacted:
+        if missing is None or not self._may_ask or self._options.read_compacted:
             return False
         try:
             if missing.ledger in self._present_ledgers():
@@ -82,7 +87,7 @@ class LossCheck:
         """Nobody stands in for the place that `readFrom` names. Raises `DataLossError` if the ledger is gone and that
         is an error, and else `fault`: also where the admin REST API does not tell."""
         missing = rest.location.missing(rest.start, rest.end, RangeProgress(rest.start, None, 0))
-        if missing is None or self._options.admin_url is None:
+        if missing is None or not self._may_ask:
             raise fault
         try:
             present = self._present_ledgers()

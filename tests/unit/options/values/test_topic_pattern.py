@@ -96,6 +96,13 @@ def test_what_is_refused(pattern: str) -> None:
         TopicPattern.parse(pattern)
 
 
+def test_scalable_topics_are_named() -> None:
+    with pytest.raises(
+        OptionError, match=r"scalable topics are found by their names only: give them in option 'topics'"
+    ):
+        TopicPattern.parse("topic://shop/eu/x.*")
+
+
 @pytest.mark.parametrize("pattern", ["../eu/x", "shop/../x", "persistent://shop/./.*"])
 def test_folders_are_no_names(pattern: str) -> None:
     with pytest.raises(TopicNameError):

@@ -42,7 +42,9 @@ def test_starts() -> None:
     "document",
     [
         {},
-        {"version": 3, "positions": {}},
+        {"version": 4, "positions": {}},
+        {"version": 3, "positions": {}, "drained": 5},
+        {"version": 3, "positions": {}, "drained": ["segment://a"]},
         {"version": 2, "positions": {}},
         {"version": 2, "positions": {}, "publishedFrom": "noon"},
         {"version": 2, "positions": {}, "publishedFrom": {"a": None}},
@@ -72,3 +74,29 @@ def test_an_offset_that_reads_nothing_more_is_known() -> None:
     assert not StreamOffset({A: Position(1, 2)}, {A: EARLIEST}).goes_no_further_than(former)
     assert not StreamOffset({A: Position(1, 2), B: EARLIEST}).goes_no_further_than(former)
     assert not StreamOffset().goes_no_further_than(StreamOffset(start=FROM_LATEST))
+
+
+def test_segments_are_seen_by_older_versions() -> None:
+    parent, child = (
+        TopicPartition.parse(f"segment://public/default/orders/{name}")
+        for name in ("0000-ffff-0", "0000-7fff-1")
+    )
+    offset = StreamOffset({parent: Position(1, 5), child: EARLIEST}, drained=frozenset({parent}))
+    assert offset.to_json() == {
+        "version": 3,
+        "drained": [parent.name],
+        "positions": {parent.name: "1:5:0", child.name: "earliest"},
+    }
+    assert StreamOffset.from_json(offset.to_json()) == offset
+    timed = StreamOffset({child: Position(2, 0)}, published_from=TimeBound(all=5))
+    assert timed.to_json()["version"] == 3
+    assert StreamOffset.from_json(timed.to_json()) == timed
+
+
+def test_a_segment_that_is_drained_now_is_news() -> None:
+    parent = TopicPartition.parse("segment://public/default/orders/0000-ffff-0")
+    former = StreamOffset({parent: Position(1, 5)})
+    assert former.goes_no_further_than(former)
+    assert not StreamOffset({parent: Position(1, 5)}, drained=frozenset({parent})).goes_no_further_than(
+        former
+    )

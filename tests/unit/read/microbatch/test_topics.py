@@ -12,6 +12,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.topic_pattern import TopicPattern
 from pyspark_pulsar.read.microbatch.topics import TopicWatch
 from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
+from pyspark_pulsar.topic_layout import TopicLayout, TopicSegment
 
 EU, US = Namespace("shop", "eu"), Namespace("shop", "us")
 
@@ -21,6 +22,7 @@ class Brokers:
 
     def __init__(self, topics: dict[str, int]) -> None:
         self.topics = topics
+        self.segments: dict[TopicName, TopicLayout] = {}
         self.asked_counts: list[str] = []
         self.sent_lists = 0
 
@@ -28,6 +30,9 @@ class Brokers:
         wanted = list(topics)
         self.asked_counts += [str(each) for each in wanted]
         return {each: self.topics.get(str(each)) for each in wanted}
+
+    def layouts(self, topics: Iterable[TopicName]) -> dict[TopicName, TopicLayout | None]:
+        return {topic: self.segments.get(topic) for topic in topics}
 
     def listings(self, known: Mapping[Namespace, TopicListing | None]) -> dict[Namespace, TopicListing]:
         found = {}
@@ -147,3 +152,29 @@ def test_several_namespaces_need_the_right_to_list_them() -> None:
         watch(brokers, topics_pattern=TopicPattern.parse("shop/.*/t")).present()
     with pytest.raises(PermissionDenied, match="name one namespace as plain text"):
         watch(brokers, Admin(EU), topics_pattern=TopicPattern.parse("other/.*/t")).present()
+
+
+def test_segments_of_scalable_topics_are_looked_up_at_each_trigger() -> None:
+    topic = TopicName.parse("topic://shop/eu/orders", scalable=True)
+    brokers = Brokers({"persistent://shop/eu/t1": 0})
+    topics = watch(brokers, topics=("topic://shop/eu/orders", "persistent://shop/eu/t1"))
+    with pytest.raises(TopicNotFoundError, match="topic://shop/eu/orders does not exist"):
+        topics.present()
+    whole = TopicSegment(0, 0, 0xFFFF, is_sealed=False)
+    brokers.segments[topic] = TopicLayout(topic, (whole,))
+    first = topics.present()
+    assert names(first.partitions) == ["eu/t1", "segment://shop/eu/orders/0000-ffff-0"]
+    assert first.layouts == (brokers.segments[topic],)
+    assert first.topics == (TopicName.parse("persistent://shop/eu/t1"), topic)
+    halves = (
+        TopicSegment(1, 0, 0x7FFF, is_sealed=False, parents=(0,)),
+        TopicSegment(2, 0x8000, 0xFFFF, is_sealed=False),
+    )
+    brokers.segments[topic] = TopicLayout(topic, halves)
+    second = topics.present()
+    assert second.layouts == (brokers.segments[topic],)
+    gone = set(first.partitions) - set(second.partitions)
+    assert topics.deleted(gone) == gone
+    assert topics.deleted(set(second.partitions)) == set()
+    del brokers.segments[topic]
+    assert names(topics.present().partitions) == ["eu/t1"]

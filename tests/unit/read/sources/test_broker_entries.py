@@ -29,10 +29,13 @@ class Idle:
     def add_permits(self, _: int) -> None:
         """As many as it likes."""
 
+    def close(self) -> None:
+        """Nobody listens."""
 
-def idle_entries(tail: LogEnd) -> BrokerEntries:
+
+def idle_entries(tail: LogEnd, name: str = "persistent://public/default/t") -> BrokerEntries:
     options = ReadOptions(service_url="pulsar://localhost:1", topic="t")
-    partition = TopicPartition.parse("persistent://public/default/t")
+    partition = TopicPartition.parse(name)
     entries = BrokerEntries(BrokerClient(options), partition, START, END, permits=1, poll_seconds=1.0)
     entries._consumer = Idle(tail)  # type: ignore[assignment]
     entries._idle_since = time.monotonic()
@@ -55,3 +58,30 @@ def test_messages_that_are_hidden_for_now_are_waited_for() -> None:
     assert entries._can_come(time.monotonic() + 1)
     with pytest.raises(DeadlineExceeded, match="shows no message of the topic at all"):
         entries._take(time.monotonic() - 1)
+
+
+SEGMENT = "segment://public/default/t/0000-ffff-0"
+
+
+def test_a_segment_whose_last_transaction_is_open_is_waited_for() -> None:
+    """Whatever end the broker tells, which may be of former times."""
+    entries = idle_entries(LogEnd(EARLIEST, START), SEGMENT)
+    assert entries._can_come(time.monotonic() + 1)
+    assert entries._consumer is not None
+
+
+def test_a_segment_whose_last_transaction_is_aborted_is_over() -> None:
+    """The broker has moved a cursor past it that began behind what came."""
+    assert not idle_entries(LogEnd(EARLIEST, END), SEGMENT)._can_come(time.monotonic() + 1)
+
+
+def test_only_a_new_consumer_tells_that_a_segment_is_over() -> None:
+    entries = idle_entries(LogEnd(EARLIEST, END), SEGMENT)
+    entries._next = Position(7, 80)
+    assert entries._can_come(time.monotonic() + 1)
+    assert entries._consumer is None
+
+
+def test_a_cursor_that_left_the_ledger_of_a_segment_is_loss() -> None:
+    with pytest.raises(DataLossError, match="has moved on to 9:0"):
+        idle_entries(LogEnd(EARLIEST, Position(9, 0)), SEGMENT)._can_come(time.monotonic() + 1)

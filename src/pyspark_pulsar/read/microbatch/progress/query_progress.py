@@ -81,7 +81,7 @@ class QueryProgress:
             self._admin.close()
 
     def _ledgers(self, partition: TopicPartition) -> tuple[Ledger, ...] | None:
-        if self._admin is None:
+        if self._admin is None or partition.is_segment:
             return None
         try:
             return fetch_ledgers(self._admin, [partition])[partition].ledgers

@@ -74,10 +74,13 @@ class RetentionWatch:
     def warn(self, partitions: Iterable[TopicPartition], report: LagReport) -> None:
         """Log what is at risk: at first sight of a namespace that keeps nothing, and of each topic partition that
         has fallen half of the way back to where messages may be deleted."""
+        # Brokers tell no policies of scalable topics where they tell those of others.
         for partition in partitions:
-            if partition.topic.namespace not in self._horizons:
+            if not partition.is_segment and partition.topic.namespace not in self._horizons:
                 self._ask_for(partition)
         for partition, lag in report.lags.items():
+            if partition.is_segment:
+                continue
             horizon = self._horizons[partition.topic.namespace]
             if not horizon.is_near(lag):
                 self._warned.discard(partition)

@@ -5,17 +5,21 @@ classifier `bin`). Beside the unpacked files lies a list of them with their size
 half-deleted copy is noticed without reading it whole.
 """
 
+import contextlib
 import hashlib
 import json
 import shutil
 import tarfile
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from pyspark_pulsar.errors import StandaloneFailed
 
 _LISTING = ".pyspark-pulsar-files.json"
+WORKPLACE_PREFIX = ".unpack-"
 
 
 @dataclass(frozen=True)
@@ -43,30 +47,13 @@ class ServerArtifact:
         )
 
 
-PULSAR_SERVER = ServerArtifact(
-    group="org.apache.pulsar",
-    name="pulsar-server-distribution",
-    version="4.0.8",
-    size=245_494_718,
-    sha512=(
-        "65b769b10696cdfebf7fc5bcdc95dd663702e27051e616c1a13cb100e91279525"
-        "be35352171befe7b0011176330aab29bd0a6c8a0f2f0646641af46d2e33cbd6"
-    ),
-    folder="apache-pulsar-4.0.8",
-)
+class Pinned(Protocol):
+    """What a folder in the cache is made of: `sha512` is the checksum of it all, `version` Pulsar's."""
 
-PULSAR_OFFLOADERS = ServerArtifact(
-    group="org.apache.pulsar",
-    name="pulsar-offloader-distribution",
-    version="4.0.8",
-    size=62_028_727,
-    sha512=(
-        "f0e98550b99271c02863eb91cb250b580524e198669ff14ec8341f2eadad886ab"
-        "b54a0f593449350b2a60672e626bead6bd813179788bc7e938ff56a2b28e0a7"
-    ),
-    folder="apache-pulsar-offloaders-4.0.8",
-)
-"""What a broker needs to move ledgers to tiered storage; its folder `offloaders` is `offloadersDirectory`."""
+    @property
+    def version(self) -> str: ...
+    @property
+    def sha512(self) -> str: ...
 
 
 def archive_is_whole(artifact: ServerArtifact, archive: Path) -> bool:
@@ -77,15 +64,15 @@ def archive_is_whole(artifact: ServerArtifact, archive: Path) -> bool:
         return hashlib.file_digest(stream, "sha512").hexdigest() == artifact.sha512
 
 
-def unpacked_is_whole(artifact: ServerArtifact, home: Path) -> bool:
-    """Whether `home` was unpacked from exactly this artifact and still has all its files in full size.
+def unpacked_is_whole(server: Pinned, home: Path) -> bool:
+    """Whether `home` was made of exactly this and still has all its files in full size.
 
     Compares sizes, not contents: about 10 ms for the 400 files of Pulsar. Files that are there in
     addition do no harm.
     """
     try:
         listing = json.loads((home / _LISTING).read_text())
-        if listing["sha512"] != artifact.sha512:
+        if listing["sha512"] != server.sha512:
             return False
         return all((home / name).lstat().st_size == size for name, size in listing["files"].items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -98,8 +85,7 @@ def unpack(artifact: ServerArtifact, archive: Path, home: Path) -> None:
     An older `home` is replaced. The caller holds the lock of the folder around `home`.
     """
     home.parent.mkdir(parents=True, exist_ok=True)
-    workplace = Path(tempfile.mkdtemp(prefix=".unpack-", dir=home.parent))
-    try:
+    with workplace_in(home.parent) as workplace:
         with tarfile.open(archive) as packed:
             # Python before 3.11.4 has no filters; there the checksum alone vouches for the archive.
             packed.extraction_filter = getattr(tarfile, "data_filter", None)
@@ -108,20 +94,33 @@ def unpack(artifact: ServerArtifact, archive: Path, home: Path) -> None:
         if not unpacked.is_dir():
             msg = f"expected the folder {artifact.folder} in {archive}, got {sorted(_names(workplace))}."
             raise StandaloneFailed(msg)
-        _write_listing(artifact, unpacked)
-        if home.exists():
-            home.rename(workplace / "replaced")
-        unpacked.rename(home)
+        place(artifact, unpacked, home, workplace)
+
+
+@contextlib.contextmanager
+def workplace_in(folder: Path) -> Iterator[Path]:
+    """A new folder in `folder`, gone at the end; after a crash the next fetch removes it."""
+    workplace = Path(tempfile.mkdtemp(prefix=WORKPLACE_PREFIX, dir=folder))
+    try:
+        yield workplace
     finally:
         shutil.rmtree(workplace, ignore_errors=True)
+
+
+def place(server: Pinned, made: Path, home: Path, workplace: Path) -> None:
+    """Move what was `made` of `server` to `home`, with the list of its files; an older `home` to the workplace."""
+    _write_listing(server, made)
+    if home.exists():
+        home.rename(workplace / "replaced")
+    made.rename(home)
 
 
 def _names(folder: Path) -> list[str]:
     return [entry.name for entry in folder.iterdir()]
 
 
-def _write_listing(artifact: ServerArtifact, home: Path) -> None:
+def _write_listing(server: Pinned, home: Path) -> None:
     files = {
         str(path.relative_to(home)): path.lstat().st_size for path in home.rglob("*") if not path.is_dir()
     }
-    (home / _LISTING).write_text(json.dumps({"sha512": artifact.sha512, "files": files}, indent=0))
+    (home / _LISTING).write_text(json.dumps({"sha512": server.sha512, "files": files}, indent=0))

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from pyspark_pulsar.errors import StandaloneFailed
-from pyspark_pulsar.standalone.artifact import (
-    PULSAR_SERVER,
+from pyspark_pulsar.standalone.distribution.artifact import (
     ServerArtifact,
     archive_is_whole,
     unpack,
     unpacked_is_whole,
 )
+from pyspark_pulsar.standalone.distribution.versions import PULSAR_SERVER
 
 
 @pytest.fixture

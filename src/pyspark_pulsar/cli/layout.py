@@ -1,0 +1,43 @@
+"""`pyspark-pulsar layout`: the segments of a scalable topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from pyspark_pulsar.cli.read_options import parse_arguments, read_arguments
+
+if TYPE_CHECKING:
+    from pyspark_pulsar.topic_layout import TopicLayout
+
+
+@click.command()
+@read_arguments()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object for each segment, one a line.")
+def layout(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:
+    """Show the segments of TOPIC, a scalable topic of Pulsar 5 (topic://...): state, hashes of keys, parents, and the
+    names that positions have them by."""
+    from pyspark_pulsar.cli.text import json_line
+    from pyspark_pulsar.inspect.topic_layouts import layout_table, topic_layouts
+
+    layouts = topic_layouts(parse_arguments(topics, settings, flags))
+    if as_json:
+        for row in layout_table(layouts).to_pylist():
+            click.echo(json_line(row))
+    else:
+        print_layouts(layouts)
+
+
+def print_layouts(layouts: list[TopicLayout]) -> None:
+    from pyspark_pulsar.cli.screen import screen, table_of
+    from pyspark_pulsar.inspect.topic_layouts import layout_table
+
+    console = screen()
+    for each in layouts:
+        table = table_of(str(each.topic), ["segment", "state", "hashes", "parents", "name"], ["segment"])
+        for row in layout_table([each]).to_pylist():
+            hashes = f"{row['first_hash']:04x} to {row['last_hash']:04x}"
+            parents = ", ".join(map(str, row["parents"]))
+            table.add_cells(str(row["segment"]), row["state"], hashes, parents, row["name"])
+        console.print(table)

@@ -1,0 +1,42 @@
+"""What cannot be done with a scalable topic, in words that say what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyspark_pulsar.errors import OptionError, TopicNameError
+from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.read.bounds.topics import named_topics
+from pyspark_pulsar.tiering.run import tiered_topics
+
+TOPIC = {"service.url": "pulsar://h:1", "admin.url": "http://h:2", "topic": "topic://public/default/orders"}
+
+
+@pytest.mark.parametrize("allowed", [{}, {"readFrom": "broker"}, {"startingOffsets": "latest"}])
+def test_it_is_read_through_brokers(allowed: dict[str, str]) -> None:
+    assert [str(topic) for topic in named_topics(parse_options(ReadOptions, TOPIC | allowed))] == [
+        TOPIC["topic"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("refused", "advice"),
+    [
+        ({"readFrom": "bookie"}, "leave readFrom out"),
+        ({"readFrom": "tiered"}, "leave readFrom out"),
+        ({"readCompacted": "true"}, "leave it out"),
+        ({"subscriptionName": "s"}, "start by startingOffsets or a time"),
+        ({"startingSubscription": "s"}, "start by startingOffsets or a time"),
+    ],
+)
+def test_what_is_refused(refused: dict[str, str], advice: str) -> None:
+    (key, value) = next(iter(refused.items()))
+    with pytest.raises(
+        OptionError, match=rf"topic://public/default/orders .*without {key}={value}.*{advice}"
+    ):
+        named_topics(parse_options(ReadOptions, TOPIC | refused))
+
+
+def test_its_history_is_in_no_table() -> None:
+    with pytest.raises(TopicNameError, match="all else is refused"):
+        tiered_topics(parse_options(ReadOptions, TOPIC))

@@ -1,0 +1,36 @@
+"""What is asked about a range of which something did not come."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import pytest
+
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.errors import ConnectionFailed
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.location import PartitionAccess
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.split import Split, SplitRange
+from pyspark_pulsar.read.task.audit import Run, SplitAudit
+from pyspark_pulsar.read.task.loss_check import LossCheck
+from pyspark_pulsar.topic import TopicPartition
+
+RANGE = SplitRange(Position(7, 5), Position(7, 9), FromBroker())
+
+
+@pytest.mark.parametrize(
+    ("name", "is_asked"),
+    [("persistent://public/default/t", True), ("segment://public/default/t/0000-ffff-0", False)],
+)
+def test_nobody_is_asked_for_the_ledgers_of_a_segment(name: str, is_asked: bool) -> None:
+    options = ReadOptions(
+        service_url="pulsar://127.0.0.1:1", topic="t", admin_url="http://127.0.0.1:1", operation_timeout_ms=1
+    )
+    partition = TopicPartition.parse(name)
+    split = Split(partition, RANGE.start, RANGE.end, (RANGE,))
+    access = PartitionAccess(options, partition, BrokerClient(options))
+    check = LossCheck(access, SplitAudit(split))
+    with pytest.raises(ConnectionFailed) if is_asked else nullcontext():
+        assert not check.is_lost(RANGE, Run(name, RANGE, counts_messages=True))
