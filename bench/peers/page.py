@@ -58,7 +58,7 @@ def written(report: Report, page: str) -> dict[Path, str]:
 
 
 def _plot(name: str) -> Path:
-    return _ROOT / "docs" / f"peers-{name}.svg"
+    return _ROOT / "docs" / "pictures" / f"peers-{name}.svg"
 
 
 def _section(report: Report) -> Iterator[str]:
@@ -81,7 +81,7 @@ def _section(report: Report) -> Iterator[str]:
 
 
 def _batch(cells: Report) -> Iterator[str]:
-    yield "![Rows a second of batch reads, by competitor](peers-batch.svg)"
+    yield "![Rows a second of batch reads, by competitor](pictures/peers-batch.svg)"
     yield ""
     yield from _rates("Batch, aggregation", cells)
 
@@ -122,7 +122,7 @@ def _noop(cells: Report) -> Iterator[str]:
 
 
 def _catch_up(cells: Report) -> Iterator[str]:
-    yield "![Rows a second of streams that catch up, by competitor](peers-catch-up.svg)"
+    yield "![Rows a second of streams that catch up, by competitor](pictures/peers-catch-up.svg)"
     yield ""
     yield "Streams that catch up with `Trigger.AvailableNow`, all columns to the noop sink: the rate with the start of"
     yield "the query; by the trigger alone."
@@ -165,7 +165,7 @@ def _tenfold(measure: Report) -> Iterator[str]:
 
 
 def _latency(rates: Report) -> Iterator[str]:
-    yield "![From publishing to the row, by competitor](peers-latency.svg)"
+    yield "![From publishing to the row, by competitor](pictures/peers-latency.svg)"
     yield ""
     yield "From publishing to the row in the hands of `foreachBatch`, as fast as triggers follow, 4 partitions."
     yield ""
