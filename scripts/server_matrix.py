@@ -36,9 +36,10 @@ def pages() -> dict[Path, str]:
 
 def _rows(version: str, runs: list[dict[str, Any]]) -> Iterator[str]:
     got_as = "libraries" if isinstance(server_of(version), ServerLibraries) else "distribution"
-    for run in sorted(
-        (each for each in runs if each["pulsar"] == version), key=lambda each: str(each["spark"])
-    ):
+    of_version = [each for each in runs if each["pulsar"] == version]
+    if not of_version:
+        yield f"| {version} | {got_as} | | | | not run yet | |"
+    for run in sorted(of_version, key=lambda each: str(each["spark"])):
         failed = {name: reason for name, reason in run["checks"].items() if reason != _PASSED}
         count = f"{len(run['checks']) - len(failed)} of {len(run['checks'])}"
         told = "; ".join(f"{name}: {_cell(reason)}" for name, reason in failed.items())
