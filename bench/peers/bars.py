@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Final
 
 _WIDTH, _LABEL, _FIGURE = 760, 210, 70
 _BAR, _GAP, _TOP = 15, 14, 62
-_COLORS: Final = ("#2c7a3f", "#a8690b", "#2f5d8a", "#7aa6d1", "#b9cfe6", "#8c6bb1", "#999999")
+_PICTURES: Final = Path(__file__).resolve().parents[2] / "docs" / "pictures"
+# Of the style that all pictures of the site share, in light and dark mode.
+_FILLS: Final = (
+    "var(--own-line)",
+    "var(--spark-line)",
+    "var(--pulsar-line)",
+    "var(--line)",
+    "var(--ink)",
+    "var(--quiet)",
+    "var(--pulsar)",
+)
 
 
 @dataclass(frozen=True)
@@ -24,31 +35,35 @@ class Bars:
 
 def svg(bars: Bars) -> str:
     names = list(dict.fromkeys(name for group in bars.groups.values() for name in group))
-    colors = {name: _COLORS[number % len(_COLORS)] for number, name in enumerate(names)}
+    colors = {name: _FILLS[number % len(_FILLS)] for number, name in enumerate(names)}
     longest = max(length for group in bars.groups.values() for length in group.values())
     legend_lines = _legend(names, colors)
     drawn: list[str] = []
     y = _TOP + 18 * len(legend_lines)
     for label, group in bars.groups.items():
         middle = y + _BAR * len(group) / 2 + 4
-        drawn.append(f'<text x="{_LABEL - 10}" y="{middle:.0f}" text-anchor="end">{escape(label)}</text>')
+        drawn.append(f'<text class="right" x="{_LABEL - 10}" y="{middle:.0f}">{escape(label)}</text>')
         for name, length in group.items():
             width = (_WIDTH - _LABEL - _FIGURE) * length / longest
             drawn.append(
-                f'<rect x="{_LABEL}" y="{y}" width="{width:.1f}" height="{_BAR - 2}" fill="{colors[name]}"/>'
+                f'<rect x="{_LABEL}" y="{y}" width="{width:.1f}" height="{_BAR - 2}" style="fill: {colors[name]}"/>'
                 f'<text class="small" x="{_LABEL + width + 5:.1f}" y="{y + 11}">{escape(bars.figure(length))}</text>'
             )
             y += _BAR
         y += _GAP
     head = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {y}" font-family="sans-serif" font-size="13">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" viewBox="0 0 {_WIDTH} {y}">',
         f"<title>{escape(bars.title)}</title>",
-        f'<rect width="{_WIDTH}" height="{y}" fill="#ffffff"/>',
-        "<style>text { fill: #222 } .small { font-size: 11px } .head { font-weight: bold }</style>",
+        _style(),
         f'<text class="head" x="10" y="22">{escape(bars.title)}</text>',
         f'<text class="small" x="10" y="40">{escape(bars.subtitle)}</text>',
     ]
     return "\n".join([*head, *legend_lines, *drawn, "</svg>", ""])
+
+
+def _style() -> str:
+    drawn = (_PICTURES / "architecture.svg").read_text()
+    return drawn[drawn.index("<style>") : drawn.index("</style>") + len("</style>")]
 
 
 def _legend(names: list[str], colors: Mapping[str, str]) -> list[str]:
@@ -61,7 +76,7 @@ def _legend(names: list[str], colors: Mapping[str, str]) -> list[str]:
             line, x = "", 10.0
         y = 56 + 18 * len(lines)
         line += (
-            f'<rect x="{x:.0f}" y="{y - 10}" width="12" height="12" fill="{colors[name]}"/>'
+            f'<rect x="{x:.0f}" y="{y - 10}" width="12" height="12" style="fill: {colors[name]}"/>'
             f'<text class="small" x="{x + 16:.0f}" y="{y}">{escape(name)}</text>'
         )
         x += width
