@@ -13,9 +13,6 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FSDataInputStream;
-import org.apache.hadoop.fs.FileStatus;
-import org.apache.hadoop.fs.PathFilter;
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager;
 import org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager;
 
@@ -27,24 +24,19 @@ import org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedChe
  * names of files are the same, and either way reads what the other has written. Hadoop's checksum file beside each file
  * is not written; one that is there is of former content, and goes before the file is replaced.
  */
-final class LocalCheckpointFiles implements CheckpointFileManager {
+final class LocalCheckpointFiles extends FileSystemBasedCheckpointFileManager {
   private static final String LOCAL = "file";
   private static final String LOCAL_CLASS = "fs.file.impl";
 
-  private final CheckpointFileManager files;
-
-  /** `files`: Spark's own, for all that only reads. */
-  private LocalCheckpointFiles(CheckpointFileManager files) {
-    this.files = files;
+  // Of Spark's two managers, the one that does not ask whether a file is a link: that would be a process, too.
+  private LocalCheckpointFiles(org.apache.hadoop.fs.Path path, Configuration conf) {
+    super(path, conf);
   }
 
   /** Spark's own where the checkpoint is elsewhere, or where Hadoop was told to use another class for local files. */
   static CheckpointFileManager orSparks(org.apache.hadoop.fs.Path path, Configuration conf) throws IOException {
     boolean isLocal = LOCAL.equals(path.getFileSystem(conf).getUri().getScheme()) && conf.get(LOCAL_CLASS) == null;
-    return isLocal
-        // Of Spark's two, the one that does not ask whether a file is a link: that would be a process, too.
-        ? new LocalCheckpointFiles(new FileSystemBasedCheckpointFileManager(path, conf))
-        : CheckpointFileManager.create(path, conf);
+    return isLocal ? new LocalCheckpointFiles(path, conf) : CheckpointFileManager.create(path, conf);
   }
 
   @Override
@@ -54,46 +46,6 @@ final class LocalCheckpointFiles implements CheckpointFileManager {
     } catch (IOException fault) {
       throw new UncheckedIOException(fault);
     }
-  }
-
-  @Override
-  public FSDataInputStream open(org.apache.hadoop.fs.Path path) {
-    return files.open(path);
-  }
-
-  @Override
-  public FileStatus[] list(org.apache.hadoop.fs.Path path, PathFilter filter) {
-    return files.list(path, filter);
-  }
-
-  @Override
-  public FileStatus[] list(org.apache.hadoop.fs.Path path) {
-    return files.list(path);
-  }
-
-  @Override
-  public void mkdirs(org.apache.hadoop.fs.Path path) {
-    files.mkdirs(path);
-  }
-
-  @Override
-  public boolean exists(org.apache.hadoop.fs.Path path) {
-    return files.exists(path);
-  }
-
-  @Override
-  public void delete(org.apache.hadoop.fs.Path path) {
-    files.delete(path);
-  }
-
-  @Override
-  public boolean isLocal() {
-    return files.isLocal();
-  }
-
-  @Override
-  public org.apache.hadoop.fs.Path createCheckpointDirectory() {
-    return files.createCheckpointDirectory();
   }
 
   /** There as a whole when it is closed; never when it is cancelled or the JVM ends before. */
