@@ -128,7 +128,7 @@ def _chart(title: str, bars: Sequence[Bar]) -> str:
     rows = "".join(_row(bar, _HEAD + index * _ROW, longest) for index, bar in enumerate(bars))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" viewBox="0 0 {_WIDTH} {_HEAD + len(bars) * _ROW}">\n'
-        f"  <title>{escape(title)}</title>\n{_style()}"
+        f"  <title>{escape(title)}</title>\n{picture_style()}"
         f'  <text class="head" x="2" y="16">{escape(title)}</text>\n{rows}</svg>\n'
     )
 
@@ -144,7 +144,7 @@ def _row(bar: Bar, top: int, longest: float) -> str:
     )
 
 
-def _style() -> str:
+def picture_style() -> str:
     """The colours of all pictures stand in each of them."""
     lines = (PICTURES / "architecture.svg").read_text().splitlines(keepends=True)
     first, last = lines.index("  <style>\n"), lines.index("  </style>\n")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from typing import Final
+
+from generate_charts import picture_style
 
 _WIDTH, _LABEL, _FIGURE = 760, 210, 70
 _BAR, _GAP, _TOP = 15, 14, 62
-_PICTURES: Final = Path(__file__).resolve().parents[2] / "docs" / "pictures"
 # Of the style that all pictures of the site share, in light and dark mode.
 _FILLS: Final = (
     "var(--own-line)",
@@ -54,16 +54,11 @@ def svg(bars: Bars) -> str:
     head = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" viewBox="0 0 {_WIDTH} {y}">',
         f"<title>{escape(bars.title)}</title>",
-        _style(),
+        picture_style(),
         f'<text class="head" x="10" y="22">{escape(bars.title)}</text>',
         f'<text class="small" x="10" y="40">{escape(bars.subtitle)}</text>',
     ]
     return "\n".join([*head, *legend_lines, *drawn, "</svg>", ""])
-
-
-def _style() -> str:
-    drawn = (_PICTURES / "architecture.svg").read_text()
-    return drawn[drawn.index("<style>") : drawn.index("</style>") + len("</style>")]
 
 
 def _legend(names: list[str], colors: Mapping[str, str]) -> list[str]:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
+
+sys.path.insert(1, str(Path(__file__).resolve().parents[2] / "scripts"))
 
 from bars import Bars, svg
 
