@@ -10,7 +10,7 @@ from typing import Any
 
 import pulsar as official_client
 import pytest
-from integration.official import Admin, JavaClient, Refused
+from integration.official import Admin, JavaClient, Refused, python_client
 from integration.streams import Stream
 from pyspark.sql import DataFrame, SparkSession
 
@@ -20,10 +20,8 @@ from pyspark_pulsar.standalone import LocalPulsar
 @pytest.fixture(scope="session")
 def official(pulsar: LocalPulsar) -> Iterator[official_client.Client]:
     """The official Python client."""
-    logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
-    client = official_client.Client(pulsar.service_url, logger=logger, operation_timeout_seconds=90)
-    yield client
-    client.close()
+    with python_client(pulsar.service_url) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import datetime as dt
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -203,6 +204,15 @@ def _has_message(reader: official_client.Reader) -> bool:
         return reader.has_message_available()
     except official_client.Timeout:
         return reader.has_message_available()
+
+
+@contextmanager
+def python_client(service_url: str) -> Iterator[official_client.Client]:
+    """The official Python client, which says nothing but errors and bears a broker that has just started."""
+    logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
+    client = official_client.Client(service_url, logger=logger, operation_timeout_seconds=90)
+    yield client
+    client.close()
 
 
 def send_entries(service_url: str, topic: str, values: range, size: int = 0) -> None:

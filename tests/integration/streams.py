@@ -93,3 +93,16 @@ def send_numbers(client: official_client.Client, topic: str, numbers: range) -> 
         producer.send_async(str(number).encode(), callback=lambda *_: None)
     producer.flush()
     producer.close()
+
+
+def half_acknowledged(client: official_client.Client, topic: str) -> None:
+    """Ten messages, of which subscription `mine` has acknowledged the first four and the seventh."""
+    consumer = client.subscribe(topic, "mine", official_client.ConsumerType.Shared)
+    producer = client.create_producer(topic, batching_enabled=False)
+    for number in range(10):
+        producer.send(str(number).encode())
+    producer.close()
+    messages = [consumer.receive(30_000) for _ in range(10)]
+    for number in (0, 1, 2, 3, 6):
+        consumer.acknowledge(messages[number])
+    consumer.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import urllib.request
 import uuid
@@ -12,38 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fixtures.maven_libraries import maven_libraries
 from pyspark.sql import DataFrame, SparkSession
 
-from pyspark_pulsar.standalone import LocalPulsar, fetch_server, local_pulsar
+from pyspark_pulsar.standalone import LocalPulsar
 
 _PROGRAM = Path(__file__).parent.parent / "java" / "scalable"
+_VERSION = "5.0.0-M1"
 _LEAST_CPU = "-XX:TieredStopAtLevel=1"
 
 
 @pytest.fixture(scope="session")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As a distribution: scripts and settings of the usual server, libraries of 5.0.0-M1."""
-    made = tmp_path_factory.mktemp("home")
-    for folder in ("bin", "conf"):
-        shutil.copytree(fetch_server() / folder, made / folder)
-    (made / "lib").symlink_to(maven_libraries(_PROGRAM / "pom.xml"))
-    return made
-
-
-@pytest.fixture(scope="session")
-def server(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local_pulsar, "fetch_server", lambda *_, **__: home)
-        config = {"scalableTopicAutoScaleEnabled": "false"}
-        with LocalPulsar(data=tmp_path_factory.mktemp("data"), config=config) as started:
-            yield started
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
+    config = {"scalableTopicAutoScaleEnabled": "false"}
+    with LocalPulsar(version=_VERSION, data=tmp_path_factory.mktemp("data"), config=config) as started:
+        yield started
 
 
 class ScalableTopic:
     """A scalable topic of its own, which the REST API splits and merges and the Java client of Pulsar 5 writes."""
 
-    def __init__(self, server: LocalPulsar, home: Path, classes: Path) -> None:
+    def __init__(self, server: LocalPulsar, classes: Path) -> None:
         self._path = f"public/default/orders-{uuid.uuid4().hex[:8]}"
         self.name = f"topic://{self._path}"
         self._server = server
@@ -53,7 +40,7 @@ class ScalableTopic:
             "-Xmx256m",
             "-Dlog4j2.level=OFF",
             "-cp",
-            f"{classes}:{home}/lib/*",
+            f"{classes}:{server.home}/lib/*",
         ]
         self._producer: subprocess.Popen[str] | None = None
         self._call("PUT", "?numInitialSegments=2", {})
@@ -110,17 +97,19 @@ class ScalableTopic:
 
 
 @pytest.fixture(scope="session")
-def classes(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def classes(server: LocalPulsar, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The producer, compiled."""
     folder = tmp_path_factory.mktemp("classes")
     sources = [str(source) for source in _PROGRAM.glob("*.java")]
-    subprocess.run(["javac", "-cp", f"{home}/lib/*", "-d", str(folder), *sources], check=True, timeout=120)
+    subprocess.run(
+        ["javac", "-cp", f"{server.home}/lib/*", "-d", str(folder), *sources], check=True, timeout=120
+    )
     return folder
 
 
 @pytest.fixture
-def topic(server: LocalPulsar, home: Path, classes: Path) -> Iterator[ScalableTopic]:
-    made = ScalableTopic(server, home, classes)
+def topic(server: LocalPulsar, classes: Path) -> Iterator[ScalableTopic]:
+    made = ScalableTopic(server, classes)
     yield made
     made.close()
 

@@ -10,6 +10,7 @@ import pytest
 from fixtures.cluster.pulsar_cluster import PulsarCluster
 from integration.cluster.administration import ClusterAdmin
 from integration.cluster.everywhere import Builder, Everywhere
+from integration.official import python_client
 
 
 @pytest.fixture(scope="session")
@@ -20,10 +21,8 @@ def cluster_admin(cluster: PulsarCluster) -> ClusterAdmin:
 @pytest.fixture(scope="session")
 def cluster_client(cluster: PulsarCluster) -> Iterator[official_client.Client]:
     """The official Python client of the cluster."""
-    logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
-    client = official_client.Client(cluster.service_url, logger=logger, operation_timeout_seconds=90)
-    yield client
-    client.close()
+    with python_client(cluster.service_url) as opened:
+        yield opened
 
 
 @pytest.fixture

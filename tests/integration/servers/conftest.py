@@ -18,7 +18,7 @@ from typing import Any
 import pulsar as official_client
 import pytest
 from fixtures.fix_spark import ReadTopic
-from integration.official import Admin, JavaClient
+from integration.official import Admin, JavaClient, python_client
 from integration.servers.results import Results
 from pyspark.sql import DataFrame, SparkSession
 
@@ -59,10 +59,8 @@ def named_bookies(server: LocalPulsar, server_admin: Admin) -> None:
 
 @pytest.fixture(scope="session")
 def client(server: LocalPulsar) -> Iterator[official_client.Client]:
-    logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
-    opened = official_client.Client(server.service_url, logger=logger, operation_timeout_seconds=90)
-    yield opened
-    opened.close()
+    with python_client(server.service_url) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

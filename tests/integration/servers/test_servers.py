@@ -13,7 +13,7 @@ import pytest
 from fixtures.fix_spark import ReadTopic
 from integration.official import Admin, JavaClient, messages_of
 from integration.schema.test_protobuf import LEDGER, LEDGERS, expected_rows, plain, produce, registered
-from integration.streams import finish, send_numbers
+from integration.streams import finish, half_acknowledged, send_numbers
 from pulsar.schema import AvroSchema, Integer, JsonSchema, Record, String
 from pyspark.sql import DataFrame, SparkSession
 
@@ -137,15 +137,7 @@ def test_chunks(client: official_client.Client, topic: str, read: ReadTopic) -> 
 
 
 def test_subscription_start(client: official_client.Client, topic: str, read: ReadTopic) -> None:
-    consumer = client.subscribe(topic, "mine", official_client.ConsumerType.Shared)
-    producer = client.create_producer(topic, batching_enabled=False)
-    for number in range(10):
-        producer.send(str(number).encode())
-    producer.close()
-    messages = [consumer.receive(30_000) for _ in range(10)]
-    for number in (0, 1, 2, 3, 6):
-        consumer.acknowledge(messages[number])
-    consumer.close()
+    half_acknowledged(client, topic)
     assert _numbers(read(topic, startingSubscription="mine")) == [4, 5, 6, 7, 8, 9]
 
 

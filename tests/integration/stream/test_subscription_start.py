@@ -9,7 +9,7 @@ import pulsar as official_client
 import pytest
 from fixtures.fix_spark import ReadTopic
 from integration.official import Admin
-from integration.streams import Stream, finish, send_numbers, to_files, values_in
+from integration.streams import Stream, finish, half_acknowledged, send_numbers, to_files, values_in
 from pyspark.sql import SparkSession
 
 from pyspark_pulsar.standalone import LocalPulsar
@@ -17,16 +17,8 @@ from pyspark_pulsar.standalone import LocalPulsar
 
 @pytest.fixture
 def half_read(topic: str, official: official_client.Client) -> str:
-    """A topic of ten messages, of which subscription `mine` has acknowledged the first four and the seventh."""
-    consumer = official.subscribe(topic, "mine", official_client.ConsumerType.Shared)
-    producer = official.create_producer(topic, batching_enabled=False)
-    for number in range(10):
-        producer.send(str(number).encode())
-    producer.close()
-    messages = [consumer.receive(30_000) for _ in range(10)]
-    for number in (0, 1, 2, 3, 6):
-        consumer.acknowledge(messages[number])
-    consumer.close()
+    """A topic of ten messages, of which subscription `mine` has acknowledged five: `half_acknowledged`."""
+    half_acknowledged(official, topic)
     return topic
 
 
