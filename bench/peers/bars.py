@@ -9,8 +9,10 @@ from typing import Final
 
 from generate_charts import picture_style
 
-_WIDTH, _LABEL, _FIGURE = 760, 210, 70
-_BAR, _GAP, _TOP = 15, 14, 62
+# As wide as the other charts, so that a page of 390 pixels shows its letters large enough; so a group's label stands
+# above its bars.
+_WIDTH, _LEFT, _FIGURE = 400, 2, 56
+_BAR, _GAP, _TOP, _LABEL = 15, 12, 62, 18
 # Of the style that all pictures of the site share, in light and dark mode.
 _FILLS: Final = (
     "var(--own-line)",
@@ -41,13 +43,13 @@ def svg(bars: Bars) -> str:
     drawn: list[str] = []
     y = _TOP + 18 * len(legend_lines)
     for label, group in bars.groups.items():
-        middle = y + _BAR * len(group) / 2 + 4
-        drawn.append(f'<text class="right" x="{_LABEL - 10}" y="{middle:.0f}">{escape(label)}</text>')
+        drawn.append(f'<text class="small head" x="{_LEFT}" y="{y + 10}">{escape(label)}</text>')
+        y += _LABEL
         for name, length in group.items():
-            width = (_WIDTH - _LABEL - _FIGURE) * length / longest
+            width = (_WIDTH - _LEFT - _FIGURE) * length / longest
             drawn.append(
-                f'<rect x="{_LABEL}" y="{y}" width="{width:.1f}" height="{_BAR - 2}" style="fill: {colors[name]}"/>'
-                f'<text class="small" x="{_LABEL + width + 5:.1f}" y="{y + 11}">{escape(bars.figure(length))}</text>'
+                f'<rect x="{_LEFT}" y="{y}" width="{width:.1f}" height="{_BAR - 2}" style="fill: {colors[name]}"/>'
+                f'<text class="small" x="{_LEFT + width + 5:.1f}" y="{y + 11}">{escape(bars.figure(length))}</text>'
             )
             y += _BAR
         y += _GAP
@@ -55,20 +57,20 @@ def svg(bars: Bars) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" viewBox="0 0 {_WIDTH} {y}">',
         f"<title>{escape(bars.title)}</title>",
         picture_style(),
-        f'<text class="head" x="10" y="22">{escape(bars.title)}</text>',
-        f'<text class="small" x="10" y="40">{escape(bars.subtitle)}</text>',
+        f'<text class="head" x="{_LEFT}" y="22">{escape(bars.title)}</text>',
+        f'<text class="small" x="{_LEFT}" y="40">{escape(bars.subtitle)}</text>',
     ]
     return "\n".join([*head, *legend_lines, *drawn, "</svg>", ""])
 
 
 def _legend(names: list[str], colors: Mapping[str, str]) -> list[str]:
     """A line of SVG for each line of the legend."""
-    lines, line, x = [], "", 10.0
+    lines, line, x = [], "", float(_LEFT)
     for name in names:
         width = 30 + 6.2 * len(name)
         if line and x + width > _WIDTH:
             lines.append(line)
-            line, x = "", 10.0
+            line, x = "", float(_LEFT)
         y = 56 + 18 * len(lines)
         line += (
             f'<rect x="{x:.0f}" y="{y - 10}" width="12" height="12" style="fill: {colors[name]}"/>'

@@ -25,20 +25,25 @@ def _numbers(least: float, most: float) -> st.SearchStrategy[float]:
     return st.floats(least, most, allow_nan=False)
 
 
+def _none_or(most: float) -> st.SearchStrategy[float]:
+    return st.just(0.0) | _numbers(1e-6, most)
+
+
 @st.composite
 def workloads(draw: st.DrawFn) -> Workload:
-    in_object_storage = draw(_numbers(0, 1))
+    in_object_storage = draw(_none_or(1))
+    in_columns = draw(_none_or(1)) * (1 - in_object_storage)
     return Workload(
         topics=draw(st.integers(1, 100_000)),
-        messages_a_day=draw(_numbers(0, 1e12)),
+        messages_a_day=draw(_none_or(1e12)),
         message_bytes=draw(_numbers(1, 1e6)),
         entry_messages=draw(_numbers(1, 1e4)),
         format=draw(st.sampled_from(FORMATS)),
         columns=draw(st.integers(1, 500)),
-        days=draw(_numbers(0, 4000)),
+        days=draw(_none_or(4000)),
         in_object_storage=in_object_storage,
-        in_columns=draw(_numbers(0, 1)) * (1 - in_object_storage),
-        written=draw(_numbers(0, 2)),
+        in_columns=in_columns if in_columns >= 1e-6 else 0.0,
+        written=draw(_none_or(2)),
         catch_up_hours=draw(_numbers(0.1, 10_000)),
         trigger_seconds=draw(_numbers(0.1, 86_400)),
         peak=draw(_numbers(1, 20)),

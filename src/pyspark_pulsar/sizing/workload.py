@@ -12,13 +12,15 @@ FORMATS: Final = ("AVRO", "JSON", "PROTOBUF_NATIVE", "BYTES")
 
 GIBIBYTE: Final = 2**30
 _MOST: Final = 1e18
+_LEAST: Final = 1e-6
+"""Of what may be 0; numbers between divide to what no float holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """All topics are taken to be alike, and messages to come evenly through the day, but for `peak`.
 
-    Raises `OptionError` for what is no load: negative numbers, shares above 1.
+    Raises `OptionError` for what is no load: negative numbers, shares above 1, a millionth of a message a day.
     """
 
     topics: float
@@ -73,13 +75,17 @@ class Workload:
             _check(name, getattr(self, name), least=1.0)
         for name in ("batch_tasks", "split_bytes", "ledger_entries", "ledger_bytes"):
             _check(name, getattr(self, name), least=1.0)
-        for name in ("messages_a_day", "days", "written", "admin_seconds", "object_seconds"):
+        for name in ("admin_seconds", "object_seconds"):
             _check(name, getattr(self, name), least=0.0)
+        for name in ("messages_a_day", "days", "written"):
+            if getattr(self, name) != 0.0:
+                _check(name, getattr(self, name), least=_LEAST, kind="0, or a number")
         for name in ("catch_up_hours", "trigger_seconds", "executor_gigabits", "ledger_hours"):
             _check(name, getattr(self, name), least=1e-3)
         _check("utilization", self.utilization, least=0.01, most=1.0)
         for name in ("in_object_storage", "in_columns"):
-            _check(name, getattr(self, name), least=0.0, most=1.0)
+            if getattr(self, name) != 0.0:
+                _check(name, getattr(self, name), least=_LEAST, most=1.0, kind="0, or a number")
         together = self.in_object_storage + self.in_columns
         if together > 1.0 + 1e-9:
             raise OptionError(
@@ -88,6 +94,8 @@ class Workload:
             )
 
 
-def _check(name: str, value: float, *, least: float, most: float = _MOST) -> None:
+def _check(
+    name: str, value: float, *, least: float, most: float = _MOST, kind: str = "a number"
+) -> None:
     if not least <= value <= most:
-        raise OptionError(f"{name}: expected a number from {least:g} to {most:g}, got {value:g}")
+        raise OptionError(f"{name}: expected {kind} from {least:g} to {most:g}, got {value:g}")
