@@ -2,7 +2,7 @@
 
     without_jar.py SERVICE_URL TOPIC FOLDER
 
-Prints one line of JSON: what was read, and what is said of a limit and of Trigger.AvailableNow, "" where it is taken.
+Prints one line of JSON: what was read, and what is said of what Spark 4.1 cannot give, "" where it is taken.
 """
 
 import json
@@ -56,12 +56,15 @@ def main(service_url: str, topic: str, folder: Path) -> None:
     write(0)
     told: dict[str, Any] = {"batch": read(topic)}
     all_there_is()
-    told["refused again"] = refused(lambda: available_now("copy"))
     write(ROWS)
+    available_now("copy")
+    write(2 * ROWS)
     all_there_is()
     told["stream"] = read(f"{topic}-copy")
     told["refused limit"] = refused(lambda: available_now("limited", maxRecordsPerTrigger="7"))
-    told["refused trigger"] = refused(lambda: available_now("now"))
+    spark.conf.set("spark.sql.streaming.triggerAvailableNowWrapper.enabled", "true")
+    told["refused wrapper"] = refused(lambda: available_now("now"))
+    told["refused again"] = refused(lambda: available_now("copy"))
     print(json.dumps(told))  # noqa: T201
     spark.stop()
 

@@ -34,7 +34,7 @@ def test_a_batch_is_written_and_read(told: dict[str, object]) -> None:
 
 
 def test_a_stream_goes_on_where_it_was_stopped(told: dict[str, object]) -> None:
-    assert told["stream"] == list(range(80))
+    assert told["stream"] == list(range(120))
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_a_stream_goes_on_where_it_was_stopped(told: dict[str, object]) -> None:
             "refused limit",
             "option 'maxRecordsPerTrigger' is 7: expected no limit of a micro-batch with Spark 4.1",
         ),
-        ("refused trigger", "Trigger.AvailableNow with Spark 4.1: expected the jar of this package"),
-        ("refused again", "Trigger.AvailableNow with Spark 4.1: expected the jar of this package"),
+        ("refused wrapper", "triggerAvailableNowWrapper.enabled is on: expected it to be off with Spark 4.1"),
+        ("refused again", "triggerAvailableNowWrapper.enabled is on: expected it to be off with Spark 4.1"),
     ],
 )
 def test_what_spark_lacks_is_refused(asked: str, says: str, told: dict[str, object]) -> None:

@@ -4,11 +4,16 @@ micro-batch, and says nothing: not where the query stands, no limit, not which t
     a query begins      latestOffset(), initialOffset(), partitions(initial, end)
     it goes on          latestOffset(), partitions(former end, end)
     it is restarted     partitions(last end, last end), then as before
-    AvailableNow        latestOffset(), and only then all of the above
+    it is wrapped       latestOffset(), and only then all of the above
 
 So where the query stands is the last end that `partitions` was given. Before that, the answer is what a query gets
-that begins. It is wrong for one that was restarted with Trigger.AvailableNow, which shows as soon as Spark says more:
-then the query fails, and nothing has been done for it yet. Driver only, as all but `read`.
+that begins.
+
+Trigger.AvailableNow is one micro-batch of all that is there, as Trigger.Once, unless a setting has Spark wrap the
+source (`spark.sql.streaming.triggerAvailableNowWrapper.enabled`). Then that first answer is wrong for a query that was
+restarted, which shows as soon as Spark says more: the query fails, and nothing has been done for it yet.
+
+Driver only, as all but `read`.
 """
 
 from __future__ import annotations
@@ -49,17 +54,17 @@ class WholeBacklogReader(PulsarStreamReader):
         start: dict[str, Any] | None = None,  # noqa: ARG002 -- of later versions of Spark
         limit: ReadLimit | None = None,  # noqa: ARG002
     ) -> dict[str, Any]:
-        """Raises `OptionError` for Trigger.AvailableNow, else as the method of every reader."""
+        """Raises `OptionError` where Spark wraps the source, else as the method of every reader."""
         if self._stands is None and self._asked:
-            raise _available_now()
+            raise _wrapped()
         self._asked = True
         return super().latestOffset(self._stands or self.initialOffset(), ReadAllAvailable())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Raises `OptionError` for Trigger.AvailableNow, else as the method of every reader."""
+        """Raises `OptionError` where Spark wraps the source, else as the method of every reader."""
         begins = StreamOffset.from_json(start).start is not None
         if self._stands is None and self._asked and not begins:
-            raise _available_now()
+            raise _wrapped()
         self._stands = end
         if start == end:
             return []
@@ -78,9 +83,9 @@ class WholeBacklogReader(PulsarStreamReader):
         return {}
 
 
-def _available_now() -> OptionError:
+def _wrapped() -> OptionError:
     return OptionError(
-        "Trigger.AvailableNow with Spark 4.1: expected the jar of this package, without which Spark asks a source in "
-        "Python how far to read before it says where the query stands; start the session with "
-        "pyspark_pulsar.configure, or use trigger(processingTime=...), or Spark 4.2 or later"
+        "spark.sql.streaming.triggerAvailableNowWrapper.enabled is on: expected it to be off with Spark 4.1 without "
+        "the jar of this package, as Spark then asks how far to read before it says where the query stands; turn it "
+        "off, start the session with pyspark_pulsar.configure, or use Spark 4.2 or later"
     )

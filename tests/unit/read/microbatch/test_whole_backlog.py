@@ -66,10 +66,12 @@ def test_a_query_that_was_restarted_goes_on_where_it_stood(begun: list[Any]) -> 
     assert begun == [FIRST]
 
 
-def test_a_restart_with_available_now_is_refused_before_anything_is_done(begun: list[Any]) -> None:
+def test_a_restart_of_a_wrapped_source_is_refused_before_anything_is_done(begun: list[Any]) -> None:
     again = reader()
     again.latestOffset()
-    with pytest.raises(OptionError, match=r"Trigger\.AvailableNow with Spark 4\.1: expected the jar"):
+    with pytest.raises(
+        OptionError, match=r"triggerAvailableNowWrapper\.enabled is on: expected it to be off"
+    ):
         again.partitions(SECOND, SECOND)
     assert begun == []
 
@@ -78,7 +80,9 @@ def test_so_is_the_first_run(begun: list[Any]) -> None:
     new = reader()
     new.latestOffset()
     new.initialOffset()
-    with pytest.raises(OptionError, match=r"Trigger\.AvailableNow with Spark 4\.1: expected the jar"):
+    with pytest.raises(
+        OptionError, match=r"triggerAvailableNowWrapper\.enabled is on: expected it to be off"
+    ):
         new.latestOffset()
     assert begun == []
 
