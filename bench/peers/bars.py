@@ -11,7 +11,7 @@ from generate_charts import picture_style
 
 # As wide as the other charts, so that a page of 390 pixels shows its letters large enough; so a group's label stands
 # above its bars.
-_WIDTH, _LEFT, _FIGURE = 400, 2, 56
+_WIDTH, _LEFT, _FIGURE = 400, 2, 66
 _BAR, _GAP, _TOP, _LABEL = 15, 12, 62, 18
 # Of the style that all pictures of the site share, in light and dark mode.
 _FILLS: Final = (

@@ -21,7 +21,9 @@ _RESULT: Final = _ROOT / "bench" / "results" / "peers.json"
 _PAGE: Final = _ROOT / "docs" / "benchmarks.md"
 _BEGIN: Final = "<!-- Written by bench/peers/page.py (`make bench-peers`) up to its end. -->\n"
 _END: Final = "<!-- End of what bench/peers/page.py writes. -->\n"
-_PEER, _PRODUCT = "pulsar-spark", "this package"
+_CODEC: Final = _ROOT / "bench" / "results" / "kernel_codec.json"
+_PEER, _PRODUCT, _READY_COLUMNS = "pulsar-spark", "this package", "ready rows, as columns"
+_OF_READY_COLUMNS: Final = 0.75  # the goal of goals.py
 _CELLS: Final = {"json": "JSON", "avro": "Avro", "bytes": "bytes"}
 
 _OWN_SPARK, _PEERS_SPARK = "spark of this package", "spark of pulsar-spark"
@@ -81,6 +83,9 @@ def _section(report: Report) -> Iterator[str]:
             yield ""
     yield from _goal_table(report["goals"])
     yield ""
+    if "batch" in measures:
+        yield from _bound(measures["batch"])
+        yield ""
 
 
 def _batch(cells: Report) -> Iterator[str]:
@@ -206,6 +211,25 @@ def _goal_table(goals: list[Report]) -> Iterator[str]:
     for goal in goals:
         end = "met" if goal["met"] else "**short**"
         yield f"| {goal['what']} | {goal['is']} {goal['goal']:g} | {goal['got']:g} | {end} |"
+
+
+def _bound(cells: Report) -> Iterator[str]:
+    """What the goals of ready columns leave for a row, beside what decoding it takes."""
+    codec = json.loads(_CODEC.read_text())["medians"]
+    yield "What bounds the share of ready columns: they cost Spark so much CPU a row that the goal leaves little for all that"
+    yield "comes before them: to find, fetch, check, decompress and decode the row. The kernel's decoding alone, on a core that"
+    yield "nobody shares, of a row with six values and twelve columns of metadata (kernel_codec.json), takes more."
+    yield ""
+    yield "| CPU for a row | ready columns | left by the goal | to decode it | all that this package takes |"
+    yield "|---|---|---|---|---|"
+    for label, cell in cells.items():
+        decoding = codec.get(f"decode {label.partition(',')[0].upper()}")
+        own = {name: lines["cpu_microseconds_per_row"] for name, lines in cell["competitors"].items()}
+        if decoding is None or _READY_COLUMNS not in own or "one" in label:
+            continue
+        left = own[_READY_COLUMNS] * (1 / _OF_READY_COLUMNS - 1)
+        figures = (own[_READY_COLUMNS], left, decoding["kernel"]["cpu_microseconds_per_row"], own[_PRODUCT])
+        yield f"| {_label(label)} | {' | '.join(f'{figure:.2f} µs' for figure in figures)} |"
 
 
 _SECTIONS: Final = {

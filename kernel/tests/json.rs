@@ -265,3 +265,64 @@ fn depth_is_bounded() {
     refused(&format!(r#"{{"u": {}"#, "[".repeat(1_000_000)), "at most 1000 deep");
     refused(&format!(r#"{{"u": {}"#, "{\"a\":".repeat(1_000_000)), "at most 1000 deep");
 }
+
+/// Keys come in an order of their own in each object, some twice, some never, some unknown, some with escapes or spaces;
+/// what the objects before had must not matter.
+#[test]
+fn any_order_of_keys_behind_any_other() {
+    for seed in 1..=20u64 {
+        let mut state = seed;
+        let mut below = |end: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % end
+        };
+        let width = 1 + below(30) as usize;
+        let fields: Vec<Field> =
+            (0..width).map(|i| Field::new(format!("k{i}"), DataType::Int64, true)).collect();
+        let mut expected = Vec::new();
+        let mut pushed = Vec::new();
+        for _ in 0..200 {
+            let jumps = below(4) == 0;
+            let mut members = Vec::new();
+            for place in 0..below(2 * width as u64 + 4) {
+                let key = if jumps { below(width as u64 + 90) } else { place } as usize;
+                let value = below(1000);
+                match below(12) {
+                    0 => members.push(format!(r#""\u006b{key}": {value}"#)),
+                    1 => members.push(format!("\"k{key}\" :{value}")),
+                    2 if key >= width => {
+                        members.push(format!("\"k{key}\":{{\"k0\":\"}}\\\"\",\"n\":[{value}]}}"));
+                    }
+                    3 => {}
+                    _ => members.push(format!("\"k{key}\":{value}")),
+                }
+            }
+            let mut row = vec![None; width];
+            for (key, field) in row.iter_mut().enumerate() {
+                let named = [format!("\"k{key}\""), format!(r#""\u006b{key}""#)];
+                *field = members.iter().rev().find_map(|member| {
+                    let (name, value) = member.split_once(':')?;
+                    named.iter().any(|known| known == name.trim()).then(|| value.trim().parse().ok())?
+                });
+            }
+            pushed.push(entry(&metadata(), format!("{{{}}}", members.join(",")).as_bytes()));
+            expected.push(row);
+        }
+        let mut decoder = Decoder::new(json_options(fields)).unwrap();
+        decoder.push(&mut entries(&pushed));
+        let mut got = Vec::new();
+        for batch in drain(&mut decoder).unwrap() {
+            let columns: Vec<_> =
+                batch.columns()[..width].iter().map(|column| column.as_primitive::<Int64Type>()).collect();
+            for row in 0..batch.num_rows() {
+                got.push(
+                    columns
+                        .iter()
+                        .map(|column| column.is_valid(row).then(|| column.value(row)))
+                        .collect::<Vec<_>>(),
+                );
+            }
+        }
+        assert_eq!(got, expected, "seed {seed}");
+    }
+}

@@ -78,14 +78,12 @@ class Workload:
         for name in ("admin_seconds", "object_seconds"):
             _check(name, getattr(self, name), least=0.0)
         for name in ("messages_a_day", "days", "written"):
-            if getattr(self, name) != 0.0:
-                _check(name, getattr(self, name), least=_LEAST, kind="0, or a number")
+            _check(name, getattr(self, name), least=_LEAST, or_none=True)
         for name in ("catch_up_hours", "trigger_seconds", "executor_gigabits", "ledger_hours"):
             _check(name, getattr(self, name), least=1e-3)
         _check("utilization", self.utilization, least=0.01, most=1.0)
         for name in ("in_object_storage", "in_columns"):
-            if getattr(self, name) != 0.0:
-                _check(name, getattr(self, name), least=_LEAST, most=1.0, kind="0, or a number")
+            _check(name, getattr(self, name), least=_LEAST, most=1.0, or_none=True)
         together = self.in_object_storage + self.in_columns
         if together > 1.0 + 1e-9:
             raise OptionError(
@@ -94,8 +92,7 @@ class Workload:
             )
 
 
-def _check(
-    name: str, value: float, *, least: float, most: float = _MOST, kind: str = "a number"
-) -> None:
-    if not least <= value <= most:
+def _check(name: str, value: float, *, least: float, most: float = _MOST, or_none: bool = False) -> None:
+    if not least <= value <= most and not (or_none and value == 0.0):
+        kind = "0, or a number" if or_none else "a number"
         raise OptionError(f"{name}: expected {kind} from {least:g} to {most:g}, got {value:g}")

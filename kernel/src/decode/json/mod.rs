@@ -9,6 +9,7 @@ mod columns;
 mod cursor;
 mod defaults;
 mod exact_number;
+mod members;
 mod numbers;
 mod records;
 mod texts;

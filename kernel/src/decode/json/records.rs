@@ -1,6 +1,5 @@
 //! Objects with known keys: a column for each. Rows can be taken back.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::StructArray;
@@ -9,6 +8,7 @@ use arrow_schema::{Field, Fields};
 
 use super::columns::JsonColumn;
 use super::cursor::{JsonCursor, JsonResult};
+use super::members::Members;
 use super::types::DEFAULT;
 use super::unions::UnionShape;
 use super::values::read;
@@ -16,19 +16,15 @@ use crate::decode::list_column::Items;
 
 use crate::conform::ArrowResult;
 
-/// Records of more fields look their keys up by hash.
-const FEW_FIELDS: usize = 16;
-
 /// Objects, a column for each of their known keys.
 pub struct RecordColumn {
     fields: Fields,
-    quoted: Vec<Vec<u8>>,
-    /// Only for many fields.
-    by_name: HashMap<String, usize>,
     len: usize,
     nulls: NullBufferBuilder,
     /// What the fields are in an object without them.
     absent: Vec<AbsentMember>,
+    /// Which of the fields a key is.
+    pub members: Members,
     /// One for each field.
     pub children: Vec<JsonColumn>,
 }
@@ -57,13 +53,10 @@ impl RecordColumn {
     pub fn new(fields: &Fields, unions: &[Arc<UnionShape>]) -> ArrowResult<Self> {
         let children =
             fields.iter().map(|field| JsonColumn::new(field, unions)).collect::<ArrowResult<_>>()?;
-        let named = fields.iter().enumerate().map(|(index, field)| (field.name().clone(), index));
-        let by_name = if fields.len() > FEW_FIELDS { named.collect() } else { HashMap::new() };
-        // Names that need escapes are never found this way, but by `position`.
-        let quoted = fields.iter().map(|field| format!("\"{}\":", field.name()).into_bytes()).collect();
+        let members = Members::new(fields);
         let nulls = NullBufferBuilder::new(0);
         let absent = fields.iter().map(|field| AbsentMember::new(field)).collect();
-        Ok(Self { fields: fields.clone(), quoted, by_name, len: 0, nulls, absent, children })
+        Ok(Self { fields: fields.clone(), len: 0, nulls, absent, members, children })
     }
 
     /// Rows so far.
@@ -71,25 +64,9 @@ impl RecordColumn {
         self.len
     }
 
-    /// The name of a field as a key that needs no escapes, with the colon. Writers keep the order of their
-    /// fields, so the next key can be guessed.
-    #[inline]
-    pub fn quoted(&self, index: usize) -> &[u8] {
-        // No key looks like this.
-        self.quoted.get(index).map_or(b"}", Vec::as_slice)
-    }
-
     /// The name of a field.
     pub fn name(&self, index: usize) -> &str {
         self.fields.get(index).map_or("", |field| field.name())
-    }
-
-    /// Which field `key` is.
-    pub fn position(&self, key: &str) -> Option<usize> {
-        if self.fields.len() > FEW_FIELDS {
-            return self.by_name.get(key).copied();
-        }
-        self.fields.iter().position(|field| field.name() == key)
     }
 
     /// Whether a field may be null.

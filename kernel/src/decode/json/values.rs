@@ -68,29 +68,31 @@ pub fn read(column: &mut JsonColumn, nullable: bool, cursor: &mut JsonCursor<'_>
 /// Append the object at the cursor; keys that are no field are skipped.
 pub fn record(record: &mut RecordColumn, cursor: &mut JsonCursor<'_>) -> JsonResult<()> {
     let row = record.len();
-    let mut guess = 0;
+    let mut place = 0;
     cursor.open();
     let mut first = true;
     while cursor.more(first, b'}')? {
         first = false;
-        let index = if cursor.is_key(record.quoted(guess)) {
-            Some(guess)
-        } else {
-            let key = cursor.key()?;
-            record.position(&key)
+        let field = match record.members.expected(place) {
+            Some(member) if cursor.is_key(&member.quoted) => {
+                place += 1;
+                member.field
+            }
+            _ => {
+                let (field, next) = record.members.unexpected(place, cursor)?;
+                place = next;
+                field
+            }
         };
-        let Some((index, child)) = index.and_then(|index| Some((index, record.children.get_mut(index)?)))
-        else {
+        let nullable = record.is_nullable(field);
+        let Some(child) = record.children.get_mut(field) else {
             cursor.skip()?;
             continue;
         };
         if child.len() > row {
             child.truncate(row);
         }
-        let nullable = record.is_nullable(index);
-        let Some(child) = record.children.get_mut(index) else { continue };
-        read(child, nullable, cursor).map_err(|e| e.below(record.name(index)))?;
-        guess = index + 1;
+        read(child, nullable, cursor).map_err(|e| e.below(record.name(field)))?;
     }
     record.close(cursor)
 }
