@@ -55,9 +55,11 @@ $(CONNECT_DONE): requirements/connect.txt $(VENV_DONE)
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --upgrade --target $(@D) --requirement $<
 	@touch $@
 
-# The oldest PySpark that the package takes; on the path it comes before that of the environment.
-OLDEST_SPARK := .venv/oldest-spark
-$(OLDEST_SPARK)/.requirements-installed: requirements/oldest-spark.txt $(VENV_DONE)
+# Earlier versions of PySpark that the package takes; on the path they come before that of the environment.
+OLDEST_SPARK := .venv/spark-4.1
+FORMER_SPARK := .venv/spark-4.2
+$(OLDEST_SPARK)/.requirements-installed $(FORMER_SPARK)/.requirements-installed: \
+  .venv/spark-%/.requirements-installed: requirements/spark-%.txt $(VENV_DONE)
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --upgrade --target $(@D) --requirement $<
 	@touch $@
 
@@ -76,9 +78,11 @@ $(SPARK_CLASSES): tests/programs/spark_classes.py $(VENV_DONE)
 
 # PySpark's bytecode, which Spark's Python processes would compile anew, each of them.
 SPARK_BYTECODE := .venv/.spark-bytecode-added
-$(SPARK_BYTECODE): tests/programs/spark_bytecode.py $(VENV_DONE) $(OLDEST_SPARK)/.requirements-installed
+$(SPARK_BYTECODE): tests/programs/spark_bytecode.py $(VENV_DONE) \
+  $(OLDEST_SPARK)/.requirements-installed $(FORMER_SPARK)/.requirements-installed
 	$(BIN)/python $< "$$(env -u PYTHONPATH $(BIN)/python -c 'import pyspark; print(pyspark.__path__[0])')"
 	$(BIN)/python $< $(OLDEST_SPARK)/pyspark
+	$(BIN)/python $< $(FORMER_SPARK)/pyspark
 	@touch $@
 
 .PHONY: venv
@@ -189,15 +193,16 @@ test-unit: $(BUILD_DONE) ## Tests that need no server
 PART_1 := $(addprefix tests/integration/,cluster security sink)
 PART_2 := $(addprefix tests/integration/,catalog checkpoint package)
 PARTS := test-part-1 test-part-2 test-part-3
-.PHONY: test-integration test-oldest-spark $(PARTS)
+EARLIER := test-oldest-spark test-former-spark
+.PHONY: test-integration $(EARLIER) $(PARTS)
 # The tests start JVMs by the hundred, most of them Spark's, and each lives for seconds: loading classes and compiling them
 # as for days would be most of the tests' processor time.
-test-integration test-oldest-spark $(PARTS): export JDK_JAVA_OPTIONS := \
+test-integration $(EARLIER) $(PARTS): export JDK_JAVA_OPTIONS := \
   -XX:TieredStopAtLevel=1 -XX:SharedArchiveFile=$(CURDIR)/$(SPARK_CLASSES) -Xlog:disable
 $(PARTS): $(SPARK_CLASSES)
-test-integration test-oldest-spark $(PARTS): $(SPARK_BYTECODE)
+test-integration $(EARLIER) $(PARTS): $(SPARK_BYTECODE)
 test-integration: server ## Tests against real Pulsar servers
-	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target $(PARTS) test-oldest-spark
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target $(PARTS) $(EARLIER)
 test-part-1: server
 	$(BIN)/python -m pytest $(PART_1)
 test-part-2: server $(CONNECT_DONE) $(WHEELS_DONE)
@@ -225,13 +230,21 @@ check-browser:
 test-docs: check-browser $(BUILD_DONE) $(DOCS_DONE) ## Build the site, and look at every page with a browser
 	$(BIN)/python -m pytest tests/docs
 
-# The same jar, and of each kind of query one.
+# The same jar, and of each kind of query one; of the version between only what differs.
 test-oldest-spark: export PYTHONPATH := $(CURDIR)/$(OLDEST_SPARK)
-test-oldest-spark: server $(OLDEST_SPARK)/.requirements-installed
+test-oldest-spark: server ## Some of the tests on PySpark 4.1, the oldest that the package takes
+	$(BIN)/python -c 'import pyspark; assert pyspark.__version__ == "4.1.0", pyspark.__version__'
+	$(BIN)/python -m pytest $(addprefix tests/integration/,package/test_linkage.py package/test_without_jar.py \
+	  catalog/test_catalog.py checkpoint/test_queries.py::test_kinds_of_queries_go_on[rocksdb-2] \
+	  sink/test_exactly_once.py stream/test_streaming.py tier/test_sql.py::test_every_cell \
+	  tier/test_sql.py::test_the_plan_has_filters_columns_and_the_table)
+test-former-spark: export PYTHONPATH := $(CURDIR)/$(FORMER_SPARK)
+test-former-spark: server ## A few of them on PySpark 4.2
 	$(BIN)/python -c 'import pyspark; assert pyspark.__version__ == "4.2.0", pyspark.__version__'
-	$(BIN)/python -m pytest $(addprefix tests/integration/,catalog/test_catalog.py \
-	  checkpoint/test_queries.py::test_kinds_of_queries_go_on[rocksdb-2] sink/test_exactly_once.py stream/test_streaming.py \
-	  tier/test_sql.py::test_every_cell tier/test_sql.py::test_the_plan_has_filters_columns_and_the_table)
+	$(BIN)/python -m pytest $(addprefix tests/integration/,package/test_linkage.py \
+	  $(addprefix catalog/test_catalog.py::test_,dataframes_make_tables_and_append_by_name changes_of_a_table_with_a_key \
+	    metadata_columns_are_named_in_any_case only_the_columns_of_a_query_are_decoded) \
+	  stream/test_streaming.py::test_restarts_while_a_producer_sends_neither_lose_nor_repeat[plain])
 
 # SECONDS is a variable of the shell's own, so only one from the command line counts.
 FUZZ_SECONDS := $(if $(findstring command,$(origin SECONDS)),$(SECONDS),60)
@@ -304,8 +317,9 @@ lock: ## Choose new versions for requirements/*.txt (needs uv)
 	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet --output-file requirements/connect.txt
 	uv pip compile --group wheels --constraint requirements/dev.txt --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-header --upgrade --quiet --output-file requirements/wheels.txt
-	echo pyspark==4.2.0 | uv pip compile - --no-deps --no-annotate \
-	  --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/oldest-spark.txt
+	for version in 4.1.0 4.2.0; do \
+	  echo "pyspark==$$version" | uv pip compile - --no-deps --no-annotate \
+	    --generate-hashes --no-emit-index-url --no-header --quiet --output-file "requirements/spark-$${version%.*}.txt"; done
 	printf 'pyspark==3.5.9\npy4j==0.10.9.7\n' | uv pip compile - --no-deps --no-annotate \
 	  --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/peer-spark.txt
 

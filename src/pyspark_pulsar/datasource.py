@@ -86,13 +86,19 @@ class PulsarDataSource(Shipped, DataSource):
     def _stream_reader(self, schema: StructType) -> PulsarStreamReader:
         from pyspark_pulsar.codec.data_keys import check_key_options
         from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+        from pyspark_pulsar.spark.read_limits import SPARK_ASKS_FOR_LIMITS
 
         options = self._read_options()
         check_key_options(options)
         options.check_read_from()
         options.check_stream()
         options.check_no_limit()
-        return PulsarStreamReader(options, *self._read_rows(options, schema))
+        reader = PulsarStreamReader
+        if runs_in(_CONVERSATION) and not SPARK_ASKS_FOR_LIMITS:
+            from pyspark_pulsar.read.microbatch.whole_backlog import WholeBacklogReader
+
+            reader = WholeBacklogReader
+        return reader(options, *self._read_rows(options, schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> PulsarBatchWriter:
         from pyspark_pulsar.errors import OptionError

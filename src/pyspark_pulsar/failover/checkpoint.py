@@ -22,6 +22,7 @@ from typing import Any, Final
 from pyspark_pulsar.errors import CheckpointError, ProtocolError
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
+from pyspark_pulsar.spark.progress_offset import offset_document
 from pyspark_pulsar.topic import TopicPartition
 
 _HEAD_LINES: Final = 2
@@ -123,7 +124,8 @@ def _text(file: Path) -> str:
 
 def _offset(text: str, file: Path) -> StreamOffset:
     try:
-        document: Any = json.loads(text)
+        # What is not understood at all JSON's parser says why.
+        document: Any = offset_document(text) or json.loads(text)
         if isinstance(document, str):
             # As a progress has it that was written as JSON itself.
             document = json.loads(document)

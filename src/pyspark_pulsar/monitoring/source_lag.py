@@ -6,10 +6,11 @@ What a stream measures travels in the JSON text `sources[].latestOffset` of its 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+from pyspark_pulsar.spark.progress_offset import offset_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,7 @@ def source_lag(document: Mapping[str, Any], known: SourceLag) -> SourceLag:
 
 def lag_document(text: str | None) -> dict[str, Any] | None:
     """The JSON object of a source's latest offset; None of a source that is not ours."""
-    try:
-        document = json.loads(text or "null")
-    except ValueError:
-        return None
+    document = offset_document(text)
     is_ours = isinstance(document, dict) and "positions" in document and "lag" in document
     return document if is_ours else None
 

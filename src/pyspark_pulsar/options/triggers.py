@@ -52,3 +52,18 @@ class TriggerOptions(ConnectionOptions):
             raise OptionError(
                 f"option 'minOffsetsPerTrigger' is {least}: expected no more than maxRecordsPerTrigger ({most})"
             )
+
+    def check_without_limits(self) -> None:
+        """Raises `OptionError` where a limit is asked for, for a Spark that knows none."""
+        limits = {
+            "maxRecordsPerTrigger": self.max_records_per_trigger,
+            "maxBytesPerTrigger": self.max_bytes_per_trigger,
+            "minOffsetsPerTrigger": self.min_offsets_per_trigger,
+        }
+        for name, limit in limits.items():
+            if limit is not None:
+                raise OptionError(
+                    f"option '{name}' is {limit}: expected no limit of a micro-batch with Spark 4.1, which knows none "
+                    f"of a source in Python without the jar of this package; leave it out, start the session with "
+                    f"pyspark_pulsar.configure, or use Spark 4.2 or later"
+                )

@@ -1,8 +1,8 @@
 """`python -m pyspark_pulsar.spark.driver_process`: Spark's planning programs, in one process that the JVM keeps.
 
 For a source in Python Spark has a program for each step on the driver (`pyspark.sql.worker`: make the source, push
-filters, plan a read, plan a write, commit; and the conversation with a stream's reader). It starts each in a process of
-its own, which imports all anew. The jar runs them here. It connects to the socket that the first line of standard
+filters, plan a read, plan a write, commit). It starts each in a process of its own, which imports all anew. The jar
+runs them here, and programs of this package beside them. It connects to the socket that the first line of standard
 output names. A connection begins with a program's name (u32 length, big endian, ASCII), and is from there on what the
 program's process would read from Spark and write to it. Programs run in a thread each, at the same time.
 
@@ -35,20 +35,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PLANNERS: Final = "pyspark.sql.worker"
-_STREAM: Final = "pyspark.sql.streaming.python_streaming_source_runner"
-_PROGRAMS: Final = {
-    f"{_PLANNERS}.create_data_source": "_main",
-    f"{_PLANNERS}.data_source_pushdown_filters": "_main",
-    f"{_PLANNERS}.plan_data_source_read": "_main",
-    f"{_PLANNERS}.write_into_data_source": "_main",
-    f"{_PLANNERS}.commit_data_source_write": "_main",
-    f"{_PLANNERS}.python_streaming_sink_runner": "_main",
-    _STREAM: "main",
-    # Of this package: what a batch that is planned reads.
-    "pyspark_pulsar.read.batch.summary": "main",
-}
-"""The function of each that reads a request and writes the answer. `_main` leaves out what Spark's process does before
-and after it: to set up files and profilers, and to hand back accumulators, which this data source has none of."""
+_PROGRAMS: Final = (
+    f"{_PLANNERS}.create_data_source",
+    f"{_PLANNERS}.data_source_pushdown_filters",
+    f"{_PLANNERS}.plan_data_source_read",
+    f"{_PLANNERS}.write_into_data_source",
+    f"{_PLANNERS}.commit_data_source_write",
+    f"{_PLANNERS}.python_streaming_sink_runner",
+    "pyspark_pulsar.spark.stream_program",
+    # What a batch that is planned reads.
+    "pyspark_pulsar.read.batch.summary",
+)
 
 _OWN: Final = (
     "pyspark_pulsar.datasource",
@@ -107,7 +104,19 @@ def _converse(connection: socket.socket) -> None:
         length = int.from_bytes(stream.read(4), "big")
         name = stream.read(length).decode("ascii")
         if name in _PROGRAMS:
-            _run(getattr(import_module(name), _PROGRAMS[name]), stream)
+            _run(_program(name), stream)
+
+
+def _program(name: str) -> Callable[[Any, Any], None]:
+    """The function that reads a request and writes the answer.
+
+    `_main` of Spark's programs leaves out what their process does before and after it: to set up files and profilers,
+    and to hand back accumulators, which this data source has none of. In Spark 4.1 they have `main` alone, which does
+    all of it; the jar then sends what that reads (`DriverPrograms`).
+    """
+    module = import_module(name)
+    program: Callable[[Any, Any], None] = getattr(module, "_main", None) or module.main
+    return program
 
 
 def _run(program: Callable[[Any, Any], None], stream: Any) -> None:
@@ -117,7 +126,7 @@ def _run(program: Callable[[Any, Any], None], stream: Any) -> None:
     try:
         program(stream, stream)
     except SystemExit as end:
-        # The stream's program, which has told what it failed of.
+        # A program of Spark 4.1, which has told what it failed of.
         _log(end.__context__)
     except PulsarError as fault:
         if keeps_tracebacks():

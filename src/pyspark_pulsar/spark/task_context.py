@@ -28,7 +28,7 @@ def present_epoch() -> tuple[str, str, int]:
     if query is None or epoch is None or run is None:
         raise CommitError(
             f"deliveryGuarantee=exactly-once: expected Spark to tell a task its query, epoch and run, got {query}, "
-            f"{epoch} and {run}; use a streaming query of Spark 4.2 or 4.3, or deliveryGuarantee=at-least-once"
+            f"{epoch} and {run}; use a streaming query of Spark 4.1 to 4.3, or deliveryGuarantee=at-least-once"
         )
     return query, run, int(epoch)
 

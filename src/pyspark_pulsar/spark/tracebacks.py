@@ -32,6 +32,13 @@ HIDES_TRACEBACKS: Final = "SPARK_HIDE_TRACEBACK"
 _PROGRAMS: Final = (
     "pyspark.worker",
     "pyspark.sql.worker.utils",
+    # In Spark 4.1 each of these writes it itself.
+    "pyspark.sql.worker.create_data_source",
+    "pyspark.sql.worker.data_source_pushdown_filters",
+    "pyspark.sql.worker.plan_data_source_read",
+    "pyspark.sql.worker.write_into_data_source",
+    "pyspark.sql.worker.commit_data_source_write",
+    "pyspark.sql.worker.python_streaming_sink_runner",
     "pyspark.sql.streaming.python_streaming_source_runner",
 )
 

@@ -26,11 +26,12 @@ from integration.official import Admin, Refused, await_true
 from integration.streams import Sending
 from py4j.protocol import Py4JError
 from pyspark import InheritableThread
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_pulsar import catalog_jar
 from pyspark_pulsar.session.configure import catalog_settings
+from pyspark_pulsar.spark.read_limits import SPARK_ASKS_FOR_LIMITS
 from pyspark_pulsar.standalone import LocalPulsar
 
 Table = str
@@ -276,6 +277,10 @@ def test_changes_of_a_table_with_a_key(
     gone.write.format("pulsar").options(
         **{"service.url": pulsar.service_url, "topic": topic, "writeTombstones": "true"}
     ).mode("append").save()
+    if not SPARK_ASKS_FOR_LIMITS:
+        with pytest.raises(ParseException):
+            spark.sql(f"SELECT * FROM {table} CHANGES FROM VERSION 'earliest'")
+        return
     changes = spark.read.option("startingVersion", "earliest").changes(table)
     assert changes.columns == ["id", "name", "_change_type", "_commit_version", "_commit_timestamp"]
     found = [(row.id, row.name, row._change_type) for row in changes.collect()]

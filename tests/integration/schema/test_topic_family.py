@@ -12,11 +12,11 @@ from integration.official import Admin, Refused, await_true
 from integration.streams import Stream, finish
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.functions import col, concat, lit
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from pyspark_pulsar.datasource import PulsarDataSource
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.read.log_end import LogEnds
+from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 from pyspark_pulsar.standalone import LocalPulsar
 
 TOPICS = 300

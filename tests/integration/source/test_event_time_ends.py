@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import pulsar as official_client
 import pytest
 from integration.official import Admin, messages_of
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions, parse_options
@@ -19,6 +18,7 @@ from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.microbatch.end import StreamEnd
 from pyspark_pulsar.read.microbatch.event_time_end import EventTimeSearch
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 from pyspark_pulsar.standalone import LocalPulsar
 
 END = 1_000

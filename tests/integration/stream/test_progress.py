@@ -19,7 +19,6 @@ import pytest
 from integration.official import Admin, Refused, await_true
 from integration.streams import Stream, begun, finish, send_numbers, to_files, values_in
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from pyspark_pulsar import PulsarProgressListener
 from pyspark_pulsar.errors import OptionError, SubscriptionBusy
@@ -28,6 +27,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 from pyspark_pulsar.standalone import LocalPulsar
 
 PROGRAM = Path(__file__).parents[2] / "programs" / "stream_to_files.py"

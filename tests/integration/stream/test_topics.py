@@ -11,12 +11,12 @@ import pytest
 from integration.official import Admin, await_true
 from integration.streams import Stream, begun, finish, send_numbers, to_files, values_in
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from pyspark_pulsar.errors import DataLossError, OptionError
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 from pyspark_pulsar.standalone import LocalPulsar
 
 

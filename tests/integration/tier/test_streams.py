@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from integration.tier.conftest import ENTRIES, Tier
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 
 Offset = dict[str, Any]
 

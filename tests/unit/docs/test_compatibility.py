@@ -25,9 +25,10 @@ def _row(name: str) -> str:
 
 
 def test_versions_are_those_that_pip_is_told() -> None:
-    assert REQUIRED["pyspark"] == ">=4.2,<4.4"
+    assert REQUIRED["pyspark"] == ">=4.1,<4.4"
     assert "tested" in _row("4.3")
     assert "tested" in _row("4.2")
+    assert "tested" in _row("4.1")
     assert PROJECT["requires-python"] == ">=3.11"
     assert _row("Python").startswith(" 3.11 or later")
     assert REQUIRED["pyarrow"] == ">=18,<27"

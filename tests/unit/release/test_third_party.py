@@ -35,7 +35,7 @@ def test_all_that_pip_brings_along_is_in_the_bill() -> None:
         each["name"]: each.get("versionRange", "") for each in bill["components"] if each.get("isExternal")
     }
     assert listed.keys() == {Requirement(text).name for text in asked}
-    assert listed["pyspark"] == "vers:pypi/>=4.2|<4.4"
+    assert listed["pyspark"] == "vers:pypi/>=4.1|<4.4"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,6 @@ Python cannot stop its query.
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable
@@ -50,6 +49,7 @@ from pyspark_pulsar.read.bounds.offsets import resolve_bound
 from pyspark_pulsar.read.bounds.timestamps import ENDING_EVENT_TIMES, ENDING_TIMES, check_names
 from pyspark_pulsar.read.log_end import Positions
 from pyspark_pulsar.read.microbatch.event_time_end import EventTimeSearch
+from pyspark_pulsar.spark.progress_offset import offset_document
 from pyspark_pulsar.topic import TopicPartition
 
 _MILLISECONDS: Final = 1000
@@ -181,8 +181,5 @@ class StreamEnd:
 
 def has_ended(offset: str | None) -> bool:
     """Whether Spark's text of an offset of this source (of any, or none) says that its query has ended."""
-    try:
-        document = json.loads(offset or "")
-    except ValueError:
-        return False
+    document = offset_document(offset)
     return isinstance(document, dict) and "positions" in document and "ended" in document

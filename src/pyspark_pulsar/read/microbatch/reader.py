@@ -13,14 +13,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxBytes,
-    ReadMaxRows,
-    ReadMinRows,
-    SupportsTriggerAvailableNow,
-)
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
@@ -53,6 +45,14 @@ from pyspark_pulsar.read.task.reader import read_splits
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.logging import show_warnings
+from pyspark_pulsar.spark.read_limits import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.spark.task_context import new_run, present_attempt
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks
@@ -122,9 +122,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         # Where this micro-batch begins is committed; what holds the messages from there on is there before they are
         # planned.
         begin = {partition: reached.start_of(partition, former) for partition in reached.positions}
-        lag = opened.progress.begin(
-            begin, {partition: end for partition, end in ends.items() if partition in begin}
-        )
+        lag = self._begin(begin, {partition: end for partition, end in ends.items() if partition in begin})
         self._latest = StreamOffset(ends, published_from=former.published_from).to_json() | {"lag": lag}
         if not isinstance(limit, ReadAllAvailable):
             waits = self._frozen is None and former.start is None
@@ -137,6 +135,12 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             return start
         opened.idle_pause.news()
         return reached.to_json()
+
+    def _begin(
+        self, committed: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position]
+    ) -> dict[str, Any]:
+        """As `QueryProgress.begin`."""
+        return self._opened().progress.begin(committed, ends)
 
     def _reached(self, former: StreamOffset, ends: Mapping[TopicPartition, Position]) -> StreamOffset:
         """As far as `ends` and the ends of the query let it go."""

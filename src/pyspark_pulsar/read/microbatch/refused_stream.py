@@ -12,9 +12,9 @@ from typing import Any, Never
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
 from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.spark.read_limits import ReadLimit, SupportsTriggerAvailableNow
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 
@@ -32,7 +32,12 @@ class RefusedStream(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         self._raise()
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002, N802
+    def latestOffset(  # noqa: N802
+        self,
+        start: dict[str, Any] | None = None,  # noqa: ARG002
+        limit: ReadLimit | None = None,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        """Spark 4.1 gives no arguments."""
         self._raise()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802

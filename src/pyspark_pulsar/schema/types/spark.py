@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from inspect import signature
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -11,6 +12,9 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pyspark_pulsar.errors import SchemaError
+
+# PySpark 4.1 labels timestamps UTC by itself, and takes no zone.
+_UTC: Final = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 
 
 def spark_schema(output: pa.Schema) -> StructType:
@@ -38,7 +42,7 @@ def arrow_schema(struct: StructType) -> pa.Schema:
     """The Arrow schema of a DataFrame's rows, timestamps labelled UTC, without the field
     metadata that only Spark reads. Raises SchemaError for types that Spark cannot exchange as Arrow."""
     try:
-        schema = to_arrow_schema(struct, timezone="UTC")
+        schema = to_arrow_schema(struct, **_UTC)  # type: ignore[arg-type]
     except PySparkException as error:
         raise SchemaError(
             f"columns {struct.simpleString()}: expected types that Arrow has ({error}); "

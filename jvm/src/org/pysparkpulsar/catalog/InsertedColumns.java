@@ -14,7 +14,6 @@ import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.BinaryType;
@@ -33,6 +32,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * `__key`: for such a write the table has those columns, and no others that it did not have.
  */
 final class InsertedColumns extends PlanRule {
+  private static final String EVOLUTION = "withSchemaEvolution";
+
   private final SparkSession session;
 
   InsertedColumns(SparkSession session) {
@@ -44,7 +45,7 @@ final class InsertedColumns extends PlanRule {
     if (node instanceof InsertIntoStatement insert && insert.table() instanceof DataSourceV2Relation relation) {
       if (insert.query().resolved()) {
         DataSourceV2Relation widened = widened(relation, named(insert));
-        return widened == relation ? node : onto(insert, widened);
+        return widened == relation ? node : CaseClass.with(insert, "table", widened);
       }
       return node;
     }
@@ -64,17 +65,22 @@ final class InsertedColumns extends PlanRule {
   private static LogicalPlan asStatement(AppendData append, UnresolvedRelation relation) {
     Map<String, String> options = new HashMap<>(relation.options().asCaseSensitiveMap());
     options.putAll(CollectionConverters.asJava(append.writeOptions()));
-    return new InsertIntoStatement(
+    List<Object> fields = new ArrayList<>(List.of(
         relation.copy(relation.multipartIdentifier(), new CaseInsensitiveStringMap(options), relation.isStreaming()),
-        Map$.MODULE$.empty(), seq(List.<String>of()), append.query(), false, false, true, none(),
-        append.withSchemaEvolution());
+        Map$.MODULE$.empty(), seq(List.<String>of()), append.query(), false, false, true));
+    if (CaseClass.has(append, EVOLUTION)) {
+      // What is replaced, which is nothing, and this; both since Spark 4.2.
+      fields.add(none());
+      fields.add(CaseClass.value(append, EVOLUTION));
+    }
+    return CaseClass.of(InsertIntoStatement.class, fields);
   }
 
   private boolean isOurs(UnresolvedRelation relation) {
-    CatalogManager catalogs = session.sessionState().catalogManager();
+    SessionCatalogs catalogs = SessionCatalogs.of(session);
     List<String> parts = list(relation.multipartIdentifier());
-    boolean named = parts.size() > 1 && catalogs.isCatalogRegistered(parts.get(0));
-    return (named ? catalogs.catalog(parts.get(0)) : catalogs.currentCatalog()) instanceof PulsarCatalog;
+    boolean named = parts.size() > 1 && catalogs.has(parts.get(0));
+    return (named ? catalogs.named(parts.get(0)) : catalogs.current()) instanceof PulsarCatalog;
   }
 
   /** The columns that the write names, with the types that their values have. */
@@ -129,12 +135,6 @@ final class InsertedColumns extends PlanRule {
   /** The data source takes keys as texts too, which Spark would not cast to bytes by itself. */
   private static DataType taken(DataType own, DataType given) {
     return own instanceof BinaryType && given instanceof StringType ? given : own;
-  }
-
-  private static LogicalPlan onto(InsertIntoStatement insert, DataSourceV2Relation table) {
-    return insert.copy(
-        table, insert.partitionSpec(), insert.userSpecifiedCols(), insert.query(), insert.overwrite(),
-        insert.ifPartitionNotExists(), insert.byName(), insert.replaceCriteriaOpt(), insert.withSchemaEvolution());
   }
 
   @SuppressWarnings("unchecked")

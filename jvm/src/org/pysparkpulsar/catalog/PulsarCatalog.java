@@ -272,13 +272,13 @@ public final class PulsarCatalog implements TableCatalog, SupportsNamespaces, Pr
             + "into it");
   }
 
-  /** The changes of a table: what its messages say of its rows. */
+  /** The changes of a table: what its messages say of its rows. Spark 4.1 has no such thing, and never asks. */
   @Override
   public Changelog loadChangelog(Identifier table, ChangelogContext asked, CaseInsensitiveStringMap options)
       throws NoSuchTableException {
     try {
       JsonNode described = ask("load_changelog", PulsarChangelog.arguments(of(table), asked));
-      return new PulsarChangelog(name + "." + table, described);
+      return PulsarChangelog.of(name + "." + table, described);
     } catch (Refusal refusal) {
       throw noSuchTable(refusal, table);
     }

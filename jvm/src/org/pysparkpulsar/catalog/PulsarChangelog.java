@@ -29,10 +29,17 @@ final class PulsarChangelog implements Changelog {
   private final String name;
   private final JsonNode described;
 
-  /** `described`: the answer to `load_changelog`. */
-  PulsarChangelog(String name, JsonNode described) {
+  private PulsarChangelog(String name, JsonNode described) {
     this.name = name;
     this.described = described;
+  }
+
+  /**
+   * `described`: the answer to `load_changelog`. Of Spark's type, so that a JVM can load what calls this where that type is
+   * not.
+   */
+  static Changelog of(String name, JsonNode described) {
+    return new PulsarChangelog(name, described);
   }
 
   static ObjectNode arguments(ObjectNode table, ChangelogContext asked) {

@@ -9,13 +9,11 @@ import java.util.function.Function;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.parser.ParseException;
-import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.connector.read.Scan;
-import org.apache.spark.sql.internal.SessionState;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.pysparkpulsar.source.PulsarException;
@@ -35,17 +33,17 @@ final class PulsarProcedure implements UnboundProcedure, BoundProcedure {
 
   /** The table of the catalog that a statement would find by this text. */
   static Identifier table(PulsarCatalog catalog, String text) {
-    SessionState session = SparkSession.active().sessionState();
+    SparkSession session = SparkSession.active();
     List<String> parts;
     try {
-      parts = PlanRule.list(session.sqlParser().parseMultipartIdentifier(text));
+      parts = PlanRule.list(session.sessionState().sqlParser().parseMultipartIdentifier(text));
     } catch (ParseException fault) {
       throw PulsarException.thrown(fault);
     }
     int last = parts.size() - 1;
     if (last == 0) {
-      CatalogManager catalogs = session.catalogManager();
-      boolean isCurrent = catalogs.currentCatalog() == catalog;
+      SessionCatalogs catalogs = SessionCatalogs.of(session);
+      boolean isCurrent = catalogs.current() == catalog;
       return Identifier.of(isCurrent ? catalogs.currentNamespace() : catalog.defaultNamespace(), parts.get(0));
     }
     int first = last > 1 && parts.get(0).equals(catalog.name()) ? 1 : 0;

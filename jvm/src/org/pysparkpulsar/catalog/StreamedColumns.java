@@ -92,9 +92,7 @@ final class StreamedColumns extends PlanRule {
 
   private static StreamingRelationV2 reading(
       StreamingRelationV2 stream, Table table, List<AttributeReference> columns) {
-    return stream.copy(
-        stream.source(), stream.sourceName(), table, stream.extraOptions(), seq(columns), stream.catalog(),
-        stream.identifier(), stream.v1Relation(), stream.sourceIdentifyingName());
+    return CaseClass.with(CaseClass.with(stream, "table", table), "output", seq(columns));
   }
 
   private static StructType schema(List<AttributeReference> columns) {

@@ -39,7 +39,7 @@ import scala.collection.immutable.Seq;
  * dictionaries tell 0.0 from -0.0, which are equal to Spark. Spark evaluates all filters again on the rows that come.
  *
  * <p>Where a file lacks a column, Spark's vectorized reader gives what the metadata `EXISTS_DEFAULT` says. The other one
- * of 4.2 and 4.3 forgets it if columns that the file has come behind.
+ * of 4.1 to 4.3 forgets it if columns that the file has come behind.
  */
 final class TierParquet extends ParquetFileFormat {
   static final String DEFAULT = "EXISTS_DEFAULT";

@@ -2,6 +2,9 @@ package org.pysparkpulsar.source;
 
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import org.apache.spark.InterruptibleIterator;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -31,6 +34,12 @@ final class BatchRunner {
     "chainedFunc", "pythonEvalType", "inputSchema", "outputSchema", "sessionLocalTimeZone", "largeVarTypes",
     "pythonRunnerConf", "jobArtifactUUID", "sessionUUID"
   };
+  private static final Class<?>[] ARGUMENTS = {
+    Seq.class, int.class, int[][].class, StructType.class, String.class, boolean.class, Map.class, Map.class,
+    Option.class, Option.class
+  };
+  /** The last argument of Spark 4.1, and of no later one. */
+  private static final String PROFILER = "profiler";
 
   private BatchRunner() {}
 
@@ -40,9 +49,14 @@ final class BatchRunner {
       ScalaField.of(EVALUATORS, part);
     }
     EVALUATORS.getMethod("pythonMetrics");
-    return ArrowPythonRunner.class.getConstructor(
-        Seq.class, int.class, int[][].class, StructType.class, String.class, boolean.class, Map.class, Map.class,
-        Option.class, Option.class);
+    try {
+      return ArrowPythonRunner.class.getConstructor(ARGUMENTS);
+    } catch (NoSuchMethodException fault) {
+      ScalaField.of(EVALUATORS, PROFILER);
+      Class<?>[] arguments = Arrays.copyOf(ARGUMENTS, ARGUMENTS.length + 1);
+      arguments[ARGUMENTS.length] = Option.class;
+      return ArrowPythonRunner.class.getConstructor(arguments);
+    }
   }
 
   /** In a task. Of each batch the first column is a struct, whose fields are the columns; the next batch overwrites it. */
@@ -52,19 +66,22 @@ final class BatchRunner {
     DataType argument = part(evaluators, "inputSchema");
     StructType input =
         new StructType(new StructField[] {new StructField("struct", argument, true, Metadata.empty())});
-    ArrowPythonRunner runner =
-        find()
-            .newInstance(
-                part(evaluators, "chainedFunc"),
-                part(evaluators, "pythonEvalType"),
-                new int[][] {{0}},
-                input,
-                part(evaluators, "sessionLocalTimeZone"),
-                part(evaluators, "largeVarTypes"),
-                part(evaluators, "pythonRunnerConf"),
-                evaluators.pythonMetrics(),
-                part(evaluators, "jobArtifactUUID"),
-                part(evaluators, "sessionUUID"));
+    List<Object> arguments = new ArrayList<>();
+    arguments.add(part(evaluators, "chainedFunc"));
+    arguments.add(part(evaluators, "pythonEvalType"));
+    arguments.add(new int[][] {{0}});
+    arguments.add(input);
+    arguments.add(part(evaluators, "sessionLocalTimeZone"));
+    arguments.add(part(evaluators, "largeVarTypes"));
+    arguments.add(part(evaluators, "pythonRunnerConf"));
+    arguments.add(evaluators.pythonMetrics());
+    arguments.add(part(evaluators, "jobArtifactUUID"));
+    arguments.add(part(evaluators, "sessionUUID"));
+    Constructor<ArrowPythonRunner> constructor = find();
+    if (constructor.getParameterCount() > arguments.size()) {
+      arguments.add(part(evaluators, PROFILER));
+    }
+    ArrowPythonRunner runner = constructor.newInstance(arguments.toArray());
     InternalRow row = new GenericInternalRow(new Object[] {new GenericInternalRow(new Object[] {partition})});
     Iterator<InternalRow> rows = scala.package$.MODULE$.Iterator().single(row);
     return runner.compute(scala.package$.MODULE$.Iterator().single(rows), task.partitionId(), task);
@@ -86,7 +103,7 @@ final class BatchRunner {
     }
   }
 
-  /** Spark 4.3 keeps a handle of the process, 4.2 its id. */
+  /** Spark 4.3 keeps a handle of the process, earlier ones its id. */
   private static void end(Iterator<?> batches, Field field) {
     try {
       field.setAccessible(true);

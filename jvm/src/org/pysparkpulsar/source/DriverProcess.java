@@ -16,7 +16,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import net.razorvine.pickle.Pickler;
 import org.apache.spark.sql.execution.python.EvaluatePython;
 import org.apache.spark.sql.execution.python.PythonPlannerRunner;
 
@@ -55,7 +54,7 @@ final class DriverProcess {
   <T> T run(PythonPlannerRunner<T> runner) {
     EvaluatePython.registerPicklers();
     try (ProgramConnection connection = connect(runner.workerModule())) {
-      runner.writeToPython(connection.output(), new Pickler(true, false));
+      DriverPrograms.write(started().version, runner, connection.output());
       connection.output().flush();
       return runner.receiveFromPython(connection.input());
     } catch (IOException fault) {
@@ -73,7 +72,7 @@ final class DriverProcess {
   }
 
   /** An interrupt stays what it is: by its class Spark knows that a query was stopped. */
-  private RuntimeException gone(String program, IOException fault) {
+  RuntimeException gone(String program, IOException fault) {
     if (fault instanceof InterruptedIOException || fault instanceof ClosedByInterruptException) {
       return PulsarException.thrown(fault);
     }

@@ -1,6 +1,12 @@
 package org.pysparkpulsar.source;
 
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.util.Arrays;
+import net.razorvine.pickle.Pickler;
 import org.apache.spark.api.python.PythonFunction;
+import org.apache.spark.api.python.PythonWorkerUtils$;
+import org.apache.spark.api.python.SpecialLengths$;
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingSinkCommitRunner;
@@ -15,18 +21,44 @@ import org.slf4j.LoggerFactory;
 import scala.Option;
 import scala.collection.Seq;
 import scala.collection.immutable.Map;
+import scala.collection.immutable.Set$;
 
 /** Whether this Spark's planning programs can run in {@link DriverProcess}. Otherwise Spark starts a process for each. */
 final class DriverPrograms {
   /** Found out once in a JVM, which says so where the answer is no. */
   static final boolean POSSIBLE = find();
 
+  /** What Spark calls the files of a query's planning; there are none. */
+  private static final String FILES = "planning";
+
   private DriverPrograms() {}
+
+  /** What the program of `runner` reads, a Python of this `version`. */
+  static void write(String version, PythonPlannerRunner<?> runner, DataOutputStream output) throws IOException {
+    boolean whole = readsAll();
+    if (whole) {
+      PythonWorkerUtils$ protocol = PythonWorkerUtils$.MODULE$;
+      protocol.writePythonVersion(version, output);
+      protocol.writeSparkFiles(Option.apply(FILES), Set$.MODULE$.empty(), output);
+      // Broadcast variables: none, and no server that decrypts them.
+      output.writeBoolean(false);
+      output.writeInt(0);
+    }
+    runner.writeToPython(output, new Pickler(true, false));
+    if (whole) {
+      output.writeInt(SpecialLengths$.MODULE$.END_OF_STREAM());
+    }
+  }
+
+  /** In Spark 4.1 a program is one function, which reads what Spark tells each process, too (`spark/driver_process.py`). */
+  private static boolean readsAll() {
+    return Arrays.stream(PythonPlannerRunner.class.getDeclaredMethods()).noneMatch(it -> it.getName().equals("runnerConf"));
+  }
 
   /** All that is taken of Spark and is no interface of Spark's. */
   private static boolean find() {
     try {
-      PythonPlannerRunner.class.getMethod("writeToPython", java.io.DataOutputStream.class, net.razorvine.pickle.Pickler.class);
+      PythonPlannerRunner.class.getMethod("writeToPython", DataOutputStream.class, Pickler.class);
       PythonPlannerRunner.class.getMethod("receiveFromPython", java.io.DataInputStream.class);
       UserDefinedPythonDataSourceRunner.class.getConstructor(
           PythonFunction.class, String.class, Option.class, CaseInsensitiveMap.class);
@@ -40,7 +72,6 @@ final class DriverPrograms {
           PythonFunction.class, byte[].class, WriterCommitMessage[].class, boolean.class);
       PythonStreamingSinkCommitRunner.class.getConstructor(
           PythonFunction.class, StructType.class, WriterCommitMessage[].class, long.class, boolean.class, boolean.class);
-      StreamRunner.find();
       return true;
     } catch (ReflectiveOperationException | LinkageError fault) {
       LoggerFactory.getLogger(DriverPrograms.class)

@@ -14,7 +14,6 @@ import org.apache.spark.sql.execution.datasources.v2.python.PythonBatch;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonScan;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonScanBuilder;
-import org.apache.spark.sql.execution.python.streaming.PythonStreamingSourceRunner;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -80,14 +79,10 @@ final class SourceScanBuilder extends PythonScanBuilder {
       return batch;
     }
 
-    /** The stream's reader in Python has both interfaces for limits, so it need not be asked for them. */
     @Override
     public MicroBatchStream toMicroBatchStream(String checkpoint) {
       streams = true;
-      PythonStreamingSourceRunner runner =
-          StreamRunner.of(query.source, query.name, query.columns, query.options);
-      runner.init();
-      return new SourceStream(query, runner);
+      return new SourceStream(query);
     }
 
     /** Of a batch, whose plan the query keeps; a stream has no size. */

@@ -10,40 +10,110 @@ import java.util.Optional;
 import java.util.TreeMap;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.ReadAllAvailable;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
-import org.apache.spark.sql.execution.datasources.v2.python.PythonMicroBatchStreamWithTriggerAvailableNow;
-import org.apache.spark.sql.execution.python.streaming.PythonStreamingSourceRunner;
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonDataSourceV2;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingInputPartition;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingPartitionReaderFactory;
+import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingSourceOffset;
+import scala.Option;
 
-/** A stream of Spark's, whose tasks hand over columns, and whose progress has metrics: its lag, and where it reads from. */
-final class SourceStream extends PythonMicroBatchStreamWithTriggerAvailableNow implements ReportsSourceMetrics {
+/**
+ * A stream whose offsets and splits its reader in Python decides ({@link StreamReader}), whose tasks hand over columns, and
+ * whose progress has metrics: its lag, and where it reads from.
+ *
+ * <p>Spark's own stream of a source in Python is another one in each version, and in 4.1 it knows no limits.
+ */
+final class SourceStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
   private static final ObjectMapper JSON = new ObjectMapper();
+  /** In the words of the program in Python. */
+  private static final String ALL = "all";
 
   private final SourceScanBuilder.Query query;
+  private final StreamReader reader;
   private final TaskCounts counts = TaskCounts.registered();
   private Offset told;
   private InputPartition[] partitions = {};
 
-  SourceStream(SourceScanBuilder.Query query, PythonStreamingSourceRunner runner) {
-    super(query.source(), query.name(), query.columns(), query.options(), runner);
+  SourceStream(SourceScanBuilder.Query query) {
     this.query = query;
+    reader = StreamReader.of(query);
   }
 
   @Override
-  public PartitionReaderFactory createReaderFactory() {
-    return query.reading(super.createReaderFactory(), counts);
+  public Offset initialOffset() {
+    return deserializeOffset(reader.text("initialOffset"));
+  }
+
+  /** Spark calls it of streams without limits. */
+  @Override
+  public Offset latestOffset() {
+    throw new UnsupportedOperationException("latestOffset: expected a start and a limit, got none");
+  }
+
+  /** The limit is "all", or what {@link #getDefaultReadLimit} gave. */
+  @Override
+  public Offset latestOffset(Offset start, ReadLimit limit) {
+    String which = limit instanceof ReadAllAvailable ? ALL : "limited";
+    return deserializeOffset(reader.text("latestOffset", start.json(), which));
   }
 
   @Override
-  public InputPartition[] planInputPartitions(Offset start, Offset end) {
-    partitions = super.planInputPartitions(start, end);
-    return partitions;
+  public ReadLimit getDefaultReadLimit() {
+    String limit = reader.text("getDefaultReadLimit");
+    return limit.equals(ALL) ? ReadLimit.allAvailable() : new OptionsLimit(limit);
+  }
+
+  @Override
+  public void prepareForTriggerAvailableNow() {
+    reader.text("prepareForTriggerAvailableNow");
   }
 
   @Override
   public Offset reportLatestOffset() {
-    told = super.reportLatestOffset();
+    String offset = reader.text("reportLatestOffset");
+    told = offset.isEmpty() ? null : deserializeOffset(offset);
     return told;
+  }
+
+  @Override
+  public InputPartition[] planInputPartitions(Offset start, Offset end) {
+    byte[][] pickled = reader.partitions(start.json(), end.json());
+    InputPartition[] planned = new InputPartition[pickled.length];
+    for (int index = 0; index < planned.length; index++) {
+      planned[index] = new PythonStreamingInputPartition(index, pickled[index], Option.empty());
+    }
+    partitions = planned;
+    return planned;
+  }
+
+  @Override
+  public PartitionReaderFactory createReaderFactory() {
+    PythonDataSourceV2 source = query.source();
+    byte[] function = source.getOrCreateReadInfo(query.name(), query.options(), query.columns(), true).func();
+    return query.reading(
+        new PythonStreamingPartitionReaderFactory(
+            source.source(), function, query.columns(), Option.empty(), Option.empty()),
+        counts);
+  }
+
+  @Override
+  public void commit(Offset end) {
+    reader.text("commit", end.json());
+  }
+
+  @Override
+  public void stop() {
+    reader.close();
+  }
+
+  @Override
+  public Offset deserializeOffset(String json) {
+    return new PythonStreamingSourceOffset(json);
   }
 
   /**
@@ -75,5 +145,13 @@ final class SourceStream extends PythonMicroBatchStreamWithTriggerAvailableNow i
   @Override
   public String toString() {
     return "Pulsar[" + query.topics() + "]";
+  }
+
+  /** All that options say of limits, which the reader knows; `text` is shown in logs. */
+  private record OptionsLimit(String text) implements ReadLimit {
+    @Override
+    public String toString() {
+      return text;
+    }
   }
 }

@@ -1,0 +1,93 @@
+"""Spark 4.1 without the jar: in what order it asks, and what a query may be answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.read.microbatch.whole_backlog import WholeBacklogReader
+from pyspark_pulsar.topic import TopicPartition
+
+OPTIONS = {"service.url": "pulsar://localhost:6650", "topic": "t"}
+FIRST: dict[str, Any] = {"version": 1, "positions": {"persistent://public/default/t": "1:0:0"}}
+SECOND: dict[str, Any] = {"version": 1, "positions": {"persistent://public/default/t": "2:0:0"}}
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Where the query's subscription was told to stand, in turn. The topic ends at `FIRST`, then at `SECOND`."""
+    told: list[Any] = []
+    ends = iter((FIRST, SECOND))
+
+    def latest(self: PulsarStreamReader, start: dict[str, Any], _limit: Any) -> dict[str, Any]:
+        self._begin(start, {})  # type: ignore[arg-type]
+        return next(ends)
+
+    def begin(
+        _self: PulsarStreamReader,
+        committed: Mapping[TopicPartition, Position],
+        _ends: Mapping[TopicPartition, Position],
+    ) -> dict[str, Any]:
+        told.append(committed)
+        return {}
+
+    monkeypatch.setattr(PulsarStreamReader, "latestOffset", latest)
+    monkeypatch.setattr(PulsarStreamReader, "partitions", lambda _self, _start, end: [end])
+    monkeypatch.setattr(PulsarStreamReader, "_begin", begin)
+    return told
+
+
+def reader(**options: str) -> WholeBacklogReader:
+    return WholeBacklogReader(parse_options(ReadOptions, OPTIONS | options), None)  # type: ignore[arg-type]
+
+
+def test_a_query_begins_and_goes_on(begun: list[Any]) -> None:
+    new = reader()
+    initial = new.initialOffset()
+    assert new.latestOffset() == FIRST
+    assert begun == []
+    assert new.partitions(initial, FIRST) == [FIRST]
+    assert begun == [initial]
+    assert new.latestOffset() == SECOND
+    assert begun == [initial, FIRST]
+    assert new.partitions(FIRST, SECOND) == [SECOND]
+
+
+def test_a_query_that_was_restarted_goes_on_where_it_stood(begun: list[Any]) -> None:
+    again = reader()
+    assert again.partitions(FIRST, FIRST) == []
+    again.latestOffset()
+    assert begun == [FIRST]
+
+
+def test_a_restart_of_a_wrapped_source_is_refused_before_anything_is_done(begun: list[Any]) -> None:
+    again = reader()
+    again.latestOffset()
+    with pytest.raises(
+        OptionError, match=r"triggerAvailableNowWrapper\.enabled is on: expected it to be off"
+    ):
+        again.partitions(SECOND, SECOND)
+    assert begun == []
+
+
+def test_so_is_the_first_run(begun: list[Any]) -> None:
+    new = reader()
+    new.latestOffset()
+    new.initialOffset()
+    with pytest.raises(
+        OptionError, match=r"triggerAvailableNowWrapper\.enabled is on: expected it to be off"
+    ):
+        new.latestOffset()
+    assert begun == []
+
+
+@pytest.mark.parametrize("limit", ["maxRecordsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger"])
+def test_a_limit_is_refused(limit: str) -> None:
+    with pytest.raises(OptionError, match=rf"option '{limit}' is 5: expected no limit of a micro-batch"):
+        reader(**{limit: "5"})
