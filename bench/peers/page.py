@@ -39,6 +39,10 @@ JVM and Python. Only reads are compared, as all writes of that version fail on P
 or the jar of this package hands them over as columns. No source in Python can be faster. Spark's scan of the same rows
 in Parquet shows what it would be without Pulsar.
 """
+_BOUND: Final = """\
+What bounds the share of ready columns: they cost Spark so much CPU a row that the goal leaves little for all that comes
+before them: to find, fetch, check, decompress and decode the row. The kernel's decoding alone, on a core that nobody
+shares, of a row with six values and twelve columns of metadata (kernel_codec.json), takes more."""
 
 Report = dict[str, Any]
 
@@ -216,9 +220,7 @@ def _goal_table(goals: list[Report]) -> Iterator[str]:
 def _bound(cells: Report) -> Iterator[str]:
     """What the goals of ready columns leave for a row, beside what decoding it takes."""
     codec = json.loads(_CODEC.read_text())["medians"]
-    yield "What bounds the share of ready columns: they cost Spark so much CPU a row that the goal leaves little for all that"
-    yield "comes before them: to find, fetch, check, decompress and decode the row. The kernel's decoding alone, on a core that"
-    yield "nobody shares, of a row with six values and twelve columns of metadata (kernel_codec.json), takes more."
+    yield _BOUND
     yield ""
     yield "| CPU for a row | ready columns | left by the goal | to decode it | all that this package takes |"
     yield "|---|---|---|---|---|"
