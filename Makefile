@@ -236,6 +236,7 @@ test-oldest-spark: server ## Some of the tests on PySpark 4.1, the oldest that t
 	$(BIN)/python -c 'import pyspark; assert pyspark.__version__ == "4.1.0", pyspark.__version__'
 	$(BIN)/python -m pytest $(addprefix tests/integration/,package/test_linkage.py package/test_without_jar.py \
 	  catalog/test_catalog.py checkpoint/test_queries.py::test_kinds_of_queries_go_on[rocksdb-2] \
+	  $(addprefix source/test_columnar_reads.py::test_,the_plan_says_which a_stream_hands_over_columns) \
 	  sink/test_exactly_once.py stream/test_streaming.py tier/test_sql.py::test_every_cell \
 	  tier/test_sql.py::test_the_plan_has_filters_columns_and_the_table)
 test-former-spark: export PYTHONPATH := $(CURDIR)/$(FORMER_SPARK)
