@@ -188,11 +188,13 @@ test-unit: $(BUILD_DONE) ## Tests that need no server
 	cargo fetch --quiet --locked --manifest-path $(KERNEL)  # crates of all platforms, whose licences are looked at
 	$(BIN)/python -m pytest tests/unit tests/property
 
-# Three parts at once: each waits for servers most of its time. Each starts servers of its own on free ports.
-# pytest's exit code 5 (no test ran) is a failure like any other.
-PART_1 := $(addprefix tests/integration/,cluster security sink)
-PART_2 := $(addprefix tests/integration/,catalog checkpoint package)
-PARTS := test-part-1 test-part-2 test-part-3
+# Three parts at once, the longest begin first: each waits for servers most of its time. Each starts servers of its own on
+# free ports. pytest's exit code 5 (no test ran) is a failure like any other.
+PART_1 := $(addprefix tests/integration/,package)
+PART_2 := $(addprefix tests/integration/,sink)
+PART_4 := $(addprefix tests/integration/,catalog checkpoint)
+PART_5 := $(addprefix tests/integration/,cluster security)
+PARTS := test-part-1 test-part-2 test-part-3 test-part-4 test-part-5
 EARLIER := test-oldest-spark test-former-spark
 .PHONY: test-integration $(EARLIER) $(PARTS)
 # The tests start JVMs by the hundred, most of them Spark's, and each lives for seconds: loading classes and compiling them
@@ -203,13 +205,13 @@ $(PARTS): $(SPARK_CLASSES)
 test-integration $(EARLIER) $(PARTS): $(SPARK_BYTECODE)
 test-integration: server ## Tests against real Pulsar servers
 	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target $(PARTS) $(EARLIER)
-test-part-1: server
+test-part-1: server $(CONNECT_DONE) $(WHEELS_DONE)
 	$(BIN)/python -m pytest $(PART_1)
-test-part-2: server $(CONNECT_DONE) $(WHEELS_DONE)
-	$(BIN)/python -m pytest $(PART_2)
 # With the checks of the newest server version, which is fetched at the first run.
 test-part-3: server
-	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(PART_1) $(PART_2))
+	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(PART_1) $(PART_2) $(PART_4) $(PART_5))
+test-part-2 test-part-4 test-part-5: test-part-%: server
+	$(BIN)/python -m pytest $(PART_$*)
 
 DOCS_DONE := .venv/.docs-requirements-installed
 $(DOCS_DONE): requirements/docs.txt $(VENV_DONE)

@@ -22,7 +22,7 @@ def told(pulsar: LocalPulsar, tmp_path_factory: pytest.TempPathFactory) -> dict[
     topic, folder = f"public/default/without-jar-{os.getpid()}", tmp_path_factory.mktemp("without-jar")
     done = subprocess.run(
         [sys.executable, str(PROGRAM), pulsar.service_url, topic, str(folder)],
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable}, capture_output=True, text=True, check=False, timeout=300,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable}, capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     answer: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
