@@ -195,14 +195,14 @@ PART_2 := $(addprefix tests/integration/,sink)
 PART_4 := $(addprefix tests/integration/,catalog checkpoint)
 PART_5 := $(addprefix tests/integration/,cluster security)
 PARTS := test-part-1 test-part-2 test-part-3 test-part-4 test-part-5
-EARLIER := test-oldest-spark test-former-spark
-.PHONY: test-integration $(EARLIER) $(PARTS)
+EARLIER := test-oldest-spark test-former-linkage
+.PHONY: test-integration test-former-spark $(EARLIER) $(PARTS)
 # The tests start JVMs by the hundred, most of them Spark's, and each lives for seconds: loading classes and compiling them
 # as for days would be most of the tests' processor time.
-test-integration $(EARLIER) $(PARTS): export JDK_JAVA_OPTIONS := \
+test-integration test-former-spark $(EARLIER) $(PARTS): export JDK_JAVA_OPTIONS := \
   -XX:TieredStopAtLevel=1 -XX:SharedArchiveFile=$(CURDIR)/$(SPARK_CLASSES) -Xlog:disable
 $(PARTS): $(SPARK_CLASSES)
-test-integration $(EARLIER) $(PARTS): $(SPARK_BYTECODE)
+test-integration test-former-spark $(EARLIER) $(PARTS): $(SPARK_BYTECODE)
 test-integration: server ## Tests against real Pulsar servers
 	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target $(PARTS) $(EARLIER)
 test-part-1: server $(CONNECT_DONE) $(WHEELS_DONE)
@@ -232,16 +232,20 @@ check-browser:
 test-docs: check-browser $(BUILD_DONE) $(DOCS_DONE) ## Build the site, and look at every page with a browser
 	$(BIN)/python -m pytest tests/docs
 
-# The same jar, and of each kind of query one; of the version between only what differs.
+# The same jar, and of each kind of query one. Each run looks up in the version between what the jar refers to.
 test-oldest-spark: export PYTHONPATH := $(CURDIR)/$(OLDEST_SPARK)
 test-oldest-spark: server ## Some of the tests on PySpark 4.1, the oldest that the package takes
 	$(BIN)/python -c 'import pyspark; assert pyspark.__version__ == "4.1.0", pyspark.__version__'
 	$(BIN)/python -m pytest $(addprefix tests/integration/,package/test_linkage.py package/test_without_jar.py \
 	  catalog/test_catalog.py checkpoint/test_queries.py::test_kinds_of_queries_go_on[rocksdb-2] \
 	  $(addprefix source/test_columnar_reads.py::test_,the_plan_says_which a_stream_hands_over_columns) \
-	  sink/test_exactly_once.py stream/test_streaming.py tier/test_sql.py::test_every_cell \
+	  sink/test_exactly_once.py \
+	  stream/test_streaming.py::test_restarts_while_a_producer_sends_neither_lose_nor_repeat[plain] \
+	  stream/test_streaming.py::test_available_now_ends_at_what_was_there_when_it_began tier/test_sql.py::test_every_cell \
 	  tier/test_sql.py::test_the_plan_has_filters_columns_and_the_table)
-test-former-spark: export PYTHONPATH := $(CURDIR)/$(FORMER_SPARK)
+test-former-spark test-former-linkage: export PYTHONPATH := $(CURDIR)/$(FORMER_SPARK)
+test-former-linkage: $(BUILD_DONE) $(FORMER_SPARK)/.requirements-installed
+	$(BIN)/python -m pytest tests/integration/package/test_linkage.py
 test-former-spark: server ## A few of them on PySpark 4.2
 	$(BIN)/python -c 'import pyspark; assert pyspark.__version__ == "4.2.0", pyspark.__version__'
 	$(BIN)/python -m pytest $(addprefix tests/integration/,package/test_linkage.py \
