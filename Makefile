@@ -233,16 +233,24 @@ test-docs: check-browser $(BUILD_DONE) $(DOCS_DONE) ## Build the site, and look 
 	$(BIN)/python -m pytest tests/docs
 
 # The same jar, and of each kind of query one. Each run looks up in the version between what the jar refers to.
+# What depends on Spark and its plans; what the package's own processes do, or a server's rights, is tested on the newest.
+OF_CATALOG := dataframes_make_tables_and_append_by_name metadata_columns_are_named_in_any_case \
+  a_stream_from_table_to_table stream_in_sql_and_a_stream_in_complete_mode options_of_a_read_and_time_travel \
+  only_the_columns_of_a_query_are_decoded filters_narrow_each_query_by_itself a_limit_ends_tasks_and_leaves_no_traceback \
+  a_small_topic_is_broadcast_and_the_plan_says_what_is_read changes_of_a_table_with_a_key \
+  what_show_create_table_says_makes_the_same_table a_cancelled_statement_leaves_no_half_table
+OF_STREAMS := restarts_while_a_producer_sends_neither_lose_nor_repeat[plain] \
+  available_now_ends_at_what_was_there_when_it_began
 test-oldest-spark: export PYTHONPATH := $(CURDIR)/$(OLDEST_SPARK)
 test-oldest-spark: server ## Some of the tests on PySpark 4.1, the oldest that the package takes
 	$(BIN)/python -c 'import pyspark; assert pyspark.__version__ == "4.1.0", pyspark.__version__'
 	$(BIN)/python -m pytest $(addprefix tests/integration/,package/test_linkage.py package/test_without_jar.py \
-	  catalog/test_catalog.py checkpoint/test_queries.py::test_kinds_of_queries_go_on[rocksdb-2] \
+	  $(addprefix catalog/test_catalog.py::test_,$(OF_CATALOG)) \
+	  $(addprefix stream/test_streaming.py::test_,$(OF_STREAMS)) \
+	  $(addprefix sink/test_exactly_once.py::test_,a_job_is_there_once nothing_of_a_job_that_fails_is_there) \
 	  $(addprefix source/test_columnar_reads.py::test_,the_plan_says_which a_stream_hands_over_columns) \
-	  sink/test_exactly_once.py \
-	  stream/test_streaming.py::test_restarts_while_a_producer_sends_neither_lose_nor_repeat[plain] \
-	  stream/test_streaming.py::test_available_now_ends_at_what_was_there_when_it_began tier/test_sql.py::test_every_cell \
-	  tier/test_sql.py::test_the_plan_has_filters_columns_and_the_table)
+	  $(addprefix tier/test_sql.py::test_,every_cell the_plan_has_filters_columns_and_the_table) \
+	  checkpoint/test_queries.py::test_kinds_of_queries_go_on[rocksdb-2])
 test-former-spark test-former-linkage: export PYTHONPATH := $(CURDIR)/$(FORMER_SPARK)
 test-former-linkage: $(BUILD_DONE) $(FORMER_SPARK)/.requirements-installed
 	$(BIN)/python -m pytest tests/integration/package/test_linkage.py

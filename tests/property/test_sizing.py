@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import OptionError
@@ -110,6 +110,7 @@ def test_no_figure_is_below_zero_and_no_executors_are_none(workload: Workload, c
 
 
 @pytest.mark.parametrize("field", _DIRECTIONS)
+@settings(max_examples=40)  # of each field; they share the model
 @given(workload=workloads(), costs=COSTS, factor=_numbers(1.01, 50))
 def test_figures_go_one_way(field: str, workload: Workload, costs: Costs, factor: float) -> None:
     value = getattr(workload, field)
