@@ -85,7 +85,7 @@ _ERRORS: dict[int, tuple[type[PulsarError], str]] = {
 _PASSING = frozenset({1, 2, 6, 14, 20})
 
 # Of what brokers have no code for, what their message says: the metadata store is away or starts again, too few
-# bookies can be written to, or a log of the broker's own (that of transactions) begins a new ledger after that.
+# bookies can be written to or answer, or a log of the broker's own (that of transactions) begins a new ledger after that.
 # Pulsar's own clients try again after every unknown error; a fault of the request that has no code would then be told
 # half a minute later.
 _PASSING_CAUSES = (
@@ -94,6 +94,9 @@ _PASSING_CAUSES = (
     "OperationTimeout",
     "KeeperErrorCode",
     "Not enough non-faulty bookies",
+    "Error while recovering ledger",
+    "Bookie handle is not available",
+    "Bookie operation timeout",
     "Waiting to recover from failure",
     "TimeoutException",
 )

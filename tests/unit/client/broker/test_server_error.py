@@ -50,6 +50,10 @@ def test_what_passes_is_retried_like_a_lost_connection() -> None:
         ("Not enough non-faulty bookies available", True),
         ("Waiting to recover from failure", True),
         ("java.util.concurrent.TimeoutException", True),
+        (
+            "org.apache.bookkeeper.mledger.ManagedLedgerException: Error while recovering ledger error code: -10",
+            True,
+        ),
         ("java.lang.NullPointerException", False),
     ],
 )
