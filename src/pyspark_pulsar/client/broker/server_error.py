@@ -86,8 +86,8 @@ _PASSING = frozenset({1, 2, 6, 14, 20})
 
 # Of what brokers have no code for, what their message says: the metadata store is away or starts again, too few
 # bookies can be written to or answer, or a log of the broker's own (that of transactions) begins a new ledger after
-# that. Pulsar's own clients try again after every unknown error; a fault of the request that has no code would then be told
-# half a minute later.
+# that. Pulsar's own clients try again after every unknown error; a fault of the request that has no code would then be
+# told half a minute later.
 _PASSING_CAUSES = (
     "ConnectionLoss",
     "SessionExpired",
