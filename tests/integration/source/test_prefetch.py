@@ -165,7 +165,7 @@ def test_topics_that_move_and_connections_that_break(
     # Other options than those of tasks before, whose connections it would take over.
     assert numbers(read(pulsar, topic, between=disturb, connection_timeout_ms=9_999)) == list(range(ENTRIES))
     assert len(opened) > 4
-    assert len(begun) > 1  # how many depends on how far apart the disturbances lie, so on the machine
+    assert len(begun) > 10
 
 
 def test_those_ahead_never_stand_in_the_way(
