@@ -23,7 +23,6 @@ _BEGIN: Final = "<!-- Written by bench/peers/page.py (`make bench-peers`) up to 
 _END: Final = "<!-- End of what bench/peers/page.py writes. -->\n"
 _CODEC: Final = _ROOT / "bench" / "results" / "kernel_codec.json"
 _PEER, _PRODUCT, _READY_COLUMNS = "pulsar-spark", "this package", "ready rows, as columns"
-_OF_READY_COLUMNS: Final = 0.75  # the goal of goals.py
 _CELLS: Final = {"json": "JSON", "avro": "Avro", "bytes": "bytes"}
 
 _OWN_SPARK, _PEERS_SPARK = "spark of this package", "spark of pulsar-spark"
@@ -88,7 +87,7 @@ def _section(report: Report) -> Iterator[str]:
     yield from _goal_table(report["goals"])
     yield ""
     if "batch" in measures:
-        yield from _bound(measures["batch"])
+        yield from _bound(measures["batch"], report["goals"])
         yield ""
 
 
@@ -217,20 +216,23 @@ def _goal_table(goals: list[Report]) -> Iterator[str]:
         yield f"| {goal['what']} | {goal['is']} {goal['goal']:g} | {goal['got']:g} | {end} |"
 
 
-def _bound(cells: Report) -> Iterator[str]:
+def _bound(cells: Report, goals: list[Report]) -> Iterator[str]:
     """What the goals of ready columns leave for a row, beside what decoding it takes."""
     codec = json.loads(_CODEC.read_text())["medians"]
+    shares = {goal["what"]: goal["goal"] for goal in goals}
     yield _BOUND
     yield ""
     yield "| CPU for a row | ready columns | left by the goal | to decode it | all that this package takes |"
     yield "|---|---|---|---|---|"
     for label, cell in cells.items():
-        decoding = codec.get(f"decode {label.partition(',')[0].upper()}")
-        own = {name: lines["cpu_microseconds_per_row"] for name, lines in cell["competitors"].items()}
-        if decoding is None or _READY_COLUMNS not in own or "one" in label:
+        share = shares.get(f"batch {label}: of {_READY_COLUMNS}")
+        if share is None:
             continue
-        left = own[_READY_COLUMNS] * (1 / _OF_READY_COLUMNS - 1)
-        figures = (own[_READY_COLUMNS], left, decoding["kernel"]["cpu_microseconds_per_row"], own[_PRODUCT])
+        decoding = codec[f"decode {label.partition(',')[0].upper()}"]["kernel"]["cpu_microseconds_per_row"]
+        ready, own = (
+            cell["competitors"][name]["cpu_microseconds_per_row"] for name in (_READY_COLUMNS, _PRODUCT)
+        )
+        figures = (ready, ready * (1 / share - 1), decoding, own)
         yield f"| {_label(label)} | {' | '.join(f'{figure:.2f} µs' for figure in figures)} |"
 
 
