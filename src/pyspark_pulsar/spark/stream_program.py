@@ -26,6 +26,7 @@ import pickle
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, Final
 
+from pyspark_pulsar.spark.frames import frame, number, read_frame
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 
 ALL: Final = "all"
@@ -36,12 +37,12 @@ def main(requests: BinaryIO, answers: BinaryIO) -> None:
     """Reads what this user's own driver has pickled, and nothing else."""
     from pyspark.sql.types import StructType
 
-    source = pickle.loads(_received(requests))  # noqa: S301
-    columns = StructType.fromJson(json.loads(_received(requests)))
+    source = pickle.loads(read_frame(requests))  # noqa: S301
+    columns = StructType.fromJson(json.loads(read_frame(requests)))
     reader = source.streamReader(columns)
     try:
         _send(answers, b"")
-        while request := _received(requests):
+        while request := read_frame(requests):
             call, arguments = json.loads(request)
             _send(answers, _CALLS[call](reader, *arguments))
     finally:
@@ -74,7 +75,7 @@ def _report_latest_offset(reader: Any) -> bytes:
 
 def _partitions(reader: Any, start: str, end: str) -> bytes:
     pickled = [_pickled(each) for each in reader.partitions(json.loads(start), json.loads(end))]
-    return len(pickled).to_bytes(4, "big") + b"".join(len(each).to_bytes(4, "big") + each for each in pickled)
+    return number(len(pickled)) + b"".join(map(frame, pickled))
 
 
 def _pickled(split: Any) -> bytes:
@@ -105,11 +106,6 @@ def _json(offset: Any) -> bytes:
     return json.dumps(offset).encode()
 
 
-def _received(requests: BinaryIO) -> bytes:
-    """Empty at the end."""
-    return requests.read(int.from_bytes(requests.read(4), "big"))
-
-
 def _send(answers: BinaryIO, answer: bytes) -> None:
-    answers.write(len(answer).to_bytes(4, "big") + answer)
+    answers.write(frame(answer))
     answers.flush()

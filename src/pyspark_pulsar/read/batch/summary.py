@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, Final
 
 from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.spark.frames import frame, read_frame, read_number
 from pyspark_pulsar.topic import TopicPartition
 
 _SHOWN: Final = 3
@@ -20,12 +21,11 @@ _SHOWN: Final = 3
 
 def main(requests: BinaryIO, answers: BinaryIO) -> None:
     """Reads what this user's own driver has pickled, and nothing else."""
-    count = int.from_bytes(requests.read(4), "big")
-    inputs = [requests.read(int.from_bytes(requests.read(4), "big")) for _ in range(count)]
+    inputs = [read_frame(requests) for _ in range(read_number(requests))]
     # Of a read without partitions Spark keeps a None.
     partitions = [pickle.loads(each) for each in inputs]  # noqa: S301
     told = json.dumps(summary([each.value for each in partitions if each is not None])).encode()
-    answers.write(len(told).to_bytes(4, "big") + told)
+    answers.write(frame(told))
 
 
 def summary(tasks: Sequence[Iterable[Split]]) -> dict[str, Any]:
