@@ -20,7 +20,7 @@ const LEFT_OUT: usize = 2;
 
 /// The fields of a record, and the order in which its objects have their members.
 pub struct Members {
-    names: Vec<String>,
+    fields: Fields,
     /// Only for many fields.
     by_name: HashMap<String, usize>,
     /// In the order in which they came.
@@ -49,10 +49,9 @@ impl Member {
 impl Members {
     /// Nothing is known of the order yet.
     pub fn new(fields: &Fields) -> Self {
-        let names: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
-        let named = names.iter().cloned().enumerate().map(|(index, name)| (name, index));
-        let by_name = if names.len() > FEW_FIELDS { named.collect() } else { HashMap::new() };
-        Self { names, by_name, known: Vec::new() }
+        let named = fields.iter().enumerate().map(|(index, field)| (field.name().clone(), index));
+        let by_name = if fields.len() > FEW_FIELDS { named.collect() } else { HashMap::new() };
+        Self { fields: fields.clone(), by_name, known: Vec::new() }
     }
 
     /// What came at this place in the objects before.
@@ -80,7 +79,7 @@ impl Members {
         if let Some(index) = self.known.iter().position(|known| known.is(name, field)) {
             return Ok((field, index + 1));
         }
-        if self.known.len() >= self.names.len() + MOST_OTHERS {
+        if self.known.len() >= self.fields.len() + MOST_OTHERS {
             return Ok((field, place));
         }
         let quoted = format!("\"{name}\":").into_bytes();
@@ -89,9 +88,9 @@ impl Members {
     }
 
     fn position(&self, key: &str) -> Option<usize> {
-        if self.names.len() > FEW_FIELDS {
+        if self.fields.len() > FEW_FIELDS {
             return self.by_name.get(key).copied();
         }
-        self.names.iter().position(|name| name == key)
+        self.fields.iter().position(|field| field.name() == key)
     }
 }
