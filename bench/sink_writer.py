@@ -28,6 +28,8 @@ from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterComm
 from pyspark_pulsar import configure
 
 EPOCH_ROWS = 100_000
+FILE_ROWS = EPOCH_ROWS // 2
+"""So the smallest epochs have a task for each of the two cores."""
 _SECOND = 1_800_000_000
 _KEYS = 1000
 
@@ -86,10 +88,10 @@ _AVRO = fastavro.parse_schema(
 
 
 def write_files(folder: Path, rows: int) -> None:
-    """Parquet, `EPOCH_ROWS` in each file, with keys."""
+    """Parquet, `FILE_ROWS` in each file, with keys."""
     folder.mkdir()
-    for start in range(0, rows, EPOCH_ROWS):
-        numbers = range(start, start + EPOCH_ROWS)
+    for start in range(0, rows, FILE_ROWS):
+        numbers = range(start, start + FILE_ROWS)
         columns = pa.Table.from_pylist([row_of(number) for number in numbers]).append_column(
             "__key", pa.array([f"key-{number % _KEYS}" for number in numbers])
         )
@@ -184,12 +186,13 @@ class Session:
         return {"rows": job["rows"]}
 
     def stream(self, job: Job) -> Answer:
-        """`files_of_an_epoch` in each. `epoch_milliseconds`: the median of all but the first."""
+        """`epoch_rows` in each. `epoch_milliseconds`: the median of all but the first."""
         session = self._session(job)
+        files = job["epoch_rows"] // FILE_ROWS
         stream = session.readStream.schema(session.read.parquet(job["files"]).schema)
-        frame = stream.option("maxFilesPerTrigger", job["files_of_an_epoch"]).parquet(job["files"])
+        frame = stream.option("maxFilesPerTrigger", files).parquet(job["files"])
         with tempfile.TemporaryDirectory() as checkpoint:
-            writer = frame.writeStream.format("pulsar").options(**self._options(job))
+            writer = frame.writeStream.format(job["sink"]).options(**self._options(job))
             query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
             query.awaitTermination()
             progress = [each for each in query.recentProgress if each.numInputRows]

@@ -12,7 +12,8 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,9 +25,12 @@ from pyspark_pulsar.read.sources.peek import FirstEntry
 from pyspark_pulsar.topic import TopicPartition
 
 _MOST_SECONDS: Final = 0.25
+_AT_ONCE: Final = 8
+"""So many topic partitions are asked together: how long that takes is only known when all have answered."""
 
-FirstEntryAt = Callable[[TopicPartition, Position], FirstEntry | None]
-PresentLedgers = Callable[[TopicPartition], tuple[Ledger, ...] | None]
+Positions = Mapping[TopicPartition, Position]
+FirstEntriesAt = Callable[[Positions], Mapping[TopicPartition, FirstEntry | None]]
+PresentLedgers = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, tuple[Ledger, ...] | None]]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -82,15 +86,16 @@ class LagWatch:
 
     def __init__(
         self,
-        first_entry: FirstEntryAt,
+        first_entries: FirstEntriesAt,
         present_ledgers: PresentLedgers,
         interval_seconds: float,
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        """`first_entry`: the first entry at a position or behind it. `present_ledgers`: all of a partition, None where
-        they are not known. What either raises makes a lag unknown, and is logged once."""
-        self._first_entry = first_entry
+        """`first_entries`: the first entry at each position or behind it. `present_ledgers`: all of each partition,
+        None where they are not known. What either raises of a partition makes its lag unknown, and is logged once.
+        """
+        self._first_entries = first_entries
         self._present_ledgers = present_ledgers
         self._interval = interval_seconds
         self._clock, self._wall_clock = clock, wall_clock
@@ -98,9 +103,7 @@ class LagWatch:
         self._measured_ms = 0
         self._warned: set[str] = set()
 
-    def measure(
-        self, committed: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position]
-    ) -> LagReport:
+    def measure(self, committed: Positions, ends: Positions) -> LagReport:
         """The lag behind `ends` of a query that has committed the messages before `committed`.
 
         Which partitions are behind is always the present; how far is as old as the interval.
@@ -116,35 +119,46 @@ class LagWatch:
     def _now_ms(self) -> int:
         return int(self._wall_clock() * 1000)
 
-    def _measure_due(
-        self,
-        behind: list[TopicPartition],
-        committed: Mapping[TopicPartition, Position],
-        ends: Mapping[TopicPartition, Position],
-    ) -> None:
+    def _measure_due(self, behind: list[TopicPartition], committed: Positions, ends: Positions) -> None:
         """Those whose turn it is and that there is time for, the longest not measured first."""
         now = self._clock()
-        due = {
+        measured = {
             partition: self._measured[partition][0] if partition in self._measured else -math.inf
             for partition in behind
         }
-        for partition in sorted(due, key=lambda partition: (due[partition], partition)):
-            if due[partition] + self._interval > now or self._clock() > now + _MOST_SECONDS:
-                break
-            lag = self._lag(partition, committed.get(partition, EARLIEST), ends[partition])
-            self._measured[partition] = self._clock(), lag
+        due = sorted(
+            (partition for partition in behind if measured[partition] + self._interval <= now),
+            key=lambda partition: (measured[partition], partition),
+        )
+        groups = deque(due[begin : begin + _AT_ONCE] for begin in range(0, len(due), _AT_ONCE))
+        while groups and self._clock() <= now + _MOST_SECONDS:
+            group = groups.popleft()
+            starts = {partition: committed.get(partition, EARLIEST) for partition in group}
+            try:
+                lags = self._lags(starts, ends)
+            except PulsarError as fault:
+                if len(group) > 1:
+                    # So that the others are known in spite of the one that does not answer.
+                    groups.extendleft([partition] for partition in reversed(group))
+                    continue
+                self._tell(fault)
+                lags = dict.fromkeys(group, _UNKNOWN)
+            self._measured |= {partition: (self._clock(), lag) for partition, lag in lags.items()}
             self._measured_ms = self._now_ms()
 
-    def _lag(self, partition: TopicPartition, start: Position, end: Position) -> Lag:
-        try:
-            first = self._first_entry(partition, start)
-            ledgers = self._present_ledgers(partition)
-        except PulsarError as fault:
-            if type(fault).__name__ not in self._warned:
-                self._warned.add(type(fault).__name__)
-                _log.warning("how far the query is behind is not known for all topic partitions: %s", fault)
-            return _UNKNOWN
-        return measured_lag(first, ledgers, start, end, self._now_ms())
+    def _lags(self, starts: Positions, ends: Positions) -> dict[TopicPartition, Lag]:
+        firsts, ledgers = self._first_entries(starts), self._present_ledgers(starts)
+        return {
+            partition: measured_lag(
+                firsts[partition], ledgers[partition], start, ends[partition], self._now_ms()
+            )
+            for partition, start in starts.items()
+        }
+
+    def _tell(self, fault: PulsarError) -> None:
+        if type(fault).__name__ not in self._warned:
+            self._warned.add(type(fault).__name__)
+            _log.warning("how far the query is behind is not known for all topic partitions: %s", fault)
 
 
 def measured_lag(

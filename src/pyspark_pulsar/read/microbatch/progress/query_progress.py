@@ -8,7 +8,6 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
@@ -21,7 +20,7 @@ from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport, LagWatch
 from pyspark_pulsar.read.microbatch.progress.retention import RetentionWatch
 from pyspark_pulsar.read.microbatch.progress.subscription import SubscriptionCursors
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers
-from pyspark_pulsar.read.sources.peek import first_entry
+from pyspark_pulsar.read.sources.peek import FirstEntry, first_entries_once, first_entry
 from pyspark_pulsar.spark.logging import PROGRESS_LOG
 from pyspark_pulsar.topic import TopicPartition
 
@@ -46,7 +45,7 @@ class QueryProgress:
             if name
             else None
         )
-        self._lag = LagWatch(partial(first_entry, client), self._ledgers, options.lag_interval_ms / 1000)
+        self._lag = LagWatch(self._first_entries, self._ledgers, options.lag_interval_ms / 1000)
         self._retention = RetentionWatch(admin, is_held=name is not None) if admin is not None else None
         self._log = ProgressLog(counts=admin is not None)
 
@@ -80,13 +79,27 @@ class QueryProgress:
         if self._admin is not None:
             self._admin.close()
 
-    def _ledgers(self, partition: TopicPartition) -> tuple[Ledger, ...] | None:
-        if self._admin is None or partition.is_segment:
-            return None
+    def _first_entries(
+        self, starts: Mapping[TopicPartition, Position]
+    ) -> dict[TopicPartition, FirstEntry | None]:
+        """One attempt: a trigger waits for them."""
+        entries = first_entries_once(self._client, list(starts.items()))
+        return {partition: entries[partition, start] for partition, start in starts.items()}
+
+    def _ledgers(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, tuple[Ledger, ...] | None]:
+        admin = self._admin
+        if admin is None:
+            return dict.fromkeys(partitions)
+        listed = [partition for partition in partitions if not partition.is_segment]
         try:
-            return fetch_ledgers(self._admin, [partition])[partition].ledgers
+            known = fetch_ledgers(admin, listed)
         except PermissionDenied:
-            return None
+            return dict.fromkeys(partitions)
+        return {
+            partition: known[partition].ledgers if partition in known else None for partition in partitions
+        }
 
     def _has_messages(self, partition: TopicPartition, start: Position, end: Position) -> bool:
         try:

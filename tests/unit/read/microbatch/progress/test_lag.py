@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection, Mapping
 
 import pytest
 
@@ -79,21 +80,27 @@ def test_a_sum_is_unknown_where_a_part_is_and_the_worst_second_counts() -> None:
 
 
 class Topics:
-    """What a broker would answer, how long it takes, and what it was asked."""
+    """What brokers would answer, how long it takes, and what they were asked together."""
 
-    def __init__(self, seconds: float = 0.0) -> None:
+    def __init__(self, seconds: float = 0.0, *, lost: Collection[TopicPartition] = ()) -> None:
+        """`lost`: of these no broker tells anything."""
         self.now = 100.0
         self.seconds = seconds
-        self.asked: list[TopicPartition] = []
-        self.fault: ConnectionFailed | None = None
-        self.watch = LagWatch(self.first, lambda _: LEDGERS, 10.0, lambda: self.now, lambda: self.now)
+        self.requests: list[list[TopicPartition]] = []
+        self.lost = frozenset(lost)
+        self.watch = LagWatch(self.first, self.ledgers, 10.0, lambda: self.now, lambda: self.now)
 
-    def first(self, partition: TopicPartition, position: Position) -> FirstEntry:
-        self.asked.append(partition)
+    def first(self, starts: Mapping[TopicPartition, Position]) -> dict[TopicPartition, FirstEntry | None]:
+        self.requests.append(list(starts))
         self.now += self.seconds
-        if self.fault is not None:
-            raise self.fault
-        return first(position, age_ms=None)
+        if self.lost & starts.keys():
+            raise ConnectionFailed("gone")
+        return {partition: first(start, age_ms=None) for partition, start in starts.items()}
+
+    def ledgers(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, tuple[Ledger, ...] | None]:
+        return dict.fromkeys(partitions, LEDGERS)
 
 
 BEHIND = {A: Position(1, 4), B: Position(1, 4), C: Position(1, 4)}
@@ -108,10 +115,10 @@ def test_only_partitions_that_are_behind_are_asked_and_not_at_each_trigger() -> 
     }
     topics.now += 5
     assert topics.watch.measure(BEHIND, ENDS).lags[B].messages == 4
-    assert topics.asked == [A, B]
+    assert topics.requests == [[A, B]]
     topics.now += 6
     topics.watch.measure(BEHIND, ENDS)
-    assert topics.asked == [A, B, A, B]
+    assert topics.requests == [[A, B], [A, B]]
 
 
 def test_a_query_that_has_caught_up_is_not_behind_at_once() -> None:
@@ -121,19 +128,33 @@ def test_a_query_that_has_caught_up_is_not_behind_at_once() -> None:
     assert (report.lags, report.total) == ({}, Lag())
 
 
-def test_a_trigger_spends_little_time_and_the_next_goes_on() -> None:
+MANY = [TopicPartition.parse(f"many-{number:02}") for number in range(20)]
+MANY_BEHIND = dict.fromkeys(MANY, Position(1, 4))
+MANY_ENDS = dict.fromkeys(MANY, Position(1, 6))
+
+
+def test_a_trigger_asks_eight_at_a_time_spends_little_time_and_the_next_goes_on() -> None:
     topics = Topics(seconds=0.2)
-    ends = ENDS | {C: Position(1, 6)}
-    report = topics.watch.measure(BEHIND, ends)
-    assert topics.asked == [A, B]
-    assert (report.lags[C], report.total.messages) == (Lag(None, None, None), None)
-    assert topics.watch.measure(BEHIND, ends).total.messages == 5 + 4 + 2
-    assert topics.asked == [A, B, C]
+    report = topics.watch.measure(MANY_BEHIND, MANY_ENDS)
+    assert topics.requests == [MANY[:8], MANY[8:16]]
+    assert (report.lags[MANY[16]], report.total.messages) == (Lag(None, None, None), None)
+    assert topics.watch.measure(MANY_BEHIND, MANY_ENDS).total.messages == 20 * 2
+    assert topics.requests[2:] == [MANY[16:]]
+
+
+def test_one_that_does_not_answer_hides_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    topics = Topics(lost=[MANY[3]])
+    with caplog.at_level(logging.WARNING):
+        lags = topics.watch.measure(MANY_BEHIND, MANY_ENDS).lags
+    assert [partition for partition, lag in lags.items() if lag.messages is None] == [MANY[3]]
+    assert topics.requests == [MANY[:8], *([partition] for partition in MANY[:8]), MANY[8:16], MANY[16:]]
+    assert [record.getMessage() for record in caplog.records] == [
+        "how far the query is behind is not known for all topic partitions: gone"
+    ]
 
 
 def test_what_cannot_be_measured_fails_nothing_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    topics = Topics()
-    topics.fault = ConnectionFailed("gone")
+    topics = Topics(lost=BEHIND)
     with caplog.at_level(logging.WARNING):
         report = topics.watch.measure(BEHIND, ENDS)
     assert report.total == Lag(None, None, None)
