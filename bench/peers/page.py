@@ -42,6 +42,9 @@ _BOUND: Final = """\
 What bounds the share of ready columns: they cost Spark so much CPU a row that the goal leaves little for all that comes
 before them: to find, fetch, check, decompress and decode the row. The kernel's decoding alone, on a core that nobody
 shares, of a row with six values and twelve columns of metadata (kernel_codec.json), takes more."""
+_BOUND_OF_STREAMS: Final = """\
+Streams that catch up keep all cores busy, so a goal by the trigger is a limit to the CPU of a row. Of it go what the
+servers take on the same cores, and what ready columns cost. The rest must do for decoding, and for all else."""
 
 Report = dict[str, Any]
 
@@ -88,6 +91,9 @@ def _section(report: Report) -> Iterator[str]:
     yield ""
     if "batch" in measures:
         yield from _bound(measures["batch"], report["goals"])
+        yield ""
+    if "catch_up" in measures:
+        yield from _bound_of_streams(measures["catch_up"], report["goals"], int(report["machine"].split()[0]))
         yield ""
 
 
@@ -218,7 +224,6 @@ def _goal_table(goals: list[Report]) -> Iterator[str]:
 
 def _bound(cells: Report, goals: list[Report]) -> Iterator[str]:
     """What the goals of ready columns leave for a row, beside what decoding it takes."""
-    codec = json.loads(_CODEC.read_text())["medians"]
     shares = {goal["what"]: goal["goal"] for goal in goals}
     yield _BOUND
     yield ""
@@ -228,12 +233,37 @@ def _bound(cells: Report, goals: list[Report]) -> Iterator[str]:
         share = shares.get(f"batch {label}: of {_READY_COLUMNS}")
         if share is None:
             continue
-        decoding = codec[f"decode {label.partition(',')[0].upper()}"]["kernel"]["cpu_microseconds_per_row"]
         ready, own = (
             cell["competitors"][name]["cpu_microseconds_per_row"] for name in (_READY_COLUMNS, _PRODUCT)
         )
-        figures = (ready, ready * (1 / share - 1), decoding, own)
-        yield f"| {_label(label)} | {' | '.join(f'{figure:.2f} µs' for figure in figures)} |"
+        yield _microseconds(label, ready, ready * (1 / share - 1), _decoding(label), own)
+
+
+def _bound_of_streams(cells: Report, goals: list[Report], cores: int) -> Iterator[str]:
+    """The same of the goals by the trigger."""
+    times = {goal["what"]: goal["goal"] for goal in goals}
+    yield _BOUND_OF_STREAMS
+    yield ""
+    yield "| CPU for a row | the goal | servers | ready columns | left by the goal | to decode it |"
+    yield "|---|---|---|---|---|---|"
+    for label, cell in cells.items():
+        lines = cell["competitors"]
+        most = cores * 1e6 / times[f"catch-up {label}, by the trigger: times {_PEER}"]
+        most /= lines[_PEER]["rows_per_second_by_trigger"]
+        servers = lines[_PRODUCT]["server_cpu_microseconds_per_row"]
+        ready = lines[_READY_COLUMNS]["cpu_microseconds_per_row"]
+        yield _microseconds(label, most, servers, ready, most - servers - ready, _decoding(label))
+
+
+def _decoding(label: str) -> float:
+    """By the kernel alone, of all columns; `label` begins with the format."""
+    codec = json.loads(_CODEC.read_text())["medians"]
+    taken: float = codec[f"decode {label.partition(',')[0].upper()}"]["kernel"]["cpu_microseconds_per_row"]
+    return taken
+
+
+def _microseconds(label: str, *figures: float) -> str:
+    return f"| {_label(label)} | {' | '.join(f'{figure:.2f} µs' for figure in figures)} |"
 
 
 _SECTIONS: Final = {
