@@ -25,7 +25,7 @@ _NARROW: Final = 24
 _NO_TOPIC: Final = ("persistent://public/default/doctor",)
 
 
-@click.command()
+@click.command(short_help="Look whether all is there that a query needs.")
 @read_arguments(required=False, flags=_FLAGS)
 @click.option(
     "--write", "writes", is_flag=True, help="Look at the right to write the topics too; nothing is sent."
