@@ -141,9 +141,12 @@ def _option_rows(scope: type[ConnectionOptions], names: Iterable[str]) -> Iterat
 
 
 def _default(value: object) -> str:
+    """As one would write it."""
     if value is MISSING:
         return "required"
-    return "none" if value is None else f"`{value}`"
+    if value is None or value == ():
+        return "none"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 def _accepted(option: OptionField) -> str:
