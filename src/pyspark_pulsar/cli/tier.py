@@ -285,7 +285,9 @@ def _tell(outcome: TopicOutcome, *, as_json: bool) -> None:
         click.echo(json_line(row))
         return
     name = printable(str(outcome.topic))
-    if outcome.rows or outcome.fault is None:
+    if not outcome.files and outcome.fault is None:
+        click.echo(f"{name}: nothing to do; what the open ledger holds is tiered when that is closed")
+    elif outcome.rows or outcome.fault is None:
         click.echo(
             f"{name}: {plural(outcome.rows, 'row')} in {plural(outcome.files, 'file')}, {human_bytes(outcome.size)}"
         )
