@@ -3,8 +3,8 @@
 The exit code is 1 if anything is.
 
 What is looked at: the tags, what must be inside (every file of the package's source, the kernel, the jar, licences) and
-what must not, paths of the machine that built it, symbols for debuggers. auditwheel says which C library a wheel for Linux needs, and abi3audit whether the kernel keeps to Python's
-stable interface.
+what must not, paths of the machine that built it, symbols for debuggers. auditwheel says which C library a wheel for
+Linux needs, and abi3audit whether the kernel keeps to Python's stable interface.
 """
 
 from __future__ import annotations

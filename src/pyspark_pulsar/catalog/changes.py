@@ -62,8 +62,8 @@ def load_changelog(
 
 
 def _key(cluster: Cluster, topic: TopicName) -> str | None:
-    """The column of the value that is the key, if the table has one. Raises `PermissionDenied` where that is not known: changes of
-    another kind would come in silence."""
+    """The column of the value that is the key, if the table has one. Raises `PermissionDenied` where that is not known:
+    changes of another kind would come in silence."""
     if not cluster.has_admin:
         raise OptionError(
             f"CHANGES of {topic}: expected the setting 'admin.url', over which the table's key column is asked for, "

@@ -81,7 +81,9 @@ def test_the_image_runs_as_the_user_of_the_pods() -> None:
 def test_the_image_has_what_containers_are_for_and_the_page_says_which() -> None:
     """Object stores, encrypted messages, and metrics for the Prometheus that scrapes the driver's pod."""
     arguments = dict(
-        step.value.split("=", 1) for step in instructions(ROOT / "deploy" / "Dockerfile") if step.name == "ARG"
+        step.value.split("=", 1)
+        for step in instructions(ROOT / "deploy" / "Dockerfile")
+        if step.name == "ARG"
     )
     extras = arguments["EXTRAS"].split(",")
     assert {"encryption", "metrics", "tiered"} <= set(extras)
