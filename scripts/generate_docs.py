@@ -140,18 +140,24 @@ def _option_rows(scope: type[ConnectionOptions], names: Iterable[str]) -> Iterat
             yield f"| {keys} | {_default(field.default)} | {_accepted(option)} | {_cell(option.doc)} |"
 
 
+_CLASS = re.compile(r"org\.apache\.[\w.]+ \((\w+)\)")
+
+
 def _default(value: object) -> str:
+    """As one would write it."""
     if value is MISSING:
         return "required"
-    return "none" if value is None else f"`{value}`"
+    if value is None or value == ():
+        return "none"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 def _accepted(option: OptionField) -> str:
-    """What the parser itself says when it is given nothing."""
+    """What the parser itself says when it is given nothing; of classes with a short name, that alone."""
     try:
         option.parse("")
     except ValueError as expected:
-        return _cell(str(expected))
+        return _CLASS.sub(r"\1", _cell(str(expected)))
     return "any text"
 
 

@@ -3,6 +3,7 @@ document.addEventListener("DOMContentLoaded", () => {
     nameColumns(table);
     letNamesBreak(table);
   }
+  keepFlagsWhole();
 });
 
 // On a phone the cells of a row stand below each other: each is told the name of its column.
@@ -15,6 +16,7 @@ function nameColumns(table) {
       cell.classList.toggle("short", text.length <= 10);
     });
   }
+  if (columns[0]) table.dataset.about = columns[0];
   table.classList.add("stacked");
   table.classList.toggle("no-head", columns.every((name) => !name));
 }
@@ -29,5 +31,12 @@ function letNamesBreak(table) {
   for (const text of long) {
     const parts = text.data.split(/(?<=[./,:=_-])|(?<=[a-z])(?=[A-Z])/);
     text.replaceWith(...parts.flatMap((part) => [part, document.createElement("wbr")]));
+  }
+}
+
+// A short word of code moves to the next line as a whole: a browser would break --admin-url behind its first dash.
+function keepFlagsWhole() {
+  for (const word of document.querySelectorAll(".bd-article :not(pre) > code .pre")) {
+    if (/^(--[\w-]{1,24}|\S{1,16})$/.test(word.textContent)) word.classList.add("whole");
   }
 }

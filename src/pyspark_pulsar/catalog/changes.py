@@ -15,7 +15,6 @@ from pyspark_pulsar.catalog.tables import own_properties, read_schema
 from pyspark_pulsar.codec.changes import COLUMNS
 from pyspark_pulsar.errors import CatalogUnsupported, OptionError, PermissionDenied
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.schema.types.spark import spark_schema
 from pyspark_pulsar.topic import TopicName
 
@@ -41,7 +40,8 @@ def load_changelog(
         )
     topic = named.topic
     resolved = read_schema(cluster, topic)
-    key = _key(cluster, topic, resolved)
+    separated = has_separated_keys(resolved.info, topic)
+    key = _KEY_OF_PAIRS if separated else _key(cluster, topic)
     if key is not None and (updates or deduplication == _NET):
         asked = "computeUpdates" if updates else f"deduplicationMode={_NET}"
         raise CatalogUnsupported(
@@ -54,18 +54,16 @@ def load_changelog(
         "schema": spark_schema(columns).jsonValue(),
         "read_options": {
             **cluster.settings.read_options(topic),
-            "changes": json.dumps({"key": key}),
+            "changes": json.dumps({"key": key, "separated": separated}),
             **_bounds(topic, bounds),
         },
         "key": key,
     }
 
 
-def _key(cluster: Cluster, topic: TopicName, resolved: ReadSchema) -> str | None:
-    """The column that is the key, if the table has one. Raises `PermissionDenied` where that is not known: changes of
-    another kind would come in silence."""
-    if has_separated_keys(resolved.info, topic):
-        return _KEY_OF_PAIRS
+def _key(cluster: Cluster, topic: TopicName) -> str | None:
+    """The column of the value that is the key, if the table has one. Raises `PermissionDenied` where that is not known:
+    changes of another kind would come in silence."""
     if not cluster.has_admin:
         raise OptionError(
             f"CHANGES of {topic}: expected the setting 'admin.url', over which the table's key column is asked for, "

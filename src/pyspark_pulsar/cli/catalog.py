@@ -12,7 +12,7 @@ def catalog() -> None:
     """The Spark catalog for Pulsar."""
 
 
-@catalog.command()
+@catalog.command(short_help="Print the path of the jar.")
 def jar() -> None:
     """Print the path of the catalog's jar, as spark-submit --jars takes it."""
     from pyspark_pulsar.session.configure import catalog_jar
@@ -20,7 +20,7 @@ def jar() -> None:
     click.echo(catalog_jar())
 
 
-@catalog.command()
+@catalog.command(short_help="Print the settings of a session.")
 @click.option("--service-url", required=True, metavar="URL", help="Address of the brokers or the proxy.")
 @click.option("--admin-url", metavar="URL", help="Address of the admin REST API.")
 @click.option("--catalog", "name", default="pulsar", show_default=True, metavar="NAME", help="Name in Spark.")

@@ -24,7 +24,7 @@ _FAILED: Final = 1
 _PREFIX: Final = "pulsar+checkpoint://"
 
 
-@click.group()
+@click.group(short_help="Checkpoints that live in Pulsar.")
 def checkpoint() -> None:
     """Checkpoints of streaming queries that live in Pulsar, as pulsar+checkpoint://tenant/namespace/name."""
 
@@ -48,7 +48,7 @@ def cluster_arguments(command: Command) -> Command:
     return command
 
 
-@checkpoint.command("ls")
+@checkpoint.command("ls", short_help="List files and folders.")
 @click.argument("path")
 @cluster_arguments
 @click.option("-r", "--recursive", is_flag=True, help="All files below PATH.")
@@ -70,7 +70,7 @@ def list_files(path: str, *, recursive: bool, **cluster: Any) -> None:
             click.echo(f"{length:>12}  {changed}  {printable(name)}")
 
 
-@checkpoint.command()
+@checkpoint.command(short_help="Show a checkpoint, or a file of it.")
 @click.argument("path")
 @cluster_arguments
 def show(path: str, **cluster: Any) -> None:
@@ -90,7 +90,7 @@ def show(path: str, **cluster: Any) -> None:
             click.echo(f"{name + ':':<16} {printable(value)}")
 
 
-@checkpoint.command()
+@checkpoint.command(short_help="Compare the checksums of all files.")
 @click.argument("path")
 @cluster_arguments
 def verify(path: str, **cluster: Any) -> None:
@@ -112,7 +112,7 @@ def verify(path: str, **cluster: Any) -> None:
         sys.exit(_FAILED)
 
 
-@checkpoint.command()
+@checkpoint.command(short_help="Copy from Pulsar to a folder, or back.")
 @click.argument("source")
 @click.argument("target")
 @cluster_arguments
@@ -147,7 +147,7 @@ def copy(source: str, target: str, *, quiet: bool, **cluster: Any) -> None:
     click.echo(f"{plural(len(told), 'file')}, {human_bytes(sum(told))}")
 
 
-@checkpoint.command()
+@checkpoint.command(short_help="Delete a checkpoint, or a part of it.")
 @click.argument("path")
 @cluster_arguments
 @click.option("--yes", is_flag=True, help="Do not ask.")

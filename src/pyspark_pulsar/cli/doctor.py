@@ -20,12 +20,11 @@ _FLAGS: Final = (
     "service_url", "admin_url", "read_from", "bookie_addresses", "tiered_storage_url", "tiered_storage_options",
 )  # fmt: skip
 _STYLES: Final = {"ok": "green", "warning": "yellow", "fault": "bold red", "not asked": "dim"}
-_WIDE: Final = 100
-_NARROW: Final = 24
+_WIDE: Final = 140
 _NO_TOPIC: Final = ("persistent://public/default/doctor",)
 
 
-@click.command()
+@click.command(short_help="Look whether all is there that a query needs.")
 @read_arguments(required=False, flags=_FLAGS)
 @click.option(
     "--write", "writes", is_flag=True, help="Look at the right to write the topics too; nothing is sent."
@@ -83,7 +82,7 @@ def _print_json(finding: Finding) -> None:
 
 
 def _print_table(findings: Sequence[Finding]) -> None:
-    """What to do stands in a column of its own where the screen is wide enough for that."""
+    """What was looked at and what to do stand in columns of their own where the screen is wide enough for that."""
     from collections import Counter
 
     from rich.text import Text
@@ -94,19 +93,18 @@ def _print_table(findings: Sequence[Finding]) -> None:
 
     console = screen()
     is_wide = console.width >= _WIDE
-    table = table_of("", ("what", "state", "found", *(("what to do",) if is_wide else ())))
+    table = table_of("", ("state", "what", "found", "what to do") if is_wide else ("state", "found"))
     table.title = None
-    if not is_wide:
-        table.columns[0].max_width = _NARROW
+    table.columns[0].no_wrap = True
     for finding in findings:
         state = Text(finding.state, style=_STYLES[finding.state])
         if is_wide:
-            table.add_cells(finding.subject, state, finding.found, finding.advice)
+            table.add_cells(state, finding.subject, finding.found, finding.advice)
             continue
-        found = Text(printable(finding.found))
+        found = Text.assemble((printable(finding.subject), "bold"), f": {printable(finding.found)}")
         if finding.advice:
             found.append(f"\nWhat to do: {printable(finding.advice)}", style="italic")
-        table.add_row(Text(printable(finding.subject)), state, found)
+        table.add_row(state, found)
     console.print(table)
     counts = Counter(finding.state for finding in findings)
     faults, warnings = counts["fault"], counts["warning"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 
-@click.command()
+@click.command(short_help="Say where a query goes on elsewhere.")
 @click.argument("checkpoint", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--from",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar.topic_layout import TopicLayout
 
 
-@click.command()
+@click.command(short_help="Show the segments of a scalable topic.")
 @read_arguments()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object for each segment, one a line.")
 def layout(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:

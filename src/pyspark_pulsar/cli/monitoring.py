@@ -9,7 +9,7 @@ import click
 from pyspark_pulsar.errors import printable
 
 
-@click.command()
+@click.command(short_help="Write alert rules and a dashboard.")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--overwrite", is_flag=True, help="Replace files that were changed.")
 def monitoring(folder: Path, *, overwrite: bool) -> None:

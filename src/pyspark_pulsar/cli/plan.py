@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar.read.split import Split
 
 
-@click.command()
+@click.command(short_help="Show the splits of a read.")
 @read_arguments()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object for each split, one a line.")
 def plan(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, **flags: str | None) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar.topic import TopicPartition
 
 
-@click.command()
+@click.command(short_help="Show the ledgers of topics.")
 @read_arguments()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object for each ledger, one a line.")
 @click.option(

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from pyspark_pulsar.cli.setting import key_and_value
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.sizing.workload import Workload
 
 if TYPE_CHECKING:
     from pyspark_pulsar.sizing.costs import Costs
     from pyspark_pulsar.sizing.estimate import Estimate
     from pyspark_pulsar.sizing.own_topic import TopicSample
     from pyspark_pulsar.sizing.quantity import Quantity
-    from pyspark_pulsar.sizing.workload import Workload
 
 _INPUTS: Final = {
-    # of `Workload`: what the help says; defaults are those of `Workload`
+    # of `Workload`, whose defaults the help shows too: what it says
     "topics": "Topic partitions.",
     "messages_a_day": "Of all topics together.",
     "message_bytes": "Mean stored bytes of a message; or give --bytes-a-day.",
@@ -65,14 +66,28 @@ def _number(_: click.Context, __: click.Parameter, text: str | None) -> float | 
 
 
 def _load_options(command: Command) -> Command:
+    defaults = {field.name: field.default for field in fields(Workload)}
     for name in reversed(_INPUTS):
-        convert = None if name == "format" else _number
+        convert, kind = (None, "FORMAT") if name == "format" else (_number, "N")
         flag = f"--{name.replace('_', '-')}"
-        command = click.option(flag, name, callback=convert, metavar="N", help=_INPUTS[name])(command)
+        told = _INPUTS[name] + ("  [required]" if name in _NEEDED else _default(defaults[name]))
+        command = click.option(flag, name, callback=convert, metavar=kind, help=told)(command)
     return command
 
 
-@click.command()
+def _default(value: object) -> str:
+    """As one would type it."""
+    if value is MISSING:
+        return ""
+    if not isinstance(value, float):
+        return f"  [default: {value}]"
+    for letters in ("gi", "mi"):
+        if value >= _UNITS[letters]:
+            return f"  [default: {value / _UNITS[letters]:g}{letters.capitalize()}]"
+    return f"  [default: {value:.6g}]"
+
+
+@click.command(short_help="Say what hardware a load needs.")
 @_load_options
 @click.option("--bytes-a-day", callback=_number, metavar="N", help="Stored bytes of all topics together.")
 @click.option(
@@ -117,8 +132,6 @@ def size(
 
 def _workload(load: dict[str, Any], bytes_a_day: float | None, sample: TopicSample | None) -> Workload:
     """What is given wins over what was measured of a topic."""
-    from pyspark_pulsar.sizing.workload import Workload
-
     told = {name: value for name, value in load.items() if value is not None}
     missing = [f"--{name.replace('_', '-')}" for name in _NEEDED if name not in told]
     if missing:
@@ -223,6 +236,8 @@ def shown(of: Quantity) -> str:
     head, _, rest = of.unit.partition("/")
     if head == "core·s" and rest:
         return f"{_small_time(of.value)}/{rest}"
+    if head == "B" and of.value >= _UNITS["mi"]:
+        return f"{human_bytes(round(of.value))}/{rest}"
     number = of.value if abs(of.value) < _EXACT else float(round(of.value))
     return f"{number_text(number)} {_plural(of.unit, number)}".strip()
 
@@ -231,7 +246,10 @@ def _plural(unit: str, number: float) -> str:
     """Of what is counted: `3,000 topics`, `1 message/day`, `4 cores/executor`."""
     head, slash, rest = unit.partition("/")
     # B, and products such as core·s, are no words.
-    return f"{head}s{slash}{rest}" if number != 1 and head.isascii() and len(head) > 1 else unit
+    if number == 1 or not head.isascii() or len(head) <= 1:
+        return unit
+    many = f"{head[:-1]}ies" if head.endswith("ry") else f"{head}s"
+    return f"{many}{slash}{rest}"
 
 
 _EXACT: Final = 100.0

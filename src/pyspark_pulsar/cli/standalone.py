@@ -19,12 +19,12 @@ _DATA = click.option(
 )
 
 
-@click.group()
+@click.group(short_help="A real Pulsar server on this machine.")
 def standalone() -> None:
     """A real Pulsar server on this machine, for a first try and for tests."""
 
 
-@standalone.command()
+@standalone.command(short_help="Start a server, which runs until `stop`.")
 @_NAME
 @_DATA
 @click.option(

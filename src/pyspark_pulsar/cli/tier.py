@@ -29,7 +29,7 @@ _FAILED: Final = 1
 _DAY_SECONDS: Final = 86_400.0
 
 
-@click.group()
+@click.group(short_help="Topics' history as columns.")
 def tier() -> None:
     """Topics' history as columns, in Iceberg or Delta tables."""
 
@@ -67,7 +67,7 @@ def tier_arguments(command: Command) -> Command:
     return command
 
 
-@tier.command()
+@tier.command(short_help="Make columns of closed ledgers.")
 @tier_arguments
 @click.option("--every", type=float, metavar="SECONDS", help="Go on for ever, and look again so often.")
 @click.option(
@@ -119,7 +119,7 @@ def run(
         raise SystemExit(_FAILED)
 
 
-@tier.command()
+@tier.command(short_help="Show how far topics are tiered.")
 @tier_arguments
 @click.option("--json", "as_json", is_flag=True, help="One JSON object for each topic partition, one a line.")
 def status(*, as_json: bool, **arguments: Any) -> None:
@@ -137,7 +137,7 @@ def status(*, as_json: bool, **arguments: Any) -> None:
         raise SystemExit(_FAILED)
 
 
-@tier.command()
+@tier.command(short_help="Make few large files of many small ones.")
 @tier_arguments
 @click.option(
     "--expire-days",
@@ -285,7 +285,9 @@ def _tell(outcome: TopicOutcome, *, as_json: bool) -> None:
         click.echo(json_line(row))
         return
     name = printable(str(outcome.topic))
-    if outcome.rows or outcome.fault is None:
+    if not outcome.files and outcome.fault is None:
+        click.echo(f"{name}: nothing to do; what the open ledger holds is tiered when that is closed")
+    elif outcome.rows or outcome.fault is None:
         click.echo(
             f"{name}: {plural(outcome.rows, 'row')} in {plural(outcome.files, 'file')}, {human_bytes(outcome.size)}"
         )

@@ -17,7 +17,7 @@ def transactions() -> None:
     """Transactions of exactly-once writes."""
 
 
-@transactions.command()
+@transactions.command(short_help="End what a dead job has left open.")
 @click.argument("topic", required=False)
 @click.option("--service-url", required=True, metavar="URL", help="Address of the brokers or the proxy.")
 @click.option(

@@ -40,13 +40,16 @@ class Changes:
 
     key: str | None
     """The value column that is the key of the table."""
+    separated: bool
+    """Whether that column comes from the message's key, so that a message without a value has it too."""
     columns: pa.Schema
     """What the query gets: all value columns, and `COLUMNS`."""
 
     @classmethod
     def of(cls, option: str, columns: pa.Schema) -> Changes:
         """`option`: of `changes`."""
-        return cls(json.loads(option).get("key"), columns)
+        told = json.loads(option)
+        return cls(told.get("key"), told.get("separated", False), columns)
 
     @property
     def source_columns(self) -> pa.Schema:
@@ -83,10 +86,11 @@ class Changes:
         return pa.RecordBatch.from_arrays(arrays, schema=self.columns)
 
     def _deleted(self, batch: pa.RecordBatch) -> pa.Array:
-        """Those with a key and nothing in the value; the column of the key may come from the message's key itself."""
+        """Those with a key and without a value. A row that has its key alone is an upsert, of nulls."""
         deleted = pc.is_valid(batch.column("__key"))
+        passed_over = {*COLUMNS.names, *((self.key,) if self.separated else ())}
         for field in self.columns:
-            if field.name not in COLUMNS.names and field.name != self.key:
+            if field.name not in passed_over:
                 deleted = pc.and_(deleted, pc.is_null(batch.column(field.name)))
         return deleted
 

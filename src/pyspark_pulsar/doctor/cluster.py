@@ -26,7 +26,7 @@ from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 MOST_SKEW_SECONDS: Final = 5.0
-_LEAST_VERSION: Final = (4, 0)
+_LEAST_VERSION: Final = (3, 0)
 _NO_ADMIN: Final = (
     "not given: ledgers are not known, so all is read from brokers, and lag is not counted in messages"
 )
@@ -138,7 +138,7 @@ def server(told: BrokerVersion) -> Finding:
         return Finding(
             "Pulsar",
             WARNING,
-            f"{told.text}; tested with 4.0 and later",
+            f"{told.text}; tested with 3.0 and later",
             "upgrade the brokers, or test well before",
         )
     return Finding("Pulsar", OK, told.text)

@@ -133,10 +133,9 @@ def _workers_interpreter(own: str) -> Finding:
     chosen = os.environ.get("PYSPARK_PYTHON")
     name = chosen or "python3"
     said = f"PYSPARK_PYTHON={chosen}" if chosen else "PYSPARK_PYTHON is not set, so python3"
-    advice = (
-        f"set PYSPARK_PYTHON to {sys.executable}, or install pyspark-pulsar {own} there; "
-        f"it must be so on every node"
-    )
+    advice = f"on every node, set PYSPARK_PYTHON to {sys.executable}, or install pyspark-pulsar {own} there"
+    if not chosen:
+        advice += "; sessions made with configure need neither"
     path = shutil.which(name)
     if path is None:
         return Finding(subject, FAULT, f"{said}: no such program", advice)

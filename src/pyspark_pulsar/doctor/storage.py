@@ -114,10 +114,12 @@ def tiered_storage(
     """One for each place that topics are offloaded to."""
     state: State = FAULT if options.read_from == "tiered" else WARNING
     seen: set[str] = set()
+    refused = False
     for partition in partitions:
         try:
             store = tiered_store(options, admin, partition.topic)
         except PulsarError as fault:
+            refused = True
             yield of_error(f"tiered storage of {partition.topic}", fault, state)
             continue
         if store is None or store.url in seen:
@@ -125,7 +127,15 @@ def tiered_storage(
         seen.add(store.url)
         ledger = None if admin is None else _offloaded(admin, partition)
         yield look(f"tiered storage {store.url}", partial(_open, store, partition, ledger), state)
-    if not seen:
+    if not partitions:
+        yield Finding("tiered storage", NOT_ASKED, "no topic is known whose ledgers could lie there")
+    elif seen or refused:
+        return
+    elif admin is None:
+        yield Finding(
+            "tiered storage", NOT_ASKED, "without the admin REST API nobody says which ledgers lie there"
+        )
+    else:
         yield Finding(
             "tiered storage",
             OK,

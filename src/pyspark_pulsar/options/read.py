@@ -138,8 +138,8 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
     changes: str | None = option(
         "changes",
         json_document,
-        "JSON object with the `key` column of a table, or null: rows are changes of the table, with `_change_type` and "
-        "its like. The catalog sets it for `CHANGES`.",
+        "JSON object with the `key` column of a table, or null, and whether it is the messages' own key (`separated`): "
+        "rows are changes of the table, with `_change_type` and its like. The catalog sets it for `CHANGES`.",
         default=None,
     )
     limit: int | None = option(

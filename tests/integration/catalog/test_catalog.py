@@ -270,7 +270,7 @@ def test_changes_of_a_table_with_a_key(
     spark: SparkSession, table: Table, pulsar: LocalPulsar, topic: str
 ) -> None:
     spark.sql(f"CREATE TABLE {table} (id INT, name STRING) TBLPROPERTIES ('key_column' = 'id')")
-    spark.sql(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b'), (1, 'c')")
+    spark.sql(f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b'), (1, 'c'), (3, NULL)")
     gone = spark.sql(
         "SELECT CAST('2' AS BINARY) AS __key, CAST(NULL AS INT) AS id, CAST(NULL AS STRING) AS name"
     )
@@ -290,6 +290,7 @@ def test_changes_of_a_table_with_a_key(
             (1, "c", "update_postimage"),
             (2, "b", "update_postimage"),
             (2, None, "delete"),
+            (3, None, "update_postimage"),
         ],
         key=str,
     )

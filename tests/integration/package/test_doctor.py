@@ -81,6 +81,7 @@ def test_closed_ports(filled: str, doctor: Doctor) -> None:
         "fault",
         "not asked",
     )
+    assert found["tiered storage"]["state"] == "not asked"
     assert "service.url names its binary port" in broker["advice"]
     assert "check admin.url (port 8080 by default)" in rest["advice"]
 

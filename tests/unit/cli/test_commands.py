@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -158,3 +159,17 @@ def test_the_settings_of_a_session_print(jar: Path) -> None:
     result = CliRunner().invoke(cli, ["catalog", "conf", *arguments])
     (line,) = [line for line in result.output.splitlines() if "listenerName" in line]
     assert line.endswith(r" key:a\\b\u001b[0m\u000a\u202e\udb40\udc01")
+
+
+def _lists() -> list[list[str]]:
+    groups = [name for name, command in cli.commands.items() if isinstance(command, click.Group)]
+    return [[], *([name] for name in groups)]
+
+
+@pytest.mark.parametrize("path", _lists(), ids=lambda path: " ".join(path) or "all")
+def test_a_list_of_commands_says_what_each_does(path: list[str]) -> None:
+    """On a screen of 80 columns click ends with dots what is longer."""
+    _, _, commands = CliRunner().invoke(cli, [*path, "--help"]).output.partition("Commands:\n")
+    lines = commands.splitlines()
+    assert lines
+    assert not [line for line in lines if line.endswith("...")]

@@ -175,6 +175,19 @@ def test_every_ledger_is_drawn_inside_the_picture(topics: list[tuple[Ledger, ...
         assert 0 <= x <= x + wide <= width
 
 
+def test_times_are_inside_the_picture_and_each_is_told_once() -> None:
+    lone = Survey((Segment(ZERO, Ledger(7, 2, 132, None, None), OPEN, reader="broker"),))
+    for survey in (SURVEY, lone):
+        labels = [each for each in ET.fromstring(picture(survey, NOW)).iter() if each.get("class") == "time"]
+        for label in labels:
+            x = float(label.get("x") or 0)
+            assert label.get("text-anchor") == "start" or x > 62
+        texts = [label.text for label in labels]
+        assert len(texts) == len(set(texts))
+    assert len(texts) == 1
+    assert "ledger in 1 topic partition<" in segments_page(lone, NOW)
+
+
 TABLE_PARTS = (
     TablePart(
         ZERO, "t_n.t", Position(12, 0), 4, 123_456, 5 << 20, (NOW - 90 * HOUR, NOW - 2 * HOUR), is_read=True

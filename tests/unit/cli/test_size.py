@@ -139,8 +139,21 @@ def test_what_cannot_be_is_refused_by_the_names_of_flags(arguments: tuple[str, .
         (2.2, "core*s", "2.2 core·s"),
         (1, "executor", "1 executor"),
         (3, "executor", "3 executors"),
+        (50_000, "entry/ledger", "50,000 entries/ledger"),
+        (500, "B/message", "500 B/message"),
+        (2**31, "B/ledger", "2.0 GiB/ledger"),
         (0.5, "1", "0.5"),
+        (0, "day", "0 days"),
     ],
 )
 def test_numbers_for_people(value: float, unit: str, text: str) -> None:
     assert shown(quantity(value, unit)) == text
+
+
+def test_the_help_says_what_is_needed_and_what_else_is_taken() -> None:
+    text = " ".join(_size("--help").output.split())
+    assert "Topic partitions. [required]" in text
+    assert "one entry. [default: 10]" in text
+    assert "--format FORMAT AVRO, JSON, PROTOBUF_NATIVE or BYTES. [default: AVRO]" in text
+    assert "read of the history. [default: 64Mi]" in text
+    assert "of a message; or give --bytes-a-day. --entry" in text

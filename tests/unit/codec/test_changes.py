@@ -17,9 +17,13 @@ TIME = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
 
 
 def changed(
-    key: str | None, values: pa.Schema, *messages: tuple[bytes | None, dict[str, Any]]
+    key: str | None,
+    values: pa.Schema,
+    *messages: tuple[bytes | None, dict[str, Any]],
+    separated: bool = False,
 ) -> list[dict[str, Any]]:
-    changes = Changes.of(json.dumps({"key": key}), pa.schema([*values, *COLUMNS]))
+    option = json.dumps({"key": key, "separated": separated})
+    changes = Changes.of(option, pa.schema([*values, *COLUMNS]))
     rows = [
         {
             **dict.fromkeys(values.names),
@@ -57,13 +61,30 @@ def test_a_table_with_a_key_has_upserts_and_deletes() -> None:
     assert [(row["_change_type"], row["id"], row["name"]) for row in rows] == [
         ("update_postimage", 1, "a"),
         ("delete", 2, None),
-        ("delete", 3, None),
+        ("update_postimage", 3, None),
         ("update_postimage", None, None),
         ("update_postimage", None, "x"),
     ]
     # Outside of a batch the index is -1, and 0 in a position.
     assert [row["_commit_version"] for row in rows] == ["7:0:0", "7:1:0", "7:2:1", "7:3:2", "7:4:3"]
     assert {row["_commit_timestamp"] for row in rows} == {TIME}
+
+
+def test_a_row_of_its_key_alone_is_no_delete() -> None:
+    alone = pa.schema({"id": pa.int32()})
+    rows = changed("id", alone, (b"1", {"id": 1}), (b"1", {}))
+    assert [(row["_change_type"], row["id"]) for row in rows] == [("update_postimage", 1), ("delete", 1)]
+
+
+def test_a_pair_without_a_value_is_a_delete_whose_key_is_there() -> None:
+    pairs = pa.schema({"key": pa.string(), "value": pa.string()})
+    messages = [(b"a", {"key": "a", "value": "x"}), (b"a", {"key": "a"}), (None, {})]
+    rows = changed("key", pairs, *messages, separated=True)
+    assert [(row["_change_type"], row["key"]) for row in rows] == [
+        ("update_postimage", "a"),
+        ("delete", "a"),
+        ("update_postimage", None),
+    ]
 
 
 def test_a_table_without_a_key_has_inserts() -> None:

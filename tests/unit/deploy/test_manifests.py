@@ -1,5 +1,6 @@
 """The manifests of deploy/kubernetes against Kubernetes' schemas, and against what else says the same."""
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +76,20 @@ def test_the_operators_settings_are_those_that_the_command_prints() -> None:
 def test_the_image_runs_as_the_user_of_the_pods() -> None:
     steps = {step.name: step.value for step in instructions(ROOT / "deploy" / "Dockerfile")}
     assert int(steps["USER"]) == one("pod-template.yaml")["spec"]["securityContext"]["runAsUser"]
+
+
+def test_the_image_has_what_containers_are_for_and_the_page_says_which() -> None:
+    """Object stores, encrypted messages, and metrics for the Prometheus that scrapes the driver's pod."""
+    arguments = dict(
+        step.value.split("=", 1)
+        for step in instructions(ROOT / "deploy" / "Dockerfile")
+        if step.name == "ARG"
+    )
+    extras = arguments["EXTRAS"].split(",")
+    assert {"encryption", "metrics", "tiered"} <= set(extras)
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(extras) <= set(known)
+    first, *others, last = (f"`{extra}`" for extra in extras)
+    page = " ".join((ROOT / "docs" / "kubernetes.md").read_text().split())
+    assert f"with the extras {', '.join([first, *others])} and {last}." in page
+    assert f"EXTRAS={arguments['EXTRAS']}," in page

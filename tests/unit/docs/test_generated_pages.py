@@ -1,4 +1,5 @@
 import importlib.util
+import re
 import sys
 from types import ModuleType
 
@@ -40,3 +41,18 @@ def test_the_options_page_has_a_row_for_every_option() -> None:
         option.key for scope in (ReadOptions, WriteOptions) for option in option_fields(scope).values()
     }
     assert {row.split("`")[1] for row in rows} == options
+
+
+def test_defaults_of_the_options_page_are_texts_that_the_options_take() -> None:
+    row = re.compile(r"^\| `([^`]+)`[^|]* \| `([^`]+)` \|", re.MULTILINE)
+    options = {
+        option.key: option
+        for scope in (ReadOptions, WriteOptions)
+        for option in option_fields(scope).values()
+    }
+    shown = row.findall((ROOT / "docs" / "options.md").read_text())
+    assert len(shown) > 20
+    assert ("failOnDataLoss", "true") in shown
+    for key, text in shown:
+        options[key].parse(text)
+        assert text not in ("True", "False", "()"), key

@@ -18,8 +18,11 @@ from pyspark_pulsar.doctor.cluster import clock, server, skew
 from pyspark_pulsar.doctor.executors import first_line, of_worker
 from pyspark_pulsar.doctor.finding import Finding, look
 from pyspark_pulsar.doctor.installation import within
+from pyspark_pulsar.doctor.storage import tiered_storage
 from pyspark_pulsar.errors import ConnectionFailed
+from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.spark.worker_probe import Interpreter, WorkerReport
+from pyspark_pulsar.topic import TopicName, TopicPartition
 
 REPORT = WorkerReport(
     "h", "/p", "3.11.7", "1.0", "", 105.0, {"b:6650": "", "k:3181": ""}, Interpreter("3.11.2", "1.0")
@@ -57,7 +60,17 @@ def test_versions_are_within_bounds(installed: str, wanted: str, fits: bool) -> 
 
 def test_versions_of_pulsar() -> None:
     assert server(BrokerVersion("4.0.8", None)).state == "ok"
-    assert server(BrokerVersion("3.3.6", None)).state == "warning"
+    assert server(BrokerVersion("3.0.7", None)).state == "ok"
+    assert server(BrokerVersion("2.11.4", None)).state == "warning"
+
+
+def test_tiered_storage_that_nobody_has_told_of_is_not_well_but_not_asked() -> None:
+    options = ReadOptions(service_url="pulsar://h:1", topic="t")
+    topic = TopicPartition(TopicName.parse("t"), -1)
+    for partitions, text in (((), "no topic is known"), ((topic,), "without the admin REST API")):
+        (found,) = tiered_storage(options, None, partitions)
+        assert found.state == "not asked"
+        assert text in found.found
 
 
 @pytest.mark.parametrize(
@@ -101,7 +114,7 @@ def test_of_pages_of_spark_the_first_line_is_shown() -> None:
     assert len(first_line(ValueError("x" * 1000))) == 300
 
 
-@pytest.mark.parametrize(("columns", "is_wide"), [("80", False), ("120", True)])
+@pytest.mark.parametrize(("columns", "is_wide"), [("80", False), ("120", False), ("140", True)])
 def test_the_table_fits_the_screen(columns: str, is_wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def examine(*_: Any, **__: Any) -> Iterator[Finding]:
         yield Finding("broker \x1b[31m", "fault", "no answer " * 9, "check the port " * 9)

@@ -54,3 +54,9 @@ def test_what_is_known_is_told(
         ProgressLog(counts=counts).tell(LagReport(0, dict(zip((A, B), lags, strict=True))))
     assert text in caplog.records[0].getMessage()
     assert "unknown number" not in caplog.text
+
+
+def test_one_is_not_many(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, PROGRESS_LOG):
+        ProgressLog(counts=True).tell(LagReport(0, {A: Lag(1, 68, 2.0)}))
+    assert "behind in 1 topic partition: about 1 message, 68 bytes; the" in caplog.text

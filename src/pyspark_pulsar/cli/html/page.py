@@ -107,7 +107,7 @@ def segments_page(survey: Survey, now_ms: int | None = None) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'
         '<meta name="viewport" content="width=device-width, initial-scale=1"/>'
         f"<title>Segments of {escape(topics)}</title><style>{_STYLE}</style></head><body>\n"
-        f"<h1>{escape(topics)}</h1><p>The stream's segments (ledgers) at {human_time(now)} UTC. The upper bar of "
+        f"<h1>{escape(topics)}</h1><p>Segments (ledgers) at {human_time(now)} UTC. The upper bar of "
         f"a ledger is the time in which it was written, the lower one its size, {size_scale(survey)}.</p>\n"
         f'{_tiles(survey)}{fault}\n<div class="card">{_legend(survey)}<div class="scroll">'
         f"{picture(survey, now_ms)}</div></div>\n"
@@ -122,7 +122,10 @@ def _tiles(survey: Survey) -> str:
     own = [segment for segment in segments if segment.state != COMPACTED]
     partitions = len({segment.partition for segment in segments})
     facts = [
-        (f"{len(own):,}", f"ledgers in {plural(partitions, 'stream')}"),
+        (
+            f"{len(own):,}",
+            f"{'ledger' if len(own) == 1 else 'ledgers'} in {plural(partitions, 'topic partition')}",
+        ),
         (human_bytes(_size(own)), f"{sum(segment.ledger.entries for segment in own):,} entries"),
     ]
     for kind, text in _KINDS.items():

@@ -26,6 +26,8 @@ _LANE, _BAR, _SIZE, _VIEW = 106, 28, 12, 8
 _LEAST_WIDTH, _WIDTH_OF_ONE, _MOST_WIDTH = 1020, 14, 12_000
 _LEAST_BAR, _LETTER, _TICK_GAP, _EMPTY = 3.0, 7.2, 150, 9.0
 _SCALE_WIDTH = 100
+_LABEL = 124
+_SECOND = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +140,14 @@ def _axis(canvas: _Canvas, height: int) -> str:
         is_now = at == canvas.now
         text.append(
             f'<line x1="{x:.1f}" y1="{26}" x2="{x:.1f}" y2="{bottom + 5}" class="{"now" if is_now else "tick"}"/>'
-            f'<text x="{x:.1f}" y="{bottom + 20}" class="time" text-anchor="middle">'
-            f"{human_time(moment(at))}</text>"
         )
+        if is_now or canvas.now - at >= _SECOND:
+            # In the middle the first one would begin outside of the picture.
+            anchor = "middle" if place > _LABEL / 2 else "start"
+            text.append(
+                f'<text x="{x:.1f}" y="{bottom + 20}" class="time" text-anchor="{anchor}">'
+                f"{human_time(moment(at))}</text>"
+            )
     return "".join(text)
 
 

@@ -20,6 +20,7 @@ owns the topic, always with the credentials of this moment. What may pass (no co
 from __future__ import annotations
 
 import json
+import re
 import ssl
 import threading
 from collections.abc import Callable, Collection
@@ -70,6 +71,8 @@ _PASSING: Final = frozenset({409, 429, 500, 502, 503, 504})
 _PRECONDITION_FAILED, _MOVES = 412, ": Can't find owner"
 _SHOWN: Final = 300
 _FIRST_SECONDS: Final = 5.0
+# What its errors begin with names the host by a class: HTTPConnection(host='localhost', port=8080):
+_OF_URLLIB3: Final = re.compile(r"^HTTPS?Connection(Pool)?\([^)]*\): ")
 _T = TypeVar("_T")
 
 
@@ -204,9 +207,9 @@ class RestClient:
                     method, url, headers=headers, body=body, redirect=False, retries=False
                 )
             except MaxRetryError as fault:
-                raise _unreachable(where, fault.reason or fault) from None
+                raise _unreachable(where, url, fault.reason or fault) from None
             except HTTPError as fault:
-                raise _unreachable(where, fault) from None
+                raise _unreachable(where, url, fault) from None
             self._has_answered = True
             target = answer.headers.get("Location")
             if answer.status not in _MOVED or not target:
@@ -241,14 +244,15 @@ def _hosts(url: str) -> tuple[str, ...]:
     return tuple(f"{scheme}://{host.strip()}{slash}{path}" for host in hosts.split(","))
 
 
-def _unreachable(where: str, fault: BaseException) -> PulsarError:
+def _unreachable(where: str, url: str, fault: BaseException) -> PulsarError:
     cause = fault.args[0] if isinstance(fault, Urllib3SslError) and fault.args else None
     if isinstance(cause, ssl.SSLError):
         return connection_fault(f"{where}: connecting to the admin REST API (admin.url)", cause)
     kind = DeadlineExceeded if isinstance(fault, Urllib3Timeout) else ConnectionFailed
+    host = url.split("/")[2].rpartition("@")[2]
     return kind(
-        f"{where}: the admin REST API cannot be reached: {fault}; check admin.url (port 8080 by default), and "
-        f"that Pulsar runs there"
+        f"{where}: the admin REST API cannot be reached at {host}: {_OF_URLLIB3.sub('', str(fault))}; check admin.url "
+        f"(port 8080 by default), and that Pulsar runs there"
     )
 
 

@@ -300,7 +300,10 @@ class SplitPlanner:
         if self._admin is not None:
             return
         if any(request.window.bounds_publish_times for request in requests):
-            self._tell("with option admin.url, ledgers outside the asked times would not be read at all")
+            self._tell(
+                "the asked times bound the rows, and not what is fetched: with option admin.url, ledgers outside of "
+                "them would not be read"
+            )
         if options.split_by == BY_KEY:
             return
         if options.min_partitions is not None or options.max_records_per_partition is not None:

@@ -130,8 +130,8 @@ class ProgressLog:
         self._was_behind = True
         worst = max(report.lags, key=lambda partition: report.lags[partition].seconds or 0.0)
         _log.info(
-            "the query is behind in %d topic partitions%s; the oldest message is %s, in %s",
-            len(report.lags),
+            "the query is behind in %s%s; the oldest message is %s, in %s",
+            _number(len(report.lags), "topic partition"),
             self._counted(report.lags.values()),
             _age(report.lags[worst].seconds),
             worst,
@@ -143,11 +143,15 @@ class ProgressLog:
         if not counted:
             why = "counted at the next triggers" if self._counts else "not counted without admin.url"
             return f", whose messages are {why}"
-        text = f": about {sum(lag.messages or 0 for lag in counted)} messages"
+        text = f": about {_number(sum(lag.messages or 0 for lag in counted), 'message')}"
         if all(lag.bytes is not None for lag in counted):
-            text += f", {sum(lag.bytes or 0 for lag in counted)} bytes"
+            text += f", {_number(sum(lag.bytes or 0 for lag in counted), 'byte')}"
         rest = len(lags) - len(counted)
         return f"{text}, and those of {rest} that are not counted yet" if rest else text
+
+
+def _number(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _brief_admin(options: ReadOptions) -> AdminClient | None:
