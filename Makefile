@@ -19,6 +19,8 @@ unexport SPARK_HOME PYSPARK_DRIVER_PYTHON PYTHONPATH
 # Where bytecode is not kept, each process that Spark starts compiles the whole package: half of the time of a short task.
 unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Bytecode comes with the first import: most of what is installed is never imported.
+export PIP_COMPILE := 0
 
 BIN := .venv/bin
 KERNEL := kernel/Cargo.toml
@@ -148,9 +150,10 @@ release: $(VENV_DONE) ## Set the version everywhere and date the changes; make r
 check-release: $(WHEELS_DONE) ## See that a tag is the version and that its changes are dated, and write them to dist/notes.md; make check-release TAG=v0.1.0
 	$(WHEELS)/bin/python scripts/release.py --check "$(TAG)" >dist/notes.md
 
-.PHONY: server
-server: $(BUILD_DONE) ## Fetch the Pulsar server into the cache
-	@$(BIN)/python -c 'from pyspark_pulsar.standalone import fetch_server; fetch_server()'
+.PHONY: server fetched-server
+server: $(BUILD_DONE) fetched-server ## Fetch the Pulsar server into the cache
+fetched-server: $(VENV_DONE)
+	@PYTHONPATH=src $(BIN)/python -c 'from pyspark_pulsar.standalone import fetch_server; fetch_server()'
 
 .PHONY: demo
 demo: server ## Show the whole thing against a real Pulsar server
@@ -158,9 +161,8 @@ demo: server ## Show the whole thing against a real Pulsar server
 
 .PHONY: test
 test: check-lint-prerequisites check-browser ## Everything that CI runs: lint, then all tests; a real Pulsar server at the end
-	@$(MAKE) --no-print-directory build $(DOCS_DONE)
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint test-unit test-docs test-kernel fuzz
-	@$(MAKE) --no-print-directory test-integration
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target build lint-python fetched-server $(INSTALLED)
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target test-unit check-kernel $(PARTS) $(EARLIER) test-docs
 
 .PHONY: format
 format: $(VENV_DONE) ## Format all code
@@ -168,16 +170,25 @@ format: $(VENV_DONE) ## Format all code
 	$(BIN)/ruff check --fix --quiet || true
 	cargo fmt --all --manifest-path $(KERNEL)
 
-.PHONY: lint
-lint: $(BUILD_DONE) ## Formatting, ruff, mypy --strict, layer contracts, clippy
+.PHONY: lint lint-python lint-kernel
+lint: lint-python lint-kernel ## Formatting, ruff, mypy --strict, layer contracts, clippy
+lint-python: $(VENV_DONE)
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
+	PYTHONPATH=src $(BIN)/lint-imports --no-cache
+lint-kernel: $(VENV_DONE)
 	cargo fmt --all --check --manifest-path $(KERNEL)
 	cargo clippy --quiet $(CARGO_TESTS) --all-targets -- -D warnings
 	cargo clippy --quiet $(CARGO_TESTS) --features python -- -D warnings
 	cargo clippy --quiet $(CARGO_TESTS) -p pyspark-pulsar-fuzz --all-targets -- -D warnings
+
+# One after the other: cargo's commands wait for each other.
+.PHONY: check-kernel
+check-kernel:
+	@$(MAKE) --no-print-directory lint-kernel
+	@$(MAKE) --no-print-directory test-kernel
+	@$(MAKE) --no-print-directory fuzz
 
 .PHONY: test-kernel
 test-kernel: $(VENV_DONE) ## The kernel's own tests
@@ -189,12 +200,17 @@ test-unit: $(BUILD_DONE) ## Tests that need no server
 	$(BIN)/python -m pytest tests/unit tests/property
 
 # Three parts at once, the longest begin first: each waits for servers most of its time. Each starts servers of its own on
-# free ports. pytest's exit code 5 (no test ran) is a failure like any other.
+# free ports. Many short ones, or at the end one would have both cores for itself. pytest's exit code 5 (no test ran) is a
+# failure like any other.
 PART_1 := $(addprefix tests/integration/,package)
 PART_2 := $(addprefix tests/integration/,sink)
-PART_4 := $(addprefix tests/integration/,catalog checkpoint)
-PART_5 := $(addprefix tests/integration/,cluster security)
-PARTS := test-part-1 test-part-2 test-part-3 test-part-4 test-part-5
+PART_4 := $(addprefix tests/integration/,catalog security)
+PART_5 := $(addprefix tests/integration/,cluster)
+PART_6 := $(addprefix tests/integration/,checkpoint)
+PART_7 := $(addprefix tests/integration/,monitoring schema stream)
+PART_8 := $(addprefix tests/integration/,servers tier)
+OTHER_PARTS := $(foreach number,1 2 4 5 6 7 8,$(PART_$(number)))
+PARTS := $(addprefix test-part-,1 5 6 3 8 7 2 4)
 EARLIER := test-oldest-spark test-former-linkage
 .PHONY: test-integration test-former-spark $(EARLIER) $(PARTS)
 # The tests start JVMs by the hundred, most of them Spark's, and each lives for seconds: loading classes and compiling them
@@ -207,16 +223,19 @@ test-integration: server ## Tests against real Pulsar servers
 	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target $(PARTS) $(EARLIER)
 test-part-1: server $(CONNECT_DONE) $(WHEELS_DONE)
 	$(BIN)/python -m pytest $(PART_1)
-# With the checks of the newest server version, which is fetched at the first run.
 test-part-3: server
-	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(PART_1) $(PART_2) $(PART_4) $(PART_5))
-test-part-2 test-part-4 test-part-5: test-part-%: server
+	$(BIN)/python -m pytest tests/integration $(addprefix --ignore=,$(OTHER_PARTS))
+# The newest server version is fetched for its checks at the first run.
+$(filter-out test-part-1 test-part-3,$(PARTS)): test-part-%: server
 	$(BIN)/python -m pytest $(PART_$*)
 
 DOCS_DONE := .venv/.docs-requirements-installed
 $(DOCS_DONE): requirements/docs.txt $(VENV_DONE)
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement $<
 	@touch $@
+
+# What the tests want beside the build.
+INSTALLED := $(DOCS_DONE) $(WHEELS_DONE) $(CONNECT_DONE) $(SPARK_CLASSES) $(SPARK_BYTECODE)
 
 .PHONY: docs
 docs: $(BUILD_DONE) $(DOCS_DONE) ## Write the generated pages and build the site into site/

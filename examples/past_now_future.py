@@ -92,8 +92,6 @@ def main() -> int:
         tempfile.TemporaryDirectory() as scratch,
         LocalPulsar(data=Path(scratch) / "pulsar", config=SERVER) as server,
     ):
-        shop = Shop(server.service_url)
-        shop.sell(PAST_ORDERS)
         spark = (
             SparkSession.builder.appName("past, now, future")
             .master("local[2]")
@@ -104,6 +102,9 @@ def main() -> int:
         )
         spark.sparkContext.setLogLevel("ERROR")
         try:
+            # Not before PySpark has forked: a thread of the Pulsar client that calls Python then may hang the child.
+            shop = Shop(server.service_url)
+            shop.sell(PAST_ORDERS)
             return run(spark, server, shop)
         finally:
             spark.stop()

@@ -1,15 +1,13 @@
 //! Avro: each message is read by the version that it was written with, or refused by it.
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::*;
 use _kernel::decode::Decoder;
 use _kernel::error::ErrorKind;
 use _kernel::wire::{put_bytes, put_number};
 use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray};
 use arrow_schema::{DataType, Field, Schema};
-use common::*;
 
 const OLD: &str = r#"{"type": "record", "name": "old.Event", "fields": [
   {"name": "id", "type": "int"}, {"name": "gone", "type": "string"}]}"#;

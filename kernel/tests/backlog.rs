@@ -1,13 +1,11 @@
 //! Counting entries: what has messages, and where a part of a range ends.
 
-mod common;
-
+use crate::common::*;
 use _kernel::backlog::{Backlog, BacklogSlice};
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::selection::Position;
 use _kernel::selection::row_filter::RowFilter;
 use _kernel::wire::{put_bytes, put_number};
-use common::*;
 
 const NO_LIMIT: (u64, u64) = (u64::MAX, u64::MAX);
 const EARLIEST: Position = (-1, -1, 0);

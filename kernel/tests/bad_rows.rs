@@ -1,9 +1,9 @@
 //! Messages that are whole but do not decode: an error, a row without a value, or no row.
 
-mod common;
-
+use crate::common;
 use std::sync::Arc;
 
+use crate::common::{drain, entries, entry, metadata, options};
 use _kernel::decode::{BadRows, Decoder, DecoderOptions};
 use _kernel::error::{ErrorKind, KernelError};
 use _kernel::payload_schema::PayloadSchema;
@@ -13,7 +13,6 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
-use common::{drain, entries, entry, metadata, options};
 
 const AVRO_SCHEMA: &str = r#"{"type": "record", "name": "R", "fields": [
   {"name": "a", "type": "int"}, {"name": "s", "type": ["null", "string"], "default": null}]}"#;

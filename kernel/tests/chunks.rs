@@ -1,7 +1,6 @@
 //! Chunked messages: what is put together, where the row lies, and what has to be looked back for.
 
-mod common;
-
+use crate::common::*;
 use _kernel::decode::{Decoder, IntakeOptions};
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::ErrorKind;
@@ -10,7 +9,6 @@ use _kernel::wire::{put_bytes, put_number};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use common::*;
 
 /// Chunk `id` of `of` of the message `uuid` with `total` bytes.
 fn chunk_of(uuid: &str, id: u64, of: u64, total: usize, piece: &[u8]) -> Vec<u8> {

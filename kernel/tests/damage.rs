@@ -1,15 +1,13 @@
 //! Damaged input gives an error or wrong data without a checksum, but never a panic, a hang or a huge
 //! allocation.
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::*;
 use _kernel::compression::{Codec, Compressor, decompress};
 use _kernel::decode::{Decoder, DecoderOptions};
 use _kernel::error::ErrorKind;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
-use common::*;
 
 const AVRO_SCHEMA: &str = r#"{"type":"record","name":"R","fields":[{"name":"id","type":"long"},
   {"name":"s","type":["null","string"]},{"name":"d","type":["null","double"]},

@@ -1,14 +1,12 @@
 //! The digest of rows: the same however they are ordered, divided and sent; another one for any other row.
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::*;
 use _kernel::encode::{Batching, Encoder, EncoderOptions, Producing};
 use arrow_array::builder::{MapBuilder, StringBuilder};
 use arrow_array::{BooleanArray, Int32Array, RecordBatch, StringArray, TimestampMillisecondArray};
 use arrow_schema::SchemaRef;
-use common::*;
 
 const TOPIC: &str = "persistent://public/default/orders";
 

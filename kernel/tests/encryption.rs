@@ -1,7 +1,6 @@
 //! Encrypted entries: made here with AES-GCM, and by the Java client's own MessageCryptoBc.
 
-mod common;
-
+use crate::common::*;
 use _kernel::decode::{BadRows, Decoder, IntakeOptions};
 use _kernel::encryption::OnFailure;
 use _kernel::error::{ErrorKind, MessageRef, Result};
@@ -12,7 +11,6 @@ use aes_gcm::{Aes128Gcm, Aes256Gcm, Nonce};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field};
-use common::*;
 
 const KEY: [u8; 32] = [7; 32];
 const NONCE: [u8; 12] = [9; 12];

@@ -1,7 +1,6 @@
 //! Entry layout: metadata, checksum, codecs, batches, ranges.
 
-mod common;
-
+use crate::common::*;
 use _kernel::decode::Decoder;
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::{ErrorKind, MessageRef};
@@ -14,7 +13,6 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use common::*;
 use serde_json::Value;
 
 fn numbers(batch: &RecordBatch, column: &str) -> Vec<Option<i64>> {

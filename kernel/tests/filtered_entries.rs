@@ -1,17 +1,13 @@
 //! Filters over entries that hold a part of a message, or that stay encrypted.
 
-mod common;
-#[path = "common/filters.rs"]
-mod filtering;
-
+use crate::common::*;
+use crate::filtering::*;
 use _kernel::decode::{Decoder, IntakeOptions};
 use _kernel::encryption::OnFailure;
 use _kernel::error::ErrorKind;
 use _kernel::selection::row_filter::RowFilter;
 use _kernel::wire::{put_bytes, put_number};
 use arrow_schema::{DataType, Field};
-use common::*;
-use filtering::*;
 
 fn chunk(time: u64, id: u64, of: u64) -> Vec<u8> {
     let mut md = published(time);

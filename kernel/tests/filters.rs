@@ -1,9 +1,7 @@
 //! Messages that a filter does not want, by time: dropped unopened, never an error; and what is verified all the same.
 
-mod common;
-#[path = "common/filters.rs"]
-mod filtering;
-
+use crate::common::*;
+use crate::filtering::*;
 use _kernel::decode::Decoder;
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::error::ErrorKind;
@@ -11,8 +9,6 @@ use _kernel::selection::row_filter::RowFilter;
 use _kernel::selection::{Range, Selection};
 use _kernel::wire::put_bytes;
 use arrow_schema::{DataType, Field};
-use common::*;
-use filtering::*;
 
 #[test]
 fn the_time_is_inclusive_and_exclusive() {

@@ -1,7 +1,6 @@
 //! Splitting a broker's byte stream.
 
-mod common;
-
+use crate::common;
 use _kernel::ErrorKind;
 use _kernel::frame::FrameDecoder;
 use _kernel::wire::{put_bytes, put_number};

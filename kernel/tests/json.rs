@@ -1,9 +1,8 @@
 //! JSON text to columns: what counts, what is skipped and what is refused.
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::*;
 use _kernel::decode::{Decoder, DecoderOptions};
 use _kernel::error::{ErrorKind, KernelError};
 use arrow_array::cast::AsArray;
@@ -11,7 +10,6 @@ use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, Field, Fields, Schema};
-use common::*;
 
 fn fields() -> Vec<Field> {
     let point = DataType::Struct(Fields::from(vec![

@@ -1,9 +1,8 @@
 //! JSON payloads as Pulsar's clients write them.
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::*;
 use _kernel::decode::DecoderOptions;
 use _kernel::error::{ErrorKind, KernelError};
 use arrow_array::cast::AsArray;
@@ -11,7 +10,6 @@ use arrow_array::types::Decimal128Type;
 use arrow_array::{ArrayRef, BinaryArray, Decimal128Array, Int32Array, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, Field, Schema};
-use common::*;
 
 fn json_options() -> DecoderOptions {
     let schema = Schema::new(vec![

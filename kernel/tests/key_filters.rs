@@ -1,17 +1,13 @@
 //! Messages that a filter wants by their keys, or by the hash slots of these.
 
-mod common;
-#[path = "common/filters.rs"]
-mod filtering;
-
 use std::collections::HashSet;
 
+use crate::common::*;
+use crate::filtering::*;
 use _kernel::metadata::SingleMetadata;
 use _kernel::selection::key_slot::slot_of_key;
 use _kernel::selection::row_filter::RowFilter;
 use _kernel::wire::{put_bytes, put_number};
-use common::*;
-use filtering::*;
 
 #[test]
 fn keys_are_those_of_messages_not_of_their_batch() {

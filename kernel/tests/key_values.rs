@@ -1,10 +1,9 @@
 //! Key-value messages: what Java's KeyValue schemas wrote, and what comes back of what we wrote.
 
-mod common;
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::common::*;
 use _kernel::decode::{Decoder, DecoderOptions};
 use _kernel::encode::{Encoder, EncoderOptions};
 use _kernel::error::{ErrorKind, KernelError};
@@ -14,7 +13,6 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, Float64Array, Int32Array, RecordBatch, StringArray, StructArray};
 use arrow_schema::{DataType, Field, Fields, Schema};
-use common::*;
 
 const ORDER: &str = r#"{"type": "record", "name": "Order", "fields": [
   {"name": "amount", "type": ["null", "double"]}, {"name": "item", "type": ["null", "string"]},

@@ -1,12 +1,11 @@
 //! Ledgers in a file system, in every cut of their bytes.
 
-mod common;
-
+use crate::common;
+use crate::common::tiered::{bytes_writable, map_file, sequence_file};
 use _kernel::ErrorKind;
 use _kernel::error::KernelError;
 use _kernel::tiered::map_file::MapFile;
 use _kernel::tiered::sequence_file::Compression;
-use common::tiered::{bytes_writable, map_file, sequence_file};
 
 const ALL: [&str; 3] = ["NONE", "RECORD", "BLOCK"];
 const HEADER: usize = 700;

@@ -1,11 +1,9 @@
 //! Whole messages that say odd things: each is a value or a bad row, as documented, and never damaged bytes.
 
-mod common;
-#[path = "common/poison.rs"]
-mod odd;
-
 use std::sync::Arc;
 
+use crate::common::*;
+use crate::odd::*;
 use _kernel::decode::{BadRows, Decoder};
 use _kernel::error::{ErrorKind, KernelError};
 use _kernel::metadata::SingleMetadata;
@@ -15,8 +13,6 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampMicrosecondType;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Schema};
-use common::*;
-use odd::*;
 
 fn property(key: &[u8], value: &[u8]) -> Vec<u8> {
     let mut pair = Vec::new();

@@ -1,10 +1,9 @@
 //! How messages become entries: by key, one by one, in chunks, encrypted.
 
-mod common;
-
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::common::*;
 use _kernel::encode::entries::resend::renew_chunks;
 use _kernel::encode::{Batching, Encoder, EncoderOptions, Producing, SendFrames};
 use _kernel::entry::Entry;
@@ -18,7 +17,6 @@ use arrow_array::{
     ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
     TimestampMillisecondArray,
 };
-use common::*;
 
 fn rows(values: &[&str], keys: &[Option<&str>]) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(vec![

@@ -1,15 +1,11 @@
 //! Protobuf: the rules of the wire, what does not fit, and bytes that are anything.
 
-mod common;
-#[path = "common/protobuf.rs"]
-mod message;
-
+use crate::message::*;
 use _kernel::decode::DecoderOptions;
 use _kernel::error::ErrorKind;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
-use message::*;
 
 fn texts(array: &ArrayRef) -> Vec<Option<&str>> {
     array.as_string::<i32>().iter().collect()

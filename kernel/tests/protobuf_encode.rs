@@ -1,19 +1,15 @@
 //! Protobuf: what is written, and what cannot be.
 
-mod common;
-#[path = "common/protobuf.rs"]
-mod message;
-
 use std::sync::Arc;
 
+use crate::common::*;
+use crate::message::*;
 use _kernel::decode::DecoderOptions;
 use _kernel::encode::{Encoder, EncoderOptions};
 use _kernel::error::{ErrorKind, KernelError};
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, Int32Array, ListArray, RecordBatch, StringArray, StructArray};
 use arrow_schema::{DataType, Field};
-use common::*;
-use message::*;
 
 fn encoded(batch: &RecordBatch, definition: &str) -> Result<Vec<u8>, KernelError> {
     let options = EncoderOptions { value: schema(definition), ..encoder_options(batch.schema(), "protobuf") };

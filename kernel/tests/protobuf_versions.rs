@@ -1,12 +1,8 @@
 //! Protobuf: which plans can be read, and which versions by them.
 
-mod common;
-#[path = "common/protobuf.rs"]
-mod message;
-
+use crate::message::*;
 use _kernel::decode::{Decoder, DecoderOptions};
 use _kernel::error::{ErrorKind, KernelError};
-use message::*;
 
 fn reads(from: &str, to: &str) -> Result<(), KernelError> {
     Decoder::new(options_of(&[]))?.add_writer_schema(b"1", &schema(&PLAN.replacen(from, to, 1)))

@@ -1,11 +1,10 @@
 //! Ledgers in tiered storage, in every cut of their bytes.
 
-mod common;
-
+use crate::common;
+use crate::common::tiered::{block, index, object};
 use _kernel::ErrorKind;
 use _kernel::tiered::StoredEntries;
 use _kernel::tiered::object::ObjectIndex;
-use common::tiered::{block, index, object};
 
 const BLOCK: usize = 400;
 

@@ -1,17 +1,15 @@
 //! A message belongs to a transaction when the command says so to the broker and the metadata to readers, whatever
 //! kind of entry it is in.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::common::*;
 use _kernel::encode::{Batching, Encoder, Producer, Producing};
 use _kernel::entry::Entry;
 use _kernel::metadata::MessageMetadata;
 use _kernel::wire::{WireFields, WireValue};
 use arrow_array::{RecordBatch, StringArray, TimestampMillisecondArray};
-use common::*;
 
 const MOST: u64 = 3 << 48;
 const LEAST: u64 = u64::MAX;

@@ -1,14 +1,12 @@
 //! Messages of transactions in entries that come from storage: those of aborted ones give no rows.
 
-mod common;
-
+use crate::common::*;
 use _kernel::decode::{Decoder, DecoderOptions};
 use _kernel::entry::{Entry, EntryBatch};
 use _kernel::selection::Range;
 use _kernel::selection::row_filter::RowFilter;
 use _kernel::wire::put_number;
 use arrow_array::RecordBatch;
-use common::*;
 
 const COMMIT: u64 = 21;
 const ABORT: u64 = 22;

@@ -1,9 +1,7 @@
 //! Whole entries whose payload cannot be opened: each is one bad row, or an error that is not one of damage.
 
-mod common;
-#[path = "common/poison.rs"]
-mod odd;
-
+use crate::common::*;
+use crate::odd::*;
 use _kernel::compression::{Codec, Compressor};
 use _kernel::decode::{BadRows, IntakeOptions};
 use _kernel::error::ErrorKind;
@@ -11,8 +9,6 @@ use _kernel::selection::{Range, Selection};
 use _kernel::wire::{put_bytes, put_number};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use common::*;
-use odd::*;
 
 /// An entry of `codec` that says it unpacks to `size` bytes.
 fn packed(codec: u64, size: u64, messages: Option<u64>, payload: &[u8]) -> Vec<u8> {

@@ -1,9 +1,9 @@
 //! Values: what is encoded comes back, what does not fit is named.
 
-mod common;
-
+use crate::common;
 use std::sync::Arc;
 
+use crate::common::*;
 use _kernel::decode::Decoder;
 use _kernel::encode::EncoderOptions;
 use _kernel::error::ErrorKind;
@@ -14,7 +14,6 @@ use arrow_array::{
     Time32MillisecondArray, Time64MicrosecondArray, TimestampMicrosecondArray, TimestampMillisecondArray,
 };
 use arrow_schema::{DataType, Field};
-use common::*;
 
 const AVRO_SCHEMA: &str = r#"{"type": "record", "name": "R", "namespace": "a.b", "fields": [
   {"name": "id", "type": "long"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,16 +19,26 @@ _AWAY_SECONDS = 8.0
 """Longer than a query is let wait that somebody is writing."""
 
 
-@pytest.mark.parametrize("guarantee", ["at-least-once", "exactly-once"])
 def test_an_epoch_waits_for_a_broker_that_is_started_again(
-    pulsar: LocalPulsar, topic: str, tmp_path: Path, guarantee: str
+    pulsar: LocalPulsar, topic: str, tmp_path: Path
 ) -> None:
     columns = StructType().add("value", StringType())
-    with Forwarder(pulsar.service_url, lambda _: None) as forwarder:
-        options = {"service.url": forwarder.service_url, "topic": topic, "deliveryGuarantee": guarantee}
+    with Forwarder(pulsar.service_url, lambda _: None) as forwarder, ThreadPoolExecutor(2) as pool:
         forwarder.retarget(NOBODY)
-        source = PulsarDataSource({**options, "checkpointLocation": str(tmp_path)})
-        with pytest.raises(ConnectionFailed):
-            source.writer(columns, overwrite=False)
+        sources = [
+            PulsarDataSource(
+                {
+                    "service.url": forwarder.service_url,
+                    "topic": f"{topic}-{guarantee}",
+                    "deliveryGuarantee": guarantee,
+                    "checkpointLocation": str(tmp_path / guarantee),
+                }
+            )
+            for guarantee in ("at-least-once", "exactly-once")
+        ]
+        for refused in [pool.submit(source.writer, columns, overwrite=False) for source in sources]:
+            with pytest.raises(ConnectionFailed):
+                refused.result()
         threading.Timer(_AWAY_SECONDS, forwarder.retarget, [pulsar.service_url]).start()
-        assert source.streamWriter(columns, overwrite=False) is not None
+        for waits in [pool.submit(source.streamWriter, columns, overwrite=False) for source in sources]:
+            assert waits.result() is not None

@@ -12,6 +12,7 @@ import re
 import threading
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,29 +31,38 @@ END_TXN_RESPONSE = 57
 _SECONDS = 240
 _LAME_SECONDS = 600
 _WIDE = 2000
+# A command, and how many of them.
+STEPS_OF_DRIVERS = [
+    (NEW_TXN, 1),
+    (ADD_PARTITION_TO_TXN, 1),
+    (SEND_RECEIPT, 5),
+    (END_TXN, 1),
+    (END_TXN_RESPONSE, 1),
+]
+STEPS_OF_WORKERS = [(ADD_PARTITION_TO_TXN, 1), (SEND_RECEIPT, 4)]
 
 
 class Killer:
-    """Kills the query, or its workers, when it has seen the n-th command of a kind, on whatever connection."""
+    """Kills a query, or its workers, at the n-th command of a kind, on whatever connection, seen after `arm`."""
 
-    def __init__(self, command: int, nth: int, *, workers: bool = False) -> None:
-        self._command = command
-        self._left = nth
-        self._workers = workers
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.query: Query | None = None
+        self._command = self._left = 0
+        self._kill: Callable[[], None] = lambda: None
         self.killed = False
+
+    def arm(self, command: int, nth: int, kill: Callable[[], None]) -> None:
+        with self._lock:
+            self._command, self._left, self._kill = command, nth, kill
+            self.killed = False
 
     def __call__(self, seen: Seen) -> None:
         if seen.command != self._command:
             return
         with self._lock:
             self._left -= 1
-            if self._left == 0 and self.query is not None:
-                if self._workers:
-                    self.query.kill_workers()
-                else:
-                    self.query.kill()
+            if self._left == 0:
+                self._kill()
                 self.killed = True
 
 
@@ -103,51 +113,52 @@ def assert_once(java_client: JavaClient, topic: str, rows: int = ROWS) -> None:
     assert by_key == {f"key-{key}": list(range(key, rows, KEYS)) for key in range(KEYS)}
 
 
-@pytest.mark.parametrize(
-    ("command", "nth"),
-    [
-        (NEW_TXN, 1),
-        (ADD_PARTITION_TO_TXN, 1),
-        (SEND_RECEIPT, 5),
-        (END_TXN, 1),
-        (END_TXN_RESPONSE, 1),
-    ],
-)
-def test_killed_driver(
+def test_killed_drivers_and_workers(
     pulsar: LocalPulsar,
     java_client: JavaClient,
+    official: official_client.Client,
     topic: str,
     source: str,
     tmp_path: Path,
-    command: int,
-    nth: int,
 ) -> None:
-    killer = Killer(command, nth)
+    """A run ends what the one before it left. Then more rows come, and it is killed with them on their way. Of killed
+    workers the first attempt's transaction is aborted, the second's rows are there, and a reader is not held up."""
+    killer, sent = Killer(), ROWS
     with Forwarder(pulsar.service_url, killer) as forwarder:
-        killer.query = query_of(tmp_path, setting(pulsar, source, topic, forwarder.service_url))
-        killer.query.start()
+        query = query_of(tmp_path, setting(pulsar, source, topic, forwarder.service_url))
+
+        def await_all(commits: int) -> None:
+            await_true("the commit", lambda: query.committed() > commits or query.has_ended, _SECONDS)
+            assert not query.has_ended, query.end_of_log()
+            await_true("the rows", lambda: len(java_client.read(topic, "STRING")) >= sent, _SECONDS)
+            assert_once(java_client, topic, sent)
+
+        def send_and_kill(command: int, nth: int, kill: Callable[[], None]) -> None:
+            nonlocal sent
+            killer.arm(command, nth, kill)
+            send(official, source, sent)
+            sent += ROWS
+            await_true("the step", lambda: killer.killed, _SECONDS)
+
+        # The journal has nothing yet.
+        killer.arm(*STEPS_OF_DRIVERS[0], query.kill)
+        query.start()
         await_true("the step", lambda: killer.killed, _SECONDS)
+        for step in STEPS_OF_DRIVERS[1:]:
+            commits = query.committed()
+            query.start()
+            await_all(commits)
+            send_and_kill(*step, query.kill)
+        commits = query.committed()
+        query.start()
+        await_all(commits)
+        for step in STEPS_OF_WORKERS:
+            commits = query.committed()
+            send_and_kill(*step, query.kill_workers)
+            await_all(commits)
+        query.kill()
     finish(query_of(tmp_path, setting(pulsar, source, topic, pulsar.service_url)))
-    assert_once(java_client, topic)
-
-
-@pytest.mark.parametrize(("command", "nth"), [(ADD_PARTITION_TO_TXN, 1), (SEND_RECEIPT, 4)])
-def test_killed_workers(
-    pulsar: LocalPulsar,
-    java_client: JavaClient,
-    topic: str,
-    source: str,
-    tmp_path: Path,
-    command: int,
-    nth: int,
-) -> None:
-    """The first attempt's transaction is aborted, the second's rows are there, and a reader is not held up."""
-    killer = Killer(command, nth, workers=True)
-    with Forwarder(pulsar.service_url, killer) as forwarder:
-        killer.query = query_of(tmp_path, setting(pulsar, source, topic, forwarder.service_url))
-        finish(killer.query)
-    assert killer.killed
-    assert_once(java_client, topic)
+    assert_once(java_client, topic, sent)
 
 
 def test_a_speculative_twin_wins(

@@ -26,7 +26,7 @@ KEYS = [
     "polygenelubricants",
     *(f"k{number}" for number in range(40)),
 ]
-DELAY_SECONDS = 20
+DELAY_SECONDS = 10
 
 
 def save(frame: DataFrame, server: LocalPulsar, **options: str) -> None:

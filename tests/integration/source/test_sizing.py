@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 
 import pytest
 from click.testing import CliRunner
@@ -26,9 +27,10 @@ FACTOR = 4.0
 """CPU of Spark's JVM differs so much with what its compiler has seen, and with what else a machine does."""
 
 
-@pytest.fixture
-def written(topic: str, spark: SparkSession, pulsar: LocalPulsar) -> str:
+@pytest.fixture(scope="module")
+def written(spark: SparkSession, pulsar: LocalPulsar) -> str:
     """A topic of Avro messages with eight columns, in entries of up to 1000."""
+    topic = f"persistent://public/default/written-{uuid.uuid4().hex[:12]}"
     columns = [
         *(f"cast(rand({n}) * 1e12 as bigint) AS n{n}" for n in range(4)),
         *(f"substr(sha2(cast(rand({n}) as string), 256), 1, 12) AS t{n}" for n in range(4)),

@@ -1,0 +1,42 @@
+//! The tests of what the kernel offers, in one program: as many programs would each be linked for themselves, and compile
+//! for themselves what of the kernel is generic.
+
+mod common;
+#[path = "common/filters.rs"]
+mod filtering;
+#[path = "common/protobuf.rs"]
+mod message;
+#[path = "common/poison.rs"]
+mod odd;
+
+mod avro_versions;
+mod backlog;
+mod bad_rows;
+mod bookies;
+mod chunks;
+mod damage;
+mod digest;
+mod encryption;
+mod entries;
+mod filtered_entries;
+mod filters;
+mod frames;
+mod json;
+mod json_text;
+mod json_values;
+mod key_filters;
+mod key_values;
+mod map_file;
+mod offloaded_golden;
+mod poison;
+mod producing;
+mod protobuf_decode;
+mod protobuf_encode;
+mod protobuf_versions;
+mod route;
+mod tiered;
+mod transaction_ids;
+mod transactions;
+mod unopened;
+mod values;
+mod wire;
