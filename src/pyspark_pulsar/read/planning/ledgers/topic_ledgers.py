@@ -8,7 +8,7 @@ are asked for at once: a long list takes a broker its time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -87,12 +87,17 @@ def fetch_striping(
     worth = [
         partition
         for partition, (known, ids) in chosen.items()
-        if ids and (at_any_cost or len(known.ledgers) <= max(_FEW, _LARGE_PART * len(ids)))
+        if ids and (at_any_cost or is_cheap(known, ids))
     ]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
         striped = pool.map(lambda partition: _striped(admin, partition, chosen[partition][0]), worth)
         answered = dict(zip(worth, striped, strict=True))
     return {partition: answered.get(partition, known) for partition, (known, _) in chosen.items()}
+
+
+def is_cheap(known: TopicLedgers, ids: Collection[int]) -> bool:
+    """Whether asking for the striping of so many of its ledgers is in proportion to reading them."""
+    return len(known.ledgers) <= max(_FEW, _LARGE_PART * len(ids))
 
 
 def _striped(admin: AdminClient, partition: TopicPartition, known: TopicLedgers) -> TopicLedgers:
