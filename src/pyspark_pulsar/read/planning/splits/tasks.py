@@ -75,6 +75,8 @@ def _weight(split: Split) -> int | None:
     """In bytes; None where nobody knows."""
     if split.size is not None:
         return OPEN_BYTES + split.size
-    if split.start.ledger != split.end.ledger:
+    # A split from earliest may begin in a ledger that is known.
+    start, end = split.ranges[0].start, split.end
+    if start.ledger != end.ledger:
         return None
-    return OPEN_BYTES + _ENTRY_BYTES * (split.end.entry - split.start.entry + 1)
+    return OPEN_BYTES + _ENTRY_BYTES * (end.entry - start.entry + 1)

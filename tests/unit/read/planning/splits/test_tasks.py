@@ -7,15 +7,18 @@ from hypothesis import example, given, strategies as st
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.planning.splits.tasks import LEAST_TASKS, OPEN_BYTES, TASK_BYTES, tasks_of
-from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.sources.broker import FromBroker
+from pyspark_pulsar.read.split import Split, SplitRange
 from pyspark_pulsar.topic import TopicPartition
 
 OPTIONS = ReadOptions(service_url="pulsar://h:1", topic="t")
-START = Position(5, 0)
+START, END = Position(5, 0), Position(5, 9)
 
 
-def split(number: int, size: int | None, start: Position = START) -> Split:
-    return Split(TopicPartition.parse(f"t{number}"), start, Position(5, 9), (), size=size)
+def split(number: int, size: int | None, start: Position = START, first: Position | None = None) -> Split:
+    """`first`: where its first range begins."""
+    ranges = (SplitRange(first or start, END, FromBroker()),)
+    return Split(TopicPartition.parse(f"t{number}"), start, END, ranges, size=size)
 
 
 sizes = st.lists(st.one_of(st.none(), st.integers(1, 1 << 20), st.integers(1, 1 << 26)), max_size=300)
@@ -52,6 +55,11 @@ def test_a_split_of_unknown_size_stays_alone() -> None:
     assert max(map(len, tasks_of(OPTIONS, splits))) == 1
     known = [split(100 + number, None) for number in range(100)]
     assert len(tasks_of(OPTIONS, splits + known)) < 120
+
+
+def test_a_split_from_earliest_goes_with_others_where_its_one_ledger_is_known() -> None:
+    splits = [split(number, None, EARLIEST, START) for number in range(300)]
+    assert len(tasks_of(OPTIONS, splits)) < 40
 
 
 def test_options_that_say_what_a_task_reads() -> None:
