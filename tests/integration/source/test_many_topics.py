@@ -20,7 +20,7 @@ from pyspark_pulsar.inspect.plan import planned_splits
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.batch.plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
-from pyspark_pulsar.read.planning.splits.tasks import LEAST_TASKS
+from pyspark_pulsar.read.planning.splits.tasks import LEAST_OF_TINY, LEAST_TASKS
 from pyspark_pulsar.read.sources import ahead, broker
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.reader import read_splits
@@ -73,7 +73,9 @@ def test_batch_and_stream(
     batch = spark.read.format("pulsar").options(**options).load()
     assert texts_of(batch) == sent
     tasks = batch.rdd.getNumPartitions()
-    assert LEAST_TASKS <= tasks <= (2 * LEAST_TASKS if with_admin else len(sent))
+    assert LEAST_OF_TINY <= tasks <= LEAST_TASKS, (
+        "brokers tell how little it is, with or without the admin REST API"
+    )
 
     target = str(tmp_path / "rows")
     writer = (
@@ -150,7 +152,7 @@ def test_a_plan_says_which_task_reads_a_split(pulsar: LocalPulsar, admin: Admin)
     options = parse_options(ReadOptions, texts)
     plan = plan_batch(options)
     assert len(plan.splits) == len(sent)
-    assert LEAST_TASKS <= len(plan.tasks) <= 2 * LEAST_TASKS
+    assert LEAST_OF_TINY <= len(plan.tasks) <= LEAST_TASKS
     assert [split for task in plan.tasks for split in task] == plan.splits
 
 

@@ -61,7 +61,8 @@ def plan_batch(options: ReadOptions, narrow: Narrow | None = None, *, is_shown: 
         plans = planner.plan(requests)
         if is_shown and admin is not None:
             plans = with_ledgers(admin, plans)
-        return BatchPlan(tuple(plans), tuple(tasks_of(options, splits_of(plans))), planner.told)
+        tasks = tasks_of(options, splits_of(plans), fewer_of_tiny=True)
+        return BatchPlan(tuple(plans), tuple(tasks), planner.told)
 
 
 def ranges_now(options: ReadOptions) -> list[RangeRequest]:
