@@ -46,9 +46,8 @@ def schema_of_topics(
 ) -> ReadSchema:
     """`resolve_source_schema` for topics that are known by name, at least one, with a client that is open."""
     if options.topics_pattern is None:
-        discover_partitions(
-            client, topics
-        )  # Those that match a pattern are there: they have just been listed.
+        # Those that match a pattern are there: they have just been listed.
+        discover_partitions(client, topics)
     names = sorted({topic.without_partition() for topic in topics})
     schemas = dict.fromkeys(names) if options.different_schemas else client.schemas(names)
     family = topic_family(schemas) if descriptor is None else described_family(schemas)

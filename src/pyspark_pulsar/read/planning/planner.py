@@ -5,7 +5,8 @@ many topic partitions at once:
 
     step        makes                                        asks                       in
     tables      what topics' tables hold of the ranges       their catalog              tables.tiered_ranges
-    ledgers     which ledgers there are behind that          admin REST, some at once   ledgers.known_ledgers
+    ledgers     which ledgers there are behind that, but     admin REST, some at once   ledgers.known_ledgers,
+                for many small ranges                                                   ledgers.small_ranges
     loss        an error for what retention has removed      -                          ledgers.data_loss
     narrowing   the range without ledgers that lie outside   one entry beside each end  bounds.window_edges
                 its window of publish times                  of the window
