@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark_pulsar.client.broker.client import BrokerClient
     from pyspark_pulsar.client.broker.transport import EntryBatch
     from pyspark_pulsar.columnar.reading.rows import RowBatch, RowRequest
+    from pyspark_pulsar.read.sources.ahead import ConsumersAhead
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class PartitionAccess:
     partition: TopicPartition
     client: BrokerClient
     """Whoever made it closes it."""
+    ahead: ConsumersAhead | None = None
+    """Where the task has begun with further splits; likewise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,10 +169,14 @@ class _Round:
 class LogEnds:
     """Used by one thread. `close` takes the consumers away at once; else they go with the client."""
 
-    def __init__(self, client: BrokerClient, *, read_compacted: bool = False) -> None:
-        """`read_compacted`: the ends of the compacted views."""
+    def __init__(
+        self, client: BrokerClient, *, read_compacted: bool = False, tells_firsts: bool = False
+    ) -> None:
+        """`read_compacted`: the ends of the compacted views. `tells_firsts`: without a start, cursors are put at the
+        first entry and not at the end."""
         self._client = client
         self._read_compacted = read_compacted
+        self._tells_firsts = tells_firsts and not read_compacted
         self._cursors: defaultdict[TopicPartition, _PartitionCursor] = defaultdict(_PartitionCursor)
 
     def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Position]:
@@ -186,6 +190,17 @@ class LogEnds:
             raise fault
         return self._ends_of(answers)
 
+    def firsts(self) -> dict[TopicPartition, Position]:
+        """Where the first ledger begins that was left when brokers told the ends, by the last answers; of those that
+        tell it, with `tells_firsts`."""
+        if not self._tells_firsts:
+            return {}
+        return {
+            partition: cursor.mark_delete
+            for partition, cursor in self._cursors.items()
+            if cursor.log_end is not None and not cursor.mark_delete.is_earliest
+        }
+
     def present_ends(self, partitions: Iterable[TopicPartition], starts: Positions) -> Positions:
         """`ends` of those partitions that are still there. `starts`: where the query stands in them."""
         return self._ends_of(self._trigger(list(partitions), starts))
@@ -197,10 +212,12 @@ class LogEnds:
         """
         missing = [partition for partition in starts if not self._cursors[partition].is_open]
         deleted = self._request_all(missing, starts).deleted
+        # That a ledger before the start is there does not say that the one of the start is.
+        elsewhere = starts.keys() - set(missing) if self._tells_firsts else set()
         doubtful = {
             partition: self._cursors[partition].mark_delete
             for partition, start in starts.items()
-            if partition not in deleted and self._is_in_doubt(partition, start)
+            if partition not in deleted and (partition in elsewhere or self._is_in_doubt(partition, start))
         }
         self._close_all(doubtful)
         deleted |= self._request_all(list(doubtful), starts).deleted
@@ -334,7 +351,9 @@ class LogEnds:
 
     def _first_stand(self, start: Position | None) -> Position | None:
         """Nothing can be removed before earliest; None is the end."""
-        return None if start is None or start.is_earliest or self._read_compacted else start
+        if start is None or start.is_earliest or self._read_compacted:
+            return _FIRST if self._tells_firsts else None
+        return start
 
     def _request_log_ends(self, partitions: list[TopicPartition], answers: _Round) -> None:
         consumers = {
@@ -371,7 +390,8 @@ class LogEnds:
 
 
 def _removed_entries(start: Position, mark_delete: Position) -> int | None:
-    return mark_delete.entry - start.entry if mark_delete.ledger == start.ledger else None
+    is_known = mark_delete.ledger == start.ledger and mark_delete >= start
+    return mark_delete.entry - start.entry if is_known else None
 
 
 def _whole_entry(position: Position) -> Position:

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pulsar as official_client
 import pytest
-from integration.official import Admin, messages_of
+from integration.official import Admin, messages_of, python_client
 from pyspark.sql import DataFrame, SparkSession
 
+from pyspark_pulsar.client.admin.rest import RestClient
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.subscribe import begin_subscribe, subscribe
+from pyspark_pulsar.inspect.plan import planned_splits
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.read.batch.plan import plan_batch
-from pyspark_pulsar.read.planning.splits.tasks import LEAST_TASKS
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.planning.splits.tasks import LEAST_OF_TINY, LEAST_TASKS
+from pyspark_pulsar.read.sources import ahead, broker
+from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.task.reader import read_splits
+from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.standalone import LocalPulsar
 
 TOPICS = 150
@@ -61,7 +73,9 @@ def test_batch_and_stream(
     batch = spark.read.format("pulsar").options(**options).load()
     assert texts_of(batch) == sent
     tasks = batch.rdd.getNumPartitions()
-    assert LEAST_TASKS <= tasks <= (2 * LEAST_TASKS if with_admin else len(sent))
+    assert LEAST_OF_TINY <= tasks <= LEAST_TASKS, (
+        "brokers tell how little it is, with or without the admin REST API"
+    )
 
     target = str(tmp_path / "rows")
     writer = (
@@ -138,5 +152,99 @@ def test_a_plan_says_which_task_reads_a_split(pulsar: LocalPulsar, admin: Admin)
     options = parse_options(ReadOptions, texts)
     plan = plan_batch(options)
     assert len(plan.splits) == len(sent)
-    assert LEAST_TASKS <= len(plan.tasks) <= 2 * LEAST_TASKS
+    assert LEAST_OF_TINY <= len(plan.tasks) <= LEAST_TASKS
     assert [split for task in plan.tasks for split in task] == plan.splits
+
+
+def test_of_many_small_topics_no_ledger_is_asked_for(
+    pulsar: LocalPulsar, admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brokers tell in one answer where a topic begins and ends."""
+    namespace = "public/many-untold"
+    admin.make_namespace(namespace)
+    sent = produce(pulsar, namespace, 0)
+    asked: list[str] = []
+    get = RestClient.get
+
+    def counted(self: RestClient, path: str, *rest: Any) -> Any:
+        asked.append(path)
+        return get(self, path, *rest)
+
+    monkeypatch.setattr(RestClient, "get", counted)
+    options = options_of(pulsar, namespace)
+    plan = plan_batch(options)
+    assert not asked
+    assert len(plan.splits) == len(sent)
+    for split in plan.splits:
+        (split_range,) = split.ranges
+        assert (split_range.start.entry, split_range.start.ledger) == (0, split.end.ledger)
+    shown = plan_batch(options, is_shown=True)
+    assert shown.splits == plan.splits
+    assert {split.entries for split in planned_splits(shown)} == {2}
+    # With a second ledger that may be closed, and read past the broker, they are.
+    topic = next(iter(sent))
+    admin.unload(topic)
+    with python_client(pulsar.service_url) as client:
+        client.create_producer(topic).send(b"more")
+    asked.clear()
+    plan_batch(options)
+    assert [topic.rpartition("/")[2] in path for path in asked if "internal-info" in path] == [True]
+
+
+def test_a_task_subscribes_ahead_and_reads_on_whatever_moves(
+    pulsar: LocalPulsar, admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    namespace = "public/many-ahead"
+    admin.make_namespace(namespace)
+    sent = produce(pulsar, namespace, 0)
+    options = options_of(pulsar, namespace, columns=("__topic", "value"))
+    splits = plan_batch(options).splits
+    subscribed: list[str] = []
+    waited: list[str] = []
+
+    def counted(client: BrokerClient, connection: Any, topic: str, *rest: Any, **named: Any) -> Any:
+        subscribed.append(topic)
+        return begin_subscribe(client, connection, topic, *rest, **named)
+
+    def alone(client: BrokerClient, topic: str, *rest: Any, **named: Any) -> Any:
+        waited.append(topic)
+        return subscribe(client, topic, *rest, **named)
+
+    monkeypatch.setattr(ahead, "begin_subscribe", counted)
+    monkeypatch.setattr(broker, "subscribe", alone)
+    schema = resolve_source_schema(options)
+    assert read(options, schema, splits) == sent
+    assert subscribed == [split.partition.name for split in splits]
+    assert not waited, "no split has waited for its own subscription"
+
+    def unload(number: int) -> None:
+        if number % 20 == 3:
+            for split in splits[number : number + 4]:
+                admin.unload(split.partition.name)
+
+    assert read(options, schema, splits, unload) == sent
+    assert waited, "the consumers ahead of topics that moved were lost"
+
+
+def options_of(pulsar: LocalPulsar, namespace: str, **options: Any) -> ReadOptions:
+    texts = {
+        "service.url": pulsar.service_url,
+        "admin.url": pulsar.admin_url,
+        "topicsPattern": f"persistent://{namespace}/t.*",
+    }
+    return replace(parse_options(ReadOptions, texts), **options)
+
+
+def read(
+    options: ReadOptions,
+    schema: ReadSchema,
+    splits: list[Split],
+    between: Callable[[int], None] = lambda _: None,
+) -> Texts:
+    """As one task."""
+    texts: Texts = defaultdict(list)
+    for number, batch in enumerate(read_splits(options, schema, splits)):
+        between(number)
+        for topic, value in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            texts[topic].append(value.decode())
+    return dict(texts)

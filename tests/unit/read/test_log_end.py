@@ -256,6 +256,48 @@ def test_what_compaction_has_removed_is_not_missed(client: Client, broker: Broke
     assert log_ends.removed({A: Position(5, 3)}) == {}
 
 
+@pytest.fixture
+def with_firsts(client: Client) -> LogEnds:
+    return LogEnds(client, tells_firsts=True)  # type: ignore[arg-type]
+
+
+def test_the_answer_that_tells_the_end_tells_where_the_first_ledger_begins(
+    broker: Broker, with_firsts: LogEnds
+) -> None:
+    broker.fresh = Position(3, 0)
+    assert with_firsts.ends([A]) == {A: Position(5, 10)}
+    assert with_firsts.firsts() == {A: Position(3, 0)}
+    assert broker.asked == {SUBSCRIBE: 1, GET_LAST_MESSAGE_ID: 1}
+
+
+def test_brokers_that_tell_no_cursor_tell_no_first(broker: Broker, with_firsts: LogEnds) -> None:
+    broker.fresh = EARLIEST
+    with_firsts.ends([A])
+    assert with_firsts.firsts() == {}
+
+
+def test_ends_alone_tell_no_first(client: Client, broker: Broker, log_ends: LogEnds) -> None:
+    log_ends.ends([A])
+    assert log_ends.firsts() == {}
+    compacted = LogEnds(client, read_compacted=True, tells_firsts=True)  # type: ignore[arg-type]
+    compacted.ends([A])
+    assert compacted.firsts() == {}
+    assert set(broker.cursors.values()) == {broker.end}, "the end of a view, and not its first entry"
+
+
+@pytest.mark.parametrize("first", [Position(3, 0), Position(5, 0), Position(9, 0)])
+def test_a_cursor_at_the_first_entry_does_not_prove_that_a_later_start_is_there(
+    broker: Broker, with_firsts: LogEnds, first: Position
+) -> None:
+    """The ledger of the start may be of another topic."""
+    start = Position(5, 3)
+    broker.fresh = first
+    with_firsts.ends([A])
+    broker.fresh = Position(9, 0)
+    assert with_firsts.removed({A: start}) == {A: RemovedEntries(Position(9, 0), None)}
+    assert broker.asked[SUBSCRIBE] == 2
+
+
 SEGMENT = TopicPartition.parse("segment://public/default/orders/0000-ffff-1")
 
 

@@ -21,7 +21,7 @@ from pyspark_pulsar.read.bounds.topic_wait import present_topics
 from pyspark_pulsar.read.bounds.topics import discover_partitions
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.planning.ledgers.data_loss import check_removed
-from pyspark_pulsar.read.planning.partition_plan import PartitionPlan, splits_of
+from pyspark_pulsar.read.planning.partition_plan import PartitionPlan, splits_of, with_ledgers
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.read.planning.splits.tasks import tasks_of
 from pyspark_pulsar.read.split import Split
@@ -46,8 +46,9 @@ class BatchPlan:
         return splits_of(self.partitions)
 
 
-def plan_batch(options: ReadOptions, narrow: Narrow | None = None) -> BatchPlan:
-    """Fix the bounds of a read as they are now, and cut it into splits.
+def plan_batch(options: ReadOptions, narrow: Narrow | None = None, *, is_shown: bool = False) -> BatchPlan:
+    """Fix the bounds of a read as they are now, and cut it into splits. `is_shown`: somebody looks at the plan, so it
+    has all ledgers that can be told, also those that make it no other.
 
     Shows the broker first that this role may consume every topic partition. Raises the errors of `SplitPlanner`,
     `OptionError` for bounds that the topics do not have, `TopicNotFoundError`, `ConnectionFailed`.
@@ -57,8 +58,11 @@ def plan_batch(options: ReadOptions, narrow: Narrow | None = None) -> BatchPlan:
         requests: Sequence[RangeRequest] = _range_requests(options, client, admin, planner)
         if narrow is not None:
             requests = narrow(requests)
-        plans = tuple(planner.plan(requests))
-        return BatchPlan(plans, tuple(tasks_of(options, splits_of(plans))), planner.told)
+        plans = planner.plan(requests)
+        if is_shown and admin is not None:
+            plans = with_ledgers(admin, plans)
+        tasks = tasks_of(options, splits_of(plans), fewer_of_tiny=True)
+        return BatchPlan(tuple(plans), tuple(tasks), planner.told)
 
 
 def ranges_now(options: ReadOptions) -> list[RangeRequest]:
@@ -78,7 +82,7 @@ def _range_requests(
         )
     partitions = discover_partitions(client, present_topics(client, options))
     windows = resolve_windows(options, partitions)
-    with closing(LogEnds(client, read_compacted=options.read_compacted)) as log_ends:
+    with closing(LogEnds(client, read_compacted=options.read_compacted, tells_firsts=True)) as log_ends:
         # Of a topic whose ledgers have all gone, what its table holds is not behind the end.
         present = planner.behind_tables(log_ends.ends(partitions))
         reachable = log_ends.reachable(present)
@@ -101,8 +105,11 @@ def _range_requests(
             if EARLIEST < start < ends[partition] and (admin is None or partition.is_segment)
         }
         check_removed(chosen, log_ends.removed(chosen), fail=options.fail_on_data_loss)
+        firsts = log_ends.firsts()
     return [
-        RangeRequest(partition, starts[partition], ends[partition], windows[partition])
+        RangeRequest(
+            partition, starts[partition], ends[partition], windows[partition], first=firsts.get(partition)
+        )
         for partition in partitions
     ]
 

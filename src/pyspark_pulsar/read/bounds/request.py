@@ -21,12 +21,21 @@ class RangeRequest:
     """Of these, only messages whose `__key` is one of these."""
     skips_from_earliest: bool = False
     """A filter has moved `start` from earliest: what retention has removed in between is not missed."""
+    first: Position | None = None
+    """Where the first ledger of the topic partition begins, as its broker has told with the end; None: not told."""
     is_whole: bool = False
     """The caller has seen that nothing behind `start` is gone, or has told of it."""
 
     @property
     def from_earliest(self) -> bool:
         return self.start.is_earliest or self.skips_from_earliest
+
+    @property
+    def start_in_ledger(self) -> Position:
+        """`start`; where that is earliest, and all there is up to the end lies in one ledger, the beginning of that."""
+        if self.start.is_earliest and self.first is not None and self.first.ledger == self.end.ledger:
+            return self.first
+        return self.start
 
     @property
     def is_empty(self) -> bool:

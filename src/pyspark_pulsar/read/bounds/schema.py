@@ -45,7 +45,9 @@ def schema_of_topics(
     user_schema: pa.Schema | None = None,
 ) -> ReadSchema:
     """`resolve_source_schema` for topics that are known by name, at least one, with a client that is open."""
-    discover_partitions(client, topics)
+    if options.topics_pattern is None:
+        # Those that match a pattern are there: they have just been listed.
+        discover_partitions(client, topics)
     names = sorted({topic.without_partition() for topic in topics})
     schemas = dict.fromkeys(names) if options.different_schemas else client.schemas(names)
     family = topic_family(schemas) if descriptor is None else described_family(schemas)

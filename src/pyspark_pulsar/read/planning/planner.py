@@ -5,7 +5,8 @@ many topic partitions at once:
 
     step        makes                                        asks                       in
     tables      what topics' tables hold of the ranges       their catalog              tables.tiered_ranges
-    ledgers     which ledgers there are behind that          admin REST, some at once   ledgers.known_ledgers
+    ledgers     which ledgers there are behind that, but     admin REST, some at once   ledgers.known_ledgers,
+                for many small ranges                                                   ledgers.small_ranges
     loss        an error for what retention has removed      -                          ledgers.data_loss
     narrowing   the range without ledgers that lie outside   one entry beside each end  bounds.window_edges
                 its window of publish times                  of the window
@@ -56,6 +57,7 @@ from pyspark_pulsar.read.bounds.window_edges import Span, WindowEdges, WindowedR
 from pyspark_pulsar.read.planning.ledgers.data_loss import check_loss
 from pyspark_pulsar.read.planning.ledgers.known_ledgers import KnownLedgers
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange, compacted_ranges, ledger_ranges
+from pyspark_pulsar.read.planning.ledgers.small_ranges import small_ranges
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
 from pyspark_pulsar.read.planning.placement.bookies import AUTO
@@ -78,8 +80,12 @@ class SplitPlanner:
         self._options = options
         self._client = client
         self._admin = admin
-        self._known = None if admin is None else KnownLedgers(admin, options.max_bytes_per_partition)
         self._tiered = TieredRanges(options, admin, self._tell) if admin and uses_tables(options) else None
+        self._known: KnownLedgers | None = None
+        if admin is not None:
+            # A table tells of which topic it is by when that was made.
+            with_created = self._tiered is not None
+            self._known = KnownLedgers(admin, options.max_bytes_per_partition, with_created=with_created)
         self._told: dict[str, None] = {}
         self._borders = WindowEdges(partial(first_entries, client), options.clock_slack_ms)
 
@@ -209,8 +215,12 @@ class SplitPlanner:
         """Of those whose ledgers are known; of segments of scalable topics nobody knows them."""
         if self._known is None:
             return {}
+        asked = [request for request in requests if not request.partition.is_segment]
+        if self._tiered is None and self._options.read_from in (AUTO, BROKER):
+            small = small_ranges(self._options, asked)
+            asked = [request for request in asked if request.partition not in small]
         try:
-            return self._known.fetch([request for request in requests if not request.partition.is_segment])
+            return self._known.fetch(asked)
         except PermissionDenied as fault:
             if self._options.read_from not in (AUTO, BROKER):
                 raise
@@ -261,7 +271,9 @@ class SplitPlanner:
             return []
         if self._options.read_compacted:
             return compacted_ranges(ledgers, request.start, request.end)
-        return ledger_ranges(ledgers.ledgers if ledgers is not None else None, request.start, request.end)
+        if ledgers is None:
+            return ledger_ranges(None, request.start_in_ledger, request.end)
+        return ledger_ranges(ledgers.ledgers, request.start, request.end)
 
     def _located(
         self, known: dict[TopicPartition, TopicLedgers], ranges: Mapping[TopicPartition, list[LedgerRange]]

@@ -4,7 +4,9 @@ The broker pushes, as far as it has permits (FLOW), and tells a consumer nothing
 keeps the position of the next entry (`_next`) and goes through these states until that is the end of the range:
 
     state        holds                     what happens                           goes on in
-    NONE         no consumer               it subscribes at `_next`               RECEIVING
+    NONE         no consumer               it takes the one that the task has     RECEIVING
+                                           made (`ahead`), or subscribes, at
+                                           `_next`
     RECEIVING    a consumer with permits   entries come; `_next` is behind them   RECEIVING
                                            ids are missing, and are there         NONE, at the first of them (`skipped`)
                                            `_next` is at the border of a part     RECEIVING, the next one (`prefetch`)
@@ -47,6 +49,7 @@ from pyspark_pulsar.read.location import (
     touches,
 )
 from pyspark_pulsar.read.loss_report import report_loss
+from pyspark_pulsar.read.sources.ahead import ConsumersAhead
 from pyspark_pulsar.read.sources.peek import first_entry
 from pyspark_pulsar.read.sources.prefetch import EntrySize, PrefetchingConsumers
 from pyspark_pulsar.read.sources.skipped import cut_where_skipped
@@ -86,6 +89,7 @@ class FromBroker(Location):
             poll_seconds=options.poll_timeout_ms / 1000,
             read_compacted=options.read_compacted,
             consumers=options.consumers_per_split,
+            ahead=access.ahead,
         )
         try:
             yield from entries
@@ -139,15 +143,17 @@ class BrokerEntries:
         poll_seconds: float,
         read_compacted: bool = False,
         consumers: int = 1,
+        ahead: ConsumersAhead | None = None,
     ) -> None:
         """`permits`: messages that may wait for a consumer. `consumers`: how many may read parts of the range at a
-        time, where that is faster; of a compacted view never more than one."""
+        time, where that is faster; of a compacted view never more than one. `ahead`: who may have one already."""
         self._client = client
         self._partition = partition
         self._end = end
         self._permits = permits
         self._poll_seconds = poll_seconds
         self._read_compacted = read_compacted
+        self._ahead = ahead
         self._next = start
         self._consumer: EntryConsumer | None = None
         self._begun = start
@@ -226,7 +232,7 @@ class BrokerEntries:
         """Whether the broker has skipped something; then `entries` are those before it."""
 
         def mark_delete() -> Position:
-            return consumer.log_end(deadline - time.monotonic(), self._prefetch.drop).mark_delete
+            return consumer.log_end(deadline - time.monotonic(), self._make_room).mark_delete
 
         def first_behind(start: Position) -> Position | None:
             with self._client.another() as client, client.until(deadline):
@@ -258,14 +264,18 @@ class BrokerEntries:
                 self._idle_since = time.monotonic()
                 self._grant(self._consumer)
         if self._consumer is None:
-            patience = max(0.1, deadline - time.monotonic())
             with self._client.until(deadline):
-                self._consumer = self._client.retrying(self._subscribe, patience)
+                self._consumer, self._granted = self._taken_ahead() or (self._made(deadline), 0)
             self._begun = self._next
-            self._granted = 0
             self._idle_since = time.monotonic()
             self._grant(self._consumer)
         return self._consumer
+
+    def _taken_ahead(self) -> tuple[EntryConsumer, int] | None:
+        return None if self._ahead is None else self._ahead.take(self._partition, self._next)
+
+    def _made(self, deadline: float) -> EntryConsumer:
+        return self._client.retrying(self._subscribe, max(0.1, deadline - time.monotonic()))
 
     def _subscribe(self) -> EntryConsumer:
         return subscribe(self._client, self._partition.name, self._next, read_compacted=self._read_compacted)
@@ -296,6 +306,8 @@ class BrokerEntries:
         try:
             # What waits for those ahead may fill the buffer.
             self._prefetch.drop()
+            if self._ahead is not None and self._consumer.connection.is_full:
+                self._ahead.make_room()
             self._grant(self._consumer)
             tail = self._consumer.log_end(deadline - time.monotonic())
         except ConnectionFailed as fault:
@@ -335,6 +347,12 @@ class BrokerEntries:
             f"{mark_delete}: they were removed (retention, truncation, or the topic was made again) after the read was "
             f"planned"
         )
+
+    def _make_room(self) -> None:
+        """The buffer is full, and what is waited for does not come."""
+        self._prefetch.drop()
+        if self._ahead is not None:
+            self._ahead.make_room()
 
     def _begin_anew_if_starved(self) -> None:
         if time.monotonic() - self._idle_since > self._starved_seconds:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 
 import pyarrow as pa
 
-from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.client_pool import pooled_client
 from pyspark_pulsar.codec.data_keys import DataKeys
 from pyspark_pulsar.codec.decode import NO_VERSION, ChunkedMessages, EntryDecoder
@@ -18,6 +17,7 @@ from pyspark_pulsar.columnar.reading.rows import RowRequest
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.location import PartitionAccess
+from pyspark_pulsar.read.sources.ahead import ConsumersAhead
 from pyspark_pulsar.read.sources.chunk_search import earlier_runs
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.audit import audited
@@ -34,16 +34,19 @@ from pyspark_pulsar.topic import TopicName
 
 
 def read_splits(
-    options: ReadOptions, schema: ReadSchema, splits: Iterable[Split], attempt: Attempt | None = None
+    options: ReadOptions, schema: ReadSchema, splits: Sequence[Split], attempt: Attempt | None = None
 ) -> Generator[pa.RecordBatch, None, None]:
-    """The record batches of each split in turn, over the same connections. Close it when not all of it is wanted.
-    Where all of it was, what was read from where is handed to the jar. Raises what `read_split` does."""
+    """The record batches of each split in turn, over the same connections; what a broker takes to begin with the next
+    ones is not waited for. Close it when not all of it is wanted. Where all of it was, what was read from where is
+    handed to the jar. Raises what `read_split` does."""
     show_warnings()
     told: set[tuple[str, str]] = set()
     counts = ReadCounts()
-    with pooled_client(options) as client:
-        for split in splits:
-            yield from _record_batches(options, schema, split, client, attempt, told=told, counts=counts)
+    with pooled_client(options) as client, closing(ConsumersAhead(client, options, splits)) as ahead:
+        for number, split in enumerate(splits):
+            ahead.advance(number)
+            access = PartitionAccess(options, split.partition, client, ahead)
+            yield from _record_batches(schema, split, access, attempt, told=told, counts=counts)
     hand_over(counts.by_name)
 
 
@@ -61,20 +64,20 @@ def read_split(
     """
     show_warnings()
     with pooled_client(options) as client:
-        yield from _record_batches(options, schema, split, client, attempt, chunked)
+        access = PartitionAccess(options, split.partition, client)
+        yield from _record_batches(schema, split, access, attempt, chunked)
 
 
 def _record_batches(
-    options: ReadOptions,
     schema: ReadSchema,
     split: Split,
-    client: BrokerClient,
+    access: PartitionAccess,
     attempt: Attempt | None,
     chunked: ChunkedMessages | None = None,
     told: set[tuple[str, str]] | None = None,
     counts: ReadCounts | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    topic = split.partition.topic
+    options, client, topic = access.options, access.client, split.partition.topic
     with (
         audited(options, split, attempt) as audit,
         closing(TopicTransactions(options, split.partition)) as transactions,
@@ -104,7 +107,7 @@ def _record_batches(
                 row_filter=row_filter,
             )
 
-        reader = RangeReader(PartitionAccess(options, split.partition, client), audit, told)
+        reader = RangeReader(access, audit, told)
         request = RowRequest(schema, row_filter, options.mode, options.batch_rows)
         decoder: EntryDecoder | None = None
         # Of a topic partition, what its table holds comes before all else, so no row waits in the decoder.

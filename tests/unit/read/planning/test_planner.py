@@ -13,10 +13,15 @@ import pytest
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.planning.ledgers import known_ledgers
+from pyspark_pulsar.read.planning.ledgers.small_ranges import FEW
+from pyspark_pulsar.read.planning.partition_plan import splits_of, with_ledgers
 from pyspark_pulsar.read.planning.planner import SplitPlanner
+from pyspark_pulsar.read.planning.splits import splitting
+from pyspark_pulsar.read.planning.splits.tasks import tasks_of
+from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
 A = TopicPartition.parse("a")
@@ -54,7 +59,7 @@ def topic() -> Topic:
 
 
 @pytest.fixture
-def planner(topic: Topic) -> Iterator[SplitPlanner]:
+def admin(topic: Topic) -> Iterator[AdminClient]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = json.dumps(topic.answer(self.path)).encode()
@@ -68,17 +73,20 @@ def planner(topic: Topic) -> Iterator[SplitPlanner]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    options = ReadOptions(
-        service_url="pulsar://x:6650",
-        admin_url=f"http://127.0.0.1:{server.server_port}",
-        topic="a",
-        read_from="broker",
-        operation_timeout_ms=1_000,
-    )
-    with AdminClient(options) as admin:
-        yield SplitPlanner(options, NO_BROKER, admin)
+    with AdminClient(options(admin_url=f"http://127.0.0.1:{server.server_port}")) as admin:
+        yield admin
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def planner(admin: AdminClient) -> SplitPlanner:
+    return SplitPlanner(options(), NO_BROKER, admin)
+
+
+def options(**chosen: Any) -> ReadOptions:
+    told = {"topic": "a", "read_from": "broker", "operation_timeout_ms": 1_000}
+    return ReadOptions(service_url="pulsar://x:6650", **(told | chosen))
 
 
 def test_a_stream_that_waits_sees_its_ledger_closed_before_retention_removes_it(
@@ -115,3 +123,72 @@ def test_of_many_partitions_the_first_refusal_is_enough(topic: Topic, planner: S
     topic.status = 403
     planner.keep_up([TopicPartition(A.topic, index) for index in range(100)])
     assert topic.asked < 30, "those that were asked already, and not 200"
+
+
+def from_earliest(count: int, entries: int = 3, **chosen: Any) -> list[RangeRequest]:
+    """Of so many topic partitions, all that they have: entries in one ledger."""
+    given: dict[str, Any] = {"first": Position(5, 0)} | chosen
+    return [
+        RangeRequest(TopicPartition(A.topic, index), EARLIEST, Position(5, entries), **given)
+        for index in range(count)
+    ]
+
+
+@pytest.mark.parametrize("read_from", ["auto", "broker"])
+def test_of_many_small_ranges_no_ledger_is_asked_for(
+    topic: Topic, admin: AdminClient, read_from: str
+) -> None:
+    chosen = options(read_from=read_from)
+    plans = SplitPlanner(chosen, NO_BROKER, admin).plan(from_earliest(300))
+    assert topic.asked == 0
+    for plan in plans:
+        (split,) = plan.splits
+        assert (split.start, split.end, split.from_earliest) == (EARLIEST, Position(5, 3), True)
+        assert [(part.start, part.end) for part in split.ranges] == [(Position(5, 0), Position(5, 3))]
+        assert split.ranges[0].location.name == "broker"
+    assert len(tasks_of(chosen, splits_of(plans))) < 50
+
+
+def test_who_looks_at_a_plan_sees_their_ledgers_too(
+    topic: Topic, admin: AdminClient, planner: SplitPlanner
+) -> None:
+    topic.ledgers = [(5, 3)]
+    plans = planner.plan(from_earliest(20))
+    shown = with_ledgers(admin, plans)
+    assert [plan.splits for plan in shown] == [plan.splits for plan in plans]
+    assert {ledger.id for plan in shown if plan.ledgers for ledger in plan.ledgers.ledgers} == {5}
+    topic.status = 403
+    assert with_ledgers(admin, plans) == plans, "to a role that may not see them nothing is shown"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "asked"),
+    [
+        ({}, {"count": FEW}),
+        ({}, {"entries": 13}),
+        ({}, {"first": None}),
+        ({}, {"first": Position(4, 0)}),
+        ({}, {"window": TimeWindow(published_from=1)}),
+        ({"max_records_per_partition": 100_000}, {}),
+        ({"min_partitions": 40}, {}),
+        ({"max_bytes_per_partition": 1 << 20}, {}),
+    ],
+)
+def test_where_ledgers_may_change_the_plan_they_are_asked_for(
+    topic: Topic,
+    admin: AdminClient,
+    chosen: dict[str, Any],
+    asked: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(splitting, "entry_records", lambda *_: {})
+    topic.ledgers = [(5, 20)]
+    requests = from_earliest(**({"count": 20} | asked))
+    SplitPlanner(options(**chosen), NO_BROKER, admin).plan(requests)
+    assert topic.asked == len(requests), "one list of each, which shows that the open ledger is the only one"
+
+
+def test_from_a_place_that_is_named_nothing_is_left_to_the_broker(topic: Topic, admin: AdminClient) -> None:
+    topic.ledgers = [(5, 20)]
+    SplitPlanner(options(read_from="tiered"), NO_BROKER, admin).plan(from_earliest(20))
+    assert topic.asked == 20

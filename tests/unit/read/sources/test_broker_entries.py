@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -85,3 +87,36 @@ def test_only_a_new_consumer_tells_that_a_segment_is_over() -> None:
 def test_a_cursor_that_left_the_ledger_of_a_segment_is_loss() -> None:
     with pytest.raises(DataLossError, match="has moved on to 9:0"):
         idle_entries(LogEnd(EARLIEST, Position(9, 0)), SEGMENT)._can_come(time.monotonic() + 1)
+
+
+class Ahead:
+    """Of further splits; what waits for them fills the connection's buffer."""
+
+    def __init__(self, taken: Any = None) -> None:
+        self.has_made_room = False
+        self._taken = taken
+
+    def take(self, partition: TopicPartition, start: Position) -> Any:
+        del partition, start
+        return self._taken
+
+    def make_room(self) -> None:
+        self.has_made_room = True
+
+
+@pytest.mark.parametrize("is_full", [True, False])
+def test_who_starves_lets_go_of_what_waits_for_further_splits(*, is_full: bool) -> None:
+    entries = idle_entries(LogEnd(END, START))
+    entries._consumer.connection = SimpleNamespace(is_full=is_full)  # type: ignore[union-attr, assignment]
+    entries._ahead = ahead = Ahead()  # type: ignore[assignment]
+    assert entries._can_come(time.monotonic() + 1)
+    assert ahead.has_made_room == is_full
+
+
+def test_the_consumer_that_the_task_has_made_ahead_is_taken() -> None:
+    entries = idle_entries(LogEnd(END, START))
+    consumer, entries._consumer = entries._consumer, None
+    entries._ahead = Ahead((consumer, 86))  # type: ignore[assignment]
+    assert entries._subscribed(time.monotonic() + 1) is consumer
+    assert entries._granted == 86
+    assert entries._begun == START

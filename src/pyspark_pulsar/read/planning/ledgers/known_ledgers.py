@@ -17,6 +17,7 @@ import logging
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
@@ -39,9 +40,10 @@ _LOOKS_AT_A_TIME: Final = 16
 class KnownLedgers:
     """Kept by a planner. Used by one thread."""
 
-    def __init__(self, admin: AdminClient, split_bytes: int) -> None:
-        """`split_bytes`: how large a range may be that needs no fresh list. The caller closes `admin`."""
-        self._admin = admin
+    def __init__(self, admin: AdminClient, split_bytes: int, *, with_created: bool = True) -> None:
+        """`split_bytes`: how large a range may be that needs no fresh list. `with_created`: as `fetch_ledgers`. The
+        caller closes `admin`."""
+        self._fetch = partial(fetch_ledgers, admin, with_created=with_created)
         self._split_bytes = split_bytes
         self._present: dict[TopicPartition, TopicLedgers] = {}
         self._seen: dict[TopicPartition, dict[int, Ledger]] = {}
@@ -59,7 +61,7 @@ class KnownLedgers:
     def fetch(self, requests: Sequence[RangeRequest]) -> dict[TopicPartition, TopicLedgers]:
         """As they are now, or as they were where that is enough. Raises the errors of `AdminClient`."""
         stale = [request.partition for request in requests if not self.is_enough(request)]
-        self._learn(fetch_ledgers(self._admin, stale))
+        self._learn(self._fetch(stale))
         return {request.partition: self._present[request.partition] for request in requests}
 
     def update(self, ledgers: Mapping[TopicPartition, TopicLedgers]) -> None:
@@ -80,7 +82,7 @@ class KnownLedgers:
         # One that does not answer is not asked again at the next trigger.
         self._looked.update(dict.fromkeys(stale, now))
         try:
-            self._learn(fetch_ledgers(self._admin, stale))
+            self._learn(self._fetch(stale))
         except PulsarError as fault:
             _log.info("the ledgers of %d topic partitions were not looked at: %s", len(stale), fault)
 

@@ -3,12 +3,13 @@
 Two resources are put together, since neither says all: `internal-info` knows when a ledger was closed, with how many
 entries, and under which id it was offloaded, but calls one offloaded whose offload has failed, and is not sorted;
 `internalStats` knows which ledgers are there, what is offloaded whole, and how far the open ledger is written. Both
-are asked for at once: a long list takes a broker its time.
+are asked for at once: a long list takes a broker its time. Of many topic partitions the second is asked for first: of
+one that has no ledger but the open one, the first has nothing to say but when the topic was made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -25,6 +26,8 @@ from pyspark_pulsar.topic import TopicPartition
 _AT_ONCE: Final = 8
 _FEW: Final = 100
 _LARGE_PART: Final = 4
+_OPEN: Final = "LedgerOpened"
+_NO_INFO: Final[Mapping[str, Any]] = {"ledgers": ()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +50,17 @@ class TopicLedgers:
 
 
 def fetch_ledgers(
-    admin: AdminClient, partitions: Iterable[TopicPartition]
+    admin: AdminClient, partitions: Iterable[TopicPartition], *, with_created: bool = True
 ) -> dict[TopicPartition, TopicLedgers]:
-    """All partitions, some at a time. Raises the errors of `AdminClient`."""
+    """All partitions, some at a time. `with_created` false: nobody wants to know `created`. Raises the errors of
+    `AdminClient`."""
     listed = list(partitions)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
         if 2 * len(listed) > _AT_ONCE:
             # An answer of thousands of ledgers takes many times the memory of what is kept of it. So each is taken
             # apart where it comes. `map` and not `submit`: what waits is not asked any more when one has failed.
-            return dict(zip(listed, pool.map(partial(_fetch_one, admin), listed), strict=True))
+            fetch = partial(_fetch_one, admin, with_created=with_created)
+            return dict(zip(listed, pool.map(fetch, listed), strict=True))
         # Of a few, both answers of each come at the same time.
         infos = pool.map(admin.topics.internal_info, listed)
         stats = pool.map(admin.topics.internal_stats, listed)
@@ -65,8 +70,10 @@ def fetch_ledgers(
         }
 
 
-def _fetch_one(admin: AdminClient, partition: TopicPartition) -> TopicLedgers:
-    info, stats = admin.topics.internal_info(partition), admin.topics.internal_stats(partition)
+def _fetch_one(admin: AdminClient, partition: TopicPartition, *, with_created: bool) -> TopicLedgers:
+    stats = admin.topics.internal_stats(partition)
+    is_one_open = stats.get("state") == _OPEN and len(stats.get("ledgers") or ()) == 1
+    info = _NO_INFO if is_one_open and not with_created else admin.topics.internal_info(partition)
     return parse_ledgers(info, stats, _reading(partition))
 
 
@@ -87,12 +94,17 @@ def fetch_striping(
     worth = [
         partition
         for partition, (known, ids) in chosen.items()
-        if ids and (at_any_cost or len(known.ledgers) <= max(_FEW, _LARGE_PART * len(ids)))
+        if ids and (at_any_cost or is_cheap(known, ids))
     ]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
         striped = pool.map(lambda partition: _striped(admin, partition, chosen[partition][0]), worth)
         answered = dict(zip(worth, striped, strict=True))
     return {partition: answered.get(partition, known) for partition, (known, _) in chosen.items()}
+
+
+def is_cheap(known: TopicLedgers, ids: Collection[int]) -> bool:
+    """Whether asking for the striping of so many of its ledgers is in proportion to reading them."""
+    return len(known.ledgers) <= max(_FEW, _LARGE_PART * len(ids))
 
 
 def _striped(admin: AdminClient, partition: TopicPartition, known: TopicLedgers) -> TopicLedgers:
@@ -163,7 +175,7 @@ def _ledger(
 ) -> Ledger:
     # Only a closed ledger has its number of entries in the metadata store. One that was closed between the two
     # answers counts as open: nothing is known of its end.
-    is_closed = info.get("entries") is not None and not (is_last and topic.get("state") == "LedgerOpened")
+    is_closed = info.get("entries") is not None and not (is_last and topic.get("state") == _OPEN)
     if is_closed:
         entries, size = int(info["entries"]), int(info.get("size", stats["size"]))
     elif is_last:

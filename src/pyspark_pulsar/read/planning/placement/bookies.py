@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -25,7 +26,7 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
 )
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_striping
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_striping, is_cheap
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
@@ -84,14 +85,19 @@ def _told(
     refused: PulsarError | None = None
     # What is not told is found out by asking bookies; `auto` can do without all of it.
     bearable = _UNTOLD if options.read_from == AUTO else (PermissionDenied,)
-    try:
-        listed = admin.bookies.ids()
-    except bearable as fault:
-        refused = fault
-    try:
-        known = fetch_striping(admin, touched, at_any_cost=not listed)
-    except bearable as fault:
-        refused = refused or fault
+    with ThreadPoolExecutor(1, thread_name_prefix="pulsar-admin") as pool:
+        striping = pool.submit(fetch_striping, admin, touched)
+        try:
+            listed = admin.bookies.ids()
+        except bearable as fault:
+            refused = fault
+        try:
+            known = striping.result()
+            if not listed:
+                costly = {one: pair for one, pair in touched.items() if pair[1] and not is_cheap(*pair)}
+                known |= fetch_striping(admin, costly, at_any_cost=True)
+        except bearable as fault:
+            refused = refused or fault
     if refused is not None and not isinstance(refused, PermissionDenied):
         _log.warning("where ledgers lie on bookies is not known in full: %s", refused)
     bookies = tuple(sorted({*listed, *_bookies_of(known.values())}))

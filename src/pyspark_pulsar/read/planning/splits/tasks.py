@@ -15,7 +15,11 @@ from pyspark_pulsar.read.planning.splits.key_ranges import BY_KEY
 from pyspark_pulsar.read.split import Split
 
 LEAST_TASKS: Final = 32
-"""Never fewer for want of size, so that a small cluster has work for all its cores."""
+"""Never fewer for want of size, so that a small cluster has work for all its cores ..."""
+LEAST_OF_TINY: Final = 16
+"""... but of tiny splits alone so many are enough, ..."""
+TINY_IN_TASK: Final = 16
+"""... or one for so many of them: they are read sooner than a further task begins."""
 TASK_BYTES: Final = 8 << 20
 """A task takes further splits up to this size; about half a second of reading from one topic."""
 OPEN_BYTES: Final = 128 << 10
@@ -24,18 +28,26 @@ _ENTRY_BYTES: Final = 16 << 10
 """Taken for the size of an entry where ledgers are not known: a batch of an ordinary producer is smaller."""
 
 
-def tasks_of(options: ReadOptions, splits: Sequence[Split]) -> list[tuple[Split, ...]]:
+def tasks_of(
+    options: ReadOptions, splits: Sequence[Split], *, fewer_of_tiny: bool = False
+) -> list[tuple[Split, ...]]:
     """The splits of each task: neighbours in the order of `splits`, which tasks keep.
 
-    There are at least `minPartitions` tasks and at least `LEAST_TASKS`, as far as there are splits. Where options
-    limit the messages of a task, or say which keys go to which one, each split is a task.
+    There are at least `minPartitions` tasks and at least `LEAST_TASKS`, as far as there are splits. `fewer_of_tiny`: of
+    tiny ones `LEAST_OF_TINY` are enough; a batch is not waited for by the next one. Where options limit the messages of
+    a task, or say which keys go to which one, each split is a task.
     """
-    least = max(LEAST_TASKS, options.min_partitions or 1)
+    weights = [_weight(split) for split in splits]
+    least = max(_least_tasks(weights) if fewer_of_tiny else LEAST_TASKS, options.min_partitions or 1)
     if len(splits) <= least or options.max_records_per_partition is not None or options.split_by == BY_KEY:
         return [(split,) for split in splits]
-    weights = [_weight(split) for split in splits]
     most = float(min(TASK_BYTES, options.max_bytes_per_partition))
     return _grouped(splits, weights, _capacity(weights, least, most))
+
+
+def _least_tasks(weights: Sequence[int | None]) -> int:
+    tiny = sum(weight is not None and weight < 2 * OPEN_BYTES for weight in weights)
+    return min(LEAST_TASKS, len(weights) - tiny + max(LEAST_OF_TINY, -(-tiny // TINY_IN_TASK)))
 
 
 def _capacity(weights: Sequence[int | None], least: int, most: float) -> float:
@@ -75,6 +87,8 @@ def _weight(split: Split) -> int | None:
     """In bytes; None where nobody knows."""
     if split.size is not None:
         return OPEN_BYTES + split.size
-    if split.start.ledger != split.end.ledger:
+    # A split from earliest may begin in a ledger that is known.
+    start, end = split.ranges[0].start, split.end
+    if start.ledger != end.ledger:
         return None
-    return OPEN_BYTES + _ENTRY_BYTES * (split.end.entry - split.start.entry + 1)
+    return OPEN_BYTES + _ENTRY_BYTES * (end.entry - start.entry + 1)

@@ -221,3 +221,37 @@ def test_ledgers_of_many_topic_partitions_are_fetched_without_holding_all_answer
     assert set(fetched.values()) == {parse_ledgers(INFO, STATS, "here")}
     assert sorted(topics.asked) == sorted([*partitions, *partitions])
     assert topics.most_alive <= 24
+
+
+@pytest.mark.parametrize(
+    ("state", "ledgers", "with_created", "asked"),
+    [
+        ("LedgerOpened", 1, False, 1),
+        ("LedgerOpened", 1, True, 2),
+        ("LedgerOpened", 2, False, 2),
+        ("ClosedLedger", 1, False, 2),
+        ("Terminated", 1, False, 2),
+    ],
+)
+def test_of_many_with_one_open_ledger_one_list_is_enough(
+    state: str, ledgers: int, with_created: bool, asked: int
+) -> None:
+    class Topics(_Topics):
+        def internal_info(self, partition: TopicPartition) -> dict[str, Any]:
+            told = [{"ledgerId": 7, "entries": 10, "size": 100, "timestamp": 5}] if ledgers == 2 else []
+            return self._answer(partition, {"ledgers": [*told, {"ledgerId": 8, "timestamp": 9}]})
+
+        def internal_stats(self, partition: TopicPartition, *, metadata: bool = False) -> dict[str, Any]:
+            del metadata
+            told = [{"ledgerId": number, "entries": 0, "size": 0} for number in range(9 - ledgers, 9)]
+            numbers = {"currentLedgerEntries": 3, "currentLedgerSize": 300}
+            return self._answer(partition, {"state": state, **numbers, "ledgers": told})
+
+    partitions = [TopicPartition(TopicName.parse(f"persistent://a/b/t{n}"), -1) for n in range(20)]
+    topics = Topics()
+    admin: Any = SimpleNamespace(topics=topics)
+    fetched = fetch_ledgers(admin, partitions, with_created=with_created)
+    assert len(topics.asked) == asked * len(partitions)
+    for known in fetched.values():
+        last = known.ledgers[-1]
+        assert (last.id, last.entries, last.size, last.is_open) == (8, 3, 300, True)
