@@ -109,7 +109,7 @@ def administration(admin: AdminClient | None, partitions: Sequence[TopicPartitio
         told = admin.brokers.version()
     except PulsarError as fault:
         yield of_error("admin REST API", fault)
-        yield Finding("right to see ledgers", NOT_ASKED, "the admin REST API does not answer")
+        yield Finding("right to see ledgers", NOT_ASKED, "the admin REST API could not be asked")
         return
     yield Finding("admin REST API", OK, "answers")
     yield server(told)

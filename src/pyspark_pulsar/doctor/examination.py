@@ -42,7 +42,7 @@ def examine(
             yield from cluster.topics(client, topics, partitions, writes=writes)
     else:
         for name in topics:
-            yield Finding(f"topic {name}", NOT_ASKED, "no broker answers")
+            yield Finding(f"topic {name}", NOT_ASKED, "no broker could be asked")
     admin = None if brief.admin_url is None else AdminClient.for_planning(brief)
     try:
         # Nobody tells the ledgers of scalable topics.

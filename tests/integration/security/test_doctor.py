@@ -39,6 +39,8 @@ def test_a_token_that_is_not_believed(secured: SecuredPulsar, present: str) -> N
         assert state(found, subject) == "fault"
         (advice,) = [each["advice"] for name, each in found.items() if name.startswith(subject)]
         assert "pulsar.client.authParams" in advice
+    # They did answer, with a refusal.
+    assert found[f"topic {present}"]["found"] == "no broker could be asked"
     assert "abc.def" not in str(found)
 
 
