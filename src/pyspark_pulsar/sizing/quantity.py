@@ -94,7 +94,7 @@ def quantity(value: float, unit: str, name: str = "", source: str = "") -> Quant
 def rounded_up(of: Quantity) -> Quantity:
     """To the next whole number."""
     # Half of what is shown behind the point is noise of the arithmetic: 3.0000000000000004 cores are 3.
-    whole = float(math.ceil(of.value - 1e-9 * max(1.0, abs(of.value))))
+    whole = float(math.ceil(of.value - 1e-12 * max(1.0, abs(of.value))))
     return Quantity(whole, of.units, f"round_up({of.name or of.formula})")
 
 
