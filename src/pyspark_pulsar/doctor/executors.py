@@ -67,7 +67,8 @@ def of_worker(report: WorkerReport, before: float, after: float, brokers: int) -
     """`brokers`: how many of the addresses, from the first on, are brokers'."""
     where = f"executor {report.host}"
     expected = report.expected
-    has = f"Python {report.python} with {report.package or 'no'} pyspark-pulsar, at {report.executable}"
+    package = f"pyspark-pulsar {report.package}" if report.package else "no pyspark-pulsar"
+    has = f"Python {report.python} with {package}, at {report.executable}"
     advice = (
         f"set PYSPARK_PYTHON (or spark.pyspark.python) to a Python that has pyspark-pulsar {expected.package} on every "
         f"node, or install it there"
