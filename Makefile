@@ -80,10 +80,12 @@ $(SPARK_CLASSES): tests/programs/spark_classes.py $(VENV_DONE)
 
 # PySpark's bytecode, which Spark's Python processes would compile anew, each of them.
 SPARK_BYTECODE := .venv/.spark-bytecode-added
-$(SPARK_BYTECODE): tests/programs/spark_bytecode.py $(VENV_DONE) \
-  $(OLDEST_SPARK)/.requirements-installed $(FORMER_SPARK)/.requirements-installed
+FORMER_BYTECODE := .venv/.former-bytecode-added
+$(SPARK_BYTECODE): tests/programs/spark_bytecode.py $(VENV_DONE) $(OLDEST_SPARK)/.requirements-installed
 	$(BIN)/python $< "$$(env -u PYTHONPATH $(BIN)/python -c 'import pyspark; print(pyspark.__path__[0])')"
 	$(BIN)/python $< $(OLDEST_SPARK)/pyspark
+	@touch $@
+$(FORMER_BYTECODE): tests/programs/spark_bytecode.py $(FORMER_SPARK)/.requirements-installed
 	$(BIN)/python $< $(FORMER_SPARK)/pyspark
 	@touch $@
 
@@ -235,7 +237,8 @@ $(DOCS_DONE): requirements/docs.txt $(VENV_DONE)
 	@touch $@
 
 # What the tests want beside the build.
-INSTALLED := $(DOCS_DONE) $(WHEELS_DONE) $(CONNECT_DONE) $(SPARK_CLASSES) $(SPARK_BYTECODE)
+INSTALLED := $(DOCS_DONE) $(WHEELS_DONE) $(CONNECT_DONE) $(SPARK_CLASSES) $(SPARK_BYTECODE) \
+  $(FORMER_SPARK)/.requirements-installed
 
 .PHONY: docs
 docs: $(BUILD_DONE) $(DOCS_DONE) ## Write the generated pages and build the site into site/
@@ -273,7 +276,7 @@ test-oldest-spark: server ## Some of the tests on PySpark 4.1, the oldest that t
 test-former-spark test-former-linkage: export PYTHONPATH := $(CURDIR)/$(FORMER_SPARK)
 test-former-linkage: $(BUILD_DONE) $(FORMER_SPARK)/.requirements-installed
 	$(BIN)/python -m pytest tests/integration/package/test_linkage.py
-test-former-spark: server ## A few of them on PySpark 4.2
+test-former-spark: server $(FORMER_BYTECODE) ## A few of them on PySpark 4.2
 	$(BIN)/python -c 'import pyspark; assert pyspark.__version__ == "4.2.0", pyspark.__version__'
 	$(BIN)/python -m pytest $(addprefix tests/integration/,package/test_linkage.py \
 	  $(addprefix catalog/test_catalog.py::test_,dataframes_make_tables_and_append_by_name changes_of_a_table_with_a_key \
