@@ -131,6 +131,7 @@ def decode(entries: Iterable[Entry], values: Values, schema: pa.Schema, topic: s
         ]
     rows = len(payloads)
     cells["__topic"], cells["__partition"] = [topic] * rows, [-1] * rows
+    cells["__replicatedFrom"] = [None] * rows  # Nothing in these entries was sent on by another cluster.
     columns = values(payloads)
     for field in list(schema)[len(columns) :]:
         if field.name == "__messageId":

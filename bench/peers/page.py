@@ -41,7 +41,7 @@ in Parquet shows what it would be without Pulsar.
 _BOUND: Final = """\
 What bounds the share of ready columns: they cost Spark so much CPU a row that the goal leaves little for all that comes
 before them: to find, fetch, check, decompress and decode the row. The kernel's decoding alone, on a core that nobody
-shares, of a row with six values and twelve columns of metadata (kernel_codec.json), takes more."""
+shares, of a row with six values and all columns of metadata (kernel_codec.json), takes more."""
 _BOUND_OF_STREAMS: Final = """\
 Streams that catch up keep all cores busy, so a goal by the trigger is a limit to the CPU of a row. Of it go what the
 servers take on the same cores, and what ready columns cost. The rest must do for decoding, and for all else."""

@@ -113,6 +113,27 @@ def assert_once(java_client: JavaClient, topic: str, rows: int = ROWS) -> None:
     assert by_key == {f"key-{key}": list(range(key, rows, KEYS)) for key in range(KEYS)}
 
 
+@pytest.mark.parametrize(("command", "nth"), STEPS_OF_DRIVERS[1:])
+def test_driver_killed_in_the_first_epoch(
+    pulsar: LocalPulsar,
+    java_client: JavaClient,
+    topic: str,
+    source: str,
+    tmp_path: Path,
+    command: int,
+    nth: int,
+) -> None:
+    """Where neither checkpoint nor journal has an epoch yet."""
+    killer = Killer()
+    with Forwarder(pulsar.service_url, killer) as forwarder:
+        query = query_of(tmp_path, setting(pulsar, source, topic, forwarder.service_url))
+        killer.arm(command, nth, query.kill)
+        query.start()
+        await_true("the step", lambda: killer.killed, _SECONDS)
+    finish(query_of(tmp_path, setting(pulsar, source, topic, pulsar.service_url)))
+    assert_once(java_client, topic, ROWS)
+
+
 def test_killed_drivers_and_workers(
     pulsar: LocalPulsar,
     java_client: JavaClient,

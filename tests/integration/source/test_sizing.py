@@ -22,7 +22,7 @@ from pyspark_pulsar.sizing.own_topic import sample_topic
 from pyspark_pulsar.sizing.workload import Workload
 from pyspark_pulsar.standalone import LocalPulsar
 
-ROWS = 750_000
+ROWS = 1_500_000
 FACTOR = 4.0
 """CPU of Spark's JVM differs so much with what its compiler has seen, and with what else a machine does."""
 

@@ -1,4 +1,4 @@
-"""Many rows: a table and the ledgers behind it are the topic, cell by cell, while a producer goes on writing."""
+"""Two million rows: a table and the ledgers behind it are the topic, cell by cell, while a producer goes on writing."""
 
 from __future__ import annotations
 
@@ -20,11 +20,8 @@ from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.write.target import settle_topic
 from pyspark_pulsar.write.task import write_rows
 
-ROWS = 100_000
+ROWS = 500_000
 """Of each format."""
-# So that there are as many ledgers and splits as there would be of more rows.
-SMALL_ENTRIES = {"pulsar.producer.batchingMaxMessages": "200"}
-SMALL_SPLITS = {"maxBytesPerPartition": str(4 << 20)}
 SEPARATED = ("named_struct('k', id) AS key", "named_struct('v', concat('v', id), 'n', array(id)) AS value")
 
 
@@ -71,29 +68,29 @@ def test_the_union_is_the_topic(
     tier.admin.create_partitioned(tier.topic, 4)
     rows = spark.range(ROWS, numPartitions=2).selectExpr(*columns)
     writer = rows.write.format("pulsar").option("service.url", tier.server.service_url)
-    writer.option("topic", tier.topic).options(**options, **SMALL_ENTRIES).mode("append").save()
+    writer.option("topic", tier.topic).options(**options).mode("append").save()
     with live_producer(tier, rows.limit(500).toArrow(), options):
         tier.run()
         # The producer goes on; what is compared ends where it is now.
         ends = {part.partition.name: str(part.end) for part in tier.plan(readFrom="broker").partitions}
-        until = {"endingOffsets": json.dumps(ends), **SMALL_SPLITS}
+        until = {"endingOffsets": json.dumps(ends)}
         plain = tier.rows(readFrom="broker", **until)
         assert plain.num_rows >= ROWS
         places = set(tier.places(**until))
         assert "columns" in places
         assert places & {"bookie", "broker"}
         assert tier.rows(**until).equals(plain)
-        with closing(Query(tier, maxRecordsPerTrigger=str(ROWS // 3), **SMALL_SPLITS)) as query:
+        with closing(Query(tier, maxRecordsPerTrigger=str(ROWS // 3))) as query:
             first = [table for table in (query.trigger() for _ in range(2)) if table is not None]
             tier.run()
             first += list(query.rest())
-    with closing(Query(tier, offset=query.offset, **SMALL_SPLITS)) as query:
+    with closing(Query(tier, offset=query.offset)) as query:
         rest = list(query.rest())
-    whole = tier.rows(readFrom="broker", **SMALL_SPLITS)
+    whole = tier.rows(readFrom="broker")
     assert in_order([*first, *rest]).equals(whole.combine_chunks())
     tier.roll()
     tier.run()
     for index in range(4):
         tier.admin.trim(f"{tier.topic}-partition-{index}", to_ledgers=1)
-    assert set(tier.places(**SMALL_SPLITS)) == {"columns"}
-    assert tier.rows(**SMALL_SPLITS).equals(whole)
+    assert set(tier.places()) == {"columns"}
+    assert tier.rows().equals(whole)
