@@ -2,7 +2,7 @@
 
     make bench        (or: python bench/kernel_codec.py --rows 1000000 --repeat 3)
 
-Messages of six fields in LZ4 batches of 1000; every fourth has a key and two properties; all thirteen metadata
+Messages of six fields in LZ4 batches of 1000; every fourth has a key and two properties; all fifteen metadata
 columns are built. Both verify and write checksums. Before anything is timed every cell of both is compared.
 Competitors run in turn, figures are medians; read the ratios, since absolute figures depend on the machine. Also
 measured: how much memory a decoder takes, by the rows of a batch and by the number of entries that it is given, each
@@ -58,7 +58,7 @@ GOALS = {
 
 WORK = {
     "decode, all": "verify CRC32C, parse metadata, decompress LZ4, parse each message's metadata, decode six value "
-    "columns, build the thirteen metadata columns; the same Arrow table, compared cell by cell",
+    "columns, build the fifteen metadata columns; the same Arrow table, compared cell by cell",
     "decode, the kernel alone": "check ranges, keep payloads to name the message that a later error is about",
     "encode, all": "six value columns, keys and properties to LZ4 batches of 1000 with metadata and CRC32C",
     "encode, the kernel alone": "route each row to a partition, write SEND commands around the entries",

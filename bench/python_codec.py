@@ -131,7 +131,9 @@ def decode(entries: Iterable[Entry], values: Values, schema: pa.Schema, topic: s
         ]
     rows = len(payloads)
     cells["__topic"], cells["__partition"] = [topic] * rows, [-1] * rows
-    cells["__replicatedFrom"] = [None] * rows  # Nothing in these entries was sent on by another cluster.
+    # No other cluster has sent these entries on, and no broker has numbered or dated them.
+    for name in ("__replicatedFrom", "__index", "__brokerPublishTime"):
+        cells[name] = [None] * rows
     columns = values(payloads)
     for field in list(schema)[len(columns) :]:
         if field.name == "__messageId":
