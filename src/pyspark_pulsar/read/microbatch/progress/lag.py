@@ -20,6 +20,7 @@ from typing import Any, Final
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.log_end import Positions
 from pyspark_pulsar.read.planning.ledgers.ledger_range import ledger_ranges
 from pyspark_pulsar.read.sources.peek import FirstEntry
 from pyspark_pulsar.topic import TopicPartition
@@ -28,7 +29,6 @@ _MOST_SECONDS: Final = 0.25
 _AT_ONCE: Final = 8
 """So many topic partitions are asked together: how long that takes is only known when all have answered."""
 
-Positions = Mapping[TopicPartition, Position]
 FirstEntriesAt = Callable[[Positions], Mapping[TopicPartition, FirstEntry | None]]
 PresentLedgers = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, tuple[Ledger, ...] | None]]
 
