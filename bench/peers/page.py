@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -257,9 +258,14 @@ def _bound_of_streams(cells: Report, goals: list[Report], cores: int) -> Iterato
 
 def _decoding(label: str) -> float:
     """By the kernel alone, of all columns; `label` begins with the format."""
-    codec = json.loads(_CODEC.read_text())["medians"]
-    taken: float = codec[f"decode {label.partition(',')[0].upper()}"]["kernel"]["cpu_microseconds_per_row"]
+    taken: float = _codec()[f"decode {label.partition(',')[0].upper()}"]["kernel"]["cpu_microseconds_per_row"]
     return taken
+
+
+@cache
+def _codec() -> Report:
+    medians: Report = json.loads(_CODEC.read_text())["medians"]
+    return medians
 
 
 def _microseconds(label: str, *figures: float) -> str:
