@@ -35,7 +35,7 @@ from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.split import ENTRY_BYTES, Split
 from pyspark_pulsar.topic import TopicPartition
 
 AT_ONCE: Final = 8
@@ -48,8 +48,6 @@ LOOKUPS: Final = 64
 """Topic partitions whose owners are looked up in one piece."""
 
 _LOOKUP_SECONDS: Final = 2.0
-_ENTRY_BYTES: Final = 16 << 10
-"""Taken for the size of an entry where ledgers are not known."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -147,7 +145,7 @@ class ConsumersAhead:
         if connection is None:
             return
         start, messages = split.ranges[0].start, _messages(split, self._permits)
-        size = split.size if split.size is not None else messages * _ENTRY_BYTES
+        size = split.size if split.size is not None else messages * ENTRY_BYTES
         subscribing = begin_subscribe(
             self._client, connection, split.partition.name, start, read_compacted=self._read_compacted
         )

@@ -12,7 +12,7 @@ from typing import Final
 
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.planning.splits.key_ranges import BY_KEY
-from pyspark_pulsar.read.split import Split
+from pyspark_pulsar.read.split import ENTRY_BYTES, Split
 
 LEAST_TASKS: Final = 32
 """Never fewer for want of size, so that a small cluster has work for all its cores ..."""
@@ -24,8 +24,6 @@ TASK_BYTES: Final = 8 << 20
 """A task takes further splits up to this size; about half a second of reading from one topic."""
 OPEN_BYTES: Final = 128 << 10
 """What beginning with one more topic partition costs, as bytes that could be read in that time."""
-_ENTRY_BYTES: Final = 16 << 10
-"""Taken for the size of an entry where ledgers are not known: a batch of an ordinary producer is smaller."""
 
 
 def tasks_of(
@@ -91,4 +89,4 @@ def _weight(split: Split) -> int | None:
     start, end = split.ranges[0].start, split.end
     if start.ledger != end.ledger:
         return None
-    return OPEN_BYTES + _ENTRY_BYTES * (end.entry - start.entry + 1)
+    return OPEN_BYTES + ENTRY_BYTES * (end.entry - start.entry + 1)
