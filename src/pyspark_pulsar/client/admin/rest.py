@@ -23,7 +23,8 @@ import json
 import re
 import ssl
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -74,6 +75,7 @@ _FIRST_SECONDS: Final = 5.0
 # What its errors begin with names the host by a class: HTTPConnection(host='localhost', port=8080):
 _OF_URLLIB3: Final = re.compile(r"^HTTPS?Connection(Pool)?\([^)]*\): ")
 _T = TypeVar("_T")
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ class RestClient:
 
     def __init__(self, options: ConnectionOptions, patience_ms: int | None = None, threads: int = 8) -> None:
         """Connects lazily. `patience_ms`: how long passing failures are retried; by default
-        `pulsar.client.operationTimeoutMs`. Raises `OptionError` without `admin.url`."""
+        `pulsar.client.operationTimeoutMs`. `threads`: how many requests are made at once. Raises `OptionError` without
+        `admin.url`."""
         if options.admin_url is None:
             raise OptionError(
                 "option 'admin.url' is missing; what is asked for comes from the admin REST API"
@@ -106,6 +109,7 @@ class RestClient:
         self._credentials = credentials_of(options)
         self._tls = tls_of(options)
         self._lock = threading.Lock()
+        self._own_threads: ThreadPoolExecutor | None = None
         self._http: urllib3.PoolManager | None = None
         self._context: ssl.SSLContext | None = None
 
@@ -129,9 +133,28 @@ class RestClient:
         self.close()
 
     def close(self) -> None:
+        """Does not wait for what `begin` has begun."""
         with self._lock:
+            if self._own_threads is not None:
+                self._own_threads.shutdown(wait=False, cancel_futures=True)
+                self._own_threads = None
             if self._http is not None:
                 self._http.clear()
+
+    def begin(self, work: Callable[..., _T], *given: Any) -> Future[_T]:
+        """`work(*given)` in a thread of this client's, as soon as one is free. It must not wait for `map`."""
+        return self._workers().submit(work, *given)
+
+    def map(self, work: Callable[[_Item], _T], items: Iterable[_Item]) -> Iterator[_T]:
+        """`work` of each item, in their order, in this client's threads. Raises the first error; what has not begun
+        by then never does."""
+        return self._workers().map(work, items)
+
+    def _workers(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._own_threads is None:
+                self._own_threads = ThreadPoolExecutor(self._threads, thread_name_prefix="pulsar-admin")
+            return self._own_threads
 
     def get(self, path: str, where: str, version: str = "v2") -> Any:
         """The JSON under `/admin/<version>/<path>`; None for an empty answer. `where` begins error messages.

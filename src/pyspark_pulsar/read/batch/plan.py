@@ -81,6 +81,7 @@ def _range_requests(
             "each micro-batch; leave it out, or use spark.readStream"
         )
     partitions = discover_partitions(client, present_topics(client, options))
+    planner.ask_ahead(partitions)
     windows = resolve_windows(options, partitions)
     with closing(LogEnds(client, read_compacted=options.read_compacted, tells_firsts=True)) as log_ends:
         # Of a topic whose ledgers have all gone, what its table holds is not behind the end.

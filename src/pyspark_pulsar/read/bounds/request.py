@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
@@ -36,6 +37,20 @@ class RangeRequest:
         if self.start.is_earliest and self.first is not None and self.first.ledger == self.end.ledger:
             return self.first
         return self.start
+
+    def within(self, start: Position | None, end: Position | None) -> Self:
+        """Without what lies outside of these, as its window of times has no messages there."""
+        return replace(
+            self,
+            start=self.start if start is None else max(self.start, start),
+            end=self.end if end is None else min(self.end, end),
+            # What retention has removed before the first ledger in time is not missed either.
+            skips_from_earliest=self.from_earliest,
+        )
+
+    def joined(self, behind: Self) -> Self:
+        """One range of this one and the one behind it."""
+        return replace(self, end=self.end if behind.is_empty else behind.end)
 
     @property
     def is_empty(self) -> bool:

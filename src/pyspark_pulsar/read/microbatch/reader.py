@@ -259,6 +259,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         starts, removed = self._removed(requests)
         # The planner may have seen the ledgers before they went.
         unclear = {partition for partition, what in removed.items() if what.is_unclear and opened.admin}
+        opened.planner.forget_ahead(removed)
         deleted = check_removed(
             starts,
             {partition: what for partition, what in removed.items() if partition not in unclear},
@@ -315,6 +316,9 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         opened = self._opened()
         present = opened.topics.present()
         self._layouts = present.layouts
+        opened.planner.ask_ahead(
+            [partition for partition in present.partitions if opened.planner.known_ledgers(partition) is None]
+        )
         # What tables hold brokers may have removed.
         standing = opened.planner.behind_tables(reached)
         ends = opened.planner.behind_tables(opened.log_ends.present_ends(present.partitions, standing))
@@ -348,7 +352,7 @@ class _QueryResources:
         self.schemas = SchemaWatch(schema, self.client.schema, skips_bad_rows=options.mode != "FAILFAST")
         self.planner = SplitPlanner(options, self.client, self.admin)
         self.idle_pause = IdlePause()
-        self.progress = QueryProgress(options, self.client)
+        self.progress = QueryProgress(options, self.client, self.planner)
         counter = partial(BacklogCounter, tables=self.planner.tables)
         self.micro_batches = MicroBatches(options, self.planner, make_counter=counter)
 

@@ -42,8 +42,7 @@ partition.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -54,13 +53,14 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.window_edges import Span, WindowEdges, WindowedRange
+from pyspark_pulsar.read.planning.ahead import Ahead
 from pyspark_pulsar.read.planning.ledgers.data_loss import check_loss
 from pyspark_pulsar.read.planning.ledgers.known_ledgers import KnownLedgers
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange, compacted_ranges, ledger_ranges
-from pyspark_pulsar.read.planning.ledgers.small_ranges import small_ranges
+from pyspark_pulsar.read.planning.ledgers.small_ranges import FEW, small_ranges
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.partition_plan import PartitionPlan
-from pyspark_pulsar.read.planning.placement.bookies import AUTO
+from pyspark_pulsar.read.planning.placement.bookies import AUTO, BOOKIE, PresentBookies, present_bookies
 from pyspark_pulsar.read.planning.placement.ledger_placement import BROKER, find_placement
 from pyspark_pulsar.read.planning.splits.key_ranges import BY_KEY
 from pyspark_pulsar.read.planning.splits.splitting import splits_by_partition
@@ -68,6 +68,8 @@ from pyspark_pulsar.read.planning.tables.known_tables import KnownTables, uses_t
 from pyspark_pulsar.read.planning.tables.tiered_ranges import TieredRanges
 from pyspark_pulsar.read.sources.peek import first_entries
 from pyspark_pulsar.topic import TopicPartition
+
+_NO_SPAN: Final[Span] = (None, None)
 
 _log: Final = logging.getLogger(__name__)
 
@@ -85,7 +87,13 @@ class SplitPlanner:
         if admin is not None:
             # A table tells of which topic it is by when that was made.
             with_created = self._tiered is not None
-            self._known = KnownLedgers(admin, options.max_bytes_per_partition, with_created=with_created)
+            self._known = KnownLedgers(
+                admin,
+                options.max_bytes_per_partition,
+                with_created=with_created,
+                with_striping=self._asks_bookies and not with_created,
+            )
+        self._bookies: Ahead[PresentBookies] | None = None
         self._told: dict[str, None] = {}
         self._borders = WindowEdges(partial(first_entries, client), options.clock_slack_ms)
 
@@ -95,6 +103,10 @@ class SplitPlanner:
         return self._admin is not None and self._options.read_from != BROKER
 
     @property
+    def _asks_bookies(self) -> bool:
+        return self._options.read_from in (AUTO, BOOKIE)
+
+    @property
     def told(self) -> tuple[str, ...]:
         """What the log was told about how the ranges are read, in order."""
         return tuple(self._told)
@@ -102,6 +114,35 @@ class SplitPlanner:
     def known_ledgers(self, partition: TopicPartition) -> TopicLedgers | None:
         """As they were when they were last asked for."""
         return None if self._known is None else self._known.of(partition)
+
+    def ask_ahead(self, partitions: Collection[TopicPartition]) -> None:
+        """Begin to ask what a plan needs of these, wherever they end: so it comes while brokers tell the ends. Asks
+        nothing where the ends, or tables, may make the answers useless, and of no more than a few.
+
+        Raises nothing: `plan` does, for those that it plans.
+        """
+        if self._admin is None or self._tiered is not None or not 0 < len(partitions) <= FEW:
+            return
+        self.list_ahead(partitions)
+        if self._asks_bookies:
+            self._bookies = Ahead(self._admin.begin(present_bookies, self._options, self._admin))
+
+    def list_ahead(self, partitions: Iterable[TopicPartition]) -> None:
+        """Begin to list the ledgers of a few. Raises nothing, as `ask_ahead`."""
+        if self._known is not None:
+            self._known.ask_ahead(partition for partition in partitions if not partition.is_segment)
+
+    def ledgers_within(
+        self, partitions: Collection[TopicPartition], seconds: float
+    ) -> dict[TopicPartition, TopicLedgers]:
+        """Those that were begun to be listed, as soon as they are there; nothing of others. Raises `DeadlineExceeded`,
+        and the errors of `AdminClient`."""
+        return {} if self._known is None else self._known.asked_ahead(partitions, seconds)
+
+    def forget_ahead(self, partitions: Iterable[TopicPartition]) -> None:
+        """What `ask_ahead` has asked of these is older than what was seen since."""
+        if self._known is not None:
+            self._known.forget(partitions)
 
     def keep_up(self, partitions: Iterable[TopicPartition]) -> None:
         """See `KnownLedgers.keep_up`. A stream calls it at its triggers."""
@@ -119,7 +160,10 @@ class SplitPlanner:
             self._tiered.find(self._before_open_ledger(given))
             behind = [request for request in given if self._tiered.tiered(request) is None]
         spans = self._spans(behind, self._ledgers(behind))
-        return {request.partition: _within(request, spans).start for request in given}
+        return {
+            request.partition: request.within(*spans.get(request.partition, _NO_SPAN)).start
+            for request in given
+        }
 
     @property
     def tables(self) -> KnownTables | None:
@@ -153,13 +197,16 @@ class SplitPlanner:
         for request in behind:
             self._check_loss(request, known.get(request.partition))
         spans = self._spans(behind, known)
-        narrowed = [_within(request, spans) for request in behind]
+        narrowed = [request.within(*spans.get(request.partition, _NO_SPAN)) for request in behind]
         ranges = {
             request.partition: self._ledger_ranges(request, known.get(request.partition))
             for request in narrowed
         }
         known, located = self._located(known, ranges)
-        whole = [_joined(part, request) for part, request in zip(tiered.values(), narrowed, strict=True)]
+        whole = [
+            request if part is None else part.joined(request)
+            for part, request in zip(tiered.values(), narrowed, strict=True)
+        ]
         splits = splits_by_partition(
             self._options,
             self._client,
@@ -296,7 +343,8 @@ class SplitPlanner:
             return known, ranges
         views = any(ledger_range.is_compacted for parts in ranges.values() for ledger_range in parts)
         touched = {partition: (known[partition], ids) for partition, ids in closed.items()}
-        placement, known = find_placement(self._options, self._admin, touched, views=views)
+        ahead, self._bookies = self._bookies, None
+        placement, known = find_placement(self._options, self._admin, touched, views=views, ahead=ahead)
         self._known.update(known)
         for note in placement.notes:
             self._tell(note)
@@ -326,22 +374,3 @@ class SplitPlanner:
         if text not in self._told:
             self._told[text] = None
             _log.warning("%s", text)
-
-
-def _within(request: RangeRequest, spans: Mapping[TopicPartition, Span]) -> RangeRequest:
-    """Without the ledgers that lie outside its window."""
-    start, end = spans.get(request.partition, (None, None))
-    return replace(
-        request,
-        start=request.start if start is None else max(request.start, start),
-        end=request.end if end is None else min(request.end, end),
-        # What retention has removed before the first ledger in time is not missed either.
-        skips_from_earliest=request.from_earliest,
-    )
-
-
-def _joined(tiered: RangeRequest | None, behind: RangeRequest) -> RangeRequest:
-    """One range of both."""
-    if tiered is None:
-        return behind
-    return replace(tiered, end=tiered.end if behind.is_empty else behind.end)

@@ -226,3 +226,26 @@ def test_a_silent_server_is_given_up(serve: Serve) -> None:
 def test_without_a_url() -> None:
     with pytest.raises(OptionError, match=r"admin\.url"):
         AdminClient(ConnectionOptions(service_url="pulsar://x:6650"))
+
+
+def test_work_of_its_own_threads_ends_with_the_client(serve: Serve) -> None:
+    """As many at once as `threads` say; what has not begun when the client is closed never does."""
+    begun: list[str] = []
+    goes_on = threading.Event()
+
+    def answer(path: str) -> Answer:
+        begun.append(path)
+        goes_on.wait(5)
+        return 200, {}, b"{}"
+
+    admin = AdminClient(ConnectionOptions(service_url="pulsar://x:1", admin_url=serve(answer)), threads=2)
+    asked = [admin.begin(admin.get, f"persistent/t/n/x{number}", "reading") for number in range(6)]
+    while len(begun) < 2:
+        time.sleep(0.01)
+    admin.close()
+    goes_on.set()
+    assert [each.result(5) for each in asked[:2]] == [{}, {}]
+    assert all(each.cancelled() for each in asked[2:])
+    assert len(begun) == 2
+    assert list(admin.map(len, ["a", "bc"])) == [1, 2], "as its connections, they come again"
+    admin.close()

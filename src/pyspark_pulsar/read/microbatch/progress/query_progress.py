@@ -19,7 +19,7 @@ from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport, LagWatch
 from pyspark_pulsar.read.microbatch.progress.retention import RetentionWatch
 from pyspark_pulsar.read.microbatch.progress.subscription import SubscriptionCursors
-from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers
+from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.read.sources.peek import FirstEntry, first_entries_once, first_entry
 from pyspark_pulsar.spark.logging import PROGRESS_LOG
 from pyspark_pulsar.topic import TopicPartition
@@ -33,9 +33,10 @@ _log: Final = logging.getLogger(PROGRESS_LOG)
 class QueryProgress:
     """Kept while the query runs. Used by one thread."""
 
-    def __init__(self, options: ReadOptions, client: BrokerClient) -> None:
-        """The caller closes the client."""
+    def __init__(self, options: ReadOptions, client: BrokerClient, planner: SplitPlanner) -> None:
+        """The caller closes the client. `planner`: of the same query."""
         self._client = client
+        self._planner = planner
         self._admin = admin = _brief_admin(options)
         name = options.subscription_name
         self._cursors = (
@@ -61,9 +62,13 @@ class QueryProgress:
             self._cursors.follow(
                 {partition: committed[partition] for partition in ends if partition in committed}
             )
+        asked = None
+        if self._admin is not None and self._retention is not None:
+            asked = self._admin.begin(self._retention.ask, list(ends))
         report = self._lag.measure(committed, ends)
-        if self._retention is not None:
-            self._retention.warn(ends, report)
+        if asked is not None and self._retention is not None:
+            asked.result()
+            self._retention.warn(report)
         self._log.tell(report)
         return report.to_json()
 
@@ -82,19 +87,16 @@ class QueryProgress:
     def _first_entries(
         self, starts: Mapping[TopicPartition, Position]
     ) -> dict[TopicPartition, FirstEntry | None]:
-        """One attempt: a trigger waits for them."""
+        """One attempt: a trigger waits for them. The ledgers are asked for at the same time."""
+        self._planner.list_ahead(starts)
         entries = first_entries_once(self._client, list(starts.items()))
         return {partition: entries[partition, start] for partition, start in starts.items()}
 
     def _ledgers(
         self, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, tuple[Ledger, ...] | None]:
-        admin = self._admin
-        if admin is None:
-            return dict.fromkeys(partitions)
-        listed = [partition for partition in partitions if not partition.is_segment]
         try:
-            known = fetch_ledgers(admin, listed)
+            known = self._planner.ledgers_within(partitions, _BRIEF_MS / 1000)
         except PermissionDenied:
             return dict.fromkeys(partitions)
         return {

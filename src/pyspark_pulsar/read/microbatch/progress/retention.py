@@ -71,13 +71,15 @@ class RetentionWatch:
         self._warned: set[TopicPartition] = set()
         self._may_ask = True
 
-    def warn(self, partitions: Iterable[TopicPartition], report: LagReport) -> None:
-        """Log what is at risk: at first sight of a namespace that keeps nothing, and of each topic partition that
-        has fallen half of the way back to where messages may be deleted."""
+    def ask(self, partitions: Iterable[TopicPartition]) -> None:
+        """Of all that `warn` is told of; logs at first sight of a namespace that it keeps nothing."""
         # Brokers tell no policies of scalable topics where they tell those of others.
         for partition in partitions:
             if not partition.is_segment and partition.topic.namespace not in self._horizons:
                 self._ask_for(partition)
+
+    def warn(self, report: LagReport) -> None:
+        """Log each topic partition that has fallen half of the way back to where messages may be deleted."""
         for partition, lag in report.lags.items():
             if partition.is_segment:
                 continue

@@ -8,6 +8,11 @@ Two things are kept of each topic partition:
   * the ledgers that were ever seen in an unbroken run. When retention removes the ledger at whose end a stream stands,
     only who saw that ledger closed knows that nothing was lost (`data_loss`). So a stream that waits for messages looks
     at them now and then.
+
+Ledgers can be asked for ahead of the plan, so that they come while brokers tell where topics end. Such an answer may be
+older than these ends. It serves all the same: ledgers may be closed, offloaded or removed before a task runs in any
+case, and tasks see to that (`task.fallback`). It serves no more where the topic ends in a ledger that it does not have,
+and where somebody has seen since that messages are gone (`forget`).
 """
 
 from __future__ import annotations
@@ -16,17 +21,23 @@ import heapq
 import logging
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.errors import DeadlineExceeded, PulsarError
 from pyspark_pulsar.read.bounds.request import RangeRequest
+from pyspark_pulsar.read.planning.ahead import Ahead
 from pyspark_pulsar.read.planning.ledgers.data_loss import remember
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
-from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_ledgers
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import (
+    TopicLedgers,
+    fetch_ledgers,
+    fetch_one,
+    fetch_striped,
+)
 from pyspark_pulsar.topic import TopicPartition
 
 _log: Final = logging.getLogger(__name__)
@@ -40,10 +51,24 @@ _LOOKS_AT_A_TIME: Final = 16
 class KnownLedgers:
     """Kept by a planner. Used by one thread."""
 
-    def __init__(self, admin: AdminClient, split_bytes: int, *, with_created: bool = True) -> None:
-        """`split_bytes`: how large a range may be that needs no fresh list. `with_created`: as `fetch_ledgers`. The
-        caller closes `admin`."""
+    def __init__(
+        self,
+        admin: AdminClient,
+        split_bytes: int,
+        *,
+        with_created: bool = True,
+        with_striping: bool = False,
+    ) -> None:
+        """`split_bytes`: how large a range may be that needs no fresh list. `with_created`: as `fetch_ledgers`.
+        `with_striping`: what is asked for ahead has it. The caller closes `admin`."""
+        self._admin = admin
         self._fetch = partial(fetch_ledgers, admin, with_created=with_created)
+        self._fetch_ahead = (
+            partial(fetch_striped, admin)
+            if with_striping
+            else partial(fetch_one, admin, with_created=with_created)
+        )
+        self._ahead: dict[TopicPartition, Ahead[TopicLedgers]] = {}
         self._split_bytes = split_bytes
         self._present: dict[TopicPartition, TopicLedgers] = {}
         self._seen: dict[TopicPartition, dict[int, Ledger]] = {}
@@ -60,9 +85,53 @@ class KnownLedgers:
 
     def fetch(self, requests: Sequence[RangeRequest]) -> dict[TopicPartition, TopicLedgers]:
         """As they are now, or as they were where that is enough. Raises the errors of `AdminClient`."""
-        stale = [request.partition for request in requests if not self.is_enough(request)]
-        self._learn(self._fetch(stale))
+        stale = {request.partition: request for request in requests if not self.is_enough(request)}
+        ahead = self.asked_ahead(stale)
+        fresh = {
+            partition: ledgers
+            for partition, ledgers in ahead.items()
+            if ledgers.ledgers and stale[partition].end.ledger <= ledgers.ledgers[-1].id
+        }
+        self._learn_now([partition for partition in stale if partition not in fresh])
         return {request.partition: self._present[request.partition] for request in requests}
+
+    def ask_ahead(self, partitions: Iterable[TopicPartition]) -> None:
+        """Begin to list the ledgers of a few, for a plan that is made in a moment."""
+        for partition in partitions:
+            if not self._is_ahead(partition):
+                self._ahead[partition] = Ahead(self._admin.begin(self._fetch_ahead, partition))
+
+    def asked_ahead(
+        self, partitions: Collection[TopicPartition], seconds: float | None = None
+    ) -> dict[TopicPartition, TopicLedgers]:
+        """What `ask_ahead` has asked for of these. Waits for it, at most `seconds`; raises `DeadlineExceeded` then, and
+        the errors of `AdminClient`, once."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        answers: dict[TopicPartition, TopicLedgers] = {}
+        for partition in partitions:
+            if not self._is_ahead(partition):
+                continue
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            try:
+                answers[partition] = self._ahead[partition].answer.result(left)
+            except TimeoutError:
+                raise DeadlineExceeded(
+                    f"the ledgers of {partition}: expected the admin REST API to list them in time"
+                ) from None
+            except PulsarError:
+                self.forget([partition])
+                raise
+        self._learn(answers)
+        return answers
+
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+        """What was asked for ahead serves no plan any more."""
+        for partition in partitions:
+            self._ahead.pop(partition, None)
+
+    def _is_ahead(self, partition: TopicPartition) -> bool:
+        ahead = self._ahead.get(partition)
+        return ahead is not None and ahead.is_recent
 
     def update(self, ledgers: Mapping[TopicPartition, TopicLedgers]) -> None:
         """More became known of the same ledgers."""
@@ -82,9 +151,13 @@ class KnownLedgers:
         # One that does not answer is not asked again at the next trigger.
         self._looked.update(dict.fromkeys(stale, now))
         try:
-            self._learn(self._fetch(stale))
+            self._learn_now(stale)
         except PulsarError as fault:
             _log.info("the ledgers of %d topic partitions were not looked at: %s", len(stale), fault)
+
+    def _learn_now(self, partitions: Sequence[TopicPartition]) -> None:
+        self._learn(self._fetch(partitions))
+        self.forget(partitions)
 
     def _learn(self, fresh: Mapping[TopicPartition, TopicLedgers]) -> None:
         for partition, ledgers in fresh.items():

@@ -4,14 +4,14 @@ Two resources are put together, since neither says all: `internal-info` knows wh
 entries, and under which id it was offloaded, but calls one offloaded whose offload has failed, and is not sorted;
 `internalStats` knows which ledgers are there, what is offloaded whole, and how far the open ledger is written. Both
 are asked for at once: a long list takes a broker its time. Of many topic partitions the second is asked for first: of
-one that has no ledger but the open one, the first has nothing to say but when the topic was made.
+one that has no ledger but the open one, the first has nothing to say but when the topic was made. Where the striping of
+a few is to be told too, the first comes first: it says how many ledgers a broker would have to open for that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
@@ -19,7 +19,7 @@ from typing import Any, Final
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.admin.ledger_metadata import parse_ledger_metadata
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.errors import ProtocolError
+from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied, ProtocolError, PulsarError
 from pyspark_pulsar.position import Position, after_entry
 from pyspark_pulsar.topic import TopicPartition
 
@@ -27,6 +27,7 @@ _AT_ONCE: Final = 8
 _FEW: Final = 100
 _LARGE_PART: Final = 4
 _OPEN: Final = "LedgerOpened"
+_UNTOLD: Final = (PermissionDenied, ConnectionFailed, ProtocolError)
 _NO_INFO: Final[Mapping[str, Any]] = {"ledgers": ()}
 
 
@@ -45,8 +46,17 @@ class TopicLedgers:
     created: str | None = None
     """When the topic partition was made, such as `2026-01-31T08:00:00.000Z`; None where the broker does not tell."""
 
+    striping_fault: PulsarError | None = field(default=None, compare=False)
+    """Why brokers have not told where its ledgers lie, where they were asked."""
+
     def by_id(self) -> dict[int, Ledger]:
         return {ledger.id: ledger for ledger in self.ledgers}
+
+    def lacks_striping(self, ids: Collection[int]) -> bool:
+        """Whether brokers were not asked yet where some of these ledgers lie."""
+        return self.striping_fault is None and any(
+            ledger.metadata is None and ledger.id in ids for ledger in self.ledgers
+        )
 
 
 def fetch_ledgers(
@@ -55,22 +65,44 @@ def fetch_ledgers(
     """All partitions, some at a time. `with_created` false: nobody wants to know `created`. Raises the errors of
     `AdminClient`."""
     listed = list(partitions)
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
-        if 2 * len(listed) > _AT_ONCE:
-            # An answer of thousands of ledgers takes many times the memory of what is kept of it. So each is taken
-            # apart where it comes. `map` and not `submit`: what waits is not asked any more when one has failed.
-            fetch = partial(_fetch_one, admin, with_created=with_created)
-            return dict(zip(listed, pool.map(fetch, listed), strict=True))
-        # Of a few, both answers of each come at the same time.
-        infos = pool.map(admin.topics.internal_info, listed)
-        stats = pool.map(admin.topics.internal_stats, listed)
-        return {
-            partition: parse_ledgers(info, stat, _reading(partition))
-            for partition, info, stat in zip(listed, infos, stats, strict=True)
-        }
+    if 2 * len(listed) > _AT_ONCE:
+        # An answer of thousands of ledgers takes many times the memory of what is kept of it. So each is taken
+        # apart where it comes. `map` and not `begin`: what waits is not asked any more when one has failed.
+        fetch = partial(fetch_one, admin, with_created=with_created)
+        return dict(zip(listed, admin.map(fetch, listed), strict=True))
+    # Of a few, both answers of each come at the same time.
+    infos = admin.map(admin.topics.internal_info, listed)
+    stats = admin.map(admin.topics.internal_stats, listed)
+    return {
+        partition: parse_ledgers(info, stat, _reading(partition))
+        for partition, info, stat in zip(listed, infos, stats, strict=True)
+    }
 
 
-def _fetch_one(admin: AdminClient, partition: TopicPartition, *, with_created: bool) -> TopicLedgers:
+def fetch_striped(admin: AdminClient, partition: TopicPartition) -> TopicLedgers:
+    """One partition, with the striping of its closed ledgers, where these are few and not all offloaded. What brokers
+    do not tell of it is in `striping_fault`. Raises the errors of `AdminClient`."""
+    info = admin.topics.internal_info(partition)
+    fault: PulsarError | None = None
+    if _is_striping_cheap(info):
+        try:
+            stats = admin.topics.internal_stats(partition, metadata=True)
+            return with_striping(parse_ledgers(info, stats, _reading(partition)), stats)
+        except _UNTOLD as untold:
+            fault = untold
+    stats = admin.topics.internal_stats(partition)
+    return replace(parse_ledgers(info, stats, _reading(partition)), striping_fault=fault)
+
+
+def _is_striping_cheap(info: Mapping[str, Any]) -> bool:
+    ledgers = info.get("ledgers") or ()
+    return len(ledgers) <= _FEW and any(
+        ledger.get("entries") is not None and not ledger.get("offloadedContextUuid") for ledger in ledgers
+    )
+
+
+def fetch_one(admin: AdminClient, partition: TopicPartition, *, with_created: bool = True) -> TopicLedgers:
+    """As `fetch_ledgers`, in the calling thread."""
     stats = admin.topics.internal_stats(partition)
     is_one_open = stats.get("state") == _OPEN and len(stats.get("ledgers") or ()) == 1
     info = _NO_INFO if is_one_open and not with_created else admin.topics.internal_info(partition)
@@ -94,11 +126,10 @@ def fetch_striping(
     worth = [
         partition
         for partition, (known, ids) in chosen.items()
-        if ids and (at_any_cost or is_cheap(known, ids))
+        if known.lacks_striping(ids) and (at_any_cost or is_cheap(known, ids))
     ]
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-admin") as pool:
-        striped = pool.map(lambda partition: _striped(admin, partition, chosen[partition][0]), worth)
-        answered = dict(zip(worth, striped, strict=True))
+    striped = admin.map(lambda partition: _striped(admin, partition, chosen[partition][0]), worth)
+    answered = dict(zip(worth, striped, strict=True))
     return {partition: answered.get(partition, known) for partition, (known, _) in chosen.items()}
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress, bookie_address
 from pyspark_pulsar.client.bookkeeper.connection.channel import PLAIN, BookieSecurity
+from pyspark_pulsar.client.bookkeeper.connection.connections import ConnectionLost
 from pyspark_pulsar.client.bookkeeper.connection.directory import Directory, find_addresses
 from pyspark_pulsar.client.bookkeeper.connection.probe import ask_bookies
 from pyspark_pulsar.client.bookkeeper.connection.security import bookie_security
@@ -26,6 +26,7 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
 )
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.read.planning.ahead import Ahead
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_striping, is_cheap
 from pyspark_pulsar.topic import TopicPartition
 
@@ -36,6 +37,15 @@ BOOKIE: Final = "bookie"
 _MOST_WAIT_MS: Final = 1_000
 _MOST_WAIT_FOR_TLS_MS: Final = 5_000
 _UNTOLD: Final = (PermissionDenied, ConnectionFailed, ProtocolError, TopicNotFoundError)
+
+
+@dataclass(frozen=True, slots=True)
+class PresentBookies:
+    """Those that brokers list, whatever is read."""
+
+    ids: tuple[str, ...] = ()
+    answers: Mapping[str, ConnectionLost | None] = field(default_factory=dict)
+    """None of those that answer the driver; not of all. Those whose id is no address are called by their address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +65,16 @@ def find_bookies(
     admin: AdminClient,
     touched: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
     known: dict[TopicPartition, TopicLedgers],
+    ahead: Ahead[PresentBookies] | None = None,
 ) -> tuple[BookiesFound, dict[TopicPartition, TopicLedgers]]:
     """All bookies, and the ledgers with their striping, as far as this role may see them. `touched`: the ledgers that
-    will be read, by id.
+    will be read, by id. `ahead`: `present_bookies`, where that was asked for already.
 
     Raises the errors of `AdminClient`, and with `readFrom=bookie` `OptionError` for a bookie whose address is not
     known, and why bookies refuse to be asked where none is left.
     """
-    bookies, known = _told(options, admin, touched, known)
+    present, known = _told(options, admin, touched, known, ahead)
+    bookies = present.ids
     directory = find_addresses(options, admin, bookies)
     names = tuple(directory.addresses.get(bookie, bookie) for bookie in bookies)
     known = {partition: _at_addresses(ledgers, directory) for partition, ledgers in known.items()}
@@ -70,7 +82,7 @@ def find_bookies(
     if options.read_from == BOOKIE:
         for bookie in holders:
             bookie_address(bookie, dict(options.bookie_addresses))
-    up, notes = _answering(options, names, directory, holders)
+    up, notes = _answering(options, names, directory, holders, present)
     return BookiesFound(names, up, notes), known
 
 
@@ -79,31 +91,73 @@ def _told(
     admin: AdminClient,
     touched: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
     known: dict[TopicPartition, TopicLedgers],
-) -> tuple[tuple[str, ...], dict[TopicPartition, TopicLedgers]]:
-    """The ids of all bookies, and the ledgers."""
-    listed: tuple[str, ...] = ()
-    refused: PulsarError | None = None
+    ahead: Ahead[PresentBookies] | None,
+) -> tuple[PresentBookies, dict[TopicPartition, TopicLedgers]]:
+    """All bookies, those that only ledgers name too, and the ledgers."""
+    if ahead is None or not ahead.is_recent:
+        ahead = Ahead(admin.begin(present_bookies, options, admin))
     # What is not told is found out by asking bookies; `auto` can do without all of it.
     bearable = _UNTOLD if options.read_from == AUTO else (PermissionDenied,)
-    with ThreadPoolExecutor(1, thread_name_prefix="pulsar-admin") as pool:
-        striping = pool.submit(fetch_striping, admin, touched)
-        try:
-            listed = admin.bookies.ids()
-        except bearable as fault:
-            refused = fault
-        try:
-            known = striping.result()
-            if not listed:
-                costly = {one: pair for one, pair in touched.items() if pair[1] and not is_cheap(*pair)}
-                known |= fetch_striping(admin, costly, at_any_cost=True)
-        except bearable as fault:
-            refused = refused or fault
+    present, unlisted = PresentBookies(), None
+    known, unstriped = _striped(admin, touched, known, bearable)
+    try:
+        present = ahead.answer.result()
+    except bearable as fault:
+        unlisted = fault
+    if not present.ids and unstriped is None:
+        costly = {one: pair for one, pair in touched.items() if pair[1] and not is_cheap(*pair)}
+        known, unstriped = _striped(admin, costly, known, bearable, at_any_cost=True)
+    refused = unlisted or unstriped
     if refused is not None and not isinstance(refused, PermissionDenied):
         _log.warning("where ledgers lie on bookies is not known in full: %s", refused)
-    bookies = tuple(sorted({*listed, *_bookies_of(known.values())}))
+    bookies = tuple(sorted({*present.ids, *_bookies_of(known.values())}))
     if options.read_from == BOOKIE and refused is not None and not bookies:
         raise refused
-    return bookies, known
+    return replace(present, ids=bookies), known
+
+
+def _striped(
+    admin: AdminClient,
+    touched: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
+    known: dict[TopicPartition, TopicLedgers],
+    bearable: tuple[type[PulsarError], ...],
+    *,
+    at_any_cost: bool = False,
+) -> tuple[dict[TopicPartition, TopicLedgers], PulsarError | None]:
+    """`known` with the striping of the `touched`, and why brokers do not tell some of it, as far as that is
+    `bearable`."""
+    fault = next((ledgers.striping_fault for ledgers, _ in touched.values() if ledgers.striping_fault), None)
+    try:
+        known = known | fetch_striping(admin, touched, at_any_cost=at_any_cost)
+    except bearable as refused:
+        fault = refused
+    if fault is not None and not isinstance(fault, bearable):
+        raise fault
+    return known, fault
+
+
+def present_bookies(options: ReadOptions, admin: AdminClient) -> PresentBookies:
+    """What brokers list, and which of these answer the driver, as far as `find_bookies` wants to know. Raises the
+    errors of `AdminClient`, and `OptionError` for files of certificates."""
+    bookies = admin.bookies.ids()
+    directory = find_addresses(options, admin, bookies)
+    addresses = _addresses(options, (directory.addresses.get(bookie, bookie) for bookie in bookies))
+    security = bookie_security(options)
+    return PresentBookies(bookies, {} if _trusts(options, security) else _ask(options, addresses, security))
+
+
+def _addresses(options: ReadOptions, bookies: Iterable[str]) -> dict[str, BookieAddress]:
+    """Of those that have one."""
+    addresses: dict[str, BookieAddress] = {}
+    for bookie in bookies:
+        with contextlib.suppress(OptionError):
+            addresses[bookie] = bookie_address(bookie, dict(options.bookie_addresses))
+    return addresses
+
+
+def _trusts(options: ReadOptions, security: BookieSecurity) -> bool:
+    """Nobody asks them before tasks do: there is nothing to refuse but a password, which the task is told."""
+    return options.read_from == BOOKIE and security == PLAIN
 
 
 def _at_addresses(ledgers: TopicLedgers, directory: Directory) -> TopicLedgers:
@@ -138,20 +192,22 @@ def _bookies_of(known: Iterable[TopicLedgers]) -> set[str]:
 
 
 def _answering(
-    options: ReadOptions, bookies: tuple[str, ...], directory: Directory, holders: set[str]
+    options: ReadOptions,
+    bookies: tuple[str, ...],
+    directory: Directory,
+    holders: set[str],
+    present: PresentBookies,
 ) -> tuple[frozenset[str], tuple[str, ...]]:
     """Those that the driver can ask, and notes about the others. `holders` hold what is read; empty where that is not
     told. With `readFrom=bookie`, where none is left, raises why one was refused or refuses."""
-    addresses: dict[str, BookieAddress] = {}
-    for bookie in bookies:
-        with contextlib.suppress(OptionError):
-            addresses[bookie] = bookie_address(bookie, dict(options.bookie_addresses))
+    addresses = _addresses(options, bookies)
     security = bookie_security(options)
-    if options.read_from == BOOKIE and security == PLAIN:
-        # There is nothing to refuse but a password, which the task is told.
+    if _trusts(options, security):
         return frozenset(addresses), ()
-    patience = _MOST_WAIT_MS if security == PLAIN else _MOST_WAIT_FOR_TLS_MS
-    up, refused = _asked(addresses, min(options.bookie_timeout_ms, patience) / 1000, security)
+    rest = {bookie: address for bookie, address in addresses.items() if bookie not in present.answers}
+    answers = {**present.answers, **_ask(options, rest, security)}
+    up = frozenset(bookie for bookie, lost in answers.items() if lost is None)
+    refused = {bookie: lost.fault for bookie, lost in answers.items() if lost is not None and lost.fault}
     first = next(iter(refused.values()), None)
     if options.read_from == BOOKIE:
         if first is not None and not up:
@@ -177,21 +233,21 @@ def _answering(
     return up, tuple(notes)
 
 
-def _asked(
-    addresses: Mapping[str, BookieAddress], seconds: float, security: BookieSecurity
-) -> tuple[frozenset[str], dict[str, PulsarError]]:
-    """Those that answer, and why those that were refused, or that refuse.
+def _ask(
+    options: ReadOptions, addresses: Mapping[str, BookieAddress], security: BookieSecurity
+) -> dict[str, ConnectionLost | None]:
+    """None of those that answer; nothing of those in quarantine.
 
     A stream plans every few seconds: a bookie that did not answer is not waited for each time.
     """
+    patience = _MOST_WAIT_MS if security == PLAIN else _MOST_WAIT_FOR_TLS_MS
     asked = {
         bookie: address for bookie, address in addresses.items() if not BOOKIE_HEALTH.is_quarantined(address)
     }
-    lost = ask_bookies(asked, seconds, security)
+    lost = ask_bookies(asked, min(options.bookie_timeout_ms, patience) / 1000, security)
     for bookie, address in asked.items():
         if bookie not in lost:
             BOOKIE_HEALTH.has_answered(address)
         elif lost[bookie].fault is None:
             BOOKIE_HEALTH.quarantine(address)
-    refused = {bookie: event.fault for bookie, event in lost.items() if event.fault is not None}
-    return frozenset(asked) - lost.keys(), refused
+    return {bookie: lost.get(bookie) for bookie in asked}

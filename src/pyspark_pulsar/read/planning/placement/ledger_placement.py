@@ -12,9 +12,10 @@ from pyspark_pulsar.client.ledger import Ledger, LedgerMetadata
 from pyspark_pulsar.errors import ConnectionFailed, LedgerUnavailable
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.location import Location
+from pyspark_pulsar.read.planning.ahead import Ahead
 from pyspark_pulsar.read.planning.ledgers.ledger_range import LedgerRange
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
-from pyspark_pulsar.read.planning.placement.bookies import AUTO, BOOKIE, find_bookies
+from pyspark_pulsar.read.planning.placement.bookies import AUTO, BOOKIE, PresentBookies, find_bookies
 from pyspark_pulsar.read.planning.placement.offloaded import TieredLedger, tiered_ledgers
 from pyspark_pulsar.read.planning.placement.on_bookies import kept_by_bookies
 from pyspark_pulsar.read.sources.bookkeeper import FromBookies
@@ -115,9 +116,10 @@ def find_placement(
     touched: Mapping[TopicPartition, tuple[TopicLedgers, set[int]]],
     *,
     views: bool = False,
+    ahead: Ahead[PresentBookies] | None = None,
 ) -> tuple[Placement, dict[TopicPartition, TopicLedgers]]:
     """Where the `touched` ledgers, given by id, can be read from; and all ledgers, now with what is known of their
-    striping. `views`: compacted views are wanted as well.
+    striping. `views`: compacted views are wanted as well. `ahead`: `present_bookies`, where that was asked for already.
 
     What only a superuser may ask for is done without where that is possible, and with `auto` what is not answered.
     Raises the errors of `AdminClient` and `tiered_ledgers`, and `OptionError` with `readFrom=bookie` for a bookie whose
@@ -141,7 +143,7 @@ def find_placement(
     bare = _without_copy(chosen, tiered) if options.read_from == AUTO else []
     if options.read_from == TIERED or not (views or bare or any(ids for _, ids in on_bookies.values())):
         return Placement(options.read_from, tiered=tiered), known
-    bookies, known = find_bookies(options, admin, on_bookies, known)
+    bookies, known = find_bookies(options, admin, on_bookies, known, ahead)
     kept = kept_by_bookies(options, bare, bookies.up)
     return Placement(options.read_from, bookies.names, bookies.up, tiered, kept, bookies.notes), known
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import copy
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.errors import ProtocolError
+from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied, ProtocolError, PulsarError
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.planning.ledgers.topic_ledgers import fetch_ledgers, parse_ledgers, with_striping
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import (
+    fetch_ledgers,
+    fetch_striped,
+    fetch_striping,
+    parse_ledgers,
+    with_striping,
+)
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 INFO: dict[str, Any] = {
@@ -211,12 +218,16 @@ class _Topics:
         return {**copy.deepcopy(told), "held": held}
 
 
+def admin_of(topics: _Topics, pool: ThreadPoolExecutor) -> Any:
+    return SimpleNamespace(topics=topics, map=pool.map, begin=pool.submit)
+
+
 @pytest.mark.parametrize("count", [1, 4, 5, 300])
 def test_ledgers_of_many_topic_partitions_are_fetched_without_holding_all_answers(count: int) -> None:
     partitions = [TopicPartition(TopicName.parse(f"persistent://a/b/t{n}"), -1) for n in range(count)]
     topics = _Topics()
-    admin: Any = SimpleNamespace(topics=topics)
-    fetched = fetch_ledgers(admin, partitions)
+    with ThreadPoolExecutor(8) as pool:
+        fetched = fetch_ledgers(admin_of(topics, pool), partitions)
     assert list(fetched) == partitions
     assert set(fetched.values()) == {parse_ledgers(INFO, STATS, "here")}
     assert sorted(topics.asked) == sorted([*partitions, *partitions])
@@ -249,9 +260,71 @@ def test_of_many_with_one_open_ledger_one_list_is_enough(
 
     partitions = [TopicPartition(TopicName.parse(f"persistent://a/b/t{n}"), -1) for n in range(20)]
     topics = Topics()
-    admin: Any = SimpleNamespace(topics=topics)
-    fetched = fetch_ledgers(admin, partitions, with_created=with_created)
+    with ThreadPoolExecutor(8) as pool:
+        fetched = fetch_ledgers(admin_of(topics, pool), partitions, with_created=with_created)
     assert len(topics.asked) == asked * len(partitions)
     for known in fetched.values():
         last = known.ledgers[-1]
         assert (last.id, last.entries, last.size, last.is_open) == (8, 3, 300, True)
+
+
+METADATA = (
+    "LedgerMetadata{formatVersion=3, ensembleSize=1, writeQuorumSize=1, ackQuorumSize=1, state=CLOSED, length=100, "
+    "lastEntryId=9, digestType=CRC32C, password=base64:, ensembles={0=[b:3181]}, customMetadata={}}"
+)
+LIST = {"currentLedgerEntries": 3, "currentLedgerSize": 300, "state": "LedgerOpened"}
+
+
+class _Striped:
+    """Ledgers `closed`, and an open one behind them; `refused` is raised where their striping is asked for."""
+
+    def __init__(
+        self, closed: int, *, offload_id: str | None = None, refused: PulsarError | None = None
+    ) -> None:
+        self._closed, self._offload_id, self._refused = closed, offload_id, refused
+        self.asked: list[str] = []
+
+    def internal_info(self, partition: TopicPartition) -> dict[str, Any]:
+        self.asked.append("info")
+        known = {"entries": 10, "size": 100, "timestamp": 5, "offloadedContextUuid": self._offload_id}
+        closed = [{"ledgerId": number, **known} for number in range(self._closed)]
+        return {"ledgers": [*closed, {"ledgerId": self._closed, "timestamp": 9}]}
+
+    def internal_stats(self, partition: TopicPartition, *, metadata: bool = False) -> dict[str, Any]:
+        self.asked.append("striping" if metadata else "stats")
+        if metadata and self._refused is not None:
+            raise self._refused
+        striping = {"metadata": METADATA} if metadata else {}
+        known = {"entries": 10, "size": 100, "offloaded": self._offload_id is not None}
+        return LIST | {
+            "ledgers": [{"ledgerId": number, **known, **striping} for number in range(self._closed + 1)]
+        }
+
+
+@pytest.mark.parametrize(
+    ("topic", "asked", "is_striped"),
+    [
+        (_Striped(2), ["info", "striping"], True),
+        (_Striped(99), ["info", "striping"], True),
+        (_Striped(100), ["info", "stats"], False),
+        (_Striped(0), ["info", "stats"], False),
+        (_Striped(2, offload_id="u"), ["info", "stats"], False),
+        (_Striped(2, refused=PermissionDenied("no")), ["info", "striping", "stats"], False),
+        (_Striped(2, refused=ConnectionFailed("down")), ["info", "striping", "stats"], False),
+    ],
+)
+def test_the_striping_comes_with_the_list_where_few_ledgers_are_opened_for_it(
+    topic: _Striped, asked: list[str], is_striped: bool
+) -> None:
+    partition = TopicPartition(TopicName.parse("persistent://a/b/c"), -1)
+    admin: Any = SimpleNamespace(topics=topic, map=map)
+    known = fetch_striped(admin, partition)
+    assert topic.asked == asked
+    assert all((ledger.metadata is not None) == is_striped for ledger in known.ledgers if not ledger.is_open)
+    assert (known.striping_fault is None) == (asked[-2] != "striping")
+    ids = {ledger.id for ledger in known.ledgers if not ledger.is_open}
+    again = fetch_striping(admin, {partition: (known, ids)})
+    told_or_refused = is_striped or known.striping_fault is not None
+    assert topic.asked[len(asked) :] == ([] if told_or_refused or not ids else ["striping"])
+    if ids and known.striping_fault is None:
+        assert all(ledger.metadata is not None for ledger in again[partition].ledgers if ledger.id in ids)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pyspark_pulsar.client.ledger import Ledger
-from pyspark_pulsar.errors import PermissionDenied
+from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
+from pyspark_pulsar.read.planning.ahead import Ahead
+from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, with_striping
 from pyspark_pulsar.read.planning.placement import bookies
 from pyspark_pulsar.topic import TopicPartition
 
@@ -29,6 +32,8 @@ class Admin:
         self.striped: list[TopicPartition] = []
         self._lists = lists
         self._both = threading.Barrier(2)
+        pool = ThreadPoolExecutor(8)
+        self.map, self.begin = pool.map, pool.submit
 
     def ids(self) -> tuple[str, ...]:
         self._both.wait(5)
@@ -53,9 +58,49 @@ def test_which_bookies_there_are_and_where_ledgers_lie_is_asked_at_once(*, lists
     admin = Admin(lists=lists)
     options = ReadOptions(service_url="pulsar://x:1", topic="a")
     known: Any = {A: few, B: many}
-    told, known = bookies._told(options, admin, touched, known)  # type: ignore[arg-type]
-    assert told == (("b:3181", "other:3181") if lists else ("b:3181",))
+    present, known = bookies._told(options, admin, touched, known, None)  # type: ignore[arg-type]
+    assert present.ids == (("b:3181", "other:3181") if lists else ("b:3181",))
     assert admin.striped == ([A] if lists else [A, B])
     assert known.keys() == {A, B}
     assert known[A].ledgers[0].metadata is not None
     assert (known[B].ledgers[0].metadata is None) == lists
+
+
+@pytest.mark.parametrize("is_recent", [True, False])
+def test_what_was_asked_ahead_is_not_asked_again(monkeypatch: pytest.MonkeyPatch, *, is_recent: bool) -> None:
+    striped = with_striping(
+        TopicLedgers((Ledger(7, 10, 100, None, 1000),)), {"ledgers": [{"ledgerId": 7, "metadata": METADATA}]}
+    )
+    asked: list[str] = []
+    admin: Any = SimpleNamespace(
+        begin=lambda *given: asked.append("bookies") or answered(("late:3181",)), map=map
+    )
+    ahead = Ahead(answered(("other:3181",)))
+    monkeypatch.setattr("pyspark_pulsar.read.planning.ahead._SECONDS", 5.0 if is_recent else -1.0)
+    options = ReadOptions(service_url="pulsar://x:1", topic="a")
+    present, known = bookies._told(options, admin, {A: (striped, {7})}, {A: striped}, ahead)
+    assert present.ids == ("b:3181", "other:3181" if is_recent else "late:3181")
+    assert asked == ([] if is_recent else ["bookies"])
+    assert known == {A: striped}
+
+
+@pytest.mark.parametrize("read_from", ["auto", "bookie"])
+def test_why_brokers_did_not_tell_the_striping_ahead_counts_as_if_they_were_asked_now(read_from: str) -> None:
+    fault = ConnectionFailed("down")
+    untold = TopicLedgers((Ledger(7, 10, 100, None, 1000),), striping_fault=fault)
+    admin: Any = SimpleNamespace(map=map)
+    options = ReadOptions(service_url="pulsar://x:1", topic="a", read_from=read_from)
+    ahead = Ahead(answered(("other:3181",)))
+    if read_from == "bookie":
+        with pytest.raises(ConnectionFailed, match="down"):
+            bookies._told(options, admin, {A: (untold, {7})}, {A: untold}, ahead)
+        return
+    present, known = bookies._told(options, admin, {A: (untold, {7})}, {A: untold}, ahead)
+    assert present.ids == ("other:3181",)
+    assert known == {A: untold}
+
+
+def answered(ids: tuple[str, ...]) -> Future[bookies.PresentBookies]:
+    answer: Future[bookies.PresentBookies] = Future()
+    answer.set_result(bookies.PresentBookies(ids))
+    return answer
