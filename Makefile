@@ -124,6 +124,19 @@ sdist: $(WHEELS_DONE) ## Build the source distribution, and a wheel of it in an 
 	$(WHEELS)/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist/from-source dist/*.tar.gz
 	rm -r dist/from-source
 
+# The package stays editable, with the kernel that users get, until `make build` compiles one again.
+WHEEL_KERNEL := .venv/wheel-kernel/.installed
+$(WHEEL_KERNEL): $(BUILD_DONE) $(WHEELS_DONE) scripts/build_wheels.py
+	rm -rf $(@D)
+	$(WHEELS)/bin/python scripts/build_wheels.py --out $(@D)
+	cd $(@D) && $(CURDIR)/$(BIN)/python -m zipfile --extract *.whl .
+	cp $(@D)/pyspark_pulsar/_kernel*.so src/pyspark_pulsar/_kernel.so.new
+	mv -f src/pyspark_pulsar/_kernel.so.new src/pyspark_pulsar/_kernel.abi3.so
+	@touch $@
+
+.PHONY: wheel-kernel
+wheel-kernel: $(WHEEL_KERNEL) ## Put the kernel of the wheel into .venv in place of that of make build, as benchmarks do
+
 .PHONY: test-wheel
 test-wheel: server ## Try the wheel in dist/: from an empty environment to rows, and beside a Spark that pip does not know
 	WHEEL="$$(echo $(CURDIR)/dist/*.whl)" $(BIN)/python -m pytest \
@@ -366,7 +379,7 @@ clean: ## Remove what was built in this clone; the cache outside of it stays
 	rm -rf src/pyspark_pulsar/_kernel*.so src/pyspark_pulsar/jars
 
 .PHONY: bench
-bench: server ## Measure against the official client, the kernel against Python, direct reads, streams, sinks, the catalog, columns in SQL, thousands of topics, a year of ledgers, checkpoints and options; writes bench/results
+bench: server $(WHEEL_KERNEL) ## Measure against the official client, the kernel against Python, direct reads, streams, sinks, the catalog, columns in SQL, thousands of topics, a year of ledgers, checkpoints and options; writes bench/results
 	$(BIN)/python bench/client_side_by_side.py
 	$(BIN)/python bench/kernel_codec.py
 	$(BIN)/python bench/segments.py
@@ -380,6 +393,6 @@ bench: server ## Measure against the official client, the kernel against Python,
 	$(BIN)/python bench/knobs.py
 
 .PHONY: bench-peers
-bench-peers: server $(PEER_SPARK)/.requirements-installed ## Measure beside pulsar-spark, the official clients and what bounds all of them; writes bench/results/peers.json, its section in docs/benchmarks.md and its plots
+bench-peers: server $(WHEEL_KERNEL) $(PEER_SPARK)/.requirements-installed ## Measure beside pulsar-spark, the official clients and what bounds all of them; writes bench/results/peers.json, its section in docs/benchmarks.md and its plots
 	$(BIN)/python bench/peers
 	$(BIN)/python bench/peers/page.py

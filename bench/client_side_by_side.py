@@ -24,6 +24,7 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 
 import pulsar as official
 import pyarrow as pa
+from kernel_build import kernel_build
 from pyspark.sql import SparkSession
 
 from pyspark_pulsar.client.broker.client import BrokerClient
@@ -175,6 +176,7 @@ def main() -> None:
         "command": "python bench/client_side_by_side.py " + " ".join(sys.argv[1:]),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, server on the same cores",
+        "kernel": kernel_build(),
         "versions": {"python": platform.python_version(), "pyarrow": pa.__version__, "spark": "4.3.0"},
         "medians": results,
     }

@@ -32,6 +32,7 @@ import orjson
 import pyarrow as pa
 import python_codec as python
 from google.protobuf import descriptor_pb2
+from kernel_build import kernel_build
 
 from pyspark_pulsar._kernel import EntryBatch, SendFrames
 from pyspark_pulsar.codec.decode import EntryDecoder
@@ -320,6 +321,7 @@ def described(medians: dict[str, Any], peaks: dict[str, Any]) -> dict[str, Any]:
         "command": "python bench/kernel_codec.py " + " ".join(sys.argv[1:]),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{os.cpu_count()} x {cpu}, one thread used",
+        "kernel": kernel_build(),
         "versions": {"python": platform.python_version()}
         | {name: importlib.metadata.version(name) for name in packages},
         "work": WORK,

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kernel_build import kernel_build
 from process_use import load_average
 
 _RESULTS = Path(__file__).parent / "results"
@@ -34,6 +35,7 @@ def new_report(program: str) -> dict[str, Any]:
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, all servers on the same cores",
         "load_before": round(load_average(), 2),
+        "kernel": kernel_build(),
         "versions": {"python": platform.python_version()}
         | {name: importlib.metadata.version(name) for name in _PACKAGES},
     }

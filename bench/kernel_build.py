@@ -1,0 +1,16 @@
+"""Which build of the kernel is measured."""
+
+import filecmp
+from pathlib import Path
+
+from pyspark_pulsar import _kernel
+
+_OF_WHEEL = Path(__file__).resolve().parents[1] / ".venv" / "wheel-kernel" / "pyspark_pulsar"
+
+
+def kernel_build(of_wheel: Path = _OF_WHEEL) -> str:
+    """The target of the Makefile whose kernel this process has: that of users comes with the wheel.
+    `of_wheel`: the package as `make wheel-kernel` unpacked it."""
+    own = Path(_kernel.__file__)
+    theirs = of_wheel / own.name
+    return "make wheel" if theirs.exists() and filecmp.cmp(own, theirs, shallow=False) else "make build"
