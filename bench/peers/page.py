@@ -200,6 +200,11 @@ def _latency(rates: Report) -> Iterator[str]:
     for part in first[_PRODUCT]["parts_ms"]:
         told = [f"{rates[rate]['competitors'][name]['parts_ms'][part]:,.0f}" for rate, name in columns]
         yield f"| {part} | {' | '.join(told)} |"
+    for name in (_PEER, _PRODUCT):
+        stalls = sum(measure["competitors"][name].get("stalls", 0) for measure in rates.values())
+        if stalls:
+            yield ""
+            yield f"{name}: {stalls} queries gave no row for a minute, and were begun anew; they are in no figure."
 
 
 def _small_topics(cells: Report) -> Iterator[str]:
