@@ -2,6 +2,7 @@
 
 mod avro;
 mod bad_rows;
+mod buffers;
 mod entry_columns;
 mod intake;
 mod json;

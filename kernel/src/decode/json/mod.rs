@@ -4,7 +4,6 @@
 //! numbers in the schema's unit (a timestamp-millis is an integer), bytes are base64. So bare physical types
 //! are read, and their meaning is put on afterwards.
 
-mod buffers;
 mod columns;
 mod cursor;
 mod defaults;

@@ -7,12 +7,12 @@ use std::str::FromStr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::buffers::BytesBuffer;
 use super::columns::JsonColumn;
 use super::cursor::{JsonCursor, JsonResult, ValueStart};
 use super::exact_number::{WrittenNumber, decimal_from_bytes};
 use super::records::RecordColumn;
 use super::unions::union;
+use crate::decode::buffers::BytesBuffer;
 use crate::decode::list_column::Items;
 
 /// Append the value at the cursor, which may be null where that is `nullable`.
@@ -35,11 +35,8 @@ pub fn read(column: &mut JsonColumn, nullable: bool, cursor: &mut JsonCursor<'_>
         (JsonColumn::Byte(n), _) => n.push(integer(cursor, start, "an integer of 8 bits")?),
         (JsonColumn::Double(n), _) => n.push(double(cursor, start)?),
         (JsonColumn::Float(n), _) => n.push(float(cursor, start)?),
-        (JsonColumn::Boolean(values, nulls), ValueStart::Boolean) => {
-            values.append(cursor.boolean()?);
-            nulls.append_non_null();
-        }
-        (JsonColumn::Boolean(..), _) => return cursor.expected("a boolean"),
+        (JsonColumn::Boolean(b), ValueStart::Boolean) => b.push(cursor.boolean()?),
+        (JsonColumn::Boolean(_), _) => return cursor.expected("a boolean"),
         (JsonColumn::Binary(b), ValueStart::Text) => bytes(b, cursor)?,
         (JsonColumn::Binary(_), _) => return cursor.expected("bytes as base64 text"),
         (JsonColumn::Decimal(n, precision, scale), _) => n.push(decimal(cursor, start, *precision, *scale)?),
