@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryBuilder, Int64Builder, MapBuilder, MapFieldNames, StringBuilder};
+use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int32Array, Int64Array};
-use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, TimeUnit};
 
+use super::buffers::{BytesBuffer, NumberBuffer};
 use super::entry_columns::EntryColumn;
 use super::message_row::MessageRow;
-use super::repeated_keys::find_overwritten;
+use super::properties_column::PropertiesColumn;
 use crate::conform::conform_type;
 use crate::error::{KernelError, MessageRef, Result};
-use crate::metadata::Property;
 
 /// The metadata columns of an open batch. Each has a place, which is its number among them.
 #[derive(Debug, Default)]
@@ -127,13 +127,13 @@ fn field_at(fields: &[FieldRef], place: usize) -> Result<&FieldRef> {
 #[derive(Debug)]
 enum MessageColumn {
     /// `__key`
-    Key(BinaryBuilder),
+    Key(BytesBuffer),
     /// `__eventTime`
-    EventTime(Int64Builder),
+    EventTime(NumberBuffer<Int64Type>),
     /// `__messageProperties`
-    Properties(Box<MapBuilder<StringBuilder, StringBuilder>>),
+    Properties(PropertiesColumn),
     /// `__orderingKey`
-    OrderingKey(BinaryBuilder),
+    OrderingKey(BytesBuffer),
     /// `__sequenceId`
     SequenceId(Vec<i64>),
     /// `__messageSize`
@@ -144,18 +144,10 @@ impl MessageColumn {
     /// The column called `name`; `None` when no such column is.
     fn new(name: &str) -> Option<Self> {
         Some(match name {
-            "__key" => Self::Key(BinaryBuilder::new()),
-            "__eventTime" => Self::EventTime(Int64Builder::new()),
-            "__messageProperties" => {
-                let names =
-                    MapFieldNames { entry: "entries".into(), key: "key".into(), value: "value".into() };
-                Self::Properties(Box::new(MapBuilder::new(
-                    Some(names),
-                    StringBuilder::new(),
-                    StringBuilder::new(),
-                )))
-            }
-            "__orderingKey" => Self::OrderingKey(BinaryBuilder::new()),
+            "__key" => Self::Key(BytesBuffer::default()),
+            "__eventTime" => Self::EventTime(NumberBuffer::default()),
+            "__messageProperties" => Self::Properties(PropertiesColumn::default()),
+            "__orderingKey" => Self::OrderingKey(BytesBuffer::default()),
             "__sequenceId" => Self::SequenceId(Vec::new()),
             "__messageSize" => Self::MessageSize(Vec::new()),
             _ => return None,
@@ -165,15 +157,23 @@ impl MessageColumn {
     /// Add one message. What the column cannot hold is an error that says so, and null in the column.
     fn append(&mut self, row: &MessageRow<'_>) -> Result<()> {
         match self {
-            Self::Key(b) => b.append_option(row.key.map(|key| key.bytes())),
+            Self::Key(b) => match row.key {
+                Some(key) => return append_bytes(b, &key.bytes()),
+                None => b.append_null(),
+            },
+            Self::OrderingKey(b) => match row.ordering_key {
+                Some(key) => return append_bytes(b, key),
+                None => b.append_null(),
+            },
             Self::EventTime(b) if row.event_time == 0 => b.append_null(),
-            Self::EventTime(b) => {
-                let millis = time(row.event_time, "event time");
-                b.append_option(millis.as_ref().ok().copied());
-                return millis.map(|_| ());
-            }
-            Self::Properties(b) => return append_properties(b, row.properties),
-            Self::OrderingKey(b) => b.append_option(row.ordering_key),
+            Self::EventTime(b) => match time(row.event_time, "event time") {
+                Ok(millis) => b.push(millis),
+                Err(error) => {
+                    b.append_null();
+                    return Err(error);
+                }
+            },
+            Self::Properties(b) => return b.append(row.properties),
             Self::SequenceId(v) => v.push(row.sequence_id as i64),
             Self::MessageSize(v) => v.push(row.payload.map_or(0, <[u8]>::len) as i32),
         }
@@ -183,13 +183,31 @@ impl MessageColumn {
     /// The column so far as `field`; starts a new one.
     fn finish(&mut self, field: &Field) -> Result<ArrayRef> {
         let array: ArrayRef = match self {
-            Self::Key(b) | Self::OrderingKey(b) => Arc::new(b.finish()),
-            Self::EventTime(b) => return times(Arc::new(b.finish()), field),
-            Self::Properties(b) => Arc::new(b.finish()),
+            Self::Key(b) | Self::OrderingKey(b) => Arc::new(b.finish().map_err(|e| misfit(field, &e))?),
+            Self::EventTime(b) => {
+                return times(Arc::new(b.finish().map_err(|e| misfit(field, &e))?), field);
+            }
+            Self::Properties(b) => Arc::new(b.finish().map_err(|e| misfit(field, &e))?),
             Self::SequenceId(v) => Arc::new(Int64Array::from(std::mem::take(v))),
             Self::MessageSize(v) => Arc::new(Int32Array::from(std::mem::take(v))),
         };
         fit(&array, field)
+    }
+}
+
+fn append_bytes(column: &mut BytesBuffer, bytes: &[u8]) -> Result<()> {
+    let held = hold(column.push(bytes));
+    if held.is_err() {
+        column.append_null();
+    }
+    held
+}
+
+/// An error unless a column had room.
+pub fn hold(has_room: bool) -> Result<()> {
+    match has_room {
+        true => Ok(()),
+        false => Err(KernelError::payload("a batch with more than 2 GiB in one column; read smaller batches")),
     }
 }
 
@@ -202,8 +220,11 @@ pub fn times(millis: ArrayRef, field: &Field) -> Result<ArrayRef> {
 
 /// `array` as `field`.
 pub fn fit(array: &ArrayRef, field: &Field) -> Result<ArrayRef> {
-    crate::conform::conform(array, field)
-        .map_err(|e| KernelError::schema(format!("column {}: {e}", field.name())))
+    crate::conform::conform(array, field).map_err(|e| misfit(field, &e))
+}
+
+fn misfit(field: &Field, error: &ArrowError) -> KernelError {
+    KernelError::schema(format!("column {}: {error}", field.name()))
 }
 
 /// Unix milliseconds, signed as in Pulsar's Java client, if they fit a 64-bit number of microseconds.
@@ -217,30 +238,13 @@ pub fn time(millis: u64, what: &str) -> Result<i64> {
     }
 }
 
-/// Of equal keys the last counts.
-fn append_properties(
-    builder: &mut MapBuilder<StringBuilder, StringBuilder>,
-    properties: &[Property<'_>],
-) -> Result<()> {
-    let mut sides =
-        properties.iter().flat_map(|(key, value)| [(key, "property key"), (value, "property value")]);
-    let fault = sides.find_map(|(bytes, what)| utf8(bytes, what).err());
-    let mut overwritten = Vec::new();
-    if fault.is_none() {
-        find_overwritten(
-            0..properties.len(),
-            |index| properties.get(index).map(|(key, _)| key),
-            &mut overwritten,
-        );
-        for (index, (key, value)) in properties.iter().enumerate() {
-            if overwritten.binary_search(&index).is_err() {
-                builder.keys().append_value(utf8(key, "property key")?);
-                builder.values().append_value(utf8(value, "property value")?);
-            }
-        }
+/// `bytes`, if they are text; called `what` in the error when they are none.
+#[inline]
+pub fn text<'a>(bytes: &'a [u8], what: &str) -> Result<&'a [u8]> {
+    if bytes.is_ascii() {
+        return Ok(bytes);
     }
-    builder.append(fault.is_none()).map_err(|e| KernelError::schema(e.to_string()))?;
-    fault.map_or(Ok(()), Err)
+    utf8(bytes, what).map(str::as_bytes)
 }
 
 /// `bytes` as text, called `what` in the error when they are none.

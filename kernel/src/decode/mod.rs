@@ -12,6 +12,7 @@ mod message_row;
 mod metadata_columns;
 mod options;
 pub mod primitive;
+mod properties_column;
 mod protobuf;
 mod repeated_keys;
 mod value_columns;
