@@ -10,6 +10,7 @@ mod defaults;
 mod exact_number;
 mod members;
 mod numbers;
+mod quoted_key;
 mod records;
 mod texts;
 mod types;

@@ -75,16 +75,24 @@ impl RecordColumn {
         matches!(self.absent.get(index), Some(AbsentMember::Null))
     }
 
-    /// End a row, the object before `cursor`; children without a value for it get what their absence means.
+    /// End a row, the object before `cursor`, in which `filled` children got a value; the others get what their
+    /// absence means.
     #[inline]
-    pub fn close(&mut self, cursor: &JsonCursor<'_>) -> JsonResult<()> {
+    pub fn close(&mut self, filled: usize, cursor: &JsonCursor<'_>) -> JsonResult<()> {
+        if filled < self.children.len() {
+            self.fill_absent(cursor)?;
+        }
+        self.len += 1;
+        Ok(())
+    }
+
+    fn fill_absent(&mut self, cursor: &JsonCursor<'_>) -> JsonResult<()> {
         for (index, child) in self.children.iter_mut().enumerate() {
             if child.len() == self.len {
                 let name = self.fields.get(index).map_or("", |field| field.name());
                 fill(child, self.absent.get(index), cursor).map_err(|fault| fault.below(name))?;
             }
         }
-        self.len += 1;
         Ok(())
     }
 
