@@ -6,6 +6,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int32Array, Int64Array};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, TimeUnit};
 
+use super::ascii::is_ascii;
 use super::buffers::{BytesBuffer, NumberBuffer};
 use super::entry_columns::EntryColumn;
 use super::message_row::MessageRow;
@@ -241,7 +242,7 @@ pub fn time(millis: u64, what: &str) -> Result<i64> {
 /// `bytes`, if they are text; called `what` in the error when they are none.
 #[inline]
 pub fn text<'a>(bytes: &'a [u8], what: &str) -> Result<&'a [u8]> {
-    if bytes.is_ascii() {
+    if is_ascii(bytes) {
         return Ok(bytes);
     }
     utf8(bytes, what).map(str::as_bytes)

@@ -1,5 +1,6 @@
 //! Entries of one topic partition to Arrow record batches of one fixed schema.
 
+mod ascii;
 mod avro;
 mod bad_rows;
 mod buffers;

@@ -6,6 +6,7 @@ use super::columns::AvroColumn;
 use super::cursor::{AvroCursor, AvroFault, AvroResult, fault};
 use super::plan::{AvroPlan, DecimalPlan, FieldStep, RecordPlan, Rescale};
 use crate::avro_schema::AvroType;
+use crate::decode::ascii::is_ascii;
 use crate::decode::buffers::BytesBuffer;
 use crate::decode::list_column::ListColumn;
 
@@ -198,7 +199,7 @@ fn decimal(how: &DecimalPlan, cursor: &mut AvroCursor<'_>) -> AvroResult<i128> {
 /// `bytes`, if they are text.
 #[inline]
 fn text(bytes: &[u8]) -> AvroResult<&[u8]> {
-    if bytes.is_ascii() {
+    if is_ascii(bytes) {
         return Ok(bytes);
     }
     match std::str::from_utf8(bytes) {

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use super::quoted_key::QuotedKey;
+use crate::decode::ascii::is_ascii;
 
 /// How deep arrays and objects that are skipped may be nested, as in Jackson, which Pulsar's clients use.
 const MAX_DEPTH: usize = 1000;
@@ -68,7 +69,7 @@ pub fn as_text(part: &[u8]) -> &str {
 impl<'a> JsonCursor<'a> {
     /// At the start of a payload; an error when it is not UTF-8.
     pub fn new(payload: &'a [u8]) -> JsonResult<Self> {
-        if !payload.is_ascii()
+        if !is_ascii(payload)
             && let Err(e) = std::str::from_utf8(payload)
         {
             let (at, why) = (e.valid_up_to(), format!("expected UTF-8: {e}"));
