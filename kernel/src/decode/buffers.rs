@@ -8,40 +8,37 @@ use crate::conform::ArrowResult;
 /// Which values of a column are null. Those that are not cost nothing.
 #[derive(Debug, Default)]
 pub struct NullRows {
-    /// Ascending, and apart from each other: the first row, and that behind the last.
-    runs: Vec<(usize, usize)>,
+    /// Ascending. Arrow counts no further than 32 bits.
+    rows: Vec<u32>,
 }
 
 impl NullRows {
     /// The value `row` is null; it is behind all that were pushed before.
     #[inline]
     pub fn push(&mut self, row: usize) {
-        match self.runs.last_mut() {
-            Some((_, behind)) if *behind == row => *behind += 1,
-            _ => self.runs.push((row, row + 1)),
-        }
+        self.rows.push(row as u32);
     }
 
     /// Forget the values from `rows` on.
     pub fn truncate(&mut self, rows: usize) {
-        while let Some((first, behind)) = self.runs.last_mut() {
-            if *first < rows {
-                *behind = rows.min(*behind);
-                return;
-            }
-            self.runs.pop();
+        while self.rows.last().is_some_and(|row| *row as usize >= rows) {
+            self.rows.pop();
         }
     }
 
     /// As Arrow has them, for a column of `rows` values; starts anew.
     pub fn finish(&mut self, rows: usize) -> Option<NullBuffer> {
-        if self.runs.is_empty() {
+        if self.rows.is_empty() {
             return None;
+        }
+        if self.rows.len() == rows {
+            self.rows.clear();
+            return Some(NullBuffer::new_null(rows));
         }
         let mut valid = BooleanBufferBuilder::new(rows);
         valid.append_n(rows, true);
-        for (first, behind) in self.runs.drain(..) {
-            (first..behind.min(rows)).for_each(|row| valid.set_bit(row, false));
+        for row in self.rows.drain(..) {
+            valid.set_bit(row as usize, false);
         }
         Some(NullBuffer::new(valid.finish()))
     }
