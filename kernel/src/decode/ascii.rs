@@ -1,8 +1,16 @@
-//! Whether bytes are ASCII, and so text without another look.
+//! Whether bytes are text, which those that are ASCII are without another look.
+
+use std::str::Utf8Error;
+
+/// `bytes`, if they are UTF-8.
+#[inline]
+pub fn checked_text(bytes: &[u8]) -> Result<&[u8], Utf8Error> {
+    if is_ascii(bytes) { Ok(bytes) } else { std::str::from_utf8(bytes).map(str::as_bytes) }
+}
 
 /// As the slice's own method, which takes several times as long for the short texts of messages.
 #[inline]
-pub fn is_ascii(bytes: &[u8]) -> bool {
+fn is_ascii(bytes: &[u8]) -> bool {
     // Where the length is no multiple, the last bytes overlap those before.
     if let Some(last) = bytes.last_chunk::<16>() {
         let (chunks, _) = bytes.as_chunks::<16>();

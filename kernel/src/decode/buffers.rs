@@ -4,6 +4,7 @@ use arrow_array::{ArrowPrimitiveType, BinaryArray, BooleanArray, PrimitiveArray,
 use arrow_buffer::{BooleanBufferBuilder, NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use crate::conform::ArrowResult;
+use crate::error::{KernelError, Result};
 
 /// Which values of a column are null. Those that are not cost nothing.
 #[derive(Debug, Default)]
@@ -200,6 +201,16 @@ impl BytesBuffer {
     }
 }
 
+/// An error unless a column had room.
+pub fn hold(has_room: bool) -> Result<()> {
+    match has_room {
+        true => Ok(()),
+        false => {
+            Err(KernelError::payload("a batch with more than 2 GiB in one column; read smaller batches"))
+        }
+    }
+}
+
 /// Take the content; the next batch will be about as long.
 fn emptied<T>(values: &mut Vec<T>) -> Vec<T> {
     let next = Vec::with_capacity(values.len());
@@ -213,4 +224,27 @@ fn offsets(ends: &mut Vec<i32>) -> OffsetBuffer<i32> {
     all.extend_from_slice(ends);
     ends.clear();
     OffsetBuffer::new(ScalarBuffer::from(all))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nulls_are_where_they_were_pushed() {
+        for (pattern, kept) in (0..1u32 << 9).flat_map(|pattern| (0..=9).map(move |kept| (pattern, kept))) {
+            let is_valid = |row: &usize| pattern >> row & 1 == 0;
+            let mut nulls = NullRows::default();
+            (0..9).filter(|row| !is_valid(row)).for_each(|row| nulls.push(row));
+            nulls.truncate(kept);
+            let expected: Vec<bool> = (0..kept).map(|row| is_valid(&row)).chain([false, true]).collect();
+            nulls.push(kept);
+            let arrow = nulls.finish(kept + 2).unwrap();
+            assert_eq!(arrow.iter().collect::<Vec<_>>(), expected, "{pattern:b}, {kept} kept");
+            assert!(nulls.finish(kept).is_none());
+        }
+        let mut nulls = NullRows::default();
+        (0..70).for_each(|row| nulls.push(row));
+        assert_eq!(nulls.finish(70).map(|arrow| arrow.null_count()), Some(70));
+    }
 }

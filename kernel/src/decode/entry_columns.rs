@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field};
 use arrow_select::take::take;
 
 use super::message_row::MessageRow;
-use super::metadata_columns::{fit, time, times, utf8};
+use super::metadata_columns::{fit, no_text, time, times};
 use crate::error::{KernelError, MessageRef, Result};
 
 /// One such column under construction.
@@ -38,14 +38,10 @@ impl EntryColumn {
         let texts = TextRuns::default;
         Some(match name {
             "__topic" => Self::Constant(ConstantColumn::new(Arc::new(StringArray::from(vec![topic])))),
-            "__partition" => {
-                Self::Constant(ConstantColumn::new(Arc::new(Int32Array::from(vec![partition]))))
-            }
+            "__partition" => Self::Constant(ConstantColumn::new(Arc::new(Int32Array::from(vec![partition])))),
             "__messageId" => Self::MessageId(partition),
             "__publishTime" => Self::Time(numbers(), |row| Some(row.publish_time), "publish time"),
-            "__brokerPublishTime" => {
-                Self::Time(numbers(), |row| row.broker.timestamp, "broker publish time")
-            }
+            "__brokerPublishTime" => Self::Time(numbers(), |row| row.broker.timestamp, "broker publish time"),
             "__producerName" => Self::Text(texts(), |row| Some(row.producer_name), "producer name"),
             "__replicatedFrom" => Self::Text(texts(), |row| row.replicated_from, "replicated from"),
             "__schemaVersion" => Self::SchemaVersion(numbers()),
@@ -159,13 +155,13 @@ pub struct TextRuns {
 }
 
 impl TextRuns {
-    fn begin(&mut self, text: Option<&[u8]>, what: &str) -> Result<()> {
-        if self.runs.last().is_some_and(|(last, _)| last.as_deref().map(str::as_bytes) == text) {
+    fn begin(&mut self, bytes: Option<&[u8]>, what: &str) -> Result<()> {
+        if self.runs.last().is_some_and(|(last, _)| last.as_deref().map(str::as_bytes) == bytes) {
             return Ok(());
         }
-        let text = text.map(|bytes| utf8(bytes, what)).transpose();
-        self.runs.push((text.as_ref().ok().copied().flatten().map(str::to_owned), 0));
-        text.map(|_| ())
+        let text = bytes.map(std::str::from_utf8).transpose();
+        self.runs.push((text.ok().flatten().map(str::to_owned), 0));
+        text.map(|_| ()).map_err(|e| no_text(e, what))
     }
 
     fn extend(&mut self, more: usize) {

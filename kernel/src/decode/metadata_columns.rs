@@ -1,13 +1,14 @@
 //! The `__` columns: what a message carries besides its value.
 
+use std::str::Utf8Error;
 use std::sync::Arc;
 
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int32Array, Int64Array};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, TimeUnit};
 
-use super::ascii::is_ascii;
-use super::buffers::{BytesBuffer, NumberBuffer};
+use super::ascii::checked_text;
+use super::buffers::{BytesBuffer, NumberBuffer, hold};
 use super::entry_columns::EntryColumn;
 use super::message_row::MessageRow;
 use super::properties_column::PropertiesColumn;
@@ -204,14 +205,6 @@ fn append_bytes(column: &mut BytesBuffer, bytes: &[u8]) -> Result<()> {
     held
 }
 
-/// An error unless a column had room.
-pub fn hold(has_room: bool) -> Result<()> {
-    match has_room {
-        true => Ok(()),
-        false => Err(KernelError::payload("a batch with more than 2 GiB in one column; read smaller batches")),
-    }
-}
-
 /// Unix milliseconds as `field`.
 pub fn times(millis: ArrayRef, field: &Field) -> Result<ArrayRef> {
     let as_millis = conform_type(&millis, &DataType::Timestamp(TimeUnit::Millisecond, None))
@@ -242,13 +235,10 @@ pub fn time(millis: u64, what: &str) -> Result<i64> {
 /// `bytes`, if they are text; called `what` in the error when they are none.
 #[inline]
 pub fn text<'a>(bytes: &'a [u8], what: &str) -> Result<&'a [u8]> {
-    if is_ascii(bytes) {
-        return Ok(bytes);
-    }
-    utf8(bytes, what).map(str::as_bytes)
+    checked_text(bytes).map_err(|e| no_text(e, what))
 }
 
-/// `bytes` as text, called `what` in the error when they are none.
-pub fn utf8<'a>(bytes: &'a [u8], what: &str) -> Result<&'a str> {
-    std::str::from_utf8(bytes).map_err(|e| KernelError::payload(format!("{what}: expected UTF-8: {e}")))
+/// What is called `what` is no text.
+pub fn no_text(why: Utf8Error, what: &str) -> KernelError {
+    KernelError::payload(format!("{what}: expected UTF-8: {why}"))
 }

@@ -6,21 +6,24 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BinaryBuilder, BooleanBuilder, Date32Builder, Float32Builder, Float64Builder, Int8Builder, Int16Builder,
-    Int32Builder, Int64Builder, StringBuilder, Time64NanosecondBuilder, TimestampMicrosecondBuilder,
+    BooleanBuilder, Date32Builder, Float32Builder, Float64Builder, Int8Builder, Int16Builder, Int32Builder,
+    Int64Builder, Time64NanosecondBuilder, TimestampMicrosecondBuilder,
 };
 use arrow_array::{ArrayRef, new_null_array};
 use arrow_schema::{DataType, TimeUnit};
 
+use super::ascii::checked_text;
+use super::buffers::{BytesBuffer, hold};
+use crate::conform::ArrowResult;
 use crate::error::{KernelError, Result};
 
 /// One column of primitive values under construction.
 #[derive(Debug)]
 pub enum PrimitiveValues {
     /// "bytes"
-    Bytes(BinaryBuilder),
+    Bytes(BytesBuffer),
     /// "string"
-    String(StringBuilder),
+    String(BytesBuffer),
     /// "boolean"
     Boolean(BooleanBuilder),
     /// "int8"
@@ -73,8 +76,8 @@ impl PrimitiveValues {
     /// For a name that [`physical_type`] knows; `None` for others.
     pub fn new(value_type: &str) -> Option<Self> {
         Some(match value_type {
-            "bytes" => Self::Bytes(BinaryBuilder::new()),
-            "string" => Self::String(StringBuilder::new()),
+            "bytes" => Self::Bytes(BytesBuffer::default()),
+            "string" => Self::String(BytesBuffer::default()),
             "boolean" => Self::Boolean(BooleanBuilder::new()),
             "int8" => Self::Int8(Int8Builder::new()),
             "int16" => Self::Int16(Int16Builder::new()),
@@ -96,8 +99,8 @@ impl PrimitiveValues {
     /// Add one message; `None` is a null value.
     pub fn append(&mut self, payload: Option<&[u8]>) -> Result<()> {
         match self {
-            Self::Bytes(b) => b.append_option(payload),
-            Self::String(b) => b.append_option(payload.map(text).transpose()?),
+            Self::Bytes(b) => return append_bytes(b, payload),
+            Self::String(b) => return append_bytes(b, payload.map(text).transpose()?),
             Self::Boolean(b) => b.append_option(payload.map(boolean).transpose()?),
             Self::Int8(b) => b.append_option(payload.map(exact).transpose()?.map(i8::from_be_bytes)),
             Self::Int16(b) => b.append_option(payload.map(exact).transpose()?.map(i16::from_be_bytes)),
@@ -114,10 +117,10 @@ impl PrimitiveValues {
     }
 
     /// The column so far; starts a new one.
-    pub fn finish(&mut self) -> ArrayRef {
-        match self {
-            Self::Bytes(b) => Arc::new(b.finish()),
-            Self::String(b) => Arc::new(b.finish()),
+    pub fn finish(&mut self) -> ArrowResult<ArrayRef> {
+        Ok(match self {
+            Self::Bytes(b) => Arc::new(b.finish()?),
+            Self::String(b) => Arc::new(b.finish_texts()?),
             Self::Boolean(b) => Arc::new(b.finish()),
             Self::Int8(b) => Arc::new(b.finish()),
             Self::Int16(b) => Arc::new(b.finish()),
@@ -129,12 +132,22 @@ impl PrimitiveValues {
             Self::TimeOfDay(b, _) => Arc::new(b.finish()),
             Self::Micros(b, _) => Arc::new(b.finish()),
             Self::Skipped(rows) => new_null_array(&DataType::Null, std::mem::take(rows)),
+        })
+    }
+}
+
+fn append_bytes(column: &mut BytesBuffer, value: Option<&[u8]>) -> Result<()> {
+    match value {
+        Some(value) => hold(column.push(value)),
+        None => {
+            column.append_null();
+            Ok(())
         }
     }
 }
 
-fn text(payload: &[u8]) -> Result<&str> {
-    std::str::from_utf8(payload).map_err(|e| KernelError::payload(format!("expected UTF-8 text: {e}")))
+fn text(payload: &[u8]) -> Result<&[u8]> {
+    checked_text(payload).map_err(|e| KernelError::payload(format!("expected UTF-8 text: {e}")))
 }
 
 fn boolean(payload: &[u8]) -> Result<bool> {

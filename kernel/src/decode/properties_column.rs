@@ -6,8 +6,8 @@ use arrow_array::{ArrayRef, MapArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Fields};
 
-use super::buffers::{BytesBuffer, NullRows};
-use super::metadata_columns::{hold, text};
+use super::buffers::{BytesBuffer, NullRows, hold};
+use super::metadata_columns::text;
 use super::repeated_keys::find_overwritten;
 use crate::conform::ArrowResult;
 use crate::error::Result;

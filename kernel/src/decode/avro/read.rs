@@ -6,7 +6,7 @@ use super::columns::AvroColumn;
 use super::cursor::{AvroCursor, AvroFault, AvroResult, fault};
 use super::plan::{AvroPlan, DecimalPlan, FieldStep, RecordPlan, Rescale};
 use crate::avro_schema::AvroType;
-use crate::decode::ascii::is_ascii;
+use crate::decode::ascii::checked_text;
 use crate::decode::buffers::BytesBuffer;
 use crate::decode::list_column::ListColumn;
 
@@ -26,12 +26,8 @@ pub fn read(plan: &AvroPlan, column: &mut AvroColumn, cursor: &mut AvroCursor<'_
         (AvroPlan::Long, AvroColumn::Float(b)) => b.push(cursor.long()? as f32),
         (AvroPlan::Long, AvroColumn::Double(b)) => b.push(cursor.long()? as f64),
         (AvroPlan::Float, AvroColumn::Float(b)) => b.push(f32::from_le_bytes(cursor.array()?)),
-        (AvroPlan::Float, AvroColumn::Double(b)) => {
-            b.push(f64::from(f32::from_le_bytes(cursor.array()?)))
-        }
-        (AvroPlan::Rescaled(rescale), AvroColumn::Long(b)) => {
-            b.push(rescaled(cursor.long()?, rescale)?)
-        }
+        (AvroPlan::Float, AvroColumn::Double(b)) => b.push(f64::from(f32::from_le_bytes(cursor.array()?))),
+        (AvroPlan::Rescaled(rescale), AvroColumn::Long(b)) => b.push(rescaled(cursor.long()?, rescale)?),
         (AvroPlan::Bytes, AvroColumn::Bytes(b)) => append(b, cursor.bytes()?)?,
         (AvroPlan::Fixed(size), AvroColumn::Fixed(b)) => {
             b.append_value(cursor.take(*size)?).or_else(|e| fault(e.to_string()))?;
@@ -199,13 +195,7 @@ fn decimal(how: &DecimalPlan, cursor: &mut AvroCursor<'_>) -> AvroResult<i128> {
 /// `bytes`, if they are text.
 #[inline]
 fn text(bytes: &[u8]) -> AvroResult<&[u8]> {
-    if is_ascii(bytes) {
-        return Ok(bytes);
-    }
-    match std::str::from_utf8(bytes) {
-        Ok(text) => Ok(text.as_bytes()),
-        Err(e) => fault(format!("expected UTF-8 text: {e}")),
-    }
+    checked_text(bytes).or_else(|e| fault(format!("expected UTF-8 text: {e}")))
 }
 
 /// A batch of defaults or symbols can hold more text than its messages have bytes.

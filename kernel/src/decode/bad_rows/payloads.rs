@@ -72,7 +72,8 @@ impl Payloads {
     fn index_of(&mut self, version: &[u8]) -> usize {
         // Neighbours mostly share their version, and a batch holds few.
         let last = self.rows.last().map(|payload| payload.version);
-        let same = |index: &usize| self.versions.get(*index).is_some_and(|known| is_same_version(known, version));
+        let same =
+            |index: &usize| self.versions.get(*index).is_some_and(|known| is_same_version(known, version));
         if let Some(index) = last.filter(same).or_else(|| self.versions.iter().position(|v| v == version)) {
             return index;
         }

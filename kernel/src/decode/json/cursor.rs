@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::quoted_key::QuotedKey;
-use crate::decode::ascii::is_ascii;
+use crate::decode::ascii::checked_text;
 
 /// How deep arrays and objects that are skipped may be nested, as in Jackson, which Pulsar's clients use.
 const MAX_DEPTH: usize = 1000;
@@ -69,13 +69,11 @@ pub fn as_text(part: &[u8]) -> &str {
 impl<'a> JsonCursor<'a> {
     /// At the start of a payload; an error when it is not UTF-8.
     pub fn new(payload: &'a [u8]) -> JsonResult<Self> {
-        if !is_ascii(payload)
-            && let Err(e) = std::str::from_utf8(payload)
-        {
-            let (at, why) = (e.valid_up_to(), format!("expected UTF-8: {e}"));
-            return Err(Box::new(JsonFault { malformed: true, path: String::new(), at, why }));
-        }
-        Ok(Self { text: payload, at: 0 })
+        let text = checked_text(payload).map_err(|e| {
+            let why = format!("expected UTF-8: {e}");
+            Box::new(JsonFault { malformed: true, path: String::new(), at: e.valid_up_to(), why })
+        })?;
+        Ok(Self { text, at: 0 })
     }
 
     /// A value that does not fit its schema.

@@ -49,7 +49,8 @@ impl Member {
 impl Members {
     /// Nothing is known of the order yet.
     pub fn new(fields: &Fields) -> Self {
-        let named = fields.iter().enumerate().map(|(index, field)| (field.name().clone().into_bytes(), index));
+        let named =
+            fields.iter().enumerate().map(|(index, field)| (field.name().clone().into_bytes(), index));
         let by_name = if fields.len() > FEW_FIELDS { named.collect() } else { HashMap::new() };
         Self { fields: fields.clone(), by_name, known: Vec::new() }
     }

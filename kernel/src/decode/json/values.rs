@@ -173,8 +173,7 @@ fn decimal(cursor: &mut JsonCursor<'_>, start: ValueStart, precision: u8, scale:
         ValueStart::Text => {
             let text = cursor.text()?;
             exact(as_text(&text).trim_ascii(), precision, scale).unwrap_or_else(|| {
-                let unscaled =
-                    STANDARD.decode(&text).ok().and_then(|bytes| decimal_from_bytes(&bytes));
+                let unscaled = STANDARD.decode(&text).ok().and_then(|bytes| decimal_from_bytes(&bytes));
                 let limit = 10u128.checked_pow(u32::from(precision)).unwrap_or(u128::MAX);
                 unscaled.filter(|value| value.unsigned_abs() < limit)
             })
