@@ -211,9 +211,9 @@ pub fn hold(has_room: bool) -> Result<()> {
     }
 }
 
-/// Take the content; the next batch will be about as long.
+/// Take the content; the next batch will be about as long, and room for a little more saves moving it as a whole.
 fn emptied<T>(values: &mut Vec<T>) -> Vec<T> {
-    let next = Vec::with_capacity(values.len());
+    let next = Vec::with_capacity(values.len() + values.len() / 16);
     std::mem::replace(values, next)
 }
 

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BooleanBuilder, Date32Builder, Float32Builder, Float64Builder, Int8Builder, Int16Builder, Int32Builder,
-    Int64Builder, Time64NanosecondBuilder, TimestampMicrosecondBuilder,
+    BinaryBuilder, BooleanBuilder, Date32Builder, Float32Builder, Float64Builder, Int8Builder, Int16Builder,
+    Int32Builder, Int64Builder, Time64NanosecondBuilder, TimestampMicrosecondBuilder,
 };
 use arrow_array::{ArrayRef, new_null_array};
 use arrow_schema::{DataType, TimeUnit};
@@ -21,7 +21,7 @@ use crate::error::{KernelError, Result};
 #[derive(Debug)]
 pub enum PrimitiveValues {
     /// "bytes"
-    Bytes(BytesBuffer),
+    Bytes(BinaryBuilder),
     /// "string"
     String(BytesBuffer),
     /// "boolean"
@@ -76,7 +76,7 @@ impl PrimitiveValues {
     /// For a name that [`physical_type`] knows; `None` for others.
     pub fn new(value_type: &str) -> Option<Self> {
         Some(match value_type {
-            "bytes" => Self::Bytes(BytesBuffer::default()),
+            "bytes" => Self::Bytes(BinaryBuilder::new()),
             "string" => Self::String(BytesBuffer::default()),
             "boolean" => Self::Boolean(BooleanBuilder::new()),
             "int8" => Self::Int8(Int8Builder::new()),
@@ -99,8 +99,11 @@ impl PrimitiveValues {
     /// Add one message; `None` is a null value.
     pub fn append(&mut self, payload: Option<&[u8]>) -> Result<()> {
         match self {
-            Self::Bytes(b) => return append_bytes(b, payload),
-            Self::String(b) => return append_bytes(b, payload.map(text).transpose()?),
+            Self::Bytes(b) => b.append_option(payload),
+            Self::String(b) => match payload {
+                Some(payload) => return hold(b.push(text(payload)?)),
+                None => b.append_null(),
+            },
             Self::Boolean(b) => b.append_option(payload.map(boolean).transpose()?),
             Self::Int8(b) => b.append_option(payload.map(exact).transpose()?.map(i8::from_be_bytes)),
             Self::Int16(b) => b.append_option(payload.map(exact).transpose()?.map(i16::from_be_bytes)),
@@ -119,7 +122,7 @@ impl PrimitiveValues {
     /// The column so far; starts a new one.
     pub fn finish(&mut self) -> ArrowResult<ArrayRef> {
         Ok(match self {
-            Self::Bytes(b) => Arc::new(b.finish()?),
+            Self::Bytes(b) => Arc::new(b.finish()),
             Self::String(b) => Arc::new(b.finish_texts()?),
             Self::Boolean(b) => Arc::new(b.finish()),
             Self::Int8(b) => Arc::new(b.finish()),
@@ -133,16 +136,6 @@ impl PrimitiveValues {
             Self::Micros(b, _) => Arc::new(b.finish()),
             Self::Skipped(rows) => new_null_array(&DataType::Null, std::mem::take(rows)),
         })
-    }
-}
-
-fn append_bytes(column: &mut BytesBuffer, value: Option<&[u8]>) -> Result<()> {
-    match value {
-        Some(value) => hold(column.push(value)),
-        None => {
-            column.append_null();
-            Ok(())
-        }
     }
 }
 
