@@ -76,6 +76,32 @@ fn avro_that_does_not_fit_is_named() {
 }
 
 #[test]
+fn two_halves_of_a_character_are_no_text() {
+    const TWO: &str = r#"{"type": "record", "name": "Two", "fields": [
+      {"name": "a", "type": "string"}, {"name": "b", "type": "string"}]}"#;
+    let fields = vec![Field::new("a", DataType::Utf8, true), Field::new("b", DataType::Utf8, true)];
+    let mut options = options("avro", fields.clone());
+    options.value.value_schema = Some(Arc::new(Schema::new(fields)));
+    options.value.definition = Some(TWO.to_owned());
+    let long = [&[82][..], &[b'x'; 40], b"\xc3"].concat();
+    for (a, b, place, index) in [
+        (&b"\x02\xc3"[..], &b"\x02\xa9"[..], "a", 0),
+        (&long, b"\x02\xa9", "a", 40),
+        (b"\x02x", b"\x02\xa9", "b", 0),
+    ] {
+        let mut decoder = Decoder::new(options.clone()).unwrap();
+        decoder.add_writer_schema(&[0; 8], &avro(TWO)).unwrap();
+        let good = versioned(0, "\x02x\x04\u{e9}".as_bytes());
+        decoder.push(&mut entries(&[good, versioned(0, &[a, b].concat())]));
+        let error = decoder.next_batch(true).unwrap_err();
+        let why = format!("in field {place}: expected UTF-8 text: ");
+        assert!(error.message.contains(&why), "{error}");
+        assert!(error.message.contains(&format!("from index {index} (written")), "{error}");
+        assert_eq!((error.kind, error.at.map(|at| at.entry)), (ErrorKind::Payload, Some(1)));
+    }
+}
+
+#[test]
 fn schemas_without_columns_are_refused() {
     let field = |kind: &str| {
         let fields = format!(r#"{{"name":"id","type":"long"}},{{"name":"f","type":{kind}}}"#);

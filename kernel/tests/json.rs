@@ -124,6 +124,40 @@ fn texts() {
 }
 
 #[test]
+fn two_halves_of_a_character_are_no_text() {
+    // Joined they would be one: each text counts for itself, wherever in it the half is.
+    let payload = [b"{\"t\": \"", [b'x'; 40].as_slice(), b"\xc3\", \"point\": {\"y\": \"\xa9\"}}"].concat();
+    let error = columns(fields(), &payload).unwrap_err();
+    let why =
+        "message 7:1: not JSON, at byte 47: expected UTF-8: invalid utf-8 sequence of 1 bytes from index 47";
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Payload, why));
+    assert_eq!(error.at.map(|at| at.entry), Some(1));
+}
+
+#[test]
+fn keys_of_every_length_are_told_apart() {
+    for length in 1..40 {
+        let name = "k".repeat(length);
+        let other = format!("{}x", &name[1..]);
+        let fields = [&name, &other].map(|name| Field::new(name, DataType::Int64, true)).to_vec();
+        let mut decoder = Decoder::new(json_options(fields)).unwrap();
+        let payloads = [
+            format!(r#"{{"{name}":1,"{other}":2}}"#),
+            format!(r#"{{"{other}":3,"{name}":4}}"#),
+            format!(r#"{{"{name}{name}":0,"{name}":5}}"#),
+            format!(r#"{{"{name}":6}}"#),
+        ];
+        let data = payloads.map(|payload| entry(&metadata(), payload.as_bytes()));
+        decoder.push(&mut entries(&data));
+        let batch = drain(&mut decoder).unwrap().remove(0);
+        let numbers =
+            |index: usize| batch.column(index).as_primitive::<Int64Type>().iter().collect::<Vec<_>>();
+        assert_eq!(numbers(0), [Some(1), Some(4), Some(5), Some(6)], "{length}");
+        assert_eq!(numbers(1), [Some(2), Some(3), None, None], "{length}");
+    }
+}
+
+#[test]
 fn integers() {
     for (text, value) in [
         ("0", 0),

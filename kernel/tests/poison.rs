@@ -12,7 +12,7 @@ use _kernel::wire::{put_bytes, put_number};
 use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampMicrosecondType;
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, Field, Schema};
 
 fn property(key: &[u8], value: &[u8]) -> Vec<u8> {
     let mut pair = Vec::new();
@@ -112,7 +112,8 @@ fn times_that_spark_cannot_hold_are_bad_rows() {
 
 #[test]
 fn text_that_is_no_utf_8_is_a_bad_row() {
-    for pair in [(&b"k\xff"[..], &b"v"[..]), (b"k", b"\xc3"), (b"\xed\xa0\x80", b"")] {
+    let pairs = [(&b"k\xff"[..], &b"v"[..]), (b"k", b"\xc3"), (b"\xed\xa0\x80", b""), (b"\xc3", b"\xa9")];
+    for pair in pairs {
         let single = SingleMetadata { properties: vec![(b"a", b"b"), pair], ..SingleMetadata::default() };
         let properties = |out: &mut Vec<u8>| {
             put_bytes(out, 4, &property(b"a", b"b"));
@@ -122,6 +123,35 @@ fn text_that_is_no_utf_8_is_a_bad_row() {
     }
     let named = entry(&with(|out| put_bytes(out, 1, b"p\xff")), b"x");
     is_bad(&[(named, 0)], "__producerName", "producer name: expected UTF-8");
+}
+
+#[test]
+fn of_several_odd_columns_the_first_is_named_in_each_message() {
+    let late = i64::MAX as u64;
+    let mut payload = Vec::new();
+    for event_time in [0, late] {
+        let single = SingleMetadata { payload_size: 1, event_time, ..SingleMetadata::default() };
+        put_message(&mut payload, &single, b"x");
+    }
+    let published = |out: &mut Vec<u8>| {
+        put_number(out, 3, late);
+        put_number(out, 11, 2);
+    };
+    let batched = entry(&with(published), &payload);
+    for (first, second, why) in [
+        ("__publishTime", "__eventTime", ["publish time", "publish time"]),
+        ("__eventTime", "__publishTime", ["publish time", "event time"]),
+    ] {
+        let mut options = text_options(BadRows::Fail);
+        let order = [first, second].map(|name| options.output_schema.field_with_name(name).unwrap().clone());
+        let value = Field::new("value", DataType::Utf8, true);
+        options.output_schema = Arc::new(Schema::new([vec![value], order.to_vec()].concat()));
+        for (index, why) in why.iter().enumerate() {
+            options.range.start = Some((7, 0, index as i32));
+            let error = decode_all(options.clone(), std::slice::from_ref(&batched)).unwrap_err();
+            assert!(error.message.starts_with(&format!("message 7:0:{index}: {why}: ")), "{error}");
+        }
+    }
 }
 
 #[test]

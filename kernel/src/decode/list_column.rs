@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, ListArray, MapArray, StructArray};
-use arrow_buffer::{NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType};
 
+use super::buffers::NullRows;
 use super::repeated_keys::{find_overwritten, remove_overwritten};
 
 use crate::conform::ArrowResult;
@@ -23,7 +24,7 @@ pub struct ListColumn<C> {
     kind: DataType,
     /// Where each begins in `items`, and where the next will.
     offsets: Vec<i32>,
-    nulls: NullBufferBuilder,
+    nulls: NullRows,
     /// Entries of maps, ascending, whose key comes again in their map: the last one counts.
     overwritten: Vec<usize>,
     /// Whether items may be null.
@@ -46,7 +47,7 @@ impl<C: Items> ListColumn<C> {
         Self {
             kind,
             offsets: vec![0],
-            nulls: NullBufferBuilder::new(0),
+            nulls: NullRows::default(),
             overwritten: Vec::new(),
             nullable_items,
             items: Box::new(items),
@@ -64,7 +65,6 @@ impl<C: Items> ListColumn<C> {
     pub fn close(&mut self) -> bool {
         let Ok(end) = i32::try_from(self.items.len()) else { return false };
         self.offsets.push(end);
-        self.nulls.append_non_null();
         true
     }
 
@@ -78,8 +78,8 @@ impl<C: Items> ListColumn<C> {
 
     /// Add a null.
     pub fn append_null(&mut self) {
+        self.nulls.push(self.len());
         self.offsets.push(self.offsets.last().copied().unwrap_or(0));
-        self.nulls.append_null();
     }
 
     /// Keep the first `rows` lists; returns how many items, and keys, the caller may keep.
@@ -115,11 +115,12 @@ impl<C: Items> ListColumn<C> {
     }
 
     fn take(&mut self) -> (Vec<i32>, Option<NullBuffer>) {
+        let nulls = self.nulls.finish(self.len());
         // The next batch will be about as long.
         let mut next = Vec::with_capacity(self.offsets.len());
         next.push(0);
         let offsets = std::mem::replace(&mut self.offsets, next);
-        (offsets, self.nulls.finish())
+        (offsets, nulls)
     }
 }
 

@@ -1,7 +1,10 @@
 //! Entries of one topic partition to Arrow record batches of one fixed schema.
 
+mod ascii;
 mod avro;
 mod bad_rows;
+mod buffers;
+mod entry_columns;
 mod intake;
 mod json;
 mod key_value;
@@ -10,6 +13,7 @@ mod message_row;
 mod metadata_columns;
 mod options;
 pub mod primitive;
+mod properties_column;
 mod protobuf;
 mod repeated_keys;
 mod value_columns;
@@ -29,7 +33,7 @@ use crate::selection::Selection;
 pub use intake::{ChunkedMessage, IntakeOptions, LostMessage, MissingChunks, TransactionId};
 use intake::{Intake, OpenEntry, Opened};
 use message_row::MessageRow;
-use metadata_columns::MetadataColumn;
+use metadata_columns::MetadataColumns;
 pub use options::{BadRows, DecoderOptions};
 pub use value_columns::BadRowCount;
 use value_columns::{FinishedValues, ValueColumns};
@@ -43,7 +47,7 @@ pub const MAX_BATCH_ROWS: usize = 1 << 20;
 /// Where an output column comes from.
 enum OutputColumn {
     Value(usize),
-    Metadata(MetadataColumn),
+    Metadata(usize),
     /// The payloads of bad rows.
     Corrupt,
 }
@@ -52,6 +56,7 @@ enum OutputColumn {
 pub struct Decoder {
     schema: SchemaRef,
     columns: Vec<OutputColumn>,
+    metadata: MetadataColumns,
     values: ValueColumns,
     topic: String,
     drops_bad_rows: bool,
@@ -78,20 +83,24 @@ impl Decoder {
         }
         let mut value_fields: Vec<FieldRef> = Vec::new();
         let mut columns = Vec::new();
+        let mut metadata = MetadataColumns::default();
+        let mut metadata_count = 0;
         for field in options.output_schema.fields() {
-            columns.push(match MetadataColumn::new(field.name(), &options.topic, options.partition) {
-                Some(column) => OutputColumn::Metadata(column),
-                None if Some(field.name()) == options.corrupt_column.as_ref() => OutputColumn::Corrupt,
-                None => {
-                    value_fields.push(field.clone());
-                    OutputColumn::Value(value_fields.len() - 1)
-                }
+            columns.push(if metadata.add(field, &options.topic, options.partition) {
+                metadata_count += 1;
+                OutputColumn::Metadata(metadata_count - 1)
+            } else if Some(field.name()) == options.corrupt_column.as_ref() {
+                OutputColumn::Corrupt
+            } else {
+                value_fields.push(field.clone());
+                OutputColumn::Value(value_fields.len() - 1)
             });
         }
         let values = ValueColumns::new(&options, value_fields)?;
         Ok(Self {
             schema: options.output_schema,
             columns,
+            metadata,
             topic: options.topic,
             drops_bad_rows: options.bad_rows == BadRows::Drop,
             batch_rows: rows,
@@ -128,11 +137,7 @@ impl Decoder {
         if self.failed.is_some() || !self.queue.is_empty() || self.open.is_some() || !self.rows.is_empty() {
             return Err(KernelError::schema("a decoder that is still in its range cannot take another one"));
         }
-        for (column, field) in self.columns.iter_mut().zip(self.schema.fields()) {
-            if let Some(fresh) = MetadataColumn::new(field.name(), &self.topic, partition) {
-                *column = OutputColumn::Metadata(fresh);
-            }
-        }
+        self.metadata = self.metadata.of_partition(&self.topic, partition);
         self.selection = Arc::new(selection.into());
         self.intake.rewind();
         self.values.reset_count();
@@ -221,12 +226,8 @@ impl Decoder {
 
     fn append(&mut self, row: &MessageRow<'_>) -> Result<()> {
         let mut fault = row.unopened.cloned();
-        for column in &mut self.columns {
-            if let OutputColumn::Metadata(column) = column
-                && let Err(error) = column.append(row)
-            {
-                fault.get_or_insert(error);
-            }
+        if let Err(error) = self.metadata.append(row) {
+            fault.get_or_insert(error);
         }
         self.values.append(row, fault, &mut self.joined)?;
         self.rows.push(row.at);
@@ -237,9 +238,10 @@ impl Decoder {
     fn finish(&mut self) -> Result<RecordBatch> {
         let rows = self.rows.len();
         let values = self.values.finish(&self.rows)?;
+        let metadata = self.metadata.finish(&self.rows)?;
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
-        for (column, field) in self.columns.iter_mut().zip(self.schema.fields()) {
-            arrays.push(column.finish(&values, field, rows)?);
+        for (column, field) in self.columns.iter().zip(self.schema.fields()) {
+            arrays.push(column.finished(&values, &metadata, field, rows)?);
         }
         self.rows.clear();
         self.weight = 0;
@@ -258,14 +260,20 @@ impl Decoder {
 }
 
 impl OutputColumn {
-    fn finish(&mut self, values: &FinishedValues, field: &Field, rows: usize) -> Result<ArrayRef> {
+    fn finished(
+        &self,
+        values: &FinishedValues,
+        metadata: &[ArrayRef],
+        field: &Field,
+        rows: usize,
+    ) -> Result<ArrayRef> {
+        let found = |column: Option<&ArrayRef>| {
+            let missing = || KernelError::schema(format!("column {} was not decoded", field.name()));
+            column.cloned().ok_or_else(missing)
+        };
         match self {
-            Self::Metadata(column) => column.finish(field),
-            Self::Value(index) => values
-                .columns
-                .get(*index)
-                .cloned()
-                .ok_or_else(|| KernelError::schema(format!("column {} was not decoded", field.name()))),
+            Self::Metadata(index) => found(metadata.get(*index)),
+            Self::Value(index) => found(values.columns.get(*index)),
             Self::Corrupt => match &values.bad {
                 Some(payloads) => Ok(Arc::new(payloads.clone())),
                 None => Ok(new_null_array(field.data_type(), rows)),

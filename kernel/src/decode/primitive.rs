@@ -7,11 +7,14 @@ use std::sync::Arc;
 
 use arrow_array::builder::{
     BinaryBuilder, BooleanBuilder, Date32Builder, Float32Builder, Float64Builder, Int8Builder, Int16Builder,
-    Int32Builder, Int64Builder, StringBuilder, Time64NanosecondBuilder, TimestampMicrosecondBuilder,
+    Int32Builder, Int64Builder, Time64NanosecondBuilder, TimestampMicrosecondBuilder,
 };
 use arrow_array::{ArrayRef, new_null_array};
 use arrow_schema::{DataType, TimeUnit};
 
+use super::ascii::checked_text;
+use super::buffers::{BytesBuffer, hold};
+use crate::conform::ArrowResult;
 use crate::error::{KernelError, Result};
 
 /// One column of primitive values under construction.
@@ -20,7 +23,7 @@ pub enum PrimitiveValues {
     /// "bytes"
     Bytes(BinaryBuilder),
     /// "string"
-    String(StringBuilder),
+    String(BytesBuffer),
     /// "boolean"
     Boolean(BooleanBuilder),
     /// "int8"
@@ -74,7 +77,7 @@ impl PrimitiveValues {
     pub fn new(value_type: &str) -> Option<Self> {
         Some(match value_type {
             "bytes" => Self::Bytes(BinaryBuilder::new()),
-            "string" => Self::String(StringBuilder::new()),
+            "string" => Self::String(BytesBuffer::default()),
             "boolean" => Self::Boolean(BooleanBuilder::new()),
             "int8" => Self::Int8(Int8Builder::new()),
             "int16" => Self::Int16(Int16Builder::new()),
@@ -97,7 +100,10 @@ impl PrimitiveValues {
     pub fn append(&mut self, payload: Option<&[u8]>) -> Result<()> {
         match self {
             Self::Bytes(b) => b.append_option(payload),
-            Self::String(b) => b.append_option(payload.map(text).transpose()?),
+            Self::String(b) => match payload {
+                Some(payload) => return hold(b.push(text(payload)?)),
+                None => b.append_null(),
+            },
             Self::Boolean(b) => b.append_option(payload.map(boolean).transpose()?),
             Self::Int8(b) => b.append_option(payload.map(exact).transpose()?.map(i8::from_be_bytes)),
             Self::Int16(b) => b.append_option(payload.map(exact).transpose()?.map(i16::from_be_bytes)),
@@ -114,10 +120,10 @@ impl PrimitiveValues {
     }
 
     /// The column so far; starts a new one.
-    pub fn finish(&mut self) -> ArrayRef {
-        match self {
+    pub fn finish(&mut self) -> ArrowResult<ArrayRef> {
+        Ok(match self {
             Self::Bytes(b) => Arc::new(b.finish()),
-            Self::String(b) => Arc::new(b.finish()),
+            Self::String(b) => Arc::new(b.finish_texts()?),
             Self::Boolean(b) => Arc::new(b.finish()),
             Self::Int8(b) => Arc::new(b.finish()),
             Self::Int16(b) => Arc::new(b.finish()),
@@ -129,12 +135,12 @@ impl PrimitiveValues {
             Self::TimeOfDay(b, _) => Arc::new(b.finish()),
             Self::Micros(b, _) => Arc::new(b.finish()),
             Self::Skipped(rows) => new_null_array(&DataType::Null, std::mem::take(rows)),
-        }
+        })
     }
 }
 
-fn text(payload: &[u8]) -> Result<&str> {
-    std::str::from_utf8(payload).map_err(|e| KernelError::payload(format!("expected UTF-8 text: {e}")))
+fn text(payload: &[u8]) -> Result<&[u8]> {
+    checked_text(payload).map_err(|e| KernelError::payload(format!("expected UTF-8 text: {e}")))
 }
 
 fn boolean(payload: &[u8]) -> Result<bool> {

@@ -129,7 +129,8 @@ impl Values {
             Self::Primitive(values, field) => {
                 let array = values.finish();
                 let Some(field) = field else { return Ok(Vec::new()) };
-                conform(&array, field)
+                array
+                    .and_then(|array| conform(&array, field))
                     .map(|array| vec![array])
                     .map_err(|e| KernelError::payload(e.to_string()))
             }

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    BinaryBuilder, BooleanBuilder, Decimal128Builder, FixedSizeBinaryBuilder, Float32Builder, Float64Builder,
-    Int32Builder, Int64Builder, StringBuilder,
-};
+use arrow_array::builder::FixedSizeBinaryBuilder;
+use arrow_array::types::{Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type};
 use arrow_array::{ArrayRef, NullArray, StructArray};
-use arrow_buffer::NullBufferBuilder;
 use arrow_schema::{ArrowError, DataType, Fields};
 
 use crate::avro_schema::AvroType;
+use crate::decode::buffers::{BooleanValues, BytesBuffer, NullRows, NumberBuffer};
 use crate::decode::list_column::{Items, ListColumn};
 
 /// A column under construction, in the type [`AvroType::physical`] gives.
@@ -18,27 +16,27 @@ pub enum AvroColumn {
     /// `null`: only counted
     Null(usize),
     /// `boolean`
-    Boolean(BooleanBuilder),
+    Boolean(BooleanValues),
     /// `int`
-    Int(Int32Builder),
+    Int(NumberBuffer<Int32Type>),
     /// `long`
-    Long(Int64Builder),
+    Long(NumberBuffer<Int64Type>),
     /// `float`
-    Float(Float32Builder),
+    Float(NumberBuffer<Float32Type>),
     /// `double`
-    Double(Float64Builder),
+    Double(NumberBuffer<Float64Type>),
     /// `bytes`
-    Bytes(BinaryBuilder),
+    Bytes(BytesBuffer),
     /// `string` and `enum`
-    Text(StringBuilder),
+    Text(BytesBuffer),
     /// `fixed`
     Fixed(FixedSizeBinaryBuilder),
     /// `decimal`
-    Decimal(Decimal128Builder),
+    Decimal(NumberBuffer<Decimal128Type>, DataType),
     /// `array`
     List(ListColumn<AvroColumn>),
     /// `map`
-    Map(ListColumn<AvroColumn>, StringBuilder),
+    Map(ListColumn<AvroColumn>, BytesBuffer),
     /// `record`, and a union of several non-null types: its members
     Struct(StructColumn),
 }
@@ -47,7 +45,7 @@ pub enum AvroColumn {
 pub struct StructColumn {
     fields: Fields,
     len: usize,
-    nulls: NullBufferBuilder,
+    nulls: NullRows,
     /// One for each field.
     pub children: Vec<AvroColumn>,
 }
@@ -57,22 +55,20 @@ impl AvroColumn {
     pub fn new(kind: &AvroType) -> Self {
         match kind {
             AvroType::Null => Self::Null(0),
-            AvroType::Boolean => Self::Boolean(BooleanBuilder::new()),
-            AvroType::Int(_) => Self::Int(Int32Builder::new()),
-            AvroType::Long(_) => Self::Long(Int64Builder::new()),
-            AvroType::Float => Self::Float(Float32Builder::new()),
-            AvroType::Double => Self::Double(Float64Builder::new()),
-            AvroType::Bytes => Self::Bytes(BinaryBuilder::new()),
-            AvroType::String | AvroType::Enum(_) => Self::Text(StringBuilder::new()),
+            AvroType::Boolean => Self::Boolean(BooleanValues::default()),
+            AvroType::Int(_) => Self::Int(NumberBuffer::default()),
+            AvroType::Long(_) => Self::Long(NumberBuffer::default()),
+            AvroType::Float => Self::Float(NumberBuffer::default()),
+            AvroType::Double => Self::Double(NumberBuffer::default()),
+            AvroType::Bytes => Self::Bytes(BytesBuffer::default()),
+            AvroType::String | AvroType::Enum(_) => Self::Text(BytesBuffer::default()),
             AvroType::Fixed(fixed) | AvroType::Uuid(fixed) => {
                 Self::Fixed(FixedSizeBinaryBuilder::new(fixed.size))
             }
-            AvroType::Decimal { .. } => {
-                Self::Decimal(Decimal128Builder::new().with_data_type(kind.physical()))
-            }
+            AvroType::Decimal { .. } => Self::Decimal(NumberBuffer::default(), kind.physical()),
             AvroType::Array(item) => Self::List(ListColumn::new(kind.physical(), Self::new(item))),
             AvroType::Map(value) => {
-                Self::Map(ListColumn::new(kind.physical(), Self::new(value)), StringBuilder::new())
+                Self::Map(ListColumn::new(kind.physical(), Self::new(value)), BytesBuffer::default())
             }
             AvroType::Record(record) => {
                 Self::Struct(StructColumn::new(kind, record.fields.iter().map(|f| &f.kind)))
@@ -97,7 +93,7 @@ impl AvroColumn {
             Self::Bytes(b) => b.append_null(),
             Self::Text(b) => b.append_null(),
             Self::Fixed(b) => b.append_null(),
-            Self::Decimal(b) => b.append_null(),
+            Self::Decimal(b, _) => b.append_null(),
             Self::List(list) | Self::Map(list, _) => list.append_null(),
             Self::Struct(s) => {
                 s.children.iter_mut().for_each(Self::append_null);
@@ -120,7 +116,7 @@ impl Items for AvroColumn {
             Self::Bytes(b) => b.len(),
             Self::Text(b) => b.len(),
             Self::Fixed(b) => b.len(),
-            Self::Decimal(b) => b.len(),
+            Self::Decimal(b, _) => b.len(),
             Self::List(list) | Self::Map(list, _) => list.len(),
             Self::Struct(s) => s.len,
         }
@@ -130,16 +126,16 @@ impl Items for AvroColumn {
         Ok(match self {
             Self::Null(rows) => Arc::new(NullArray::new(std::mem::take(rows))),
             Self::Boolean(b) => Arc::new(b.finish()),
-            Self::Int(b) => Arc::new(b.finish()),
-            Self::Long(b) => Arc::new(b.finish()),
-            Self::Float(b) => Arc::new(b.finish()),
-            Self::Double(b) => Arc::new(b.finish()),
-            Self::Bytes(b) => Arc::new(b.finish()),
-            Self::Text(b) => Arc::new(b.finish()),
+            Self::Int(b) => Arc::new(b.finish()?),
+            Self::Long(b) => Arc::new(b.finish()?),
+            Self::Float(b) => Arc::new(b.finish()?),
+            Self::Double(b) => Arc::new(b.finish()?),
+            Self::Bytes(b) => Arc::new(b.finish()?),
+            Self::Text(b) => Arc::new(b.finish_texts()?),
             Self::Fixed(b) => Arc::new(b.finish()),
-            Self::Decimal(b) => Arc::new(b.finish()),
+            Self::Decimal(b, kind) => Arc::new(b.finish()?.with_data_type(kind.clone())),
             Self::List(list) => list.finish()?,
-            Self::Map(list, keys) => list.finish_maps(Arc::new(keys.finish()))?,
+            Self::Map(list, keys) => list.finish_maps(Arc::new(keys.finish_texts()?))?,
             Self::Struct(s) => Arc::new(s.finish()?),
         })
     }
@@ -154,19 +150,21 @@ impl StructColumn {
     }
 
     fn of(fields: Fields, children: Vec<AvroColumn>) -> Self {
-        Self { fields, len: 0, nulls: NullBufferBuilder::new(0), children }
+        Self { fields, len: 0, nulls: NullRows::default(), children }
     }
 
     /// End a row to which every child has got its value.
     pub fn close(&mut self, valid: bool) {
+        if !valid {
+            self.nulls.push(self.len);
+        }
         self.len += 1;
-        self.nulls.append(valid);
     }
 
     /// The rows so far; starts new ones.
     pub fn finish(&mut self) -> Result<StructArray, ArrowError> {
-        let nulls = self.nulls.finish();
         let len = std::mem::take(&mut self.len);
+        let nulls = self.nulls.finish(len);
         let columns = self.children.iter_mut().map(AvroColumn::finish).collect::<Result<Vec<_>, _>>()?;
         if columns.is_empty() {
             return Ok(StructArray::new_empty_fields(len, nulls));

@@ -43,26 +43,38 @@ impl<'a> AvroCursor<'a> {
     }
 
     /// The next `count` bytes.
+    #[inline]
     pub fn take(&mut self, count: usize) -> AvroResult<&'a [u8]> {
-        let Some((taken, rest)) = self.rest.split_at_checked(count) else {
-            return fault(format!("expected {count} more bytes, got {}", self.rest.len()));
-        };
+        let Some((taken, rest)) = self.rest.split_at_checked(count) else { return self.cut_off(count) };
         self.rest = rest;
         Ok(taken)
     }
 
     /// The next `N` bytes.
+    #[inline]
     pub fn array<const N: usize>(&mut self) -> AvroResult<[u8; N]> {
-        let Some((taken, rest)) = self.rest.split_first_chunk() else {
-            return fault(format!("expected {N} more bytes, got {}", self.rest.len()));
-        };
+        let Some((taken, rest)) = self.rest.split_first_chunk() else { return self.cut_off(N) };
         self.rest = rest;
         Ok(*taken)
+    }
+
+    #[cold]
+    fn cut_off<T>(&self, expected: usize) -> AvroResult<T> {
+        fault(format!("expected {expected} more bytes, got {}", self.rest.len()))
     }
 
     /// A zigzag number of at most ten bytes.
     #[inline]
     pub fn long(&mut self) -> AvroResult<i64> {
+        // Lengths and branches are mostly of one byte.
+        if let Some((byte @ 0..0x80, rest)) = self.rest.split_first() {
+            self.rest = rest;
+            return Ok(i64::from(byte >> 1) ^ -i64::from(byte & 1));
+        }
+        self.longer()
+    }
+
+    fn longer(&mut self) -> AvroResult<i64> {
         let mut value = 0u64;
         for (i, byte) in self.rest.iter().take(10).enumerate() {
             value |= u64::from(byte & 0x7f) << (7 * i);
@@ -87,6 +99,7 @@ impl<'a> AvroCursor<'a> {
     }
 
     /// Bytes behind their length.
+    #[inline]
     pub fn bytes(&mut self) -> AvroResult<&'a [u8]> {
         let length = self.long()?;
         match usize::try_from(length) {

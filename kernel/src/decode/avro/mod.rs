@@ -13,6 +13,7 @@ use arrow_schema::{DataType, FieldRef, Schema};
 use crate::avro_schema::{AvroType, RecordType};
 use crate::conform::{conform, conform_type};
 use crate::error::{KernelError, Result};
+use crate::payload_schema::is_same_version;
 use columns::AvroColumn;
 use cursor::AvroCursor;
 use plan::AvroPlan;
@@ -78,7 +79,7 @@ impl AvroValues {
             self.values.append_null();
             return Ok(());
         };
-        if self.versions.get(self.last).is_none_or(|(known, _)| known != version) {
+        if self.versions.get(self.last).is_none_or(|(known, _)| !is_same_version(known, version)) {
             let index = self.versions.iter().position(|(known, _)| known == version);
             self.last = index.ok_or_else(|| {
                 KernelError::schema(format!("schema version {version:?} was not added to the decoder"))

@@ -2,12 +2,12 @@
 //!
 //! <https://avro.apache.org/docs/1.12.0/specification/#binary-encoding>
 
-use arrow_array::builder::{BinaryBuilder, StringBuilder};
-
 use super::columns::AvroColumn;
 use super::cursor::{AvroCursor, AvroFault, AvroResult, fault};
 use super::plan::{AvroPlan, DecimalPlan, FieldStep, RecordPlan, Rescale};
 use crate::avro_schema::AvroType;
+use crate::decode::ascii::checked_text;
+use crate::decode::buffers::BytesBuffer;
 use crate::decode::list_column::ListColumn;
 
 /// Append the value at the cursor to `column`, which was made for the reader that `plan` resolves to.
@@ -15,30 +15,26 @@ pub fn read(plan: &AvroPlan, column: &mut AvroColumn, cursor: &mut AvroCursor<'_
     match (plan, column) {
         (AvroPlan::Union(branches), column) => read(cursor.branch(branches)?, column, cursor)?,
         (AvroPlan::Null, column) => column.append_null(),
-        (AvroPlan::Long, AvroColumn::Long(b)) => b.append_value(cursor.long()?),
-        (AvroPlan::Bytes, AvroColumn::Text(b)) => append_text(b, text(cursor.bytes()?)?)?,
-        (AvroPlan::Double, AvroColumn::Double(b)) => b.append_value(f64::from_le_bytes(cursor.array()?)),
-        (AvroPlan::Boolean, AvroColumn::Boolean(b)) => b.append_value(cursor.boolean()?),
-        (AvroPlan::Int, AvroColumn::Int(b)) => b.append_value(cursor.int()?),
-        (AvroPlan::Int, AvroColumn::Long(b)) => b.append_value(i64::from(cursor.int()?)),
-        (AvroPlan::Int, AvroColumn::Float(b)) => b.append_value(cursor.int()? as f32),
-        (AvroPlan::Int, AvroColumn::Double(b)) => b.append_value(f64::from(cursor.int()?)),
-        (AvroPlan::Long, AvroColumn::Float(b)) => b.append_value(cursor.long()? as f32),
-        (AvroPlan::Long, AvroColumn::Double(b)) => b.append_value(cursor.long()? as f64),
-        (AvroPlan::Float, AvroColumn::Float(b)) => b.append_value(f32::from_le_bytes(cursor.array()?)),
-        (AvroPlan::Float, AvroColumn::Double(b)) => {
-            b.append_value(f64::from(f32::from_le_bytes(cursor.array()?)))
-        }
-        (AvroPlan::Rescaled(rescale), AvroColumn::Long(b)) => {
-            b.append_value(rescaled(cursor.long()?, rescale)?)
-        }
-        (AvroPlan::Bytes, AvroColumn::Bytes(b)) => append_bytes(b, cursor.bytes()?)?,
+        (AvroPlan::Long, AvroColumn::Long(b)) => b.push(cursor.long()?),
+        (AvroPlan::Bytes, AvroColumn::Text(b)) => append(b, text(cursor.bytes()?)?)?,
+        (AvroPlan::Double, AvroColumn::Double(b)) => b.push(f64::from_le_bytes(cursor.array()?)),
+        (AvroPlan::Boolean, AvroColumn::Boolean(b)) => b.push(cursor.boolean()?),
+        (AvroPlan::Int, AvroColumn::Int(b)) => b.push(cursor.int()?),
+        (AvroPlan::Int, AvroColumn::Long(b)) => b.push(i64::from(cursor.int()?)),
+        (AvroPlan::Int, AvroColumn::Float(b)) => b.push(cursor.int()? as f32),
+        (AvroPlan::Int, AvroColumn::Double(b)) => b.push(f64::from(cursor.int()?)),
+        (AvroPlan::Long, AvroColumn::Float(b)) => b.push(cursor.long()? as f32),
+        (AvroPlan::Long, AvroColumn::Double(b)) => b.push(cursor.long()? as f64),
+        (AvroPlan::Float, AvroColumn::Float(b)) => b.push(f32::from_le_bytes(cursor.array()?)),
+        (AvroPlan::Float, AvroColumn::Double(b)) => b.push(f64::from(f32::from_le_bytes(cursor.array()?))),
+        (AvroPlan::Rescaled(rescale), AvroColumn::Long(b)) => b.push(rescaled(cursor.long()?, rescale)?),
+        (AvroPlan::Bytes, AvroColumn::Bytes(b)) => append(b, cursor.bytes()?)?,
         (AvroPlan::Fixed(size), AvroColumn::Fixed(b)) => {
             b.append_value(cursor.take(*size)?).or_else(|e| fault(e.to_string()))?;
         }
-        (AvroPlan::Decimal(how), AvroColumn::Decimal(b)) => b.append_value(decimal(how, cursor)?),
+        (AvroPlan::Decimal(how), AvroColumn::Decimal(b, _)) => b.push(decimal(how, cursor)?),
         (AvroPlan::Enum(symbols), AvroColumn::Text(b)) => match cursor.branch(symbols)? {
-            Ok(symbol) => append_text(b, symbol)?,
+            Ok(symbol) => append(b, symbol.as_bytes())?,
             Err(why) => return fault(why),
         },
         (AvroPlan::Array(item), AvroColumn::List(list)) => array(item, list, cursor)?,
@@ -80,7 +76,7 @@ fn array(item: &AvroPlan, list: &mut ListColumn<AvroColumn>, cursor: &mut AvroCu
 fn map(
     value: &AvroPlan,
     list: &mut ListColumn<AvroColumn>,
-    keys: &mut StringBuilder,
+    keys: &mut BytesBuffer,
     cursor: &mut AvroCursor<'_>,
 ) -> AvroResult<()> {
     loop {
@@ -90,16 +86,12 @@ fn map(
         }
         for _ in 0..count {
             let key = text(cursor.bytes()?)?;
-            append_text(keys, key)?;
-            read(value, &mut list.items, cursor).map_err(|e| e.below(&format!("{{{key}}}")))?;
+            append(keys, key)?;
+            let below = |e: Box<AvroFault>| e.below(&format!("{{{}}}", String::from_utf8_lossy(key)));
+            read(value, &mut list.items, cursor).map_err(below)?;
         }
     }
-    let (bytes, offsets) = (keys.values_slice(), keys.offsets_slice());
-    let key = |entry: usize| match offsets.get(entry..) {
-        Some([start, end, ..]) => bytes.get(*start as usize..*end as usize).unwrap_or_default(),
-        _ => &[],
-    };
-    counted(list.close_map(key))
+    counted(list.close_map(|entry| keys.get(entry)))
 }
 
 fn counted(fits: bool) -> AvroResult<()> {
@@ -200,26 +192,16 @@ fn decimal(how: &DecimalPlan, cursor: &mut AvroCursor<'_>) -> AvroResult<i128> {
     scaled.map_or_else(|| fault("expected a decimal of the schema's precision, got more digits"), Ok)
 }
 
-fn text(bytes: &[u8]) -> AvroResult<&str> {
-    std::str::from_utf8(bytes).or_else(|e| fault(format!("expected UTF-8 text: {e}")))
+/// `bytes`, if they are text.
+#[inline]
+fn text(bytes: &[u8]) -> AvroResult<&[u8]> {
+    checked_text(bytes).or_else(|e| fault(format!("expected UTF-8 text: {e}")))
 }
 
-/// Offsets are 32 bits; a batch of defaults or symbols can hold more text than its messages have bytes.
-fn room(used: usize, more: usize) -> AvroResult<()> {
-    if used.saturating_add(more) > i32::MAX as usize {
-        return fault("a batch with more than 2 GiB of text in one column; read smaller batches");
+/// A batch of defaults or symbols can hold more text than its messages have bytes.
+fn append(column: &mut BytesBuffer, value: &[u8]) -> AvroResult<()> {
+    match column.push(value) {
+        true => Ok(()),
+        false => fault("a batch with more than 2 GiB of text in one column; read smaller batches"),
     }
-    Ok(())
-}
-
-fn append_text(builder: &mut StringBuilder, value: &str) -> AvroResult<()> {
-    room(builder.values_slice().len(), value.len())?;
-    builder.append_value(value);
-    Ok(())
-}
-
-fn append_bytes(builder: &mut BinaryBuilder, value: &[u8]) -> AvroResult<()> {
-    room(builder.values_slice().len(), value.len())?;
-    builder.append_value(value);
-    Ok(())
 }

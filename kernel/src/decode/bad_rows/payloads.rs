@@ -1,6 +1,7 @@
 //! The payloads behind an unfinished batch, kept to decode them once more when the batch fails.
 
 use crate::error::KernelError;
+use crate::payload_schema::is_same_version;
 
 /// Payload bytes and schema versions in row order; a null value has no bytes.
 #[derive(Debug, Default)]
@@ -71,7 +72,8 @@ impl Payloads {
     fn index_of(&mut self, version: &[u8]) -> usize {
         // Neighbours mostly share their version, and a batch holds few.
         let last = self.rows.last().map(|payload| payload.version);
-        let same = |index: &usize| self.versions.get(*index).is_some_and(|known| known == version);
+        let same =
+            |index: &usize| self.versions.get(*index).is_some_and(|known| is_same_version(known, version));
         if let Some(index) = last.filter(same).or_else(|| self.versions.iter().position(|v| v == version)) {
             return index;
         }

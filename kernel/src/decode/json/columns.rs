@@ -6,14 +6,13 @@ use std::sync::Arc;
 use arrow_array::types::{
     Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
 };
-use arrow_array::{ArrayRef, BinaryArray, BooleanArray, NullArray, StringArray};
-use arrow_buffer::{BooleanBufferBuilder, NullBufferBuilder};
+use arrow_array::{ArrayRef, NullArray};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
-use super::buffers::{BytesBuffer, NumberBuffer};
 use super::records::RecordColumn;
 use super::types::UNION;
 use super::unions::UnionShape;
+use crate::decode::buffers::{BooleanValues, BytesBuffer, NumberBuffer};
 use crate::decode::list_column::{Items, ListColumn};
 
 use crate::conform::ArrowResult;
@@ -23,7 +22,7 @@ pub enum JsonColumn {
     /// Only counted
     Null(usize),
     /// Booleans
-    Boolean(BooleanBufferBuilder, NullBufferBuilder),
+    Boolean(BooleanValues),
     /// 8 bits
     Byte(NumberBuffer<Int8Type>),
     /// 16 bits
@@ -60,7 +59,7 @@ impl JsonColumn {
         };
         Ok(match field.data_type() {
             DataType::Null => Self::Null(0),
-            DataType::Boolean => Self::Boolean(BooleanBufferBuilder::new(0), NullBufferBuilder::new(0)),
+            DataType::Boolean => Self::Boolean(BooleanValues::default()),
             DataType::Int8 => Self::Byte(NumberBuffer::default()),
             DataType::Int16 => Self::Short(NumberBuffer::default()),
             DataType::Int32 => Self::Int(NumberBuffer::default()),
@@ -95,10 +94,7 @@ impl JsonColumn {
     pub fn append_null(&mut self) {
         match self {
             Self::Null(rows) => *rows += 1,
-            Self::Boolean(values, nulls) => {
-                values.append(false);
-                nulls.append_null();
-            }
+            Self::Boolean(b) => b.append_null(),
             Self::Byte(n) => n.append_null(),
             Self::Short(n) => n.append_null(),
             Self::Int(n) => n.append_null(),
@@ -116,10 +112,7 @@ impl JsonColumn {
     pub fn truncate(&mut self, rows: usize) {
         match self {
             Self::Null(all) => *all = rows.min(*all),
-            Self::Boolean(values, nulls) => {
-                values.truncate(rows);
-                nulls.truncate(rows);
-            }
+            Self::Boolean(b) => b.truncate(rows),
             Self::Byte(n) => n.truncate(rows),
             Self::Short(n) => n.truncate(rows),
             Self::Int(n) => n.truncate(rows),
@@ -147,7 +140,7 @@ impl Items for JsonColumn {
     fn len(&self) -> usize {
         match self {
             Self::Null(rows) => *rows,
-            Self::Boolean(values, _) => values.len(),
+            Self::Boolean(b) => b.len(),
             Self::Byte(n) => n.len(),
             Self::Short(n) => n.len(),
             Self::Int(n) => n.len(),
@@ -164,7 +157,7 @@ impl Items for JsonColumn {
     fn finish(&mut self) -> ArrowResult<ArrayRef> {
         Ok(match self {
             Self::Null(rows) => Arc::new(NullArray::new(std::mem::take(rows))),
-            Self::Boolean(values, nulls) => Arc::new(BooleanArray::new(values.finish(), nulls.finish())),
+            Self::Boolean(b) => Arc::new(b.finish()),
             Self::Byte(n) => Arc::new(n.finish()?),
             Self::Short(n) => Arc::new(n.finish()?),
             Self::Int(n) => Arc::new(n.finish()?),
@@ -174,19 +167,10 @@ impl Items for JsonColumn {
             Self::Decimal(n, precision, scale) => {
                 Arc::new(n.finish()?.with_precision_and_scale(*precision, *scale)?)
             }
-            Self::Text(b) => {
-                let (offsets, data, nulls) = b.finish();
-                Arc::new(StringArray::try_new(offsets, data.into(), nulls)?)
-            }
-            Self::Binary(b) => {
-                let (offsets, data, nulls) = b.finish();
-                Arc::new(BinaryArray::try_new(offsets, data.into(), nulls)?)
-            }
+            Self::Text(b) => Arc::new(b.finish_texts()?),
+            Self::Binary(b) => Arc::new(b.finish()?),
             Self::List(list) => list.finish()?,
-            Self::Map(list, keys) => {
-                let (offsets, data, _) = keys.finish();
-                list.finish_maps(Arc::new(StringArray::try_new(offsets, data.into(), None)?))?
-            }
+            Self::Map(list, keys) => list.finish_maps(Arc::new(keys.finish_texts()?))?,
             Self::Record(record) | Self::Union(_, record) => Arc::new(record.finish()?),
         })
     }

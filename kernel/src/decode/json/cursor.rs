@@ -5,6 +5,9 @@
 
 use std::borrow::Cow;
 
+use super::quoted_key::QuotedKey;
+use crate::decode::ascii::checked_text;
+
 /// How deep arrays and objects that are skipped may be nested, as in Jackson, which Pulsar's clients use.
 const MAX_DEPTH: usize = 1000;
 
@@ -53,14 +56,20 @@ pub enum ValueStart {
 /// A place in a payload.
 #[derive(Debug, Clone, Copy)]
 pub struct JsonCursor<'a> {
-    pub(super) text: &'a str,
+    /// All of it is UTF-8. Bytes, since a text would have to be decoded once more where it is ASCII.
+    pub(super) text: &'a [u8],
     pub(super) at: usize,
+}
+
+/// A part of a text that begins and ends with a character; nothing when it does not.
+pub fn as_text(part: &[u8]) -> &str {
+    std::str::from_utf8(part).unwrap_or_default()
 }
 
 impl<'a> JsonCursor<'a> {
     /// At the start of a payload; an error when it is not UTF-8.
     pub fn new(payload: &'a [u8]) -> JsonResult<Self> {
-        let text = std::str::from_utf8(payload).map_err(|e| {
+        let text = checked_text(payload).map_err(|e| {
             let why = format!("expected UTF-8: {e}");
             Box::new(JsonFault { malformed: true, path: String::new(), at: e.valid_up_to(), why })
         })?;
@@ -74,24 +83,30 @@ impl<'a> JsonCursor<'a> {
 
     /// The value here is not `expected`.
     pub fn expected<T>(&self, expected: &str) -> JsonResult<T> {
-        let rest = self.text.get(self.at..).unwrap_or_default();
+        let rest = as_text(self.rest());
         let got: String = rest.chars().take(32).collect();
         self.misfit(format!("expected {expected}, got {got:?}"))
     }
 
     /// The text is no JSON here.
+    #[cold]
     pub(super) fn malformed<T>(&self, expected: &str) -> JsonResult<T> {
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        let why = match rest.chars().next() {
+        let why = match as_text(self.rest()).chars().next() {
             Some(got) => format!("expected {expected}, got {got:?}"),
             None => format!("expected {expected}, but the text is cut off"),
         };
         Err(Box::new(JsonFault { malformed: true, path: String::new(), at: self.at, why }))
     }
 
+    /// What lies behind.
+    #[inline]
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
     #[inline]
     pub(super) fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+        self.text.get(self.at).copied()
     }
 
     #[inline]
@@ -110,7 +125,8 @@ impl<'a> JsonCursor<'a> {
     }
 
     /// What the next value is; its first character comes next.
-    #[inline]
+    // Called for each value, of which most are of the kind that their column expects.
+    #[inline(always)]
     pub fn start(&mut self) -> JsonResult<ValueStart> {
         Ok(match self.peek_past_space() {
             Some(b'"') => ValueStart::Text,
@@ -148,7 +164,7 @@ impl<'a> JsonCursor<'a> {
 
     /// The key of a member; its value comes next.
     #[inline]
-    pub fn key(&mut self) -> JsonResult<Cow<'a, str>> {
+    pub fn key(&mut self) -> JsonResult<Cow<'a, [u8]>> {
         if self.peek_past_space() != Some(b'"') {
             return self.malformed("a key in quotes");
         }
@@ -160,14 +176,13 @@ impl<'a> JsonCursor<'a> {
         Ok(key)
     }
 
-    /// Go past `quoted`, a key with its quotes and colon, if exactly that comes next.
+    /// Go past a key with its quotes and colon, if exactly that comes next.
     #[inline]
-    pub fn is_key(&mut self, quoted: &[u8]) -> bool {
+    pub fn is_key(&mut self, key: &QuotedKey) -> bool {
         self.peek_past_space();
-        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        let is_key = rest.starts_with(quoted);
+        let is_key = key.begins(self.rest());
         if is_key {
-            self.at += quoted.len();
+            self.at += key.len();
         }
         is_key
     }
@@ -188,8 +203,7 @@ impl<'a> JsonCursor<'a> {
 
     #[inline]
     fn word(&mut self, word: &'static str) -> JsonResult<()> {
-        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        if !rest.starts_with(word.as_bytes()) {
+        if !self.rest().starts_with(word.as_bytes()) {
             return self.malformed(word);
         }
         self.at += word.len();
@@ -219,7 +233,7 @@ impl<'a> JsonCursor<'a> {
     #[inline]
     pub fn members(
         &mut self,
-        mut member: impl FnMut(&mut Self, Cow<'a, str>) -> JsonResult<()>,
+        mut member: impl FnMut(&mut Self, Cow<'a, [u8]>) -> JsonResult<()>,
     ) -> JsonResult<()> {
         self.open();
         let mut first = true;

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use arrow_schema::Fields;
 
 use super::cursor::{JsonCursor, JsonResult};
+use super::quoted_key::QuotedKey;
 
 /// Records of more fields look their keys up by hash.
 const FEW_FIELDS: usize = 16;
@@ -22,15 +23,15 @@ const LEFT_OUT: usize = 2;
 pub struct Members {
     fields: Fields,
     /// Only for many fields.
-    by_name: HashMap<String, usize>,
+    by_name: HashMap<Vec<u8>, usize>,
     /// In the order in which they came.
     known: Vec<Member>,
 }
 
 /// A key, and which field it is.
 pub struct Member {
-    /// The key as it was written, with its quotes and colon.
-    pub quoted: Vec<u8>,
+    /// The key.
+    pub quoted: QuotedKey,
     /// `OTHER` for a key that is no field.
     pub field: usize,
 }
@@ -40,16 +41,16 @@ const OTHER: usize = usize::MAX;
 
 impl Member {
     /// Whether it is the one with this key, which is this field.
-    fn is(&self, name: &str, field: usize) -> bool {
-        self.field == field
-            && (field != OTHER || self.quoted.get(1..self.quoted.len() - 2) == Some(name.as_bytes()))
+    fn is(&self, name: &[u8], field: usize) -> bool {
+        self.field == field && (field != OTHER || self.quoted.is_of(name))
     }
 }
 
 impl Members {
     /// Nothing is known of the order yet.
     pub fn new(fields: &Fields) -> Self {
-        let named = fields.iter().enumerate().map(|(index, field)| (field.name().clone(), index));
+        let named =
+            fields.iter().enumerate().map(|(index, field)| (field.name().clone().into_bytes(), index));
         let by_name = if fields.len() > FEW_FIELDS { named.collect() } else { HashMap::new() };
         Self { fields: fields.clone(), by_name, known: Vec::new() }
     }
@@ -82,15 +83,15 @@ impl Members {
         if self.known.len() >= self.fields.len() + MOST_OTHERS {
             return Ok((field, place));
         }
-        let quoted = format!("\"{name}\":").into_bytes();
+        let quoted = QuotedKey::new(name);
         self.known.insert(place.min(self.known.len()), Member { quoted, field });
         Ok((field, place + 1))
     }
 
-    fn position(&self, key: &str) -> Option<usize> {
+    fn position(&self, key: &[u8]) -> Option<usize> {
         if self.fields.len() > FEW_FIELDS {
             return self.by_name.get(key).copied();
         }
-        self.fields.iter().position(|field| field.name() == key)
+        self.fields.iter().position(|field| field.name().as_bytes() == key)
     }
 }

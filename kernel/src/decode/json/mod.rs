@@ -4,13 +4,13 @@
 //! numbers in the schema's unit (a timestamp-millis is an integer), bytes are base64. So bare physical types
 //! are read, and their meaning is put on afterwards.
 
-mod buffers;
 mod columns;
 mod cursor;
 mod defaults;
 mod exact_number;
 mod members;
 mod numbers;
+mod quoted_key;
 mod records;
 mod texts;
 mod types;

@@ -1,6 +1,6 @@
 //! Numbers of JSON, their common forms without a second look at their digits.
 
-use super::cursor::{JsonCursor, JsonResult};
+use super::cursor::{JsonCursor, JsonResult, as_text};
 
 impl<'a> JsonCursor<'a> {
     /// The text of the number here.
@@ -26,13 +26,12 @@ impl<'a> JsonCursor<'a> {
             }
             self.digits()?;
         }
-        Ok(self.text.get(start..self.at).unwrap_or_default())
+        Ok(as_text(self.text.get(start..self.at).unwrap_or_default()))
     }
 
     #[inline]
     fn digits(&mut self) -> JsonResult<()> {
-        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        match rest.iter().take_while(|byte| byte.is_ascii_digit()).count() {
+        match self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count() {
             0 => self.malformed("a digit"),
             digits => {
                 self.at += digits;
@@ -44,7 +43,7 @@ impl<'a> JsonCursor<'a> {
     /// A number that is written as a plain integer of at most 19 digits; nothing is read when it is not.
     #[inline]
     pub fn short_integer(&mut self) -> Option<i64> {
-        let rest = self.text.as_bytes().get(self.at..)?;
+        let rest = self.text.get(self.at..)?;
         let (negative, rest) = match rest.split_first()? {
             (b'-', rest) => (true, rest),
             _ => (false, rest),
@@ -66,7 +65,7 @@ impl<'a> JsonCursor<'a> {
     pub fn short_fraction(&mut self) -> Option<f64> {
         const POWERS: [f64; 16] =
             [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
-        let rest = self.text.as_bytes().get(self.at..)?;
+        let rest = self.text.get(self.at..)?;
         let (negative, rest) = match rest.split_first()? {
             (b'-', rest) => (true, rest),
             _ => (false, rest),

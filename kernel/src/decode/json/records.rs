@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use arrow_array::StructArray;
-use arrow_buffer::NullBufferBuilder;
 use arrow_schema::{Field, Fields};
 
 use super::columns::JsonColumn;
@@ -12,6 +11,7 @@ use super::members::Members;
 use super::types::DEFAULT;
 use super::unions::UnionShape;
 use super::values::read;
+use crate::decode::buffers::NullRows;
 use crate::decode::list_column::Items;
 
 use crate::conform::ArrowResult;
@@ -20,7 +20,7 @@ use crate::conform::ArrowResult;
 pub struct RecordColumn {
     fields: Fields,
     len: usize,
-    nulls: NullBufferBuilder,
+    nulls: NullRows,
     /// What the fields are in an object without them.
     absent: Vec<AbsentMember>,
     /// Which of the fields a key is.
@@ -54,7 +54,7 @@ impl RecordColumn {
         let children =
             fields.iter().map(|field| JsonColumn::new(field, unions)).collect::<ArrowResult<_>>()?;
         let members = Members::new(fields);
-        let nulls = NullBufferBuilder::new(0);
+        let nulls = NullRows::default();
         let absent = fields.iter().map(|field| AbsentMember::new(field)).collect();
         Ok(Self { fields: fields.clone(), len: 0, nulls, absent, members, children })
     }
@@ -75,25 +75,32 @@ impl RecordColumn {
         matches!(self.absent.get(index), Some(AbsentMember::Null))
     }
 
-    /// End a row, the object before `cursor`; children without a value for it get what their absence means.
+    /// End a row, the object before `cursor`, in which `filled` children got a value; the others get what their
+    /// absence means.
     #[inline]
-    pub fn close(&mut self, cursor: &JsonCursor<'_>) -> JsonResult<()> {
+    pub fn close(&mut self, filled: usize, cursor: &JsonCursor<'_>) -> JsonResult<()> {
+        if filled < self.children.len() {
+            self.fill_absent(cursor)?;
+        }
+        self.len += 1;
+        Ok(())
+    }
+
+    fn fill_absent(&mut self, cursor: &JsonCursor<'_>) -> JsonResult<()> {
         for (index, child) in self.children.iter_mut().enumerate() {
             if child.len() == self.len {
                 let name = self.fields.get(index).map_or("", |field| field.name());
                 fill(child, self.absent.get(index), cursor).map_err(|fault| fault.below(name))?;
             }
         }
-        self.len += 1;
-        self.nulls.append_non_null();
         Ok(())
     }
 
     /// Add a null, below which everything is null.
     pub fn append_null(&mut self) {
         self.children.iter_mut().for_each(JsonColumn::append_null);
+        self.nulls.push(self.len);
         self.len += 1;
-        self.nulls.append_null();
     }
 
     /// Keep the first `rows` rows.
@@ -105,8 +112,8 @@ impl RecordColumn {
 
     /// The rows so far; starts new ones.
     pub fn finish(&mut self) -> ArrowResult<StructArray> {
-        let nulls = self.nulls.finish();
         let len = std::mem::take(&mut self.len);
+        let nulls = self.nulls.finish(len);
         let columns = self.children.iter_mut().map(JsonColumn::finish).collect::<ArrowResult<Vec<_>>>()?;
         if columns.is_empty() {
             return Ok(StructArray::new_empty_fields(len, nulls));

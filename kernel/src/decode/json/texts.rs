@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::cursor::{JsonCursor, JsonResult};
+use super::cursor::{JsonCursor, JsonResult, as_text};
 
 impl<'a> JsonCursor<'a> {
     /// The text here, which must begin with its quote.
     #[inline]
-    pub fn text(&mut self) -> JsonResult<Cow<'a, str>> {
+    pub fn text(&mut self) -> JsonResult<Cow<'a, [u8]>> {
         let start = self.at + 1;
         let end = self.find_special(start)?;
         let plain = self.text.get(start..end).unwrap_or_default();
@@ -16,14 +16,14 @@ impl<'a> JsonCursor<'a> {
             self.at += 1;
             return Ok(Cow::Borrowed(plain));
         }
-        self.escaped(plain).map(Cow::Owned)
+        self.escaped(as_text(plain)).map(|text| Cow::Owned(text.into_bytes()))
     }
 
     /// Go past the text here.
     #[inline]
     pub(super) fn skip_text(&mut self) -> JsonResult<()> {
         let end = self.find_special(self.at + 1)?;
-        if self.text.as_bytes().get(end) == Some(&b'"') {
+        if self.text.get(end) == Some(&b'"') {
             self.at = end + 1;
             return Ok(());
         }
@@ -33,7 +33,7 @@ impl<'a> JsonCursor<'a> {
     /// Where the next quote or backslash is.
     #[inline]
     fn find_special(&mut self, start: usize) -> JsonResult<usize> {
-        let bytes = self.text.as_bytes();
+        let bytes = self.text;
         let mut at = start;
         while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
             let found = specials(u64::from_le_bytes(*chunk));
@@ -74,7 +74,7 @@ impl<'a> JsonCursor<'a> {
             out.push(plain);
             let start = self.at + 1;
             let end = self.find_special(start)?;
-            out.push_str(self.text.get(start..end).unwrap_or_default());
+            out.push_str(as_text(self.text.get(start..end).unwrap_or_default()));
             self.at = end;
         }
     }
@@ -85,7 +85,7 @@ impl<'a> JsonCursor<'a> {
         if let Some(character) = char::from_u32(unit) {
             return Ok(character);
         }
-        let next = self.text.as_bytes().get(self.at + 1..self.at + 3);
+        let next = self.text.get(self.at + 1..self.at + 3);
         if unit < 0xdc00 && next == Some(b"\\u") {
             self.at += 2;
             let low = self.four_digits()?;
@@ -101,8 +101,8 @@ impl<'a> JsonCursor<'a> {
 
     fn four_digits(&mut self) -> JsonResult<u32> {
         let digits = self.text.get(self.at + 1..self.at + 5);
-        let digits = digits.filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        match digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
+        let digits = digits.filter(|text| text.iter().all(u8::is_ascii_hexdigit));
+        match digits.and_then(|digits| u32::from_str_radix(as_text(digits), 16).ok()) {
             Some(unit) => {
                 self.at += 4;
                 Ok(unit)

@@ -7,7 +7,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::cursor::{JsonCursor, JsonResult, ValueStart};
+use super::cursor::{JsonCursor, JsonResult, ValueStart, as_text};
 use super::exact_number::WrittenNumber;
 use super::records::RecordColumn;
 use super::values::read;
@@ -42,7 +42,7 @@ impl UnionShape {
         if !cursor.more(true, b'}')? {
             return Ok(None);
         }
-        let Some(member) = self.tags.branch(&cursor.key()?) else { return Ok(None) };
+        let Some(member) = self.tags.branch(as_text(&cursor.key()?)) else { return Ok(None) };
         let value = cursor;
         cursor.skip()?;
         let is_only_member = !cursor.more(false, b'}')?;
@@ -82,7 +82,7 @@ pub fn union(
         read(column, false, &mut value)?;
     }
     *cursor = tagged.map_or(value, |tagged| tagged.end);
-    members.close(cursor)
+    members.close(1, cursor)
 }
 
 /// Whether a value can be one of `kind`; `far` allows numbers to change their kind.
@@ -90,14 +90,14 @@ fn fits(kind: &AvroType, mut cursor: JsonCursor<'_>, start: ValueStart, far: boo
     Ok(match (start, kind) {
         (ValueStart::Boolean, _) => matches!(kind, AvroType::Boolean),
         (ValueStart::Number, _) => number_fits(kind, cursor.number()?, far),
-        (ValueStart::Text, _) => text_fits(kind, &cursor.text()?),
+        (ValueStart::Text, _) => text_fits(kind, as_text(&cursor.text()?)),
         (ValueStart::Array, _) => matches!(kind, AvroType::Array(_)),
         (ValueStart::Object, AvroType::Map(_)) => true,
         (ValueStart::Object, AvroType::Record(_)) if far => true,
         (ValueStart::Object, AvroType::Record(record)) => {
             let mut known = true;
             cursor.members(|cursor, key| {
-                known &= record.fields.iter().any(|field| field.name == key);
+                known &= record.fields.iter().any(|field| field.name.as_bytes() == key.as_ref());
                 cursor.skip()
             })?;
             known

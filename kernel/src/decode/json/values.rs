@@ -7,12 +7,12 @@ use std::str::FromStr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::buffers::BytesBuffer;
 use super::columns::JsonColumn;
-use super::cursor::{JsonCursor, JsonResult, ValueStart};
+use super::cursor::{JsonCursor, JsonResult, ValueStart, as_text};
 use super::exact_number::{WrittenNumber, decimal_from_bytes};
 use super::records::RecordColumn;
 use super::unions::union;
+use crate::decode::buffers::BytesBuffer;
 use crate::decode::list_column::Items;
 
 /// Append the value at the cursor, which may be null where that is `nullable`.
@@ -27,7 +27,7 @@ pub fn read(column: &mut JsonColumn, nullable: bool, cursor: &mut JsonCursor<'_>
             column.append_null();
         }
         (JsonColumn::Null(_), _) => return cursor.expected("null"),
-        (JsonColumn::Text(b), ValueStart::Text) => push(b, cursor.text()?.as_bytes(), cursor)?,
+        (JsonColumn::Text(b), ValueStart::Text) => push(b, &cursor.text()?, cursor)?,
         (JsonColumn::Text(_), _) => return cursor.expected("a text"),
         (JsonColumn::Long(n), _) => n.push(integer(cursor, start, "an integer of 64 bits")?),
         (JsonColumn::Int(n), _) => n.push(integer(cursor, start, "an integer of 32 bits")?),
@@ -35,11 +35,8 @@ pub fn read(column: &mut JsonColumn, nullable: bool, cursor: &mut JsonCursor<'_>
         (JsonColumn::Byte(n), _) => n.push(integer(cursor, start, "an integer of 8 bits")?),
         (JsonColumn::Double(n), _) => n.push(double(cursor, start)?),
         (JsonColumn::Float(n), _) => n.push(float(cursor, start)?),
-        (JsonColumn::Boolean(values, nulls), ValueStart::Boolean) => {
-            values.append(cursor.boolean()?);
-            nulls.append_non_null();
-        }
-        (JsonColumn::Boolean(..), _) => return cursor.expected("a boolean"),
+        (JsonColumn::Boolean(b), ValueStart::Boolean) => b.push(cursor.boolean()?),
+        (JsonColumn::Boolean(_), _) => return cursor.expected("a boolean"),
         (JsonColumn::Binary(b), ValueStart::Text) => bytes(b, cursor)?,
         (JsonColumn::Binary(_), _) => return cursor.expected("bytes as base64 text"),
         (JsonColumn::Decimal(n, precision, scale), _) => n.push(decimal(cursor, start, *precision, *scale)?),
@@ -55,8 +52,8 @@ pub fn read(column: &mut JsonColumn, nullable: bool, cursor: &mut JsonCursor<'_>
         (JsonColumn::Map(list, keys), ValueStart::Object) => {
             let nullable = list.nullable_items;
             cursor.members(|cursor, key| {
-                push(keys, key.as_bytes(), cursor)?;
-                read(&mut list.items, nullable, cursor).map_err(|e| e.below(&key))
+                push(keys, &key, cursor)?;
+                read(&mut list.items, nullable, cursor).map_err(|e| e.below(as_text(&key)))
             })?;
             counted(list.close_map(|entry| keys.get(entry)), cursor)?;
         }
@@ -68,7 +65,7 @@ pub fn read(column: &mut JsonColumn, nullable: bool, cursor: &mut JsonCursor<'_>
 /// Append the object at the cursor; keys that are no field are skipped.
 pub fn record(record: &mut RecordColumn, cursor: &mut JsonCursor<'_>) -> JsonResult<()> {
     let row = record.len();
-    let mut place = 0;
+    let (mut place, mut filled) = (0, 0);
     cursor.open();
     let mut first = true;
     while cursor.more(first, b'}')? {
@@ -91,10 +88,12 @@ pub fn record(record: &mut RecordColumn, cursor: &mut JsonCursor<'_>) -> JsonRes
         };
         if child.len() > row {
             child.truncate(row);
+        } else {
+            filled += 1;
         }
         read(child, nullable, cursor).map_err(|e| e.below(record.name(field)))?;
     }
-    record.close(cursor)
+    record.close(filled, cursor)
 }
 
 fn push(column: &mut BytesBuffer, value: &[u8], cursor: &JsonCursor<'_>) -> JsonResult<()> {
@@ -114,7 +113,7 @@ fn integer<T: TryFrom<i64>>(cursor: &mut JsonCursor<'_>, start: ValueStart, expe
             Some(value) => Some(value),
             None => whole(cursor.number()?),
         },
-        ValueStart::Text => whole(&cursor.text()?),
+        ValueStart::Text => whole(as_text(&cursor.text()?)),
         _ => None,
     };
     match value.and_then(|value| T::try_from(value).ok()) {
@@ -140,7 +139,7 @@ fn float<T: FromStr + Into<f64> + Copy>(cursor: &mut JsonCursor<'_>, start: Valu
     let before = *cursor;
     let value = match start {
         ValueStart::Number => finite(cursor.number()?),
-        ValueStart::Text => named_or_finite(cursor.text()?.trim_ascii()),
+        ValueStart::Text => named_or_finite(as_text(&cursor.text()?).trim_ascii()),
         _ => return before.expected("a number"),
     };
     value.map_or_else(|| before.expected("a number in the range of its type"), Ok)
@@ -160,7 +159,7 @@ fn named_or_finite<T: FromStr + Into<f64> + Copy>(text: &str) -> Option<T> {
 
 fn bytes(column: &mut BytesBuffer, cursor: &mut JsonCursor<'_>) -> JsonResult<()> {
     let before = *cursor;
-    match STANDARD.decode(cursor.text()?.as_bytes()) {
+    match STANDARD.decode(cursor.text()?) {
         Ok(bytes) => push(column, &bytes, cursor),
         Err(_) => before.expected("bytes as base64 text"),
     }
@@ -173,9 +172,8 @@ fn decimal(cursor: &mut JsonCursor<'_>, start: ValueStart, precision: u8, scale:
         ValueStart::Number => exact(cursor.number()?, precision, scale).flatten(),
         ValueStart::Text => {
             let text = cursor.text()?;
-            exact(text.trim_ascii(), precision, scale).unwrap_or_else(|| {
-                let unscaled =
-                    STANDARD.decode(text.as_bytes()).ok().and_then(|bytes| decimal_from_bytes(&bytes));
+            exact(as_text(&text).trim_ascii(), precision, scale).unwrap_or_else(|| {
+                let unscaled = STANDARD.decode(&text).ok().and_then(|bytes| decimal_from_bytes(&bytes));
                 let limit = 10u128.checked_pow(u32::from(precision)).unwrap_or(u128::MAX);
                 unscaled.filter(|value| value.unsigned_abs() < limit)
             })

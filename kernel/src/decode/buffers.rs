@@ -1,0 +1,250 @@
+//! What columns grow in: numbers, booleans, and bytes of any length. Values can be taken back.
+
+use arrow_array::{ArrowPrimitiveType, BinaryArray, BooleanArray, PrimitiveArray, StringArray};
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer, OffsetBuffer, ScalarBuffer};
+
+use crate::conform::ArrowResult;
+use crate::error::{KernelError, Result};
+
+/// Which values of a column are null. Those that are not cost nothing.
+#[derive(Debug, Default)]
+pub struct NullRows {
+    /// Ascending. Arrow counts no further than 32 bits.
+    rows: Vec<u32>,
+}
+
+impl NullRows {
+    /// The value `row` is null; it is behind all that were pushed before.
+    #[inline]
+    pub fn push(&mut self, row: usize) {
+        self.rows.push(row as u32);
+    }
+
+    /// Forget the values from `rows` on.
+    pub fn truncate(&mut self, rows: usize) {
+        while self.rows.last().is_some_and(|row| *row as usize >= rows) {
+            self.rows.pop();
+        }
+    }
+
+    /// As Arrow has them, for a column of `rows` values; starts anew.
+    pub fn finish(&mut self, rows: usize) -> Option<NullBuffer> {
+        if self.rows.is_empty() {
+            return None;
+        }
+        if self.rows.len() == rows {
+            self.rows.clear();
+            return Some(NullBuffer::new_null(rows));
+        }
+        let mut valid = BooleanBufferBuilder::new(rows);
+        valid.append_n(rows, true);
+        for row in self.rows.drain(..) {
+            valid.set_bit(row as usize, false);
+        }
+        Some(NullBuffer::new(valid.finish()))
+    }
+}
+
+/// Numbers of one type.
+#[derive(Debug)]
+pub struct NumberBuffer<T: ArrowPrimitiveType> {
+    values: Vec<T::Native>,
+    nulls: NullRows,
+}
+
+impl<T: ArrowPrimitiveType> Default for NumberBuffer<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), nulls: NullRows::default() }
+    }
+}
+
+impl<T: ArrowPrimitiveType> NumberBuffer<T> {
+    /// Add a number.
+    #[inline]
+    pub fn push(&mut self, value: T::Native) {
+        self.values.push(value);
+    }
+
+    /// Number of values.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Add a null.
+    #[inline]
+    pub fn append_null(&mut self) {
+        self.nulls.push(self.values.len());
+        self.values.push(T::Native::default());
+    }
+
+    /// Keep the first `rows` values.
+    pub fn truncate(&mut self, rows: usize) {
+        self.values.truncate(rows);
+        self.nulls.truncate(rows);
+    }
+
+    /// What was added; starts anew.
+    pub fn finish(&mut self) -> ArrowResult<PrimitiveArray<T>> {
+        let nulls = self.nulls.finish(self.values.len());
+        PrimitiveArray::try_new(ScalarBuffer::from(emptied(&mut self.values)), nulls)
+    }
+}
+
+/// Booleans.
+#[derive(Debug)]
+pub struct BooleanValues {
+    values: BooleanBufferBuilder,
+    nulls: NullRows,
+}
+
+impl Default for BooleanValues {
+    fn default() -> Self {
+        Self { values: BooleanBufferBuilder::new(0), nulls: NullRows::default() }
+    }
+}
+
+impl BooleanValues {
+    /// Add a boolean.
+    #[inline]
+    pub fn push(&mut self, value: bool) {
+        self.values.append(value);
+    }
+
+    /// Number of values.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Add a null.
+    pub fn append_null(&mut self) {
+        self.nulls.push(self.values.len());
+        self.values.append(false);
+    }
+
+    /// Keep the first `rows` values.
+    pub fn truncate(&mut self, rows: usize) {
+        self.values.truncate(rows);
+        self.nulls.truncate(rows);
+    }
+
+    /// What was added; starts anew.
+    pub fn finish(&mut self) -> BooleanArray {
+        let nulls = self.nulls.finish(self.values.len());
+        BooleanArray::new(self.values.finish(), nulls)
+    }
+}
+
+/// Texts or byte strings.
+#[derive(Debug, Default)]
+pub struct BytesBuffer {
+    /// Where each ends in `data`.
+    ends: Vec<i32>,
+    data: Vec<u8>,
+    nulls: NullRows,
+}
+
+impl BytesBuffer {
+    /// Add a value; false when there are more bytes than Arrow can count.
+    #[must_use]
+    #[inline]
+    pub fn push(&mut self, value: &[u8]) -> bool {
+        let Ok(end) = i32::try_from(self.data.len().saturating_add(value.len())) else { return false };
+        self.data.extend_from_slice(value);
+        self.ends.push(end);
+        true
+    }
+
+    /// Number of values.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// A value; empty when it is null.
+    pub fn get(&self, row: usize) -> &[u8] {
+        let end_of = |row: usize| self.ends.get(row).map_or(0, |end| *end as usize);
+        let start = row.checked_sub(1).map_or(0, end_of);
+        self.data.get(start..end_of(row)).unwrap_or_default()
+    }
+
+    /// Add a null.
+    #[inline]
+    pub fn append_null(&mut self) {
+        self.nulls.push(self.ends.len());
+        self.ends.push(self.ends.last().copied().unwrap_or(0));
+    }
+
+    /// Keep the first `rows` values.
+    pub fn truncate(&mut self, rows: usize) {
+        self.ends.truncate(rows);
+        self.data.truncate(self.ends.last().map_or(0, |end| *end as usize));
+        self.nulls.truncate(rows);
+    }
+
+    /// What was added; starts anew.
+    pub fn finish(&mut self) -> ArrowResult<BinaryArray> {
+        let (offsets, data, nulls) = self.take();
+        BinaryArray::try_new(offsets, data.into(), nulls)
+    }
+
+    /// What was added, all of it texts; starts anew.
+    pub fn finish_texts(&mut self) -> ArrowResult<StringArray> {
+        let (offsets, data, nulls) = self.take();
+        StringArray::try_new(offsets, data.into(), nulls)
+    }
+
+    fn take(&mut self) -> (OffsetBuffer<i32>, Vec<u8>, Option<NullBuffer>) {
+        let nulls = self.nulls.finish(self.ends.len());
+        (offsets(&mut self.ends), emptied(&mut self.data), nulls)
+    }
+}
+
+/// An error unless a column had room.
+pub fn hold(has_room: bool) -> Result<()> {
+    match has_room {
+        true => Ok(()),
+        false => {
+            Err(KernelError::payload("a batch with more than 2 GiB in one column; read smaller batches"))
+        }
+    }
+}
+
+/// Take the content; the next batch will be about as long, and room for a little more saves moving it as a whole.
+fn emptied<T>(values: &mut Vec<T>) -> Vec<T> {
+    let next = Vec::with_capacity(values.len() + values.len() / 16);
+    std::mem::replace(values, next)
+}
+
+/// Offsets from where each value ends; starts anew.
+fn offsets(ends: &mut Vec<i32>) -> OffsetBuffer<i32> {
+    let mut all = Vec::with_capacity(ends.len() + 1);
+    all.push(0);
+    all.extend_from_slice(ends);
+    ends.clear();
+    OffsetBuffer::new(ScalarBuffer::from(all))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nulls_are_where_they_were_pushed() {
+        for (pattern, kept) in (0..1u32 << 9).flat_map(|pattern| (0..=9).map(move |kept| (pattern, kept))) {
+            let is_valid = |row: &usize| pattern >> row & 1 == 0;
+            let mut nulls = NullRows::default();
+            (0..9).filter(|row| !is_valid(row)).for_each(|row| nulls.push(row));
+            nulls.truncate(kept);
+            let expected: Vec<bool> = (0..kept).map(|row| is_valid(&row)).chain([false, true]).collect();
+            nulls.push(kept);
+            let arrow = nulls.finish(kept + 2).unwrap();
+            assert_eq!(arrow.iter().collect::<Vec<_>>(), expected, "{pattern:b}, {kept} kept");
+            assert!(nulls.finish(kept).is_none());
+        }
+        let mut nulls = NullRows::default();
+        (0..70).for_each(|row| nulls.push(row));
+        assert_eq!(nulls.finish(70).map(|arrow| arrow.null_count()), Some(70));
+    }
+}

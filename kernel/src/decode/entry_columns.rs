@@ -1,0 +1,219 @@
+//! The `__` columns of what the messages of an entry share, or what counts up from one to the next.
+//!
+//! They grow by runs, rows in a row that are of one entry: what a run shares is taken from its first message, and the
+//! others cost nothing until the run ends.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, StringArray, StructArray, UInt32Array};
+use arrow_buffer::NullBufferBuilder;
+use arrow_schema::{DataType, Field};
+use arrow_select::take::take;
+
+use super::message_row::MessageRow;
+use super::metadata_columns::{fit, no_text, time, times};
+use crate::error::{KernelError, MessageRef, Result};
+
+/// One such column under construction.
+#[derive(Debug)]
+pub enum EntryColumn {
+    /// `__topic` and `__partition`: the same in all rows
+    Constant(ConstantColumn),
+    /// `__messageId`, by the partition
+    MessageId(i32),
+    /// `__publishTime` and `__brokerPublishTime`: which one, and its name in errors
+    Time(NumberRuns, fn(&MessageRow<'_>) -> Option<u64>, &'static str),
+    /// `__producerName` and `__replicatedFrom`, likewise
+    Text(TextRuns, for<'a> fn(&MessageRow<'a>) -> Option<&'a [u8]>, &'static str),
+    /// `__schemaVersion`
+    SchemaVersion(NumberRuns),
+    /// `__index`, less the index in the batch
+    Index(NumberRuns),
+}
+
+impl EntryColumn {
+    /// The column called `name`; `None` when no column of an entry is.
+    pub fn new(name: &str, topic: &str, partition: i32) -> Option<Self> {
+        let numbers = NumberRuns::default;
+        let texts = TextRuns::default;
+        Some(match name {
+            "__topic" => Self::Constant(ConstantColumn::new(Arc::new(StringArray::from(vec![topic])))),
+            "__partition" => Self::Constant(ConstantColumn::new(Arc::new(Int32Array::from(vec![partition])))),
+            "__messageId" => Self::MessageId(partition),
+            "__publishTime" => Self::Time(numbers(), |row| Some(row.publish_time), "publish time"),
+            "__brokerPublishTime" => Self::Time(numbers(), |row| row.broker.timestamp, "broker publish time"),
+            "__producerName" => Self::Text(texts(), |row| Some(row.producer_name), "producer name"),
+            "__replicatedFrom" => Self::Text(texts(), |row| row.replicated_from, "replicated from"),
+            "__schemaVersion" => Self::SchemaVersion(numbers()),
+            "__index" => Self::Index(numbers()),
+            _ => return None,
+        })
+    }
+
+    /// Begin a run with this message. What the column cannot hold is an error that says so, and null in the column.
+    pub fn begin(&mut self, row: &MessageRow<'_>) -> Result<()> {
+        let (runs, value) = match self {
+            Self::Constant(_) | Self::MessageId(_) => return Ok(()),
+            Self::Text(runs, of, what) => return runs.begin(of(row), what),
+            Self::Time(runs, of, what) => (runs, of(row).map(|millis| time(millis, what)).transpose()),
+            Self::SchemaVersion(runs) => (runs, version(row.schema_version)),
+            Self::Index(runs) => {
+                let batch_index = i64::from(row.at.batch_index);
+                (runs, Ok(row.broker.index.map(|index| index.cast_signed().wrapping_sub(batch_index))))
+            }
+        };
+        runs.begin(value.as_ref().ok().copied().flatten());
+        value.map(|_| ())
+    }
+
+    /// So many rows are of the run that began last.
+    pub fn extend(&mut self, rows: usize) {
+        match self {
+            Self::Constant(_) | Self::MessageId(_) => {}
+            Self::Text(runs, ..) => runs.extend(rows),
+            Self::Time(runs, ..) | Self::SchemaVersion(runs) | Self::Index(runs) => runs.extend(rows),
+        }
+    }
+
+    /// The column so far as `field`, for the messages `at`; starts a new one.
+    pub fn finish(&mut self, field: &Field, at: &[MessageRef]) -> Result<ArrayRef> {
+        let array: ArrayRef = match self {
+            Self::Constant(same) => same.of_length(at.len())?,
+            Self::MessageId(partition) => message_ids(at, *partition),
+            Self::Time(runs, ..) => return times(Arc::new(runs.finish()), field),
+            Self::Text(runs, ..) => runs.finish()?,
+            Self::SchemaVersion(runs) => Arc::new(runs.finish()),
+            Self::Index(runs) => Arc::new(indexes(&runs.finish(), at)),
+        };
+        fit(&array, field)
+    }
+}
+
+/// A column with the same value in all rows.
+#[derive(Debug)]
+pub struct ConstantColumn {
+    /// As many rows as the largest batch so far had, at least one.
+    longest: ArrayRef,
+}
+
+impl ConstantColumn {
+    fn new(value: ArrayRef) -> Self {
+        Self { longest: value }
+    }
+
+    /// Batches share the memory of the values.
+    fn of_length(&mut self, rows: usize) -> Result<ArrayRef> {
+        if self.longest.len() < rows {
+            let first = UInt32Array::from(vec![0; rows]);
+            self.longest =
+                take(&self.longest, &first, None).map_err(|e| KernelError::schema(e.to_string()))?;
+        }
+        Ok(self.longest.slice(0, rows))
+    }
+}
+
+/// Numbers, or nulls, and how often they repeat.
+#[derive(Debug, Default)]
+pub struct NumberRuns {
+    runs: Vec<(Option<i64>, usize)>,
+}
+
+impl NumberRuns {
+    fn begin(&mut self, number: Option<i64>) {
+        if self.runs.last().is_none_or(|(last, _)| *last != number) {
+            self.runs.push((number, 0));
+        }
+    }
+
+    fn extend(&mut self, more: usize) {
+        if let Some((_, rows)) = self.runs.last_mut() {
+            *rows += more;
+        }
+    }
+
+    fn finish(&mut self) -> Int64Array {
+        let rows = self.runs.iter().map(|(_, rows)| rows).sum();
+        let mut numbers = Vec::with_capacity(rows);
+        let mut nulls = NullBufferBuilder::new(rows);
+        for (number, rows) in self.runs.drain(..) {
+            numbers.extend(std::iter::repeat_n(number.unwrap_or_default(), rows));
+            match number {
+                Some(_) => nulls.append_n_non_nulls(rows),
+                None => nulls.append_n_nulls(rows),
+            }
+        }
+        Int64Array::new(numbers.into(), nulls.finish())
+    }
+}
+
+/// Texts, or nulls, and how often they repeat.
+#[derive(Debug, Default)]
+pub struct TextRuns {
+    runs: Vec<(Option<String>, usize)>,
+    /// The text of the last batch that had only one.
+    only: Option<(Option<String>, ConstantColumn)>,
+}
+
+impl TextRuns {
+    fn begin(&mut self, bytes: Option<&[u8]>, what: &str) -> Result<()> {
+        if self.runs.last().is_some_and(|(last, _)| last.as_deref().map(str::as_bytes) == bytes) {
+            return Ok(());
+        }
+        let text = bytes.map(std::str::from_utf8).transpose();
+        self.runs.push((text.ok().flatten().map(str::to_owned), 0));
+        text.map(|_| ()).map_err(|e| no_text(e, what))
+    }
+
+    fn extend(&mut self, more: usize) {
+        if let Some((_, rows)) = self.runs.last_mut() {
+            *rows += more;
+        }
+    }
+
+    fn finish(&mut self) -> Result<ArrayRef> {
+        let runs = std::mem::take(&mut self.runs);
+        let [(text, rows)] = runs.as_slice() else {
+            let texts = runs.iter().flat_map(|(text, rows)| std::iter::repeat_n(text.as_deref(), *rows));
+            return Ok(Arc::new(texts.collect::<StringArray>()));
+        };
+        let known = self.only.take().filter(|(known, _)| known == text);
+        let fresh =
+            || (text.clone(), ConstantColumn::new(Arc::new(StringArray::from(vec![text.as_deref()]))));
+        let (_, same) = self.only.insert(known.unwrap_or_else(fresh));
+        same.of_length(*rows)
+    }
+}
+
+fn message_ids(at: &[MessageRef], partition: i32) -> ArrayRef {
+    let child = |name: &str, kind| Arc::new(Field::new(name, kind, true));
+    let longs = |of: fn(&MessageRef) -> i64| Arc::new(Int64Array::from_iter_values(at.iter().map(of)));
+    let batch_indexes = Int32Array::from_iter_values(at.iter().map(|at| at.batch_index));
+    let partitions = Int32Array::from(vec![partition; at.len()]);
+    Arc::new(StructArray::from(vec![
+        (child("ledger", DataType::Int64), longs(|at| at.ledger) as ArrayRef),
+        (child("entry", DataType::Int64), longs(|at| at.entry)),
+        (child("batchIndex", DataType::Int32), Arc::new(batch_indexes)),
+        (child("partition", DataType::Int32), Arc::new(partitions)),
+    ]))
+}
+
+/// From what indexes in the topic are less the index in the batch.
+fn indexes(less: &Int64Array, at: &[MessageRef]) -> Int64Array {
+    if less.null_count() == less.len() {
+        return less.clone();
+    }
+    let sums = less.values().iter().zip(at).map(|(less, at)| less.wrapping_add(at.batch_index.into()));
+    Int64Array::new(sums.collect(), less.nulls().cloned())
+}
+
+/// Empty is none.
+fn version(version: &[u8]) -> Result<Option<i64>> {
+    match version.try_into() {
+        Ok(number) => Ok(Some(i64::from_be_bytes(number))),
+        Err(_) if version.is_empty() => Ok(None),
+        Err(_) => {
+            let why = format!("schema version: expected 8 bytes, got {}", version.len());
+            Err(KernelError::payload(why))
+        }
+    }
+}
