@@ -83,15 +83,23 @@ def fetch_striped(admin: AdminClient, partition: TopicPartition) -> TopicLedgers
     """One partition, with the striping of its closed ledgers, where these are few and not all offloaded. What brokers
     do not tell of it is in `striping_fault`. Raises the errors of `AdminClient`."""
     info = admin.topics.internal_info(partition)
-    fault: PulsarError | None = None
-    if _is_striping_cheap(info):
-        try:
-            stats = admin.topics.internal_stats(partition, metadata=True)
-            return with_striping(parse_ledgers(info, stats, _reading(partition)), stats)
-        except _UNTOLD as untold:
-            fault = untold
-    stats = admin.topics.internal_stats(partition)
-    return replace(parse_ledgers(info, stats, _reading(partition)), striping_fault=fault)
+    stats, fault = _stats_with_striping(admin, partition) if _is_striping_cheap(info) else (None, None)
+    if stats is None:
+        stats = admin.topics.internal_stats(partition)
+    known = parse_ledgers(info, stats, _reading(partition))
+    if any(ledger.is_open for ledger in known.ledgers[:-1]):
+        # For the second question a broker has loaded the topic, and so closed the ledger that was the last one.
+        known = parse_ledgers(admin.topics.internal_info(partition), stats, _reading(partition))
+    return replace(with_striping(known, stats), striping_fault=fault)
+
+
+def _stats_with_striping(
+    admin: AdminClient, partition: TopicPartition
+) -> tuple[dict[str, Any] | None, PulsarError | None]:
+    try:
+        return admin.topics.internal_stats(partition, metadata=True), None
+    except _UNTOLD as fault:
+        return None, fault
 
 
 def _is_striping_cheap(info: Mapping[str, Any]) -> bool:

@@ -328,3 +328,17 @@ def test_the_striping_comes_with_the_list_where_few_ledgers_are_opened_for_it(
     assert topic.asked[len(asked) :] == ([] if told_or_refused or not ids else ["striping"])
     if ids and known.striping_fault is None:
         assert all(ledger.metadata is not None for ledger in again[partition].ledgers if ledger.id in ids)
+
+
+def test_a_ledger_that_is_closed_as_the_topic_is_loaded_for_the_second_question_is_closed() -> None:
+    class Unloaded(_Striped):
+        def internal_info(self, partition: TopicPartition) -> dict[str, Any]:
+            info = super().internal_info(partition)
+            return info if "stats" in self.asked else {"ledgers": [{"ledgerId": 0, "timestamp": 9}]}
+
+    topic = Unloaded(1)
+    partition = TopicPartition(TopicName.parse("persistent://a/b/c"), -1)
+    admin: Any = SimpleNamespace(topics=topic, map=map)
+    known = fetch_striped(admin, partition)
+    assert [(ledger.id, ledger.is_open) for ledger in known.ledgers] == [(0, False), (1, True)]
+    assert topic.asked == ["info", "stats", "info"]
