@@ -21,7 +21,8 @@ from integration.streams import Stream, begun, finish, send_numbers, to_files, v
 from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_pulsar import PulsarProgressListener
-from pyspark_pulsar.errors import OptionError, SubscriptionBusy
+from pyspark_pulsar.client.admin.rest import RestClient
+from pyspark_pulsar.errors import OptionError, PermissionDenied, SubscriptionBusy
 from pyspark_pulsar.monitoring.source_lag import Behind
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
@@ -349,3 +350,26 @@ def test_a_namespace_that_retains_nothing_is_told_of(
     (text,) = warnings()
     assert "retains no messages" in text
     assert not warnings(subscription_name=NAME)
+
+
+def test_an_idle_stream_that_may_not_see_ledgers_asks_ahead_for_them_once(
+    filled: str,
+    pulsar: LocalPulsar,
+    reader: Callable[..., PulsarStreamReader],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    get = RestClient.get
+
+    def refusing(self: RestClient, path: str, *rest: Any) -> Any:
+        if "/internal" in path or path.endswith("bookies/all"):
+            asked.append(path)
+            raise PermissionDenied("no")
+        return get(self, path, *rest)
+
+    monkeypatch.setattr(RestClient, "get", refusing)
+    stream = reader(topic=filled, admin_url=pulsar.admin_url, starting_offsets=FROM_LATEST)
+    end = plan(stream)
+    for _ in range(3):
+        end = plan(stream, end)
+    assert len([path for path in asked if path.endswith("bookies/all")]) == 1

@@ -316,9 +316,9 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         opened = self._opened()
         present = opened.topics.present()
         self._layouts = present.layouts
-        opened.planner.ask_ahead(
-            [partition for partition in present.partitions if opened.planner.known_ledgers(partition) is None]
-        )
+        if opened.is_new:
+            opened.is_new = False
+            opened.planner.ask_ahead(present.partitions)
         # What tables hold brokers may have removed.
         standing = opened.planner.behind_tables(reached)
         ends = opened.planner.behind_tables(opened.log_ends.present_ends(present.partitions, standing))
@@ -351,6 +351,8 @@ class _QueryResources:
         self.log_ends = LogEnds(self.client, read_compacted=options.read_compacted)
         self.schemas = SchemaWatch(schema, self.client.schema, skips_bad_rows=options.mode != "FAILFAST")
         self.planner = SplitPlanner(options, self.client, self.admin)
+        self.is_new = True
+        """No ends were asked for yet."""
         self.idle_pause = IdlePause()
         self.progress = QueryProgress(options, self.client, self.planner)
         counter = partial(BacklogCounter, tables=self.planner.tables)
