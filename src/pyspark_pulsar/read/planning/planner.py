@@ -87,12 +87,7 @@ class SplitPlanner:
         if admin is not None:
             # A table tells of which topic it is by when that was made.
             with_created = self._tiered is not None
-            self._known = KnownLedgers(
-                admin,
-                options.max_bytes_per_partition,
-                with_created=with_created,
-                with_striping=self._asks_bookies and not with_created,
-            )
+            self._known = KnownLedgers(admin, options.max_bytes_per_partition, with_created=with_created)
         self._bookies: Ahead[PresentBookies] | None = None
         self._told: dict[str, None] = {}
         self._borders = WindowEdges(partial(first_entries, client), options.clock_slack_ms)
@@ -101,10 +96,6 @@ class SplitPlanner:
     def may_read_directly(self) -> bool:
         """Whether some of a plan may be read past the broker."""
         return self._admin is not None and self._options.read_from != BROKER
-
-    @property
-    def _asks_bookies(self) -> bool:
-        return self._options.read_from in (AUTO, BOOKIE)
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -123,14 +114,19 @@ class SplitPlanner:
         """
         if self._admin is None or self._tiered is not None or not 0 < len(partitions) <= FEW:
             return
-        self.list_ahead(partitions)
-        if self._asks_bookies:
+        asks_bookies = self._options.read_from in (AUTO, BOOKIE)
+        self._list_ahead(partitions, with_striping=asks_bookies)
+        if asks_bookies:
             self._bookies = Ahead(self._admin.begin(present_bookies, self._options, self._admin))
 
     def list_ahead(self, partitions: Iterable[TopicPartition]) -> None:
-        """Begin to list the ledgers of a few. Raises nothing, as `ask_ahead`."""
+        """Begin to list the ledgers of a few, not where they lie. Raises nothing, as `ask_ahead`."""
+        self._list_ahead(partitions, with_striping=False)
+
+    def _list_ahead(self, partitions: Iterable[TopicPartition], *, with_striping: bool) -> None:
         if self._known is not None:
-            self._known.ask_ahead(partition for partition in partitions if not partition.is_segment)
+            listed = (partition for partition in partitions if not partition.is_segment)
+            self._known.ask_ahead(listed, with_striping=with_striping)
 
     def ledgers_within(
         self, partitions: Collection[TopicPartition], seconds: float

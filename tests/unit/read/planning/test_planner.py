@@ -36,10 +36,12 @@ class Topic:
         self.ledgers: list[tuple[int, int]] = []
         self.status = 200
         self.delay = 0.0
+        self.paths: list[str] = []
         self.asked = 0
 
     def answer(self, path: str) -> dict[str, Any]:
         self.asked += 1
+        self.paths.append(path)
         *closed, (last, written) = self.ledgers
         if path.endswith("internal-info"):
             known = [
@@ -260,3 +262,15 @@ def test_ledgers_that_do_not_come_in_time_are_not_waited_for(topic: Topic, plann
     with pytest.raises(DeadlineExceeded, match="in time"):
         planner.ledgers_within([A], 0.1)
     assert time.monotonic() - before < 1.5
+
+
+def test_where_ledgers_lie_is_asked_ahead_for_a_plan_and_not_for_the_lag(
+    topic: Topic, admin: AdminClient
+) -> None:
+    """Brokers open ledgers for it, and a stream measures its lag again and again."""
+    topic.ledgers = [(5, 10), (8, 2)]
+    for begin in (SplitPlanner.list_ahead, SplitPlanner.ask_ahead):
+        planner = SplitPlanner(options(read_from="auto"), NO_BROKER, admin)
+        begin(planner, [A])
+        assert len(planner.ledgers_within([A], 5.0)[A].ledgers) == 2
+        assert any("metadata" in path for path in topic.paths) == (begin is SplitPlanner.ask_ahead)

@@ -51,23 +51,12 @@ _LOOKS_AT_A_TIME: Final = 16
 class KnownLedgers:
     """Kept by a planner. Used by one thread."""
 
-    def __init__(
-        self,
-        admin: AdminClient,
-        split_bytes: int,
-        *,
-        with_created: bool = True,
-        with_striping: bool = False,
-    ) -> None:
-        """`split_bytes`: how large a range may be that needs no fresh list. `with_created`: as `fetch_ledgers`.
-        `with_striping`: what is asked for ahead has it. The caller closes `admin`."""
+    def __init__(self, admin: AdminClient, split_bytes: int, *, with_created: bool = True) -> None:
+        """`split_bytes`: how large a range may be that needs no fresh list. `with_created`: as `fetch_ledgers`. The
+        caller closes `admin`."""
         self._admin = admin
         self._fetch = partial(fetch_ledgers, admin, with_created=with_created)
-        self._fetch_ahead = (
-            partial(fetch_striped, admin)
-            if with_striping
-            else partial(fetch_one, admin, with_created=with_created)
-        )
+        self._fetch_one = partial(fetch_one, admin, with_created=with_created)
         self._ahead: dict[TopicPartition, Ahead[TopicLedgers]] = {}
         self._split_bytes = split_bytes
         self._present: dict[TopicPartition, TopicLedgers] = {}
@@ -95,11 +84,13 @@ class KnownLedgers:
         self._learn_now([partition for partition in stale if partition not in fresh])
         return {request.partition: self._present[request.partition] for request in requests}
 
-    def ask_ahead(self, partitions: Iterable[TopicPartition]) -> None:
-        """Begin to list the ledgers of a few, for a plan that is made in a moment."""
+    def ask_ahead(self, partitions: Iterable[TopicPartition], *, with_striping: bool = False) -> None:
+        """Begin to list the ledgers of a few, for a plan that is made in a moment. `with_striping`: where they lie too,
+        for which a broker opens them."""
+        fetch = partial(fetch_striped, self._admin) if with_striping else self._fetch_one
         for partition in partitions:
             if not self._is_ahead(partition):
-                self._ahead[partition] = Ahead(self._admin.begin(self._fetch_ahead, partition))
+                self._ahead[partition] = Ahead(self._admin.begin(fetch, partition))
 
     def asked_ahead(
         self, partitions: Collection[TopicPartition], seconds: float | None = None
