@@ -38,7 +38,7 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = arguments(__doc__, "speed,exactly_once", "sink.json")
-    parser.add_argument("--rows", type=int, default=1_000_000, help="a multiple of 100,000")
+    parser.add_argument("--rows", type=int, default=2_000_000, help="a multiple of 500,000")
     parser.add_argument("--official-rows", type=int, default=200_000, help="of the official Python client")
     return parser.parse_args()
 

@@ -16,6 +16,9 @@ own. Its writes fail there, so only reads are measured. The bounds are a source 
 Arrow, of which Spark makes rows or which the jar hands over as columns, and Spark's own scan of the same rows in
 Parquet. All get the same query over the same columns, and must give the same answer. Competitors take turns; the
 result file holds medians of all rounds but the first. All share the cores with the server: read the ratios.
+
+Before the first measure all competitors run the queries of `batch` and `catch_up` in turn, `--warm-up` times. Until
+then the compilers of the JVMs, the server's too, take a third of what is measured. `cold` has sessions of its own.
 """
 
 import argparse
@@ -28,9 +31,9 @@ from typing import Any
 sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(2, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from batch import measure_batch, measure_noop
+from batch import measure_batch, measure_noop, warm_up_batch
 from benchmark import Bench
-from catch_up import measure_catch_up, measure_cold_catch_up
+from catch_up import measure_catch_up, measure_cold_catch_up, warm_up_catch_up
 from clients import measure_clients
 from competitors import sessions
 from goals import goals
@@ -55,7 +58,7 @@ MEASURES: dict[str, Callable[[Bench], dict[str, Any]]] = {
 
 def main() -> None:
     given = _arguments()
-    report = new_report(__file__)
+    report = new_report(__file__) | {"warm_up_rounds": given.warm_up}
     measures: dict[str, Any] = {}
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch,
@@ -73,6 +76,9 @@ def main() -> None:
             given.seconds,
             given.repeat,
         )
+        for _ in range(given.warm_up):
+            warm_up_batch(bench)
+            warm_up_catch_up(bench)
         for name in given.only.split(","):
             measures[name] = MEASURES[name](bench)
             write_report(report | {"measures": measures, "goals": goals(measures)}, given.result)
@@ -85,6 +91,7 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = arguments(__doc__, ",".join(MEASURES), "peers.json")
     parser.set_defaults(repeat=5)
+    parser.add_argument("--warm-up", type=int, default=5, help="rounds of queries before the first measure")
     parser.add_argument("--rows", type=int, default=2_000_000, help="of a topic")
     parser.add_argument("--catch-up-rows", type=_numbers, default=(2_000_000, 10_000_000), help="with commas")
     parser.add_argument(

@@ -27,6 +27,12 @@ _CELLS = (
 )  # fmt: skip
 
 
+def warm_up_batch(bench: Bench) -> None:
+    for value_format, which in _CELLS:
+        for name, job in _aggregation_jobs(bench, value_format, which).items():
+            bench.sessions.run(name, job)
+
+
 def measure_batch(bench: Bench) -> dict[str, Any]:
     """By name: the format and which columns the query uses. All competitors give the same answer."""
     return {
@@ -36,18 +42,23 @@ def measure_batch(bench: Bench) -> dict[str, Any]:
 
 def _aggregation(bench: Bench, value_format: str, which: str) -> dict[str, Any]:
     what = f"{value_format}, {which}"
-    names = [PEER, PRODUCT, *([BROKER] if which == ALL else []), READY_ROWS, READY_COLUMNS, PARQUET]
-    query = {"do": "query", "query": queries.aggregation(value_format, which)}
-    jobs = {name: query | _source(bench, name, value_format, which) for name in names}
+    jobs = _aggregation_jobs(bench, value_format, which)
     runs = in_turn({name: partial(bench.sessions.run, name, job) for name, job in jobs.items()}, bench.repeat)
     for number in range(bench.repeat + 1):
         answers = {name: _known(name, each[number]) for name, each in runs.items()}
         queries.check_answers(what, answers, bench.rows)
     return measured(what, bench.rows, runs) | {
-        "query": query["query"],
+        "query": queries.aggregation(value_format, which),
         "answers": "equal",
         "answer": runs[PEER][0]["answer"],
     }
+
+
+def _aggregation_jobs(bench: Bench, value_format: str, which: str) -> dict[str, Job]:
+    """By competitor, in the order of their turns."""
+    names = [PEER, PRODUCT, *([BROKER] if which == ALL else []), READY_ROWS, READY_COLUMNS, PARQUET]
+    query = {"do": "query", "query": queries.aggregation(value_format, which)}
+    return {name: query | _source(bench, name, value_format, which) for name in names}
 
 
 def _known(name: str, run: Run) -> dict[str, Any]:

@@ -27,6 +27,13 @@ from turns import Run, in_turn, line, measured, show
 _FORMATS = ("json", "avro")
 
 
+def warm_up_catch_up(bench: Bench) -> None:
+    """By the smallest number of rows."""
+    for value_format in _FORMATS:
+        for name, job in _jobs(bench, value_format, min(bench.catch_up_rows)).items():
+            bench.sessions.run(name, job)
+
+
 def measure_catch_up(bench: Bench) -> dict[str, Any]:
     """By format and number of rows. `seconds` have the start of the query in them, `trigger_seconds` have not."""
     found = {}
@@ -44,11 +51,16 @@ def measure_cold_catch_up(bench: Bench) -> dict[str, Any]:
 
 def _warm(bench: Bench, value_format: str, count: int) -> dict[str, Any]:
     what = f"catch-up, {value_format}, {count:,}"
-    names = [PEER, PRODUCT, BROKER, READY_ROWS, READY_COLUMNS]
-    jobs = {name: _job(bench, name, value_format, count) for name in names}
+    jobs = _jobs(bench, value_format, count)
     _check(bench, what, jobs, value_format, count)
     runs = in_turn({name: partial(_run, bench, name, job, count) for name, job in jobs.items()}, bench.repeat)
     return measured(what, count, runs) | {"answers": "equal"}
+
+
+def _jobs(bench: Bench, value_format: str, count: int) -> dict[str, Job]:
+    """By competitor, in the order of their turns."""
+    names = [PEER, PRODUCT, BROKER, READY_ROWS, READY_COLUMNS]
+    return {name: _job(bench, name, value_format, count) for name in names}
 
 
 def _run(bench: Bench, name: str, job: Job, count: int) -> Run:

@@ -32,8 +32,9 @@ _HEAD: Final = """\
 `{command}` (peers.json, {day}), with the kernel of `{kernel}`: {machine}; load {load_before} before it.
 This package runs on PySpark {own}; pulsar-spark {connector}, the newest on Maven Central, on {others}; both local[2].
 Topics have 4 partitions, LZ4, batches of 1000, closed ledgers; rows six fields of value and six columns of metadata.
-All got the same query text and gave the same answer. Times are medians of the rounds; CPU is the client's for a row,
-JVM and Python. Only reads are compared, as all writes of that version fail on PySpark 3.5.
+All got the same query text and gave the same answer. Times are medians of the rounds, after {warm_up_rounds} rounds of
+all queries, in which the JVMs compile, the server's too. CPU is the client's for a row, JVM and Python. Only reads are
+compared, as all writes of that version fail on PySpark 3.5.
 
 "Ready rows" are those of a source in Python that has them in Arrow: Spark makes rows of them, as of every such source,
 or the jar of this package hands them over as columns. No source in Python can be faster. Spark's scan of the same rows
@@ -78,7 +79,8 @@ def _section(report: Report) -> Iterator[str]:
     yield "## Beside the peers"
     yield ""
     yield _HEAD.format(
-        **{"kernel": "make build"} | report,  # results from before they named it are of that one
+        # Results from before they named it are of that one.
+        **{"kernel": "make build", "warm_up_rounds": "no"} | report,
         day=report["when"][:10],
         own=versions[_OWN_SPARK],
         others=versions[_PEERS_SPARK],

@@ -19,6 +19,7 @@ def test_settings_keep_data_and_stay_on_the_loopback() -> None:
     assert settings["webServicePort"] == "5678"
     assert settings["bindAddress"] == settings["advertisedAddress"] == "127.0.0.1"
     assert settings["transactionCoordinatorEnabled"] == "true"
+    assert settings["readBufferSizeBytes"] == "4096"
     assert settings["brokerDeleteInactiveTopicsEnabled"] == "false"
     assert settings["defaultRetentionTimeInMinutes"] == "-1"
     assert settings["defaultRetentionSizeInMB"] == "5"

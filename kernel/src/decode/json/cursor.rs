@@ -222,7 +222,7 @@ impl<'a> JsonCursor<'a> {
         match self.start()? {
             ValueStart::Null => self.null(),
             ValueStart::Boolean => self.boolean().map(|_| ()),
-            ValueStart::Number => self.number().map(|_| ()),
+            ValueStart::Number => self.skip_number(),
             ValueStart::Text => self.skip_text(),
             ValueStart::Object => self.members(|cursor, _| cursor.skip_below(depth + 1)),
             ValueStart::Array => self.items(|cursor| cursor.skip_below(depth + 1)),

@@ -7,6 +7,13 @@ impl<'a> JsonCursor<'a> {
     #[inline]
     pub fn number(&mut self) -> JsonResult<&'a str> {
         let start = self.at;
+        self.skip_number()?;
+        Ok(as_text(self.text.get(start..self.at).unwrap_or_default()))
+    }
+
+    /// Go past the number here.
+    #[inline]
+    pub(super) fn skip_number(&mut self) -> JsonResult<()> {
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
@@ -26,7 +33,7 @@ impl<'a> JsonCursor<'a> {
             }
             self.digits()?;
         }
-        Ok(as_text(self.text.get(start..self.at).unwrap_or_default()))
+        Ok(())
     }
 
     #[inline]

@@ -23,7 +23,7 @@ import scala.collection.immutable.Seq;
 
 /**
  * What Spark's `MapInBatchEvaluator` does for a source in Python, up to the point at which it makes rows: it sends a
- * partition to the Python worker, and gives the record batches that come back.
+ * partition, or the rows of a write, to the Python worker, and gives the record batches that come back.
  *
  * <p>The evaluator's parts have no interface, so they are looked up by name, all of them in {@link #find} too, which asks
  * beforehand whether they are there.
@@ -59,8 +59,19 @@ final class BatchRunner {
     }
   }
 
-  /** In a task. Of each batch the first column is a struct, whose fields are the columns; the next batch overwrites it. */
+  /** In a task: the record batches of a partition. */
   static Iterator<ColumnarBatch> run(MapInBatchEvaluatorFactory evaluators, byte[] partition)
+      throws ReflectiveOperationException {
+    InternalRow row = new GenericInternalRow(new Object[] {new GenericInternalRow(new Object[] {partition})});
+    Iterator<InternalRow> rows = scala.package$.MODULE$.Iterator().single(row);
+    return run(evaluators, scala.package$.MODULE$.Iterator().single(rows));
+  }
+
+  /**
+   * In a task: sends each of `batches` as one record batch. Of each that comes back the first column is a struct, whose
+   * fields are the columns; the next one overwrites it.
+   */
+  static Iterator<ColumnarBatch> run(MapInBatchEvaluatorFactory evaluators, Iterator<Iterator<InternalRow>> batches)
       throws ReflectiveOperationException {
     TaskContext task = TaskContext.get();
     DataType argument = part(evaluators, "inputSchema");
@@ -82,9 +93,7 @@ final class BatchRunner {
       arguments.add(part(evaluators, PROFILER));
     }
     ArrowPythonRunner runner = constructor.newInstance(arguments.toArray());
-    InternalRow row = new GenericInternalRow(new Object[] {new GenericInternalRow(new Object[] {partition})});
-    Iterator<InternalRow> rows = scala.package$.MODULE$.Iterator().single(row);
-    return runner.compute(scala.package$.MODULE$.Iterator().single(rows), task.partitionId(), task);
+    return runner.compute(batches, task.partitionId(), task);
   }
 
   /**

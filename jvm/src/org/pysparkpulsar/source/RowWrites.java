@@ -1,0 +1,25 @@
+package org.pysparkpulsar.source;
+
+import org.slf4j.LoggerFactory;
+
+/** Whether tasks of a write send their rows by {@link RowBatches}. Otherwise Spark sends them, the same way and slower. */
+final class RowWrites {
+  /** Found out once in a JVM, which says so where the answer is no. */
+  static final boolean POSSIBLE = find();
+
+  private RowWrites() {}
+
+  private static boolean find() {
+    try {
+      BatchRunner.find();
+      return true;
+    } catch (ReflectiveOperationException | LinkageError fault) {
+      LoggerFactory.getLogger(RowWrites.class)
+          .warn(
+              "Spark measures the record batches of a write to Pulsar after every row, as this version of Spark differs "
+                  + "inside from 4.3 ({}): writes are right, and slower",
+              fault.toString());
+      return false;
+    }
+  }
+}
