@@ -6,9 +6,7 @@ record batch. They share the client; senders are then used by the task's thread 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,13 +17,9 @@ from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.metadata_columns import ROUTING
 from pyspark_pulsar.topic import TopicName
-from pyspark_pulsar.write.sender import DeliveryTerms, TopicSender
+from pyspark_pulsar.write.at_once import at_once
+from pyspark_pulsar.write.sender import DeliveryTerms, TopicSender, close_senders, open_senders
 from pyspark_pulsar.write.target import RowTargets, Target, settle_topic
-
-_AT_ONCE: Final = 16
-
-Item = TypeVar("Item")
-Answer = TypeVar("Answer")
 
 
 class RowTopics:
@@ -68,13 +62,13 @@ class RowTopics:
         return sum((sender.row_digest for sender in self._senders.values()), RowDigest())
 
     def close(self) -> None:
-        _at_once(TopicSender.close, self._senders.values())
+        close_senders(self._senders.values())
 
     def _share(self) -> int:
         return max(1, self._options.max_pending_bytes // max(1, self._producers))
 
     def _open(self, names: list[str]) -> None:
-        targets = _at_once(self._settled, names)
+        targets = at_once(self._settled, names)
         if self._terms.transaction is not None:
             # A transaction is for one thread.
             self._terms.transaction.add_partitions(
@@ -86,7 +80,7 @@ class RowTopics:
             self._producers += len(sender.producers)
             self._senders[name] = sender
             opened.append(sender)
-        _at_once(TopicSender.open, opened)
+        open_senders(opened)
 
     def _settled(self, name: str) -> Target:
         return settle_topic(
@@ -97,15 +91,6 @@ class RowTopics:
             self._targets.descriptor,
             named_by_rows=True,
         )
-
-
-def _at_once(work: Callable[[Item], Answer], items: Iterable[Item]) -> list[Answer]:
-    """In the order of `items`. Raises the first error; what has not begun by then is not begun."""
-    pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-topics")
-    try:
-        return list(pool.map(work, items))
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def rows_by_topic(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:

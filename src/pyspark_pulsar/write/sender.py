@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from pyspark_pulsar.codec.producing import producing
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import SendError
 from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.write.at_once import at_once
 from pyspark_pulsar.write.target import Target
 
 _log = logging.getLogger(__name__)
@@ -73,8 +75,10 @@ class TopicSender:
         """Raises what brokers refuse producers with, what `new_data_key` raises, and `TransactionEnded`."""
         if self._terms.transaction is not None:
             self._terms.transaction.add_partitions(self._target.partitions)
-        for producer in self.producers:
-            producer.open()
+        open_senders([self])
+
+    def begin(self) -> None:
+        """Once all producers are open."""
         self._encoder = self._new_encoder()
 
     def _new_encoder(self) -> BatchEncoder:
@@ -165,5 +169,17 @@ class TopicSender:
         return RowDigest() if self._encoder is None else self._encoder.row_digest
 
     def close(self) -> None:
-        for producer in self.producers:
-            producer.close()
+        close_senders([self])
+
+
+def open_senders(senders: Iterable[TopicSender]) -> None:
+    """`TopicSender.open` for several, whose partitions the transaction has, if there is one. All partitions wait for
+    their brokers together. Raises what `open` raises."""
+    opened = list(senders)
+    at_once(Producer.open, [producer for sender in opened for producer in sender.producers])
+    for sender in opened:
+        sender.begin()
+
+
+def close_senders(senders: Iterable[TopicSender]) -> None:
+    at_once(Producer.close, [producer for sender in senders for producer in sender.producers])
