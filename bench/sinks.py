@@ -4,9 +4,9 @@
 
 speed         a batch and streams from Parquet files (epochs of 100,000 and of 500,000 rows), against the official
               Python client's send_async with a callback (with its own schemas, and with bytes of the fastest Python
-              encoder) and against what `pulsar-perf produce` sends in ten seconds, without the start of its JVM, with
-              payloads of the same size, the same batches and codec. A batch's time has everything from save() on, a
-              stream's from start() on
+              encoder) and against what `pulsar-perf produce` sends in its first ten seconds, without the start of its
+              JVM, and in its next ten, with payloads of the same size, the same batches and codec. A batch's time has
+              everything from save() on, a stream's from start() on
 exactly_once  a stream whose epochs have 100,000 rows, with and without transactions
 
 Competitors take turns, in processes of their own; the result file holds medians. All share the cores with the server,

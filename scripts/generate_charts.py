@@ -86,7 +86,7 @@ def _writing() -> list[Bar]:
         _rate(
             "Official Python client, its schema", measures["official Python client, its schema"], ours=False
         ),
-        _rate("pulsar-perf produce", measures["pulsar-perf produce, the same size"], ours=False),
+        _rate("pulsar-perf produce, warm", measures["pulsar-perf produce, its next ten seconds"], ours=False),
         _rate("Batch", measures["this package, batch"], ours=True),
         _rate(
             "Stream, 500,000 rows an epoch",

@@ -8,10 +8,11 @@ import statistics
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from benchmark import Bench
-from competitors import PEER, PRODUCT, Job, source
+from competitors import PEER, PRODUCT, Job, sessions, source
 from integration.official import await_true
 from process_use import load_average
 from rows import PARTITIONS
@@ -26,8 +27,11 @@ _MOST_STALLS: Final = 5
 
 
 def measure_latency(bench: Bench) -> dict[str, Any]:
-    """By messages a second. A plain consumer shows what broker and client take by themselves."""
-    return {f"{rate}": _at(bench, rate) for rate in bench.latency_rates}
+    """By messages a second. A plain consumer shows what broker and client take by themselves. Sessions are new ones:
+    after the other measures queries of the other connector stall one after the other."""
+    with sessions(bench.sessions.server, bench.scratch) as fresh:
+        own = replace(bench, sessions=fresh)
+        return {f"{rate}": _at(own, rate) for rate in bench.latency_rates}
 
 
 def _at(bench: Bench, rate: int) -> dict[str, Any]:

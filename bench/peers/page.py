@@ -32,6 +32,7 @@ _HEAD: Final = """\
 `{command}` (peers.json, {day}), with the kernel of `{kernel}`: {machine}; load {load_before} before it.
 This package runs on PySpark {own}; pulsar-spark {connector}, the newest on Maven Central, on {others}; both local[2].
 Topics have 4 partitions, LZ4, batches of 1000, closed ledgers; rows six fields of value and six columns of metadata.
+The bookie reads its disk 4,096 bytes at a time, as Pulsar's bookkeeper.conf says; standalone.conf leaves it at 512.
 All got the same query text and gave the same answer. Times are medians of the rounds, after {warm_up_rounds} rounds of
 all queries, in which the JVMs compile, the server's too. CPU is the client's for a row, JVM and Python. Only reads are
 compared, as all writes of that version fail on PySpark 3.5.
