@@ -1,6 +1,5 @@
 package org.pysparkpulsar.source;
 
-import java.util.HashMap;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.python.PythonException;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
@@ -15,7 +14,6 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.TaskCompletionListener;
 import scala.collection.Iterator;
 import scala.collection.immutable.Map;
-import scala.jdk.javaapi.CollectionConverters;
 
 /** The record batches of one partition, on an executor. A batch is good until the next one is asked for. */
 final class ColumnarReader implements PartitionReader<ColumnarBatch> {
@@ -86,10 +84,7 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
 
   @Override
   public CustomTaskMetric[] currentMetricsValues() {
-    java.util.Map<String, Object> values = new HashMap<>();
-    CollectionConverters.asJava(metrics).forEach((name, metric) -> values.put(name, metric.value()));
-    return source.createPythonTaskMetrics(
-        scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(values)));
+    return SparkParts.values(source, metrics);
   }
 
   /** Spark's runner ends with the task, and frees its memory then. */

@@ -3,7 +3,6 @@ package org.pysparkpulsar.source;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonPartitionReaderFactory;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingPartitionReaderFactory;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import org.slf4j.LoggerFactory;
 
 /** Whether tasks of a query hand Spark their record batches as columns. Otherwise Spark makes a row of each message. */
 final class ColumnarReads {
@@ -21,19 +20,15 @@ final class ColumnarReads {
     static final boolean ANSWER = find();
 
     private static boolean find() {
-      try {
-        ColumnarReaderFactory.Origin.fields(PythonPartitionReaderFactory.class);
-        ColumnarReaderFactory.Origin.fields(PythonStreamingPartitionReaderFactory.class);
-        BatchRunner.find();
-        return true;
-      } catch (ReflectiveOperationException | LinkageError fault) {
-        LoggerFactory.getLogger(ColumnarReads.class)
-            .warn(
-                "Spark makes rows of Pulsar's record batches, as this version of Spark differs inside from 4.3 ({}): reads are "
-                    + "right, and slower",
-                fault.toString());
-        return false;
-      }
+      return SparkParts.found(
+          ColumnarReads.class,
+          "Spark makes rows of Pulsar's record batches, as this version of Spark differs inside from 4.3 ({}): reads are "
+              + "right, and slower",
+          () -> {
+            ColumnarReaderFactory.Origin.fields(PythonPartitionReaderFactory.class);
+            ColumnarReaderFactory.Origin.fields(PythonStreamingPartitionReaderFactory.class);
+            BatchRunner.find();
+          });
     }
   }
 }

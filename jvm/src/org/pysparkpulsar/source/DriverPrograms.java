@@ -17,7 +17,6 @@ import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDat
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSourceWriteRunner;
 import org.apache.spark.sql.execution.python.PythonPlannerRunner;
 import org.apache.spark.sql.types.StructType;
-import org.slf4j.LoggerFactory;
 import scala.Option;
 import scala.collection.Seq;
 import scala.collection.immutable.Map;
@@ -57,29 +56,25 @@ final class DriverPrograms {
 
   /** All that is taken of Spark and is no interface of Spark's. */
   private static boolean find() {
-    try {
-      PythonPlannerRunner.class.getMethod("writeToPython", DataOutputStream.class, Pickler.class);
-      PythonPlannerRunner.class.getMethod("receiveFromPython", java.io.DataInputStream.class);
-      UserDefinedPythonDataSourceRunner.class.getConstructor(
-          PythonFunction.class, String.class, Option.class, CaseInsensitiveMap.class);
-      UserDefinedPythonDataSourceFilterPushdownRunner.class.getConstructor(
-          PythonFunction.class, StructType.class, Seq.class);
-      UserDefinedPythonDataSourceReadRunner.class.getConstructor(
-          PythonFunction.class, StructType.class, StructType.class, boolean.class);
-      UserDefinedPythonDataSourceWriteRunner.class.getConstructor(
-          PythonFunction.class, String.class, StructType.class, Map.class, boolean.class, boolean.class);
-      UserDefinedPythonDataSourceCommitRunner.class.getConstructor(
-          PythonFunction.class, byte[].class, WriterCommitMessage[].class, boolean.class);
-      PythonStreamingSinkCommitRunner.class.getConstructor(
-          PythonFunction.class, StructType.class, WriterCommitMessage[].class, long.class, boolean.class, boolean.class);
-      return true;
-    } catch (ReflectiveOperationException | LinkageError fault) {
-      LoggerFactory.getLogger(DriverPrograms.class)
-          .warn(
-              "Spark starts a Python process for each step of a Pulsar query's planning, as this version of Spark differs "
-                  + "inside from 4.3 ({}): queries are right, and start slower",
-              fault.toString());
-      return false;
-    }
+    return SparkParts.found(
+        DriverPrograms.class,
+        "Spark starts a Python process for each step of a Pulsar query's planning, as this version of Spark differs "
+            + "inside from 4.3 ({}): queries are right, and start slower",
+        () -> {
+          PythonPlannerRunner.class.getMethod("writeToPython", DataOutputStream.class, Pickler.class);
+          PythonPlannerRunner.class.getMethod("receiveFromPython", java.io.DataInputStream.class);
+          UserDefinedPythonDataSourceRunner.class.getConstructor(
+              PythonFunction.class, String.class, Option.class, CaseInsensitiveMap.class);
+          UserDefinedPythonDataSourceFilterPushdownRunner.class.getConstructor(
+              PythonFunction.class, StructType.class, Seq.class);
+          UserDefinedPythonDataSourceReadRunner.class.getConstructor(
+              PythonFunction.class, StructType.class, StructType.class, boolean.class);
+          UserDefinedPythonDataSourceWriteRunner.class.getConstructor(
+              PythonFunction.class, String.class, StructType.class, Map.class, boolean.class, boolean.class);
+          UserDefinedPythonDataSourceCommitRunner.class.getConstructor(
+              PythonFunction.class, byte[].class, WriterCommitMessage[].class, boolean.class);
+          PythonStreamingSinkCommitRunner.class.getConstructor(
+              PythonFunction.class, StructType.class, WriterCommitMessage[].class, long.class, boolean.class, boolean.class);
+        });
   }
 }

@@ -1,7 +1,5 @@
 package org.pysparkpulsar.source;
 
-import org.slf4j.LoggerFactory;
-
 /** Whether tasks of a write send their rows by {@link RowBatches}. Otherwise Spark sends them, the same way and slower. */
 final class RowWrites {
   /** Found out once in a JVM, which says so where the answer is no. */
@@ -10,16 +8,11 @@ final class RowWrites {
   private RowWrites() {}
 
   private static boolean find() {
-    try {
-      BatchRunner.find();
-      return true;
-    } catch (ReflectiveOperationException | LinkageError fault) {
-      LoggerFactory.getLogger(RowWrites.class)
-          .warn(
-              "Spark measures the record batches of a write to Pulsar after every row, as this version of Spark differs "
-                  + "inside from 4.3 ({}): writes are right, and slower",
-              fault.toString());
-      return false;
-    }
+    return SparkParts.found(
+        RowWrites.class,
+        "Spark measures the record batches of a write to Pulsar after every row, as this version of Spark differs "
+            + "inside from 4.3 ({}): writes are right, and slower",
+        // No method reference: where its class cannot be linked, that would throw before the lookup.
+        () -> BatchRunner.find());
   }
 }

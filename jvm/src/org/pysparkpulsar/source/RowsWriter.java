@@ -1,6 +1,5 @@
 package org.pysparkpulsar.source;
 
-import java.util.HashMap;
 import java.util.Iterator;
 import org.apache.spark.api.python.PythonException;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -16,7 +15,6 @@ import org.apache.spark.sql.execution.python.MapInBatchEvaluatorFactory;
 import org.apache.spark.sql.vectorized.ArrowColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.immutable.Map;
-import scala.jdk.javaapi.CollectionConverters;
 
 /** The rows of one task to its Python worker, on an executor, and the commit message that comes back. */
 final class RowsWriter implements DataWriter<InternalRow> {
@@ -87,9 +85,6 @@ final class RowsWriter implements DataWriter<InternalRow> {
 
   @Override
   public CustomTaskMetric[] currentMetricsValues() {
-    java.util.Map<String, Object> values = new HashMap<>();
-    CollectionConverters.asJava(metrics).forEach((name, metric) -> values.put(name, metric.value()));
-    return origin.source().createPythonTaskMetrics(
-        scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(values)));
+    return SparkParts.values(origin.source(), metrics);
   }
 }
