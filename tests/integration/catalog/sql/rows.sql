@@ -33,7 +33,7 @@ SELECT id, count(*) FROM plain GROUP BY id ORDER BY id;
 CREATE TEMPORARY VIEW latest AS SELECT max(id) AS id FROM plain;
 SELECT * FROM latest;
 SELECT partition, entries IS NOT NULL AS known FROM `orders$offsets` ORDER BY partition;
-SELECT count(*) FROM `orders$segments`;
+SELECT s.partition, count_if(s.state = 'open') AS open, sum(s.entries) = max(o.entries) AS all_entries, bool_and(s.location = 'bookie') AS on_bookies FROM `orders$segments` s JOIN `orders$offsets` o ON s.partition = o.partition GROUP BY s.partition ORDER BY s.partition;
 SELECT * FROM `orders$subscriptions`;
 SELECT version, type, columns, document LIKE '%"record"%' AS record FROM `orders$schemas`;
 INSERT INTO `orders$schemas` VALUES (1);
