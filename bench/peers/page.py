@@ -207,7 +207,10 @@ def _latency(rates: Report) -> Iterator[str]:
         stalls = sum(measure["competitors"][name].get("stalls", 0) for measure in rates.values())
         if stalls:
             yield ""
-            yield f"{name}: {stalls} queries gave no row for a minute, and were begun anew; they are in no figure."
+            yield (
+                f"{name}: {stalls} queries gave no row for a minute. Each was begun anew in a new session, which had "
+                f"three times as long to warm up; they are in no figure."
+            )
 
 
 def _small_topics(cells: Report) -> Iterator[str]:
