@@ -22,6 +22,7 @@ _KEYS: Final = 5
 _IN_A_TICK: Final = {"batched": 20, "single": 5}
 _PAYLOAD: Final = "x" * 150
 _NEW_TRY_SECONDS: Final = 0.5
+_LOG_LINES: Final = 60
 
 
 @dataclass
@@ -32,7 +33,12 @@ class _Line:
     name: str
     in_a_tick: int
     turn: int = 0
+    answered: int = 0
     next_numbers: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def unanswered(self) -> int:
+        return self.next_numbers.total() - self.answered
 
     def next_message(self) -> tuple[str, int]:
         key = f"{self.name} {self.turn % _KEYS}"
@@ -47,6 +53,7 @@ class Writer:
 
     def __init__(self, service_url: str, log: Path) -> None:
         logger = official.FileLogger(official.LoggerLevel.Warn, str(log))
+        self._log = log
         self._client = official.Client(service_url, operation_timeout_seconds=15, logger=logger)
         self._lines: list[_Line] = []
         self._added: list[str] = []
@@ -70,13 +77,18 @@ class Writer:
         while self._unanswered() and time.monotonic() < give_up:
             time.sleep(0.05)
         counts = {key: count for line in self._lines for key, count in line.next_numbers.items()}
-        assert not self._unanswered(), f"{self._unanswered()} messages have neither a receipt nor an error"
+        assert not self._unanswered(), self._what_waits()
         self._client.close()
         return Sent(counts, frozenset(self._refused))
 
     def _unanswered(self) -> int:
-        sent = sum(line.next_numbers.total() for line in self._lines)
-        return sent - self.receipts - len(self._refused)
+        return sum(line.unanswered for line in self._lines)
+
+    def _what_waits(self) -> str:
+        """With the end of the client's log, which says what became of a producer's connection."""
+        waiting = {line.name: line.unanswered for line in self._lines if line.unanswered}
+        log = "\n".join(self._log.read_text().splitlines()[-_LOG_LINES:])
+        return f"messages with neither a receipt nor an error: {waiting}\n{log}"
 
     def _run(self) -> None:
         while not self._halt.is_set():
@@ -121,6 +133,7 @@ class Writer:
 
         # Called on the client's own thread, of which there is one.
         def answered(result: official.Result, _: object) -> None:
+            line.answered += 1
             if result == official.Result.Ok:
                 self.receipts += 1
             else:

@@ -35,6 +35,7 @@ def test_every_message_once_through_all_interruptions(
     cluster: PulsarCluster, spark_workers: SparkCluster, tmp_path: Path
 ) -> None:
     seed = secrets.randbits(32)
+    _say(f"seed {seed}")
     report = soak(cluster, spark_workers, tmp_path, seed, SECONDS, _say, to_topic=True)
     _say(str(report))
     assert report.faults == []
