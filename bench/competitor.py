@@ -26,11 +26,7 @@ class Competitor:
     def __exit__(self, *_: object) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        try:
-            self._process.wait(60)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait(60)
+        self._process.wait(60)
 
     @property
     def pid(self) -> int:

@@ -18,7 +18,8 @@ Parquet. All get the same query over the same columns, and must give the same an
 result file holds medians of all rounds but the first. All share the cores with the server: read the ratios.
 
 Before the first measure all competitors run the queries of `batch` and `catch_up` in turn, `--warm-up` times. Until
-then the compilers of the JVMs, the server's too, take a third of what is measured. `cold` and `latency` have sessions of their own.
+then the compilers of the JVMs, the server's too, take a third of what is measured. `cold` and `latency` have sessions
+of their own.
 """
 
 import argparse

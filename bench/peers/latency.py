@@ -7,14 +7,12 @@ import json
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from functools import partial
-from typing import Any, Final, Self
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
 
 from benchmark import Bench
-from competitor import Competitor
-from competitors import PEER, PRODUCT, Job, peer_session, product_session, source
+from competitors import PEER, PRODUCT, Job, sessions, source
 from integration.official import await_true
 from process_use import load_average
 from rows import PARTITIONS
@@ -24,56 +22,23 @@ from turns import Run
 PLAIN: Final = "official Java client, consumer"
 _PROGRAM: Final = "peers/java/TimedMessages"
 _WARM_UP_SECONDS: Final = 15.0
-_FIRST_WARM_UP_SECONDS: Final = 45.0
 _LEAST_OF_RATE: Final = 0.9
-_MOST_STALLS: Final = 10
-
-
-class LatencySession:
-    """One competitor's, its own. A query that stalls is begun anew in a new session: the tasks of the
-    stalled one do not end, and would keep the cores of the next. The first query of a session warms up for longer."""
-
-    def __init__(self, start: Callable[[], AbstractContextManager[tuple[Competitor, str]]]) -> None:
-        self._start = start
-        self._exits = contextlib.ExitStack()
-        self._session: Competitor | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end()
-
-    def run(self, job: Job, server_cpu: Callable[[], float]) -> Run:
-        if self._session is None:
-            self._session, _version = self._exits.enter_context(self._start())
-            job = job | {"warm_up_seconds": _FIRST_WARM_UP_SECONDS}
-        took = self._session.run(job, server_cpu=server_cpu)
-        if took.get("stalled"):
-            self._end()
-        return took
-
-    def _end(self) -> None:
-        self._session = None
-        self._exits.close()
+_MOST_STALLS: Final = 20
 
 
 def measure_latency(bench: Bench) -> dict[str, Any]:
-    """By messages a second. A plain consumer shows what broker and client take by themselves."""
-    server = bench.sessions.server
-    with (
-        LatencySession(peer_session) as peer,
-        LatencySession(partial(product_session, server, bench.scratch)) as product,
-    ):
-        sessions = {PEER: peer, PRODUCT: product}
-        return {f"{rate}": _at(bench, sessions, rate) for rate in bench.latency_rates}
+    """By messages a second. A plain consumer shows what broker and client take by themselves. Sessions are new ones,
+    which have done nothing else."""
+    with sessions(bench.sessions.server, bench.scratch) as fresh:
+        own = replace(bench, sessions=fresh)
+        return {f"{rate}": _at(own, rate) for rate in bench.latency_rates}
 
 
-def _at(bench: Bench, sessions: dict[str, LatencySession], rate: int) -> dict[str, Any]:
+def _at(bench: Bench, rate: int) -> dict[str, Any]:
     runs: dict[str, list[Run]] = {PLAIN: [], PEER: [], PRODUCT: []}
     for _ in range(bench.repeat):
         for name, each in runs.items():
-            took = _took(bench, sessions.get(name), name, rate)
+            took = _took(bench, name, rate)
             assert took["rows"] > _LEAST_OF_RATE * rate * bench.latency_seconds, (name, rate, took["rows"])
             print(f"latency, {rate:,} a second {name:34} {took}", flush=True)
             each.append(took)
@@ -81,17 +46,18 @@ def _at(bench: Bench, sessions: dict[str, LatencySession], rate: int) -> dict[st
     return {"load": round(load_average(), 2), "partitions": PARTITIONS, "competitors": lines}
 
 
-def _took(bench: Bench, session: LatencySession | None, name: str, rate: int) -> Run:
-    """On a topic of its own. A query that stalls is begun anew, and `stalls` tells how often."""
+def _took(bench: Bench, name: str, rate: int) -> Run:
+    """On a topic of its own. A query that stalls is begun anew, and `stalls` tells how often: a task of the other
+    connector now and then reads past the end of its range, and then goes on for ever."""
     server = bench.sessions.server
     for stalls in range(_MOST_STALLS):
         topic = f"persistent://public/default/latency-{time.time_ns():x}"
         server.create(topic, PARTITIONS)
         server.keep(topic)
         with _sending(server, topic, rate):
-            if session is None:
+            if name == PLAIN:
                 return _plain(bench, topic)
-            took = session.run(_job(bench, name, topic), server.cpu_seconds)
+            took = bench.sessions.run(name, _job(bench, name, topic))
         if not took.get("stalled"):
             return took | {"stalls": stalls}
         print(f"latency, {rate:,} a second {name:34} stalls", flush=True)

@@ -208,8 +208,8 @@ def _latency(rates: Report) -> Iterator[str]:
         if stalls:
             yield ""
             yield (
-                f"{name}: {stalls} queries gave no row for a minute. Each was begun anew in a new session, which had "
-                f"three times as long to warm up; they are in no figure."
+                f"{name}: {stalls} queries stalled, as a task read past the end of its range and on for ever. They "
+                f"were begun anew, and are in no figure."
             )
 
 
