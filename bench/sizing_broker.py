@@ -148,6 +148,8 @@ class _Connection(socketserver.BaseRequestHandler):
             k, entry = cluster.ledgers - 1, cluster.open_entries
         else:
             k, entry = cluster.place_of(start.ledgerId), start.entryId
+            if k < 0:  # A ledger before the first, as in Pulsar.
+                k, entry = 0, 0
         cursor = _Cursor(number, k, entry, (cluster.ledger_id(number, k), entry))
         self._cursors[asked.consumer_id] = cursor
         self._send(commands.SUCCESS, success=wire.CommandSuccess(request_id=asked.request_id))
