@@ -78,12 +78,6 @@ class Chaos:
             self.cluster.await_in_service(bookie)
         self.cluster.await_healthy()
 
-    def restart_broker(self) -> None:
-        """For a topic that takes no messages though all servers serve: seen once with 4.0.8, for ten minutes, after
-        its broker had been killed on a machine with too few cores. Nothing may be lost by that either."""
-        self.cluster.broker.kill()
-        self.mend()
-
     def _kill_driver(self, chance: random.Random) -> bool:
         """Mostly once it has come to something, sometimes in the middle of its start."""
         if chance.random() < 0.75:

@@ -69,26 +69,22 @@ class Writer:
         """Write to these topic partitions from now on, given by full name."""
         self._added += partitions
 
-    def stop(self, seconds: float) -> bool:
-        """Stop sending, and wait for the last receipts, which needs a broker; whether all have come."""
+    def finish(self, seconds: float) -> Sent:
+        """Stop sending, and wait for the last receipts, which needs a broker. Call once."""
         self._halt.set()
-        give_up = time.monotonic() + seconds
         self._thread.join(seconds)
+        give_up = time.monotonic() + seconds
         while self._unanswered() and time.monotonic() < give_up:
             time.sleep(0.05)
-        return not self._thread.is_alive() and not self._unanswered()
-
-    def finish(self, seconds: float) -> Sent:
-        """`stop`, after which all receipts must be there. Call once."""
-        assert self.stop(seconds), self.what_waits()
         counts = {key: count for line in self._lines for key, count in line.next_numbers.items()}
+        assert not self._unanswered(), self._what_waits()
         self._client.close()
         return Sent(counts, frozenset(self._refused))
 
     def _unanswered(self) -> int:
         return sum(line.unanswered for line in self._lines)
 
-    def what_waits(self) -> str:
+    def _what_waits(self) -> str:
         """With the end of the client's log, which says what became of a producer's connection."""
         waiting = {line.name: line.unanswered for line in self._lines if line.unanswered}
         log = "\n".join(self._log.read_text().splitlines()[-_LOG_LINES:])
