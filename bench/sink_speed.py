@@ -131,12 +131,12 @@ def _perf(bench: Bench, payloads: list[bytes]) -> tuple[Measures, Measures]:
     ]  # fmt: skip
     server, own = bench.server.cpu_seconds(), cpu_seconds(os.getpid())
     found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
-    sent = _PERF_SENT.search(found.stdout + found.stderr)
-    assert sent is not None, found.stdout[-2000:] + found.stderr[-2000:]
+    printed = found.stdout + found.stderr
+    sent = _PERF_SENT.search(printed)
+    assert sent is not None, printed[-4000:]
     cpu, server_cpu = cpu_seconds(os.getpid()) - own, bench.server.cpu_seconds() - server
     first, second, *_ = (
-        _PERF_INTERVAL * float(rate.replace(",", ""))
-        for rate in _PERF_RATE.findall(found.stdout + found.stderr)
+        _PERF_INTERVAL * float(rate.replace(",", "")) for rate in _PERF_RATE.findall(printed)
     )
     return _part(first, int(sent[1]), cpu, server_cpu), _part(second, int(sent[1]), cpu, server_cpu)
 

@@ -47,8 +47,8 @@ def _at(bench: Bench, rate: int) -> dict[str, Any]:
 
 
 def _took(bench: Bench, name: str, rate: int) -> Run:
-    """On a topic of its own. A query that stalls is begun anew, and `stalls` tells how often: a task of the other
-    connector now and then reads past the end of its range, and then goes on for ever."""
+    """On a topic of its own. A query that stalls is begun anew, and `stalls` tells how often. In a stall of the other
+    connector that was looked into, a task had read past the end of its range, and went on."""
     server = bench.sessions.server
     for stalls in range(_MOST_STALLS):
         topic = f"persistent://public/default/latency-{time.time_ns():x}"

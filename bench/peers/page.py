@@ -208,8 +208,8 @@ def _latency(rates: Report) -> Iterator[str]:
         if stalls:
             yield ""
             yield (
-                f"{name}: {stalls} queries stalled, as a task read past the end of its range and on for ever. They "
-                f"were begun anew, and are in no figure."
+                f"{name}: {stalls} queries gave no row for 20 s, and were begun anew; they are in no figure. In "
+                f"a stall that was looked into, a task had read past the end of its range, and went on."
             )
 
 
