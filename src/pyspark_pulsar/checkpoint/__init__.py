@@ -14,6 +14,8 @@ Why what was written is read: a read first applies the log up to the end that th
 Why nothing is missed in silence: see `index.replay`, and `index.creation` for a log that is empty.
 Why a crash leaves a whole file or none: one record makes it, after all of its chunks are stored.
 Why space is given back and nothing too early: see `upkeep`.
+Why a reader that is slower than that is told of no loss: see `index.follower` for records, `content.inline` and
+`Checkpoint.read` for content.
 
 Rights: to produce to and to consume both topics. The admin REST API is used where `admin.url` is given.
 """

@@ -16,15 +16,12 @@ from typing import Final
 
 from pyspark_pulsar.checkpoint.address import CheckpointName
 from pyspark_pulsar.checkpoint.cluster import CALL_SECONDS, Cluster
-from pyspark_pulsar.checkpoint.content.places import messages
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.creation import format_index
-from pyspark_pulsar.checkpoint.index.records import Kind, decode
-from pyspark_pulsar.checkpoint.index.snapshot import entries_of
+from pyspark_pulsar.checkpoint.index.records import Kind
 from pyspark_pulsar.checkpoint.index.state import IndexState, path_text
 from pyspark_pulsar.checkpoint.index.tree import File, Folder, Outcome, Path
 from pyspark_pulsar.checkpoint.logs import Logs, emptied, open_logs, was_emptied
-from pyspark_pulsar.checkpoint.messages.place import place_text
 from pyspark_pulsar.checkpoint.refusals import not_mine, not_there, refusal
 from pyspark_pulsar.checkpoint.upload import Upload
 from pyspark_pulsar.errors import (
@@ -177,29 +174,41 @@ class Checkpoint:
         if isinstance(file, Folder):
             raise CheckpointIsDirectory(f"{self._text(path)}: expected a file, got a folder")
         self._remember(file)
-        return file, None if file.chunks else self.body(logs, file, self._text(path))
+        return file, None if file.chunks else logs.inline.read(file, self._text(path), deadline)
 
     def read(self, file_id: str, path: Path, offset: int, length: int, deadline: Deadline) -> bytes:
         """Of the file that was opened, also when another has its place now. Raises `CheckpointPathNotFound` for one
         that is not known any more, `CheckpointLost`."""
-        logs = self.logs(deadline)
-        with self._lock:
-            opened = self._opened.get(file_id)
+        file = self._known(file_id, path, deadline)
+        while True:
+            logs = self.logs(deadline)
+            if not file.chunks:
+                return logs.inline.read(file, self._text(path), deadline)[offset : offset + length]
+            try:
+                return logs.content.read(file.chunks, offset, length, self._text(path), deadline)
+            except CheckpointLost:
+                # The owner's upkeep may have written them again and let their ledgers go, which an index read to its
+                # end tells.
+                former, file = file, self._known(file_id, path, deadline, sync=True)
+                if file.chunks == former.chunks:
+                    raise
+
+    def _known(self, file_id: str, path: Path, deadline: Deadline, *, sync: bool = False) -> File:
+        """The file as it is, or was when it was opened. Raises `CheckpointPathNotFound`."""
+        logs = self.current(deadline) if sync else self.logs(deadline)
         file = (
             logs.index.look(lambda state: _copy(state.tree.files.get(file_id))) if logs.index.owner else None
         )
         if file is None:
-            file = opened
-        if file is None:
-            self.current(deadline)
-            file = logs.index.look(lambda state: _copy(state.tree.files.get(file_id)))
+            with self._lock:
+                file = self._opened.get(file_id)
+        if file is None and not sync:
+            return self._known(file_id, path, deadline, sync=True)
         if not isinstance(file, File):
             raise CheckpointPathNotFound(
                 f"{self._text(path)}: expected the file {file_id}, got none: it was deleted or replaced"
             )
-        if not file.chunks:
-            return self.body(logs, file, self._text(path))[offset : offset + length]
-        return logs.content.read(file.chunks, offset, length, self._text(path), deadline)
+        return file
 
     def hold(self, file_id: str) -> None:
         """Let `read` know the file also when it is deleted or replaced, as far as its chunks exist."""
@@ -215,34 +224,6 @@ class Checkpoint:
             self._opened.move_to_end(file.id)
             while len(self._opened) > _OPENED:
                 self._opened.popitem(last=False)
-
-    def body(self, logs: Logs, file: File, where: str) -> bytes:
-        """Of an inline file, from the index again where it is not kept here. Raises `CheckpointLost`."""
-        if file.length == 0:
-            return b""
-        known = logs.index.body(file.id)
-        if known is not None:
-            return known
-        # A snapshot may have moved it meanwhile.
-        now = logs.index.look(lambda state: _copy(state.tree.files.get(file.id)))
-        at = now.inline_at if isinstance(now, File) else file.inline_at
-        if at is not None:
-            with self._cluster.borrowed() as client:
-                for place, payload in messages(client, logs.index_partition, at, at, where):
-                    record = decode(payload, f"{logs.index_partition}, message {place_text(place)}")
-                    if record.kind is not Kind.SNAPSHOT:
-                        body = record.body if record.id == file.id else None
-                    else:
-                        entries = entries_of(place, record)
-                        body = next((kept for node, _, kept in entries if node and node.id == file.id), None)
-                    if body is not None:
-                        logs.index.keep_body(file.id, body)
-                        return body
-        raise CheckpointLost(
-            f"{where}: expected its content in message {place_text(at)} of {logs.index_partition}, got none: it was "
-            f"removed, by a truncation, an expiry or a subscription that was moved; restore the checkpoint from a copy "
-            f"(pyspark-pulsar checkpoint copy)"
-        )
 
     # Changing
 

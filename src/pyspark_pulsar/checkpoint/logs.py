@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pyspark_pulsar.checkpoint.address import CheckpointName
 from pyspark_pulsar.checkpoint.cluster import CALL_SECONDS, Cluster
+from pyspark_pulsar.checkpoint.content.inline import InlineBodies
 from pyspark_pulsar.checkpoint.content.places import ChunkPlaces
 from pyspark_pulsar.checkpoint.content.reading import ContentReader
 from pyspark_pulsar.checkpoint.deadline import Deadline
@@ -26,6 +27,7 @@ class Logs:
     content_writer: LogWriter
     content_partition: TopicPartition
     content: ContentReader
+    inline: InlineBodies
     places: ChunkPlaces
 
     def close(self) -> None:
@@ -65,12 +67,14 @@ def open_logs(cluster: Cluster, name: CheckpointName, deadline: Deadline, *, cre
             content_writer.close()
             writer.close()
             raise
+    log = IndexLog(cluster.new_client(), writer, index.name)
     return Logs(
-        index=IndexLog(cluster.new_client(), writer, index.name),
+        index=log,
         index_partition=index,
         content_writer=content_writer,
         content_partition=content,
         content=ContentReader(places),
+        inline=InlineBodies(cluster, index, log),
         places=places,
     )
 

@@ -17,6 +17,7 @@ from pyspark_pulsar.checkpoint.address import parse_path
 from pyspark_pulsar.checkpoint.cluster import ClusterSettings
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.store import Store as OwnStore
+from pyspark_pulsar.errors import PermissionDenied
 from pyspark_pulsar.standalone import LocalPulsar
 
 KIB = 1024
@@ -176,3 +177,17 @@ def test_a_process_that_is_started_again_goes_on_looking_after_it(
     with OwnStore(settings) as late:
         late.look_after(late.checkpoint(name), "q", Deadline.after(60))
         assert not late.is_looked_after(late.checkpoint(name), "q")
+
+
+def test_upkeep_goes_on_with_an_index_that_is_opened_anew(short_ledgers: LocalPulsar, place: str) -> None:
+    with OwnStore(ClusterSettings.parse({"service.url": short_ledgers.service_url})) as store:
+        checkpoint = store.checkpoint(parse_path(place).checkpoint)
+        deadline = Deadline.after(60)
+        store.take_over(checkpoint, "q", deadline)
+        broken = checkpoint.logs(deadline)
+        with broken.index._view.changed:
+            broken.index._view.fail(PermissionDenied("not now"))
+        # Nobody but upkeep asks for the checkpoint meanwhile.
+        await_true("another index", lambda: checkpoint._logs is not broken)
+        time.sleep(1)
+        assert store.is_looked_after(checkpoint, "q")

@@ -1,12 +1,23 @@
 """The thread that reads the topic of an index and applies its records.
 
-step of the thread | what happens                                                        | ends with
-find               | the last record names the anchor of the last snapshot; without one   | a place to begin at
-| the beginning                                                       |
-search             | `replay` looks for a state from there on, else from the beginning   | known, or it raises
-follow             | records are applied as they come                                    | a lost connection
-resume             | begins at the last record that was applied; if that is gone, finds  | follow, or find
-| a state anew                                                        |
+    step    | what happens                                                               | ends with
+    find    | the last record names the anchor of the last snapshot; without one it is   | a place to begin at
+            | the beginning                                                              |
+    search  | `replay` looks for a state from there on, else from the beginning          | follow, or missed
+    follow  | records are applied as they come                                           | a lost connection, or missed
+    resume  | begins at the last record that was applied                                 | follow, or find if it is gone
+    missed  | records did not come that were written: a state is found anew              | find, or it raises
+
+Missed, or lost
+    The broker removes what lies before the anchor of a snapshot (`upkeep`), also under a reader that is there and has
+    not read it: its cursor is moved on without a word. Such a reader misses records of which nothing is lost, as the
+    snapshot says what they said.
+    So who misses records before one at P searches anew. Upkeep removes from the front and leaves the anchor. So a
+    search that begins now does not miss them: it begins at that anchor or a later one, or at the first record that is
+    left, which is behind what was removed. If it misses records before P or an earlier one all the same, they were not
+    removed by upkeep: `CheckpointLost`. If it misses others, later ones, upkeep has removed those meanwhile, and the
+    same goes for them. So each search but the last needs another snapshot, and the end of the searches is that of the
+    snapshots.
 """
 
 from __future__ import annotations
@@ -17,7 +28,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pyspark_pulsar.checkpoint.index.records import Record, decode
-from pyspark_pulsar.checkpoint.index.replay import Replay, anchors_in
+from pyspark_pulsar.checkpoint.index.replay import RecordsMissed, Replay, anchors_in
 from pyspark_pulsar.checkpoint.index.view import IndexView
 from pyspark_pulsar.checkpoint.messages.place import Place, place_text
 from pyspark_pulsar.checkpoint.messages.reader import MessageReader
@@ -41,6 +52,8 @@ class IndexFollower:
         self.topic = topic
         self._client = client
         self._view = view
+        self._missed: Place | None = None
+        """Before this record some were missed, the last time."""
 
     def run(self) -> None:
         attempt = 0
@@ -55,6 +68,13 @@ class IndexFollower:
                 self._client.forget_owner(self.topic)
                 time.sleep(_PAUSES[min(attempt, len(_PAUSES) - 1)])
                 attempt += 1
+            except RecordsMissed as missed:
+                if self._missed is not None and missed.before <= self._missed:
+                    with self._view.changed:
+                        self._view.fail(missed)
+                    return
+                self._missed = missed.before
+                self._view.forget_state()
             except PulsarError as fault:
                 with self._view.changed:
                     self._view.fail(fault)
@@ -128,13 +148,14 @@ class IndexFollower:
         return True
 
     def _raise_unfounded(self, start: Place | None, replay: Replay) -> None:
-        if start is not None:
+        if start is not None or replay.searched_from is None:
             return
-        raise CheckpointLost(
+        raise RecordsMissed(
             f"{self.topic}: expected a FORMAT record or a whole snapshot at the beginning of the index, got neither in "
             f"its records up to {place_text(replay.last)}: the beginning was removed, by a truncation, message TTL, "
             f"backlog eviction or a subscription {'pyspark-pulsar-checkpoint'!r} that was moved or deleted; restore "
-            f"the checkpoint from a copy (pyspark-pulsar checkpoint copy)"
+            f"the checkpoint from a copy (pyspark-pulsar checkpoint copy)",
+            replay.searched_from,
         )
 
     def _wait_for_first(self, consumer: EntryConsumer) -> None:
@@ -147,9 +168,10 @@ class IndexFollower:
             replay = Replay(self.topic)
             replay.take(place, record)
             if replay.state is None:
-                raise CheckpointLost(
+                raise RecordsMissed(
                     f"{self.topic}: expected a FORMAT record as the first one, got {record.kind}; the index was "
-                    f"emptied or made again while it was in use; restore the checkpoint from a copy"
+                    f"emptied or made again while it was in use; restore the checkpoint from a copy",
+                    place,
                 )
             self._view.begin(replay, consumer)
             self._apply_all(consumer, reader)

@@ -34,10 +34,8 @@ from pyspark_pulsar.errors import CheckpointLost, ConnectionFailed, DeadlineExce
 
 _log: Final = logging.getLogger(__name__)
 
-_PERMITS: Final = 1_000
-_TAKE_SECONDS: Final = 1.0
 _POLL_SECONDS: Final = 0.5
-_RESUME_SECONDS: Final = 10.0
+_STATE_SECONDS: Final = 60.0
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 T = TypeVar("T")
@@ -62,13 +60,19 @@ class IndexLog:
         return self._view.failure
 
     def look(self, question: Callable[[IndexState], T]) -> T:
-        """What `question` makes of the state, which must not change meanwhile and must not be kept."""
+        """What `question` makes of the state, which must not change meanwhile and must not be kept. Waits while a state
+        is found anew. Raises `CheckpointLost` for a log without a record, `DeadlineExceeded`."""
+        deadline = Deadline.after(_STATE_SECONDS)
         with self._view.changed:
-            self._view.raise_failure()
-            state = self._view.replay.state
-            if state is None:
-                raise CheckpointLost(f"{self.topic}: expected the index to be read, got an empty one")
-            return question(state)
+            while True:
+                self._view.raise_failure()
+                state = self._view.replay.state
+                if state is not None:
+                    return question(state)
+                if self._view.is_empty:
+                    raise CheckpointLost(f"{self.topic}: expected the index to be read, got an empty one")
+                left = deadline.left(f"reading {self.topic}", self._view.fault)
+                self._view.changed.wait(min(_POLL_SECONDS, left))
 
     def look_at_replay(self, question: Callable[[Replay], T]) -> T:
         with self._view.changed:

@@ -3,14 +3,14 @@
     state      is                                        ends with                                      and then is
     searching  what comes is kept                        FORMAT as the first record; or all parts of a  known
                                                          snapshot whose anchor was kept
-    known      each record changes the state             a record whose writer had seen one that did    `CheckpointLost`
+    known      each record changes the state             a record whose writer had seen one that did    `RecordsMissed`
                                                          not come
 
 Why nothing is missed in silence
     At the front: only a FORMAT, or a snapshot with all from its anchor on, makes a state. A log that was emptied, or
     has lost its beginning, makes none, and whoever reads it to its end raises.
     In between: each record names the last one that its writer had applied. One that is later than the last that came
-    here has been removed.
+    here has been removed. Whether it is lost, or a snapshot says what it said, `follower` sees.
     After a pause: whoever reads on begins with the last record that it has applied, and looks whether it is there
     (`log`).
 """
@@ -27,6 +27,14 @@ from pyspark_pulsar.checkpoint.messages.place import Place, parse_place, place_t
 from pyspark_pulsar.errors import CheckpointLost
 
 CACHE_BYTES = 128 * 1024 * 1024
+
+
+class RecordsMissed(CheckpointLost):
+    """Records right before the one at `before` did not come to this reader. `before` is all that tells two apart."""
+
+    def __init__(self, message: str, before: Place) -> None:
+        super().__init__(message)
+        self.before = before
 
 
 class Bodies:
@@ -77,8 +85,14 @@ class Replay:
         self._kept: list[tuple[Place, Record]] = []
         self._parts: dict[str, SnapshotParts] = {}
 
+    @property
+    def searched_from(self) -> Place | None:
+        """The first record that came, while searching."""
+        return self._kept[0][0] if self._kept else None
+
     def take(self, place: Place, record: Record) -> Outcome | None:
-        """The next record; None while searching. Raises `CheckpointLost`."""
+        """The next record; None while searching. Raises `RecordsMissed`, and `CheckpointLost` for a record that is
+        wrong in itself."""
         try:
             if self.state is None:
                 self._search(place, record)
@@ -115,11 +129,12 @@ class Replay:
 
     def _apply(self, state: IndexState, place: Place, record: Record) -> Outcome:
         if record.seen is not None and (self.last is None or record.seen > self.last):
-            raise CheckpointLost(
+            raise RecordsMissed(
                 f"{self._topic}: expected the record at {place_text(record.seen)}, which the writer of the one at "
                 f"{place_text(place)} has seen, but the last one before is at {place_text(self.last)}: records of the "
                 f"index were removed, by a truncation, an expiry or the loss of a ledger; restore the checkpoint from "
-                f"a copy (pyspark-pulsar checkpoint copy)"
+                f"a copy (pyspark-pulsar checkpoint copy)",
+                place,
             )
         outcome = state.apply(place, record)
         self.records_since += 1

@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import Future
 
 from pyspark_pulsar.checkpoint.index.records import Record
-from pyspark_pulsar.checkpoint.index.replay import Replay
+from pyspark_pulsar.checkpoint.index.replay import RecordsMissed, Replay
 from pyspark_pulsar.checkpoint.index.tree import Outcome
 from pyspark_pulsar.checkpoint.messages.place import Place
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
@@ -38,9 +38,12 @@ class IndexView:
             raise self.failure
 
     def take(self, place: Place, record: Record) -> None:
-        """Applies the next record of the log. Raises what `Replay.take` raises, which is then the failure."""
+        """Applies the next record of the log. Raises what `Replay.take` raises, which is then the failure, but for
+        `RecordsMissed`."""
         try:
             outcome = self.replay.take(place, record)
+        except RecordsMissed:
+            raise
         except PulsarError as fault:
             self.fail(fault)
             raise
@@ -60,8 +63,8 @@ class IndexView:
             self.changed.notify_all()
 
     def forget_state(self) -> None:
-        """What was applied last is not there any more: a state is to be found anew. Whoever waits for an outcome gets
-        `ConnectionFailed`, since it is never learnt. Takes `changed`."""
+        """What follows the record that was applied last is not there any more: a state is to be found anew. Whoever
+        waits for an outcome gets `ConnectionFailed`, since it is never learnt. Takes `changed`."""
         with self.changed:
             self.replay, self.consumer = Replay(self.topic), None
             waiting, self.waiting = self.waiting, {}
@@ -70,6 +73,7 @@ class IndexView:
             if not outcome.done():
                 outcome.set_exception(
                     ConnectionFailed(
-                        f"{self.topic}: the connection was lost for so long that what became of a record is not known"
+                        f"{self.topic}: read too slowly, or not at all for a while, so that what became of a record is "
+                        f"not known"
                     )
                 )

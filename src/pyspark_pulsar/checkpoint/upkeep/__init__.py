@@ -6,7 +6,8 @@
 
 Why nothing goes too early
     Index: its keeper moves to the anchor when all parts of the snapshot are stored. Whoever starts begins at an anchor
-    that is there: the last record names one; if that one is gone, a later one is in the log.
+    that is there: the last record names one; if that one is gone, a later one is in the log. Whoever is reading what
+    goes begins anew (`index.follower`).
     Content: its keeper moves to the floor, and only after a FLOOR record counts. The state refuses a floor behind a
     chunk that a file needs, and PUTs and MOVEs whose chunks lie before the floor. So in the order of the log either the
     chunk is needed first, and the floor stays before it, or the floor is first, and the file does not count.

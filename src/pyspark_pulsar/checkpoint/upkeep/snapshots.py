@@ -45,7 +45,7 @@ def write_snapshot(checkpoint: Checkpoint, logs: Logs, owner: str, deadline: Dea
         raise CheckpointError(f"{checkpoint.name}: expected an index to write a snapshot of, got none")
 
     def body(file: File) -> bytes:
-        return checkpoint.body(logs, file, f"{checkpoint.name}, file {file.id}")
+        return logs.inline.read(file, f"{checkpoint.name}, file {file.id}", deadline)
 
     # The last part is applied before the keeper moves, the others before it.
     for details, bodies in snapshot.parts(new_id(), body):
