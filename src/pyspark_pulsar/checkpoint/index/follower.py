@@ -71,7 +71,7 @@ class IndexFollower:
             except RecordsMissed as missed:
                 if self._missed is not None and missed.before <= self._missed:
                     with self._view.changed:
-                        self._view.fail(missed)
+                        self._view.fail(CheckpointLost(str(missed)))
                     return
                 self._missed = missed.before
                 self._view.forget_state()
