@@ -30,6 +30,7 @@ from pyspark_pulsar.errors import (
     CheckpointNotDirectory,
     CheckpointPathNotFound,
     CheckpointTakenOver,
+    LedgerUnavailable,
 )
 
 _FORMAT_SECONDS: Final = 2.0
@@ -186,24 +187,27 @@ class Checkpoint:
                 return logs.inline.read(file, self._text(path), deadline)[offset : offset + length]
             try:
                 return logs.content.read(file.chunks, offset, length, self._text(path), deadline)
-            except CheckpointLost:
+            except (CheckpointLost, LedgerUnavailable):
                 # The owner's upkeep may have written them again and let their ledgers go, which an index read to its
                 # end tells.
-                former, file = file, self._known(file_id, path, deadline, sync=True)
+                former, file = file, self._present(file_id, path, deadline)
                 if file.chunks == former.chunks:
                     raise
 
-    def _known(self, file_id: str, path: Path, deadline: Deadline, *, sync: bool = False) -> File:
-        """The file as it is, or was when it was opened. Raises `CheckpointPathNotFound`."""
-        logs = self.current(deadline) if sync else self.logs(deadline)
-        file = (
-            logs.index.look(lambda state: _copy(state.tree.files.get(file_id))) if logs.index.owner else None
+    def _known(self, file_id: str, path: Path, deadline: Deadline) -> File:
+        """The file as it is, as far as that is known without asking, or was when it was opened. Raises
+        `CheckpointPathNotFound`."""
+        file = self.logs(deadline).index.look_at_replay(
+            lambda replay: _copy(replay.state.tree.files.get(file_id)) if replay.state else None
         )
         if file is None:
             with self._lock:
                 file = self._opened.get(file_id)
-        if file is None and not sync:
-            return self._known(file_id, path, deadline, sync=True)
+        return file if isinstance(file, File) else self._present(file_id, path, deadline)
+
+    def _present(self, file_id: str, path: Path, deadline: Deadline) -> File:
+        """The file as it is now. Raises `CheckpointPathNotFound`."""
+        file = self.current(deadline).index.look(lambda state: _copy(state.tree.files.get(file_id)))
         if not isinstance(file, File):
             raise CheckpointPathNotFound(
                 f"{self._text(path)}: expected the file {file_id}, got none: it was deleted or replaced"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 import threading
-from typing import Self
+from typing import Final, Self
 
 from pyspark_pulsar.checkpoint.address import CheckpointName
 from pyspark_pulsar.checkpoint.checkpoint import Checkpoint
@@ -14,6 +15,8 @@ from pyspark_pulsar.checkpoint.upkeep.loop import GRACE_SECONDS, Round, Upkeep
 from pyspark_pulsar.checkpoint.upkeep.policies import check_policies
 from pyspark_pulsar.checkpoint.upload import Upload
 from pyspark_pulsar.errors import CheckpointError
+
+_NUMBER_BITS: Final = 48
 
 
 class Store:
@@ -26,7 +29,8 @@ class Store:
         self._checkpoints: dict[CheckpointName, Checkpoint] = {}
         self._upkeeps: dict[CheckpointName, Upkeep] = {}
         self._uploads: dict[int, tuple[Checkpoint, str | None, Upload]] = {}
-        self._numbers = itertools.count(1)
+        # A process that is started again must not know a number of the former one as another upload.
+        self._numbers = itertools.count(secrets.randbits(_NUMBER_BITS))
 
     def __enter__(self) -> Self:
         return self

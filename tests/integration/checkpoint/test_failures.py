@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,15 @@ def test_processes_brokers_and_networks_that_go_away(
     executor.kill()
     pending.exception(timeout=30)
     assert driver.names(place) == []
+    # The next process does not take another's upload for this one.
     executor = store()
+    others = executor.call("upload_begin", path=f"{place}/others", owner="q", mode="overwrite")["upload"]
+    for call in ("upload_write", "upload_commit", "upload_abort"):
+        with suppress(Refused):
+            executor.call(call, body[:MIB], upload=number)
+    executor.call("upload_commit", upload=others)
+    assert driver.content(f"{place}/others") == b""
+    executor.call("delete", path=f"{place}/others", owner="q", recursive=False)
     executor.upload(f"{place}/sst", body, "q")
     for way in ("unload", "kill", "stop"):
         away(driver, executor, place, way, short_ledgers, short_admin)

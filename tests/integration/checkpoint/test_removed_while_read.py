@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from integration.checkpoint.conftest import ENTRIES, Store, topic_of
@@ -16,14 +18,19 @@ from integration.official import Admin, await_true
 
 from pyspark_pulsar.checkpoint.address import parse_path
 from pyspark_pulsar.checkpoint.checkpoint import Checkpoint
-from pyspark_pulsar.checkpoint.cluster import ClusterSettings
+from pyspark_pulsar.checkpoint.cluster import Cluster, ClusterSettings
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index import follower, replay
-from pyspark_pulsar.checkpoint.index.records import Record
+from pyspark_pulsar.checkpoint.index.records import Kind, Record, encode, new_id
+from pyspark_pulsar.checkpoint.index.tree import Outcome
+from pyspark_pulsar.checkpoint.messages.writer import LogWriter
 from pyspark_pulsar.checkpoint.store import Store as OwnStore
+from pyspark_pulsar.errors import CheckpointPathNotFound
 from pyspark_pulsar.standalone import LocalPulsar
 
 FILES = 2 * ENTRIES + 5
+CHUNK = 20 * 1024
+"""Bytes of a file that lies in one chunk."""
 PERMITS = 5
 """Of the slow reader: the broker keeps the rest to itself, so that a removal is seen."""
 
@@ -69,9 +76,12 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
 @pytest.fixture
 def slow(short_ledgers: LocalPulsar, place: str) -> Iterator[Checkpoint]:
     """The checkpoint as a store of this process sees it."""
-    settings = ClusterSettings.parse({"service.url": short_ledgers.service_url})
-    with OwnStore(settings) as store:
+    with OwnStore(settings_of(short_ledgers)) as store:
         yield store.checkpoint(parse_path(place).checkpoint)
+
+
+def settings_of(server: LocalPulsar) -> ClusterSettings:
+    return ClusterSettings.parse({"service.url": server.service_url})
 
 
 @contextmanager
@@ -90,6 +100,16 @@ def put_files(owner: StoreProcess, place: str, numbers: range) -> None:
         for number in numbers
     ]:
         answer.result(timeout=60)
+
+
+def put_garbage(owner: StoreProcess, place: str, rng: random.Random) -> None:
+    """Two ledgers of content and more, of which nothing is needed: more than upkeep leaves."""
+    for _ in range(2 * ENTRIES + 20):
+        owner.put(f"{place}/garbage", rng.randbytes(CHUNK), "q")
+
+
+def stats(admin: Admin, topic: str) -> dict[str, Any]:
+    return dict(admin._must("GET", topic.replace("://", "/") + "/internalStats"))
 
 
 def give_back(owner: StoreProcess, admin: Admin, place: str, log: str) -> None:
@@ -119,6 +139,48 @@ def test_a_search_that_lags(
         gate.open()
         assert listed.result(60) == [f"{number:04}" for number in range(FILES)]
     assert 4 < gate.records < FILES
+
+
+def test_a_gap_that_no_record_names(
+    store: Store, place: str, slow: Checkpoint, gate: Gate, short_ledgers: LocalPulsar, short_admin: Admin
+) -> None:
+    """The first record of a ledger is of a writer that has not seen the end of the former one."""
+    owner, index = store(), topic_of(place, "index")
+    owner.call("take_over", path=place, owner="q")
+    files = 0
+    while stats(short_admin, index)["currentLedgerEntries"] < ENTRIES - 1:
+        put_files(owner, place, range(files, files + 1))
+        files += 1
+    put_files(owner, place, range(files, files + 1))
+    await_true("the next ledger", lambda: len(ledgers(short_admin, index)) == 2)
+    writer = LogWriter(Cluster(settings_of(short_ledgers)).new_client(), index, 60)
+    record = Record(Kind.MKDIR, new_id(), "q", 0, None, None, {"path": "g"})
+    assert writer.wait(writer.send(encode(record), Deadline.after(60)), Deadline.after(60))[1] == 0
+    writer.close()
+    # What follows is of writers that have seen it, and in the same ledger.
+    assert "g" in owner.names(place)
+    put_files(owner, place, range(files + 1, ENTRIES + 10))
+    gate.close_in(4)
+    with begun(lambda: names(slow)) as listed:
+        assert gate.reached.wait(60)
+        give_back(owner, short_admin, place, "index")
+        gate.open()
+        assert listed.result(60) == [f"{number:04}" for number in range(ENTRIES + 10)]
+
+
+def test_a_change_while_the_state_is_looked_for(
+    store: Store, place: str, slow: Checkpoint, gate: Gate
+) -> None:
+    owner = store()
+    owner.call("take_over", path=place, owner="q")
+    put_files(owner, place, range(3))
+    gate.close_in(2)
+    index = slow.logs(Deadline.after(60)).index
+    with begun(lambda: index.append(Kind.MKDIR, "q", Deadline.after(30), {"path": "g"})) as appended:
+        assert gate.reached.wait(60)
+        time.sleep(1)
+        gate.open()
+        assert appended.result(60) is Outcome.DONE
 
 
 def test_a_follower_that_lags(
@@ -173,12 +235,25 @@ def test_chunks_that_upkeep_has_moved(
 ) -> None:
     owner = store()
     owner.call("take_over", path=place, owner="q")
-    kept, body = f"{place}/kept", rng.randbytes(300 * 1024)
+    kept, body = f"{place}/kept", rng.randbytes(CHUNK)
     owner.upload(kept, body, "q")
     # Of the ledger of `kept` nearly all is garbage, so that upkeep moves what is not.
-    for _ in range(10):
-        owner.upload(f"{place}/garbage", rng.randbytes(ENTRIES * 256 * 1024), "q")
+    put_garbage(owner, place, rng)
     opened, _ = slow.open(("kept",), Deadline.after(60))
     with behind(owner, place, gate):
         give_back(owner, short_admin, place, "content")
     assert slow.read(opened.id, ("kept",), 0, len(body), Deadline.after(60)) == body
+
+
+def test_content_of_a_file_that_was_deleted_is_not_told_as_lost(
+    store: Store, place: str, slow: Checkpoint, short_admin: Admin, rng: random.Random
+) -> None:
+    owner = store()
+    owner.call("take_over", path=place, owner="q")
+    owner.put(f"{place}/deleted", rng.randbytes(CHUNK), "q")
+    opened, _ = slow.open(("deleted",), Deadline.after(60))
+    assert owner.call("delete", path=f"{place}/deleted", owner="q", recursive=False) is True
+    put_garbage(owner, place, rng)
+    give_back(owner, short_admin, place, "content")
+    with pytest.raises(CheckpointPathNotFound, match="was deleted or replaced"):
+        slow.read(opened.id, ("deleted",), 0, opened.length, Deadline.after(60))

@@ -110,6 +110,36 @@ def test_from_an_anchor_on_the_state_is_the_same(drawn: list, data: st.DataObjec
         assert replayed(found[first:]).state is None
 
 
+def test_of_two_snapshots_beside_each_other_the_later_one_counts() -> None:
+    """A former owner still writes its snapshot when the next one begins another."""
+    records = as_records([])
+    earlier = replayed(records)
+    others = [
+        Record(Kind.MKDIR, f"m{n}", earlier.state.owner, 0, None, None, {"path": f"d{n}"}) for n in range(2)
+    ]
+    records += [((50, n), record) for n, record in enumerate(others)]
+    later = replayed(records)
+
+    def parts(replay: Replay, name: str) -> list:
+        snapshot = Snapshot.of(replay.state, replay.last)
+        (details, body), *_ = snapshot.parts(name, lambda _: b"")
+        # An empty second part.
+        return [
+            ({**details, "parts": 2}, body),
+            ({**details, "part": 1, "parts": 2, "entries": []}, b""),
+        ]
+
+    (old_0, old_1), (new_0, new_1) = parts(earlier, "old"), parts(later, "new")
+    mixed = [old_0, new_0, old_1, new_1]
+    snapshots = [
+        ((60, n), Record(Kind.SNAPSHOT, f"s{n}", "", 0, None, None, details, body))
+        for n, (details, body) in enumerate(mixed)
+    ]
+    found = replayed(records[-1:] + snapshots)
+    assert found.anchor == later.last
+    assert seen_in(found.state) == seen_in(later.state)
+
+
 @given(drawn, st.data())
 def test_a_record_that_is_missing_in_between_is_seen(drawn: list, data: st.DataObject) -> None:
     records = as_records(drawn)

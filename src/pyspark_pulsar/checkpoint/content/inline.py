@@ -11,7 +11,7 @@ from pyspark_pulsar.checkpoint.index.snapshot import entries_of
 from pyspark_pulsar.checkpoint.index.state import IndexState
 from pyspark_pulsar.checkpoint.index.tree import File
 from pyspark_pulsar.checkpoint.messages.place import Place, place_text
-from pyspark_pulsar.errors import CheckpointLost
+from pyspark_pulsar.errors import CheckpointLost, CheckpointPathNotFound
 from pyspark_pulsar.topic import TopicPartition
 
 
@@ -25,7 +25,7 @@ class InlineBodies:
 
     def read(self, file: File, where: str, deadline: Deadline) -> bytes:
         """What `index` keeps, else from the topic. `where` names the file. Raises `CheckpointLost`,
-        `DeadlineExceeded`."""
+        `CheckpointPathNotFound` for a file that was deleted since and whose content is gone, `DeadlineExceeded`."""
         if file.length == 0:
             return b""
         body = self._index.body(file.id)
@@ -36,6 +36,10 @@ class InlineBodies:
             except CheckpointLost:
                 # A snapshot that this process has not read yet may hold it, and what is before that be removed.
                 self._index.sync(deadline)
+                if self._index.look(lambda state: file.id not in state.tree.files):
+                    raise CheckpointPathNotFound(
+                        f"{where}: expected the file {file.id}, got none: it was deleted or replaced"
+                    ) from None
                 former, at = at, self._place(file)
                 if at == former:
                     raise

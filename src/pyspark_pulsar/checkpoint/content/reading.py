@@ -6,9 +6,10 @@ reader, and the next run before it is asked for. What was fetched is kept while 
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from threading import Lock
 from typing import Final
 
@@ -16,7 +17,7 @@ from pyspark_pulsar.checkpoint.content.places import ChunkPlaces
 from pyspark_pulsar.checkpoint.deadline import Deadline
 from pyspark_pulsar.checkpoint.index.records import Chunk
 from pyspark_pulsar.checkpoint.messages.place import Place
-from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.errors import ConnectionFailed, PulsarError
 
 RUN: Final = 8
 CACHE_BYTES: Final = 48 * 1024 * 1024
@@ -31,6 +32,7 @@ class ContentReader:
         self._lock = Lock()
         self._fetched: OrderedDict[Place, Future[bytes]] = OrderedDict()
         self._nbytes = 0
+        self._is_closed = False
         self._threads = ThreadPoolExecutor(_FETCHERS, thread_name_prefix="content")
 
     def read(
@@ -49,7 +51,13 @@ class ContentReader:
         return b"".join(parts)
 
     def close(self) -> None:
+        """Whoever waits for a chunk gets `ConnectionFailed`, as does whoever asks for one later."""
+        with self._lock:
+            self._is_closed = True
+            pending = [answer for answer in self._fetched.values() if not answer.done()]
         self._threads.shutdown(wait=False, cancel_futures=True)
+        for answer in pending:
+            _fail(answer, ConnectionFailed("the content was closed"))
 
     def _chunk(self, chunks: Sequence[Chunk], index: int, where: str, deadline: Deadline) -> bytes:
         answer = self._wanted(chunks, index, where)
@@ -64,6 +72,8 @@ class ContentReader:
     def _wanted(self, chunks: Sequence[Chunk], index: int, where: str) -> Future[bytes]:
         first = index // RUN * RUN
         with self._lock:
+            if self._is_closed:
+                raise ConnectionFailed(f"{where}: the content was closed")
             known = self._fetched.get(chunks[index].place)
             if known is not None:
                 self._fetched.move_to_end(chunks[index].place)
@@ -75,7 +85,7 @@ class ContentReader:
             answer = self._fetched[chunks[index].place]
             answers = {chunk.place: self._fetched[chunk.place] for chunk in run}
             self._trim(answers)
-        self._threads.submit(self._fetch, run, answers, where)
+            self._threads.submit(self._fetch, run, answers, where)
         return answer
 
     def _trim(self, kept: dict[Place, Future[bytes]]) -> None:
@@ -93,7 +103,8 @@ class ContentReader:
     def _fetch(self, run: Sequence[Chunk], answers: dict[Place, Future[bytes]], where: str) -> None:
         try:
             for chunk, data in self._places.fetch(run, where):
-                answers[chunk.place].set_result(data)
+                with contextlib.suppress(InvalidStateError):
+                    answers[chunk.place].set_result(data)
         except BaseException as fault:
             failed = [chunk for chunk in run if not answers[chunk.place].done()]
             with self._lock:
@@ -101,6 +112,12 @@ class ContentReader:
                     self._fetched.pop(chunk.place, None)
                     self._nbytes -= chunk.length
             for chunk in failed:
-                answers[chunk.place].set_exception(fault)
+                _fail(answers[chunk.place], fault)
             if not isinstance(fault, PulsarError):
                 raise
+
+
+def _fail(answer: Future[bytes], fault: BaseException) -> None:
+    """Unless it has an answer: closing and fetching may both give one."""
+    with contextlib.suppress(InvalidStateError):
+        answer.set_exception(fault)

@@ -8,6 +8,10 @@
     resume  | begins at the last record that was applied                                 | follow, or find if it is gone
     missed  | records did not come that were written: a state is found anew              | find, or it raises
 
+How missing records are seen
+    A record names the last one that its writer had seen (`replay`). The writer may not have seen the last records of a
+    ledger, so where a ledger ends the reader also asks how far the broker has moved its cursor.
+
 Missed, or lost
     The broker removes what lies before the anchor of a snapshot (`upkeep`), also under a reader that is there and has
     not read it: its cursor is moved on without a word. Such a reader misses records of which nothing is lost, as the
@@ -180,7 +184,11 @@ class IndexFollower:
         consumer = subscribe(self._client, self.topic, Position(*last))
         try:
             reader = MessageReader(self.topic)
-            if consumer.end() == EARLIEST:
+            log = consumer.log_end()
+            if log.end == EARLIEST:
+                if EARLIEST < log.mark_delete <= Position(*last):
+                    # The cursor is where it was put, so the record is there: the topic is not whole again yet.
+                    raise ConnectionFailed(f"{self.topic}: expected a last message, got none of the broker")
                 self._view.forget_state()
                 return
             try:
@@ -215,6 +223,9 @@ class IndexFollower:
         while not self._view.closed:
             while reader.decoded:
                 place, payload = reader.decoded.popleft()
+                if reader.last is not None and place[0] != reader.last[0]:
+                    self._require_nothing_between(consumer, reader.last, place)
+                reader.last = place
                 yield place, decode(payload, self._where(place))
             entries = consumer.take(_TAKE_SECONDS)
             if entries is not None:
@@ -226,6 +237,21 @@ class IndexFollower:
                     f"{self.topic}: expected records, got none within {patience_seconds:.0f} s"
                 )
         raise ConnectionFailed(f"{self.topic}: the index was closed")
+
+    def _require_nothing_between(self, consumer: EntryConsumer, last: Place, place: Place) -> None:
+        """Where a ledger ends: that the broker has not moved the cursor over the rest of it. Raises `RecordsMissed`.
+
+        The reader acknowledges nothing, so its cursor moves for no other reason: behind the entries that are removed.
+        One that stands there already may be moved on to entry 0 of the next ledger, which tells nothing
+        (`read.log_end` says how brokers do this)."""
+        passed = consumer.log_end().mark_delete
+        if passed > Position(last[0], last[1] + 1) and passed.entry != 0:
+            raise RecordsMissed(
+                f"{self.topic}: expected the records behind {place_text(last)}, got the one at {place_text(place)}, as "
+                f"the broker has removed all up to {passed}, by a truncation or an expiry; restore the checkpoint from "
+                f"a copy (pyspark-pulsar checkpoint copy)",
+                place,
+            )
 
     def _where(self, place: Place) -> str:
         return f"{self.topic}, message {place_text(place)}"

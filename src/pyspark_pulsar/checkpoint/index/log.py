@@ -35,7 +35,8 @@ from pyspark_pulsar.errors import CheckpointLost, ConnectionFailed, DeadlineExce
 _log: Final = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.5
-_STATE_SECONDS: Final = 60.0
+_STATE_SECONDS: Final = 15.0
+"""Beside the time of a call: the JVM waits for 20 s longer than a call may take."""
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 T = TypeVar("T")
@@ -62,17 +63,8 @@ class IndexLog:
     def look(self, question: Callable[[IndexState], T]) -> T:
         """What `question` makes of the state, which must not change meanwhile and must not be kept. Waits while a state
         is found anew. Raises `CheckpointLost` for a log without a record, `DeadlineExceeded`."""
-        deadline = Deadline.after(_STATE_SECONDS)
         with self._view.changed:
-            while True:
-                self._view.raise_failure()
-                state = self._view.replay.state
-                if state is not None:
-                    return question(state)
-                if self._view.is_empty:
-                    raise CheckpointLost(f"{self.topic}: expected the index to be read, got an empty one")
-                left = deadline.left(f"reading {self.topic}", self._view.fault)
-                self._view.changed.wait(min(_POLL_SECONDS, left))
+            return question(self._await_state())
 
     def look_at_replay(self, question: Callable[[Replay], T]) -> T:
         with self._view.changed:
@@ -80,9 +72,9 @@ class IndexLog:
 
     @property
     def owner(self) -> str:
-        """The last that is known here."""
+        """The last that is known here; empty of a log without a record. Waits and raises as `look` does."""
         with self._view.changed:
-            return self._view.replay.state.owner if self._view.replay.state is not None else ""
+            return "" if self._view.is_empty else self._await_state().owner
 
     def body(self, file_id: str) -> bytes | None:
         """Of an inline file, if it is kept here."""
@@ -118,13 +110,13 @@ class IndexLog:
     ) -> Outcome:
         """Returns what became of it, and without `wait` DONE as soon as it is stored. Raises `SendError`,
         `DeadlineExceeded`: whether it is stored is not known then; and what `sync` raises."""
-        with self._view.changed:
-            self._view.raise_failure()
-            seen, anchor = self._view.replay.last, self._view.replay.anchor
-        now = time.time_ns() // 1_000_000
-        record = Record(kind, record_id or new_id(), owner, now, seen, anchor, details or {}, body)
         outcome: Future[Outcome] = Future()
         with self._view.changed:
+            # In one piece: a state that is found anew later fails `outcome`, one that is there says what comes of it.
+            self._await_state()
+            seen, anchor = self._view.replay.last, self._view.replay.anchor
+            now = time.time_ns() // 1_000_000
+            record = Record(kind, record_id or new_id(), owner, now, seen, anchor, details or {}, body)
             self._view.waiting[record.id] = outcome
         try:
             sent = self.writer.send(encode(record), deadline)
@@ -145,6 +137,19 @@ class IndexLog:
         self._client.close()
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout=5.0)
+
+    def _await_state(self) -> IndexState:
+        """Under the lock, which others take meanwhile."""
+        deadline = Deadline.after(_STATE_SECONDS)
+        while True:
+            self._view.raise_failure()
+            state = self._view.replay.state
+            if state is not None:
+                return state
+            if self._view.is_empty:
+                raise CheckpointLost(f"{self.topic}: expected the index to be read, got an empty one")
+            left = deadline.left(f"reading {self.topic}", self._view.fault)
+            self._view.changed.wait(min(_POLL_SECONDS, left))
 
     def _ready(self, deadline: Deadline, doing: str) -> EntryConsumer | None:
         """The consumer of a log whose state is known; None for an empty log."""

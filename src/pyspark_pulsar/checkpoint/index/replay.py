@@ -159,8 +159,8 @@ class Replay:
         parts.add(place, record)
         if not parts.is_complete:
             return None
-        # What others began and left is of no use once there is a whole one.
-        self._parts.clear()
+        # What others began before is of no use once there is a whole one.
+        self._parts = {key: other for key, other in self._parts.items() if other.anchor > parts.anchor}
         return parts
 
     def _end_snapshot(self, parts: SnapshotParts | None) -> None:

@@ -66,7 +66,7 @@ class IndexView:
         """What follows the record that was applied last is not there any more: a state is to be found anew. Whoever
         waits for an outcome gets `ConnectionFailed`, since it is never learnt. Takes `changed`."""
         with self.changed:
-            self.replay, self.consumer = Replay(self.topic), None
+            self.replay, self.consumer, self.is_empty = Replay(self.topic), None, False
             waiting, self.waiting = self.waiting, {}
             self.changed.notify_all()
         for outcome in waiting.values():

@@ -27,6 +27,8 @@ class MessageReader:
         self.decoded: deque[tuple[Place, bytes]] = deque()
         """What was read and not taken yet; for whoever uses it so."""
         self.is_granted = False
+        self.last: Place | None = None
+        """Of what was taken of `decoded`."""
 
     def read(self, entries: EntryBatch) -> Iterator[tuple[Place, bytes]]:
         """Raises `CorruptEntryError`, `DecodeError`, `UnsupportedEntryError`."""

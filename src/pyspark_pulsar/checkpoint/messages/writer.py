@@ -70,8 +70,6 @@ class LogWriter:
             try:
                 return answer.result(timeout=min(left, _LOOK_SECONDS))
             except TimeoutError:
-                if answer.done():
-                    raise
                 self._keep_going(deadline)
 
     def open(self, deadline: Deadline) -> None:

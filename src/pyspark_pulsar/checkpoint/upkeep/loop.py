@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +19,7 @@ from pyspark_pulsar.checkpoint.index.state import IndexState
 from pyspark_pulsar.checkpoint.index.tree import Outcome
 from pyspark_pulsar.checkpoint.logs import Logs
 from pyspark_pulsar.checkpoint.messages.place import Place, place_text
-from pyspark_pulsar.checkpoint.upkeep.cleaner import files_before, files_in, move, overdue_ledgers
+from pyspark_pulsar.checkpoint.upkeep.cleaner import OldFile, files_before, files_in, move, overdue_ledgers
 from pyspark_pulsar.checkpoint.upkeep.keepers import end_of, move_keeper
 from pyspark_pulsar.checkpoint.upkeep.snapshots import is_due, write_snapshot
 from pyspark_pulsar.errors import CheckpointLost, PulsarError
@@ -131,11 +132,7 @@ class Upkeep:
         if stood is not None and needed is not None and stood > needed:
             self._warn_moved(logs.content_partition, stood, needed)
             at = stood
-            for old in logs.index.look(lambda state: files_before(state, at)):
-                try:
-                    moved += move(self._checkpoint, logs, self.owner, old, deadline)
-                except CheckpointLost as lost:
-                    _log.error("%s", lost)
+            moved = self._move(logs, logs.index.look(lambda state: files_before(state, at)), deadline)
         return snapshot, moved
 
     def _warn_moved(self, topic: object, stood: Place, needed: Place) -> None:
@@ -148,11 +145,20 @@ class Upkeep:
         )
 
     def _clean(self, logs: Logs, deadline: Deadline) -> int:
+        return self._move(
+            logs, logs.index.look(lambda state: files_in(state, overdue_ledgers(state))), deadline
+        )
+
+    def _move(self, logs: Logs, old_files: Iterable[OldFile], deadline: Deadline) -> int:
+        """How many files counted. One that is lost keeps no other, and is told again in each round."""
         moved = 0
-        for old in logs.index.look(lambda state: files_in(state, overdue_ledgers(state))):
+        for old in old_files:
             if self._stopped.is_set():
                 break
-            moved += move(self._checkpoint, logs, self.owner, old, deadline)
+            try:
+                moved += move(self._checkpoint, logs, self.owner, old, deadline)
+            except CheckpointLost as lost:
+                _log.error("%s", lost)
         return moved
 
     def _raise_floor(self, logs: Logs, deadline: Deadline, grace_seconds: float) -> None:

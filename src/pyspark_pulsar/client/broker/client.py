@@ -20,9 +20,8 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from tenacity import Retrying, retry_if_exception_type, stop_before_delay, wait_random_exponential
-
 from pyspark_pulsar.client.broker.connection import Connection, await_answer, open_connection
+from pyspark_pulsar.client.broker.patience import Patience
 from pyspark_pulsar.client.broker.requests import (
     end_of_layouts,
     layout_command,
@@ -94,6 +93,7 @@ class BrokerClient:
         self._connect_seconds = options.connection_timeout_ms / 1000
         self.request_seconds = options.operation_timeout_ms / 1000
         self.patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
+        self._patience = Patience(self.patience_seconds, self.patience_seconds)
         self._connections: dict[BrokerAddress, Connection] = {}
         self._owners: dict[str, BrokerAddress] = {}
         self._lock = threading.Lock()
@@ -102,14 +102,19 @@ class BrokerClient:
     @classmethod
     def for_planning(cls, options: ConnectionOptions, *, runs: bool = False) -> Self:
         """A client of little patience: an unreachable broker should fail a query that is being written at a
-        desk within seconds. A query that `runs` already waits for a broker that is started again."""
+        desk within seconds. One that answers that it is not ready is waited for. A query that `runs` already waits
+        for a broker that is started again."""
         if runs:
             return cls(options)
-        return cls(options, patience_ms=min(_PLANNING_PATIENCE_MS, options.operation_timeout_ms))
+        client = cls(options, patience_ms=min(_PLANNING_PATIENCE_MS, options.operation_timeout_ms))
+        client._patience = Patience(client.patience_seconds, client.request_seconds)
+        return client
 
     def another(self) -> BrokerClient:
         """With connections of its own: what waits for a consumer may fill those of this one."""
-        return BrokerClient(self._options, patience_ms=round(self.patience_seconds * 1000))
+        client = BrokerClient(self._options, patience_ms=round(self.patience_seconds * 1000))
+        client._patience = self._patience
+        return client
 
     def __enter__(self) -> Self:
         return self
@@ -134,14 +139,11 @@ class BrokerClient:
             return any(connection.is_used for connection in self._connections.values())
 
     def retrying(self, attempt: Callable[[], Answer], patience_seconds: float | None = None) -> Answer:
-        """Call `attempt` until it does not fail for a passing reason, with pauses of up to 2 s."""
-        retry = Retrying(
-            retry=retry_if_exception_type(ConnectionFailed),
-            stop=stop_before_delay(patience_seconds or self.patience_seconds),
-            wait=wait_random_exponential(multiplier=0.1, max=2.0),
-            reraise=True,
-        )
-        return retry(attempt)
+        """Call `attempt` until it does not fail for a passing reason, with pauses of up to 2 s; for `patience_seconds`,
+        by default as long as this client is patient."""
+        if patience_seconds is not None:
+            return Patience(patience_seconds, patience_seconds).retrying(attempt)
+        return self._patience.retrying(attempt)
 
     @contextmanager
     def until(self, deadline: float) -> Iterator[None]:

@@ -1,0 +1,45 @@
+"""How long a client tries again: little for what cannot be reached, longer for a broker that answers."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.server_error import NotReady
+from pyspark_pulsar.errors import ConnectionFailed
+from pyspark_pulsar.options import ConnectionOptions
+
+AWAY_SECONDS = 0.6
+
+
+def fails_for_a_while(fault: ConnectionFailed) -> Callable[[], str]:
+    began = time.monotonic()
+
+    def attempt() -> str:
+        if time.monotonic() - began < AWAY_SECONDS:
+            raise fault
+        return "an answer"
+
+    return attempt
+
+
+@pytest.fixture
+def planning(monkeypatch: pytest.MonkeyPatch) -> BrokerClient:
+    monkeypatch.setattr("pyspark_pulsar.client.broker.client._PLANNING_PATIENCE_MS", 100)
+    return BrokerClient.for_planning(ConnectionOptions(service_url="pulsar://localhost:1"))
+
+
+def test_planning_gives_up_an_address_that_nobody_answers_at(planning: BrokerClient) -> None:
+    with pytest.raises(ConnectionFailed, match="nobody there"):
+        planning.retrying(fails_for_a_while(ConnectionFailed("nobody there")))
+
+
+def test_planning_waits_for_a_broker_that_is_not_ready(planning: BrokerClient) -> None:
+    assert planning.retrying(fails_for_a_while(NotReady("session expired"))) == "an answer"
+    assert planning.another().retrying(fails_for_a_while(NotReady("session expired"))) == "an answer"
+
+
+def test_who_says_how_long_is_waited_for_no_longer(planning: BrokerClient) -> None:
+    with pytest.raises(NotReady):
+        planning.retrying(fails_for_a_while(NotReady("session expired")), patience_seconds=0.1)
