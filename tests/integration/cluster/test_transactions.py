@@ -33,7 +33,7 @@ STEPS = [
     step("commit", "committed 1", "committed 2"),
     step("abort", "aborted 1", "aborted 2"),
     step(None, "plain 2"),
-    step("open", "given up by the coordinator", seconds=1),
+    step("open", "given up by the coordinator", seconds=10),
     step("commit", "committed 3"),
 ]
 VISIBLE = [b"plain 1", b"committed 1", b"committed 2", b"plain 2", b"committed 3"]

@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
 
@@ -25,13 +26,15 @@ from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.errors import CommitError, OptionError, TransactionEnded, WriterFenced
+from pyspark_pulsar.position import EARLIEST
 from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.transaction_id import TransactionId
 from pyspark_pulsar.write.exactly_once import epochs as epochs_module
 from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.epochs import commit_epoch, take_over
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
 from pyspark_pulsar.write.exactly_once.journal_topic import KEEPER
-from pyspark_pulsar.write.exactly_once.recovery import Sink
+from pyspark_pulsar.write.exactly_once.recovery import Sink, abort_begun, finish
 from pyspark_pulsar.write.exactly_once.state import BegunTransaction, PreparedTransaction, Writer
 
 PROGRAM = Path(__file__).resolve().parents[2] / "programs" / "write_epoch.py"
@@ -181,14 +184,79 @@ def test_who_decides_is_thrown_out_by_the_next_one(pulsar: LocalPulsar, topic: s
             next_decider.decide(state)
 
 
+def begin(sink: Sink, writer: Writer) -> PreparedTransaction:
+    """A transaction of the writer's epoch 0, as its task leaves it."""
+    transaction = sink.coordinators.begin(60_000)
+    sink.journal.write_begun(BegunTransaction(transaction, writer, 0))
+    sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition])
+    sink.journal.write_marker(transaction)
+    return PreparedTransaction(transaction, 0, 1)
+
+
+def test_who_was_alone_a_moment_ago_aborts_nothing_of_the_next_one(pulsar: LocalPulsar, topic: str) -> None:
+    given, former, now = options(pulsar, topic), Writer("owner", "former"), Writer("owner", "now")
+    with BrokerClient(given) as client, BrokerClient(given) as other:
+        first, second = Sink.open(client, f"{topic}-journal"), Sink.open(other, f"{topic}-journal")
+        state = take_over(first, former)
+        with first.journal.exclusive() as decider:
+            take_over(second, now)
+            prepared = begin(second, now)
+            with pytest.raises(WriterFenced):
+                abort_begun(first, state, decider)
+        commit_epoch(second, now, 0, [prepared])
+        assert second.journal.markers_since(EARLIEST) == {prepared.transaction}
+
+
+def test_markers_that_the_next_one_has_removed_are_not_told_as_lost(
+    pulsar: LocalPulsar, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, former, now = options(pulsar, topic), Writer("owner", "former"), Writer("owner", "now")
+    with BrokerClient(given) as client, BrokerClient(given) as other:
+        first, second = Sink.open(client, f"{topic}-journal"), Sink.open(other, f"{topic}-journal")
+        state = take_over(first, former)
+        with first.journal.exclusive() as decider:
+            decided = replace(state, epoch=0, transactions=(begin(first, former),), done=False)
+            decider.decide(decided)
+            assert take_over(second, now).writer == now
+            monkeypatch.setattr(first.journal, "markers_since", lambda _: set())
+            with pytest.raises(WriterFenced):
+                finish(first, decider, decided)
+
+
+def test_a_journal_that_does_not_show_all_is_not_taken_for_an_empty_one(
+    pulsar: LocalPulsar, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with BrokerClient(options(pulsar, topic)) as client:
+        journal = Sink.open(client, f"{topic}-journal").journal
+        state = take_over(Sink(client, journal, Coordinators(client)), Writer("owner", "a"))
+        decided, looks = journal._decided, iter(range(100))
+        since, last = decided.since, decided.last
+        monkeypatch.setattr(decided, "last", lambda: None if next(looks) < 2 else last())
+        monkeypatch.setattr(decided, "since", lambda start: [] if next(looks) < 2 else since(start))
+        with journal.exclusive() as decider:
+            assert decider.state == state
+
+
+def has_ended(sink: Sink, transaction: TransactionId, topic: str) -> bool:
+    try:
+        sink.coordinators.add_partitions(transaction, [topic])
+    except TransactionEnded:
+        return True
+    return False
+
+
 def test_a_decided_transaction_that_timed_out_is_loud(
     pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
     step = "Decider.decide:after:2"
-    assert run(pulsar, topic, "first", 4_000, KILL_AT=step) == -signal.SIGKILL
-    time.sleep(6)
+    assert run(pulsar, topic, "first", 15_000, KILL_AT=step) == -signal.SIGKILL
     with BrokerClient(options(pulsar, topic)) as client:
         sink = Sink.open(client, f"{topic}-journal")
+        state = sink.journal.state()
+        assert state is not None
+        assert state.decided
+        for transaction in state.decided:
+            await_true("the timeout", lambda decided=transaction: has_ended(sink, decided, topic))
         for _ in range(2):
             with pytest.raises(
                 CommitError, match=rf"epoch 0: .*{ROWS} rows of Spark's partitions .* missing"
@@ -205,18 +273,11 @@ def test_what_timed_out_is_not_decided(
     with BrokerClient(options(pulsar, topic)) as client:
         sink = Sink.open(client, f"{topic}-journal")
         take_over(sink, writer)
-        late, early = sink.coordinators.begin(600_000), sink.coordinators.begin(1_000)
-        for transaction in (late, early):
-            sink.coordinators.add_partitions(transaction, [topic, sink.journal.marker_partition])
-
-        def ended() -> bool:
-            try:
-                sink.coordinators.add_partitions(early, [topic])
-            except TransactionEnded:
-                return True
-            return False
-
-        await_true("the timeout", ended)
+        late = sink.coordinators.begin(600_000)
+        sink.coordinators.add_partitions(late, [topic, sink.journal.marker_partition])
+        early = sink.coordinators.begin(5_000)
+        sink.coordinators.add_partitions(early, [topic, sink.journal.marker_partition])
+        await_true("the timeout", lambda: has_ended(sink, early, topic))
         sink.coordinators.add_partitions(late, [topic])
         with pytest.raises(CommitError, match=r"epoch 1: .*raise that, or make epochs smaller"):
             commit_epoch(sink, writer, 1, [PreparedTransaction(late, 0, 1), PreparedTransaction(early, 1, 1)])

@@ -26,7 +26,7 @@ KEYS = [
     "polygenelubricants",
     *(f"k{number}" for number in range(40)),
 ]
-DELAY_SECONDS = 10
+DELAY_SECONDS = 20
 
 
 def save(frame: DataFrame, server: LocalPulsar, **options: str) -> None:
@@ -185,7 +185,7 @@ def test_delivery_at_a_time(
     save(frame.coalesce(1), pulsar, topic=topic)
     came = {}
     for _ in rows:
-        message = consumer.receive(timeout_millis=30_000)
+        message = consumer.receive(timeout_millis=60_000)
         came[message.data().decode()] = time.time() * 1000
         assert message.properties() == {"n": message.data().decode()}
         consumer.acknowledge(message)

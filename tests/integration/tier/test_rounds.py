@@ -128,6 +128,7 @@ def test_commits_that_are_tried_again_would_repeat_rows(tier: Tier, monkeypatch:
     """The negative control: with pyiceberg's own retries on, two rounds that look at the same state both land."""
     monkeypatch.setitem(iceberg._PROPERTIES, "commit.retry.num-retries", "4")
     tier.send(range(4 * ENTRIES), batching_enabled=False)
+    tier.roll()
     plain = IcebergTable.commit
     late: list[Callable[[], None]] = []
 
@@ -145,6 +146,7 @@ def test_commits_that_are_tried_again_would_repeat_rows(tier: Tier, monkeypatch:
 
 def test_a_commit_that_comes_too_late(tier: Tier, same: Same, monkeypatch: pytest.MonkeyPatch) -> None:
     tier.send(range(4 * ENTRIES), batching_enabled=False)
+    tier.roll()
     plain = IcebergTable.commit
     others: list[int] = []
 

@@ -18,7 +18,7 @@ from pyspark_pulsar.transaction_id import TransactionId
 from pyspark_pulsar.write.exactly_once.journal import Decider
 from pyspark_pulsar.write.exactly_once.outcome import behind_the_decision, committed_all_the_same, in_doubt
 from pyspark_pulsar.write.exactly_once.ownership import is_committed_job, refuse_others
-from pyspark_pulsar.write.exactly_once.recovery import Sink, abort_begun, exclusively, finish
+from pyspark_pulsar.write.exactly_once.recovery import Sink, abort_begun, abort_undecided, exclusively, finish
 from pyspark_pulsar.write.exactly_once.state import JournalState, PreparedTransaction, Writer
 
 _log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ def _take_over(sink: Sink, decider: Decider, writer: Writer) -> JournalState:
     else:
         return state
     begun, position = sink.journal.begun_since(state.begun)
-    sink.coordinators.abort_all([others.transaction for others in begun if others.writer != writer])
+    abort_undecided(sink, state, [others for others in begun if others.writer != writer], decider)
     # What tasks of this run have begun meanwhile is read again when its epoch is committed.
     if all(others.writer != writer for others in begun):
         state = replace(state, begun=position)
@@ -117,14 +117,14 @@ def _commit(
         state = _repeated_epoch(sink, state, epoch, prepared, row_digest)
     with behind_the_decision(writer, epoch, journal):
         state = finish(sink, decider, state)
-    _tidy(sink, state)
+    _tidy(sink, decider, state)
 
 
-def _tidy(sink: Sink, state: JournalState) -> None:
+def _tidy(sink: Sink, decider: Decider, state: JournalState) -> None:
     """The epoch is committed, whatever becomes of this."""
     try:
         # A speculative twin may have begun meanwhile; nobody would end its transaction when Spark kills it.
-        abort_begun(sink, state)
+        abort_begun(sink, state, decider)
         if state.epoch % _FORGET_EVERY == 0:
             sink.journal.forget_before(state)
     except PulsarError as fault:
@@ -160,7 +160,7 @@ def _repeated_epoch(
 
 
 def _decide(sink: Sink, decider: Decider, state: JournalState) -> JournalState:
-    position = abort_begun(sink, state)
+    position = abort_begun(sink, state, decider)
     _require_open(sink, state)
     decided = replace(state, begun=position)
     try:
@@ -218,7 +218,9 @@ def _abort_of(
     decided: set[TransactionId] = set()
     if state is not None:
         decided = set(state.decided)
-        abort_begun(sink, state, lambda begun: (begun.writer, begun.epoch) == (writer, epoch))
+        begun, _ = sink.journal.begun_since(state.begun)
+        own = [attempt for attempt in begun if (attempt.writer, attempt.epoch) == (writer, epoch)]
+        sink.coordinators.abort_all([task.transaction for task in own if task.transaction not in decided])
     sink.coordinators.abort_all([task.transaction for task in prepared if task.transaction not in decided])
 
 
@@ -235,7 +237,7 @@ def finish_decided(sink: Sink, *, abort_open: bool = False, release: bool = Fals
             return None
         state = finish(sink, decider, state)
         if abort_open or release:
-            abort_begun(sink, state)
+            abort_begun(sink, state, decider)
         if release:
             state = state.release()
             decider.decide(state)

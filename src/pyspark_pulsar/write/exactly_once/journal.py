@@ -3,6 +3,8 @@
 Whoever wants to decide opens `-decided` as its only producer, which throws all others out (Pulsar's producer access
 mode ExclusiveWithFencing), appends a fence, and reads up to it. What lies before the fence is final: nobody else can
 append behind it. So the state that was read is still the last one when the next is appended, or appending fails.
+A fence that is not among the records that were read says that they are not all: the broker has just loaded the topic,
+or another one has come and removed them.
 
 A fence names the position of the last state before it, so the state is found from the end of the topic, however many
 fences lie behind it.
@@ -10,13 +12,15 @@ fences lie behind it.
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.producer import PROBE_ID
+from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.transaction_id import TransactionId
@@ -34,6 +38,7 @@ from pyspark_pulsar.write.exactly_once.state import (
 
 # Behind that of the producer that settles topics; tasks number theirs from 1.
 _FIRST_PRODUCER_ID: Final = PROBE_ID + 1
+_PAUSE_SECONDS: Final = 0.2
 
 
 class Journal:
@@ -42,6 +47,7 @@ class Journal:
     def __init__(self, client: BrokerClient, prefix: str) -> None:
         """Creates what is missing, as the broker's policy says."""
         self.prefix = prefix
+        self._request_seconds = client.request_seconds
         topics = _topics(prefix)
         self._begun, self._decided, self._ended = JournalTopic.open(client, topics, _FIRST_PRODUCER_ID)
 
@@ -123,10 +129,26 @@ class Journal:
         writer = self._decided.writer(exclusive=True)
         try:
             before, _ = self._last_state()
-            writer.append({"version": VERSION, "fence": uuid.uuid4().hex, "state_at": str(before)})
-            yield Decider(writer, self._state_since(before))
+            yield Decider(writer, before, self._fenced_state(writer, before))
         finally:
             writer.close()
+
+    def _fenced_state(self, writer: JournalTopicWriter, before: Position) -> JournalState | None:
+        """The last state, which only `writer` can change. Raises `WriterFenced`, `DeadlineExceeded`."""
+        fence = _fence(before)
+        deadline = time.monotonic() + self._request_seconds
+        while True:
+            writer.append(fence)
+            contents = [record.content for record in self._decided.since(before)]
+            if any(content.get("fence") == fence["fence"] for content in contents):
+                return self._last_of(contents)
+            if time.monotonic() > deadline:
+                raise DeadlineExceeded(
+                    f"{self._decided.name}: expected to read the fence that was appended to it within "
+                    f"{self._request_seconds:.0f} s, got {len(contents)} other records; the broker shows not all of the "
+                    f"topic: unload it, or look into the broker's log"
+                )
+            time.sleep(_PAUSE_SECONDS)
 
     def _last_state(self) -> tuple[Position, JournalState | None]:
         """Where to begin to read `-decided` to come to the last state, and that state."""
@@ -139,21 +161,35 @@ class Journal:
         return start, self._state_since(start)
 
     def _state_since(self, start: Position) -> JournalState | None:
-        states = [record.content for record in self._decided.since(start) if "fence" not in record.content]
+        return self._last_of([record.content for record in self._decided.since(start)])
+
+    def _last_of(self, contents: Sequence[dict[str, Any]]) -> JournalState | None:
+        states = [content for content in contents if "fence" not in content]
         return state_of(states[-1], self._decided.name) if states else None
 
 
 class Decider:
     """Alone on `decided`, until another one comes."""
 
-    def __init__(self, writer: JournalTopicWriter, state: JournalState | None) -> None:
+    def __init__(self, writer: JournalTopicWriter, before: Position, state: JournalState | None) -> None:
+        """`before`: where to begin to read to come to `state`, or a later one."""
         self._writer = writer
+        self._before = before
         self.state = state
+
+    def require_alone(self) -> None:
+        """What was read of the journal until now is nobody's who has come later. Raises `WriterFenced` when another one
+        has come."""
+        self._writer.append(_fence(self._before))
 
     def decide(self, state: JournalState) -> None:
         """Returns when it is stored. Raises `WriterFenced` when another one has come; then it is not stored."""
         self._writer.append(state_record(state))
         self.state = state
+
+
+def _fence(before: Position) -> dict[str, Any]:
+    return {"version": VERSION, "fence": uuid.uuid4().hex, "state_at": str(before)}
 
 
 def _topics(prefix: str) -> list[TopicName]:

@@ -3,6 +3,9 @@
 Finishing commits all transactions of the last decision, also those that a dead driver has committed already: the
 broker answers that these have ended, but not how. Their markers in `-ended` tell. Aborting takes what is in `-begun`
 and not in the decision; a transaction that is being committed is not aborted by it, as the coordinator refuses that.
+
+Whoever is slow may not be alone any more: another one has come, begun transactions of its own, and removed markers. So
+before something is aborted, or told as lost, for what was read, whoever acts appends a fence, which fails then.
 """
 
 from __future__ import annotations
@@ -96,15 +99,19 @@ def finish(sink: Sink, decider: Decider, state: JournalState) -> JournalState:
         return state
     ended = sink.coordinators.commit_all(state.decided)
     if ended:
-        _require_markers(sink, state, [task for task in state.transactions if task.transaction in ended])
+        _require_markers(
+            sink, decider, state, [task for task in state.transactions if task.transaction in ended]
+        )
     done = replace(state, done=True, ended=sink.journal.ended_end())
     decider.decide(done)
     return done
 
 
-def _require_markers(sink: Sink, state: JournalState, ended: Sequence[PreparedTransaction]) -> None:
+def _require_markers(
+    sink: Sink, decider: Decider, state: JournalState, ended: Sequence[PreparedTransaction]
+) -> None:
     """Of transactions that have ended, in one way or the other. Raises `RowsLost` unless the marker of each is visible,
-    `DeadlineExceeded` when that cannot be seen."""
+    `DeadlineExceeded` when that cannot be seen, `WriterFenced` when another one may have removed them."""
     deadline = time.monotonic() + sink.client.request_seconds
     while True:
         settled = sink.journal.fence_markers(state.ended)
@@ -113,6 +120,7 @@ def _require_markers(sink: Sink, state: JournalState, ended: Sequence[PreparedTr
         if not missing:
             return
         if settled:
+            decider.require_alone()
             raise RowsLost(_lost(sink, state, missing))
         if time.monotonic() > deadline:
             raise DeadlineExceeded(
@@ -120,7 +128,7 @@ def _require_markers(sink: Sink, state: JournalState, ended: Sequence[PreparedTr
                 f"transactions were committed, but a transaction is open in {sink.journal.marker_partition}; the epoch "
                 f"is decided, and the next start of the query finishes it"
             )
-        abort_begun(sink, state)
+        abort_begun(sink, state, decider)
         time.sleep(_PAUSE_SECONDS)
 
 
@@ -137,13 +145,19 @@ def _lost(sink: Sink, state: JournalState, missing: Sequence[PreparedTransaction
     )
 
 
-def abort_begun(
-    sink: Sink, state: JournalState, aborted: Callable[[BegunTransaction], bool] = lambda _: True
-) -> Position:
-    """Abort what is begun and not decided, and is `aborted`; returns the position up to which `-begun` was read."""
+def abort_begun(sink: Sink, state: JournalState, decider: Decider) -> Position:
+    """Abort what is begun and not decided; returns the position up to which `-begun` was read. Raises `WriterFenced`
+    when another one has come: what was begun may be its own."""
     begun, position = sink.journal.begun_since(state.begun)
-    decided = set(state.decided)
-    sink.coordinators.abort_all(
-        [attempt.transaction for attempt in begun if attempt.transaction not in decided and aborted(attempt)]
-    )
+    abort_undecided(sink, state, begun, decider)
     return position
+
+
+def abort_undecided(
+    sink: Sink, state: JournalState, begun: Sequence[BegunTransaction], decider: Decider
+) -> None:
+    decided = set(state.decided)
+    open_ones = [attempt.transaction for attempt in begun if attempt.transaction not in decided]
+    if open_ones:
+        decider.require_alone()
+        sink.coordinators.abort_all(open_ones)
