@@ -145,8 +145,8 @@ class Journal:
             if time.monotonic() > deadline:
                 raise DeadlineExceeded(
                     f"{self._decided.name}: expected to read the fence that was appended to it within "
-                    f"{self._request_seconds:.0f} s, got {len(contents)} other records; the broker shows not all of the "
-                    f"topic: unload it, or look into the broker's log"
+                    f"{self._request_seconds:.0f} s, got {len(contents)} other records; the broker does not show the "
+                    f"whole topic: unload it, or look into the broker's log"
                 )
             time.sleep(_PAUSE_SECONDS)
 
