@@ -31,15 +31,19 @@ class Patience:
     def retrying(self, attempt: Callable[[], Answer]) -> Answer:
         """Call `attempt` until it does not fail for a passing reason, with pauses of up to 2 s. Raises what the last
         one has raised."""
+        is_there = False
+
+        def is_over(state: RetryCallState) -> bool:
+            """A broker that was there is started again, where it is not there any more."""
+            nonlocal is_there
+            fault = state.outcome.exception() if state.outcome is not None else None
+            is_there = is_there or isinstance(fault, NotReady)
+            return stop_before_delay(self.not_ready_seconds if is_there else self.seconds)(state)
+
         retry = Retrying(
             retry=retry_if_exception_type(ConnectionFailed),
-            stop=self._is_over,
+            stop=is_over,
             wait=wait_random_exponential(multiplier=0.1, max=2.0),
             reraise=True,
         )
         return retry(attempt)
-
-    def _is_over(self, state: RetryCallState) -> bool:
-        fault = state.outcome.exception() if state.outcome is not None else None
-        seconds = self.not_ready_seconds if isinstance(fault, NotReady) else self.seconds
-        return stop_before_delay(seconds)(state)

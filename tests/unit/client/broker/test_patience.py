@@ -13,12 +13,14 @@ from pyspark_pulsar.options import ConnectionOptions
 AWAY_SECONDS = 0.6
 
 
-def fails_for_a_while(fault: ConnectionFailed) -> Callable[[], str]:
+def fails_for_a_while(*faults: ConnectionFailed) -> Callable[[], str]:
+    """With one after the other, then with the last."""
     began = time.monotonic()
+    left = list(faults)
 
     def attempt() -> str:
         if time.monotonic() - began < AWAY_SECONDS:
-            raise fault
+            raise left.pop(0) if len(left) > 1 else left[0]
         return "an answer"
 
     return attempt
@@ -37,6 +39,8 @@ def test_planning_gives_up_an_address_that_nobody_answers_at(planning: BrokerCli
 
 def test_planning_waits_for_a_broker_that_is_not_ready(planning: BrokerClient) -> None:
     assert planning.retrying(fails_for_a_while(NotReady("session expired"))) == "an answer"
+    restarted = NotReady("session expired"), ConnectionFailed("nobody there")
+    assert planning.retrying(fails_for_a_while(*restarted)) == "an answer"
     assert planning.another().retrying(fails_for_a_while(NotReady("session expired"))) == "an answer"
 
 
