@@ -12,6 +12,17 @@ from integration.cluster.administration import ClusterAdmin
 from integration.cluster.everywhere import Builder, Everywhere
 from integration.official import python_client
 
+from pyspark_pulsar.client.bookkeeper.health import BOOKIE_HEALTH, BookieHealth
+from pyspark_pulsar.read.planning.placement import bookies as bookies_module
+
+
+@pytest.fixture(autouse=True)
+def _patience_with_bookies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a bookie is silent for a second now and then; plans would do without it for 30 s, also those
+    of later tests."""
+    BOOKIE_HEALTH.__dict__.update(BookieHealth().__dict__)
+    monkeypatch.setattr(bookies_module, "_MOST_WAIT_MS", 5_000)
+
 
 @pytest.fixture(scope="session")
 def cluster_admin(cluster: PulsarCluster) -> ClusterAdmin:

@@ -139,7 +139,7 @@ def test_all_bookies_of_a_ledger_are_down(
         rows_by_partition(options, splits)
     for part in (prepared.topic, f"ledger {ledger}", bookie):
         assert part in str(refused.value)
-    assert prepared.read(options) == prepared.rows
+    assert prepared.read(prepared.options("bookie")) == prepared.rows
 
 
 @contextmanager

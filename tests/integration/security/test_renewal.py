@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 from fixtures.identity_provider import Client, IdentityProvider
-from fixtures.secured_pulsar import NAMESPACE, WORKER, SecuredPulsar
+from fixtures.secured_pulsar import NAMESPACE, REFRESH_CHECK_SECONDS, WORKER, SecuredPulsar
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import PermissionDenied
 from pyspark_pulsar.options import ConnectionOptions, parse_options
 from pyspark_pulsar.topic import TopicName
 
-_LIFE_SECONDS = 4
+# Three clients connect meanwhile.
+_LIFE_SECONDS = 10
 _TOPIC = TopicName.parse(f"persistent://{NAMESPACE}/no-such-topic")
 
 
@@ -45,7 +46,8 @@ def test_tokens_that_end_are_renewed_on_the_same_connection(secured: SecuredPuls
         kept = [each.service_connection() for each in (from_file, from_provider)]
         lost = forgotten.service_connection()
         renewed.write_text(secured.token(WORKER, seconds=3600))
-        time.sleep(2 * _LIFE_SECONDS + 3)
+        # Two tokens end, the broker asks for another one after each, and looks whether it has got one.
+        time.sleep(2 * _LIFE_SECONDS + 3 * REFRESH_CHECK_SECONDS)
         assert [each.is_open for each in kept] == [True, True]
         for client, connection in zip((from_file, from_provider), kept, strict=True):
             assert client.schema(_TOPIC) is None

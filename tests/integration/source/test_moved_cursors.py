@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from integration.official import Admin, send_entries
+from integration.official import Admin, await_true, send_entries
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import ReadOptions
@@ -46,6 +46,13 @@ def expire(admin: Admin, topic: str) -> None:
     time.sleep(2.1)
     answer = admin.request("POST", f"{topic.replace('://', '/')}/all_subscription/expireMessages/1")
     assert answer.status < 300, answer.data
+
+    def are_moved() -> bool:
+        subscriptions = admin.stats(topic)["subscriptions"]
+        return bool(subscriptions) and all(each["msgBacklog"] == 0 for each in subscriptions.values())
+
+    # The broker answers before it has moved them.
+    await_true("cursors at the end", are_moved)
 
 
 def read(

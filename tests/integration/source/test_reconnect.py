@@ -35,14 +35,15 @@ from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
 
-KEEP_ALIVE_SECONDS = 2
+# Of the server; longer than it or we stand still on a busy machine.
+KEEP_ALIVE_SECONDS = 4
 SUBSCRIBE = 4
 LARGE, LARGE_BYTES = 600, 100_000
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalPulsar]:
-    """A server of its own, to be killed, that ends a connection after 4 s of silence."""
+    """A server of its own, to be killed, that ends a connection after 8 s of silence."""
     config = {"keepAliveIntervalSeconds": str(KEEP_ALIVE_SECONDS)}
     with LocalPulsar(data=tmp_path_factory.mktemp("pulsar"), config=config) as server:
         yield server
@@ -198,7 +199,9 @@ def test_a_consumer_that_only_waits_keeps_its_connection(server: LocalPulsar, to
 def test_a_broker_that_falls_silent_is_left(
     server: LocalPulsar, large: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_module, "KEEP_ALIVE_SECONDS", 1.0)
+    # We leave after 6 s, far longer than a server stands still on a busy machine. Less than its own interval: else it
+    # would miss our pings, and end the connection before we do.
+    monkeypatch.setattr(connection_module, "KEEP_ALIVE_SECONDS", 3.0)
     over = threading.Event()
     connections: list[int] = []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pulsar as official_client
 import pytest
 from fixtures.fix_spark import ReadTopic
-from integration.official import Admin
+from integration.official import Admin, await_true
 from integration.streams import Stream, finish, half_acknowledged, send_numbers, to_files, values_in
 from pyspark.sql import SparkSession
 
@@ -22,6 +22,11 @@ def half_read(topic: str, official: official_client.Client) -> str:
     return topic
 
 
+def await_only_mine(admin: Admin, topic: str) -> None:
+    """A broker removes the subscriptions of readers a moment after they have closed them."""
+    await_true("no other subscription", lambda: admin.subscriptions(topic) == ["mine"], seconds=15)
+
+
 @pytest.mark.parametrize("asks_admin", [True, False])
 def test_a_batch_begins_behind_what_is_acknowledged(
     half_read: str, read_topic: ReadTopic, pulsar: LocalPulsar, admin: Admin, asks_admin: bool
@@ -29,7 +34,7 @@ def test_a_batch_begins_behind_what_is_acknowledged(
     more = {"admin.url": pulsar.admin_url} if asks_admin else {}
     rows = read_topic(half_read, startingSubscription="mine", **more).collect()
     assert [int(bytes(row["value"])) for row in rows] == [4, 5, 6, 7, 8, 9]
-    assert admin.subscriptions(half_read) == ["mine"]
+    await_only_mine(admin, half_read)
 
 
 def test_a_stream_begins_there_and_its_checkpoint_wins_afterwards(
@@ -54,7 +59,7 @@ def test_without_the_subscription_the_error_names_it(
     for more in ({}, {"admin.url": pulsar.admin_url}):
         with pytest.raises(Exception, match=r"OptionError.*startingSubscription.*'theirs'"):
             read_topic(half_read, startingSubscription="theirs", **more).collect()
-    assert admin.subscriptions(half_read) == ["mine"]
+    await_only_mine(admin, half_read)
 
 
 def test_a_subscription_in_use_is_told_by_the_admin_api_only(
