@@ -20,6 +20,7 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 import traceback
 from importlib import import_module
 from pathlib import Path
@@ -56,6 +57,7 @@ _OWN: Final = (
 )
 _BUFFER: Final = 1 << 16
 _BACKLOG: Final = 128
+_PAUSE_SECONDS: Final = 0.2
 
 
 def main() -> None:
@@ -94,8 +96,17 @@ def _import() -> None:
 
 def _serve(listener: socket.socket) -> None:
     while True:
-        connection, _ = listener.accept()
-        threading.Thread(target=_converse, args=(connection,), name="program", daemon=True).start()
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            # Too many files are open: some are closed in a moment.
+            time.sleep(_PAUSE_SECONDS)
+            continue
+        try:
+            threading.Thread(target=_converse, args=(connection,), name="program", daemon=True).start()
+        except RuntimeError:
+            # Too many threads: who asks is told so by the end of the answer, which is none.
+            connection.close()
 
 
 def _converse(connection: socket.socket) -> None:

@@ -28,6 +28,7 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.columnar.table import ColumnarTable, TableMoved
 from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.columnar.writing.writer import WrittenFile
+from pyspark_pulsar.errors import ProtocolError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
@@ -180,6 +181,12 @@ def _commit(
     parts: Mapping[TopicPartition, CompletePart],
     files: Sequence[WrittenFile],
 ) -> RoundResult:
+    foreign = {str(file.partition) for file in files if file.partition.topic != topic}
+    if foreign:
+        raise ProtocolError(
+            f"table {table.name}: expected files of {topic}, got some of {', '.join(sorted(foreign))}; nothing is "
+            f"committed, and the files are left to the upkeep"
+        )
     positions = table.positions.replaced({partition: part.tiered for partition, part in parts.items()})
     try:
         table.commit(files, positions)

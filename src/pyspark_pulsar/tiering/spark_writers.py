@@ -22,21 +22,23 @@ from pyspark_pulsar.tiering.writers import WriteTask, WrittenSplit, write_split
 
 _NAME: Final = "pyspark_pulsar_tiering"
 _SCHEMA: Final = "number bigint, split binary"
+_ONE_JOB: Final = Lock()
+"""The name of the data source is the session's, or the server's: between registering it and running the job nobody else
+may."""
 
 
 class SparkWriters:
-    """Used by several threads; a session has one job of it at a time, which takes all the room that there is."""
+    """Used by several threads; a process has one job of it at a time, which takes all the room that there is."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._lock = Lock()
 
     def write(self, tasks: Sequence[WriteTask]) -> list[WrittenSplit]:
         """One for each task, in order. Raises the error of the first split that cannot be written, and what Spark
         raises for a task that failed again and again."""
         if not tasks:
             return []
-        with self._lock:
+        with _ONE_JOB:
             self._spark.dataSource.register(_source(tuple(tasks)))
             rows = self._spark.read.format(_NAME).load().collect()
         answers = {row.number: pickle.loads(row.split) for row in rows}  # noqa: S301 - our own tasks wrote it

@@ -28,7 +28,6 @@ broker's memory of its former self.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -244,6 +243,12 @@ class Producer:
         others. Raises `SendError` for anything refused so far, `DeadlineExceeded`."""
         with self._changed:
             self._raise_failure()
+            was_let_go = self._lost is not None and not self._unconfirmed
+        if was_let_go:
+            # Nothing is in doubt, which it would be with these frames.
+            self._recover()
+        with self._changed:
+            self._raise_failure()
             self._unconfirmed.add(frames, time.monotonic())
         self._send_all()
 
@@ -344,9 +349,9 @@ class Producer:
             )
 
     def close(self) -> None:
-        """Never raises for a connection that is already gone."""
-        with contextlib.suppress(PulsarError):
-            self._close()
+        """Never raises for a connection that is already gone. One on which the broker does not answer in time is closed
+        too: receipts that come later are no other producer's."""
+        self._close_for_good()
 
     def _close_for_good(self) -> None:
         """Let no receipt of the present producer come after this."""

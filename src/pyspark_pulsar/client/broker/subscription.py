@@ -77,9 +77,8 @@ class Cursor:
             )
 
     def on_entries(self) -> None:
-        """They are of no use but for what lies between them."""
-        if self._permits <= 0:
-            return
+        """They are of no use but for what lies between them. All are taken, also those of which no message was asked
+        for, as brokers send whole batches of entries: what is left fills the connection, and nothing else comes."""
         entries = self._connection.take_entries(self._consumer_id)
         if entries is None or entries.last is None:
             return

@@ -26,6 +26,7 @@ from pyspark_pulsar.errors import ConnectionFailed
 
 MAX_BUFFERED_BYTES = 32 * 1024 * 1024
 DEFAULT_MAX_MESSAGE_BYTES = 5 * 1024 * 1024
+SEND_BYTES = 1024 * 1024
 _RECEIVE_BYTES = 512 * 1024
 # The broker's largest frame is its largest message plus 10 KiB for commands and metadata; headers of a
 # message (properties) count as metadata and can exceed that.
@@ -49,13 +50,16 @@ class Transport:
             self._decoder = FrameDecoder(max_bytes + _FRAME_ALLOWANCE)
 
     def wait_at_most(self, seconds: float) -> None:
-        """How long `send` and `receive` may take before they raise TimeoutError."""
+        """How long `receive`, and `send` for each `SEND_BYTES`, may take before they raise TimeoutError."""
         self._stream.settimeout(seconds)
 
     def send(self, data: bytes | memoryview) -> None:
         """Raises OSError when the connection breaks; part of the data may have left."""
+        left = memoryview(data).cast("B")
         with self._send_lock:
-            self._stream.sendall(data)
+            # A limit for all of it would be one of the rate: a broker that lets a producer wait takes little by little.
+            for start in range(0, len(left), SEND_BYTES):
+                self._stream.sendall(left[start : start + SEND_BYTES])
 
     def receive(self) -> bytes:
         """Whatever came, for `commands`; empty when the broker has closed. Raises OSError as sockets do."""

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Self
+from typing import Final, Self
 
 import pyarrow as pa
 
@@ -29,6 +29,8 @@ from pyspark_pulsar.write.exactly_once.recovery import Sink
 from pyspark_pulsar.write.exactly_once.state import PreparedTransaction, Writer
 from pyspark_pulsar.write.exactly_once.task import write_in_transaction
 from pyspark_pulsar.write.target import RowTargets, Target
+
+_MOST_PATIENCE_SECONDS: Final = 600.0
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,10 @@ class ExactlyOnce(Delivery):
 
     @property
     def _patience_seconds(self) -> float:
-        """Behind a decision; when it is over, the broker has ended the transactions by itself."""
-        return max(self.options.transaction_timeout_ms, self.options.operation_timeout_ms) / 1000
+        """Behind a decision; when it is over, the broker has ended the transactions by itself, or the JVM is about to
+        give up, which knows less of what to do then."""
+        seconds = max(self.options.transaction_timeout_ms, self.options.operation_timeout_ms) / 1000
+        return min(seconds, _MOST_PATIENCE_SECONDS)
 
     def _row_digest(self, tasks: Sequence[RowsPrepared]) -> RowDigest | None:
         """Of all rows of the epoch, as far as option `repeatedEpochCheck` compares them."""

@@ -41,17 +41,21 @@ def take_over(
 
     def own_state() -> JournalState | None:
         state = sink.journal.state()
-        if state is None and not may_be_empty:
+        refuse_others(state, writer, sink.journal.prefix)
+        return state if state is not None and state.writer == writer else None
+
+    def attempt(decider: Decider) -> JournalState:
+        # Only behind a fence it is certain that there is nothing.
+        if decider.state is None and not may_be_empty:
             raise CommitError(
                 f"the journal {sink.journal.prefix} is empty: expected the last epoch of {writer} in it. It was "
                 f"deleted, or expired by the namespace's message TTL, or the query wrote to another topic or with "
                 f"another deliveryGuarantee before. Whether the epoch that runs now was written already is not known; "
                 f"see whether its rows are there, then give the query a new journal (transactionJournal)"
             )
-        refuse_others(state, writer, sink.journal.prefix)
-        return state if state is not None and state.writer == writer else None
+        return _take_over(sink, decider, writer)
 
-    return exclusively(sink, lambda decider: _take_over(sink, decider, writer), own_state)
+    return exclusively(sink, attempt, own_state)
 
 
 def _take_over(sink: Sink, decider: Decider, writer: Writer) -> JournalState:
@@ -187,7 +191,7 @@ def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[Prepa
     """Abort what `writer` has begun for the epoch; if it has been decided, finish it instead. Raises `CommitUnfinished`
     for a job that was decided, also when it is committed now."""
     state = sink.journal.state()
-    if state is None or state.writer != writer:
+    if state is not None and state.writer != writer:
         # Whoever has taken over has finished what was decided; what is still on its way cannot be stored any more.
         _abort_of(sink, state, writer, epoch, prepared)
         if is_committed_job(state, writer):

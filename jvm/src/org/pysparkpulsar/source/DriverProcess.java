@@ -77,9 +77,14 @@ final class DriverProcess {
       return PulsarException.thrown(fault);
     }
     String cause = fault instanceof EOFException ? "it ended; its log says why" : fault.toString();
+    // Rows of a job may be committed, or come to be.
+    String advice = program.endsWith("commit_data_source_write")
+        ? "; whether its rows are committed is not known: with deliveryGuarantee=exactly-once, see what pyspark-pulsar "
+            + "transactions resolve says before you run it again"
+        : "; run it again";
     return PulsarException.raised(
         "the Pulsar data source, " + program + ": expected an answer of its process on the driver (" + python
-            + " -m pyspark_pulsar.spark.driver_process), got none: " + cause + "; run it again");
+            + " -m pyspark_pulsar.spark.driver_process), got none: " + cause + advice);
   }
 
   private synchronized Running started() {
