@@ -47,6 +47,7 @@ no messages inside one. A compacted view has no such proof: compaction removes e
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,6 +61,10 @@ from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError, TopicNotFoundError
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.topic import TopicPartition
+
+FRESH_SECONDS = 2.0
+"""For so long it counts as true that nothing was removed. A plan is made of ledgers that are listed after that, and a
+trigger with limits counts messages before, for minutes; one of `Trigger.AvailableNow` does not ask where topics end."""
 
 _FIRST = Position(0, 0)
 """Before every message; a cursor that is put there stands before the first entry that is left."""
@@ -100,6 +105,8 @@ class _PartitionCursor:
     """None before it is subscribed, and when it was let go."""
     log_end: LogEnd | None = None
     """The last answer."""
+    answered: float = -math.inf
+    """When that came, by `time.monotonic`."""
     acknowledged: Position | None = None
     """Up to where `consumer` has acknowledged; None where it stands as it was put."""
     proof: _Proof | None = None
@@ -108,6 +115,10 @@ class _PartitionCursor:
     @property
     def is_open(self) -> bool:
         return self.consumer is not None and self.consumer.is_open
+
+    def is_fresh(self, since: float) -> bool:
+        """Whether it is open, and its last answer is not older."""
+        return self.is_open and self.answered >= since
 
     @property
     def mark_delete(self) -> Position:
@@ -205,15 +216,22 @@ class LogEnds:
         """`ends` of those partitions that are still there. `starts`: where the query stands in them."""
         return self._ends_of(self._trigger(list(partitions), starts))
 
-    def removed(self, starts: Positions) -> dict[TopicPartition, RemovedEntries]:
-        """What was removed behind the starts of ranges, by the last answers; of a compacted view only whole topics.
+    def removed(self, starts: Positions, *, anew: bool = False) -> dict[TopicPartition, RemovedEntries]:
+        """What was removed behind the starts of ranges; of a compacted view only whole topics.
 
-        Asks brokers only where there is no consumer, or where it is in doubt: then by a new consumer at the start.
+        Asks brokers where there is no consumer, where the last answer is older than `FRESH_SECONDS` or is not to be
+        relied on (`anew`), and where it is in doubt: then by a new consumer at the start.
         """
-        missing = [partition for partition in starts if not self._cursors[partition].is_open]
-        deleted = self._request_all(missing, starts).deleted
+        missing = {partition for partition in starts if not self._cursors[partition].is_open}
+        fresh_since = math.inf if anew else time.monotonic() - FRESH_SECONDS
+        asked = [partition for partition in starts if not self._cursors[partition].is_fresh(fresh_since)]
+        deleted = self._request_all(asked, starts).deleted
+        if not self._read_compacted:
+            for partition in asked:
+                if partition not in deleted:
+                    self._cursors[partition].prove(starts[partition])
         # That a ledger before the start is there does not say that the one of the start is.
-        elsewhere = starts.keys() - set(missing) if self._tells_firsts else set()
+        elsewhere = starts.keys() - missing if self._tells_firsts else set()
         doubtful = {
             partition: self._cursors[partition].mark_delete
             for partition, start in starts.items()
@@ -308,6 +326,7 @@ class LogEnds:
             self._client.retrying(partial(self._request_rest, window, answers), patience)
         for partition, log_end in answers.log_ends.items():
             self._cursors[partition].log_end = log_end
+            self._cursors[partition].answered = time.monotonic()
         return answers
 
     def _request_rest(self, partitions: Sequence[TopicPartition], answers: _Round) -> None:

@@ -3,6 +3,7 @@ and nothing else is taken for loss."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 
@@ -11,9 +12,15 @@ import pytest
 from integration.official import Admin, await_true
 
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.errors import DataLossError
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
 from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read import log_end
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds, RemovedEntries
+from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
 
@@ -68,7 +75,7 @@ class Watched:
 def watched(small_ledgers: LocalPulsar, request: pytest.FixtureRequest) -> Iterator[Watched]:
     options = ReadOptions(service_url=small_ledgers.service_url, topic="any")
     with BrokerClient(options) as client:
-        yield Watched(small_ledgers, client, request.node.name.replace("_", "-"))
+        yield Watched(small_ledgers, client, request.node.originalname.replace("_", "-"))
 
 
 def test_a_ledger_that_was_read_to_its_end_is_no_loss(watched: Watched) -> None:
@@ -176,3 +183,35 @@ def test_pulsar_shows_as_backlog_only_what_the_query_has_not_read(watched: Watch
     assert backlog() == 4
     watched.look(reached)
     await_true("the backlog to fall", lambda: backlog() == 0)
+
+
+@pytest.mark.parametrize("asks_admin", [True, False])
+@pytest.mark.parametrize("stands", ["in the middle of a ledger", "at its end"])
+def test_what_goes_between_a_trigger_and_its_plan(
+    watched: Watched,
+    small_ledgers: LocalPulsar,
+    asks_admin: bool,
+    stands: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Counting for a limit takes minutes, and `Trigger.AvailableNow` asks once for all of its micro-batches."""
+    first = ENTRIES - 3 if stands == "in the middle of a ledger" else ENTRIES
+    watched.send(first)
+    options = ReadOptions(
+        service_url=small_ledgers.service_url,
+        admin_url=small_ledgers.admin_url if asks_admin else None,
+        topic=watched.name,
+        starting_offsets=FROM_EARLIEST,
+    )
+    monkeypatch.setattr(log_end, "FRESH_SECONDS", math.inf if asks_admin else 0.0)
+    stream = PulsarStreamReader(options, resolve_source_schema(options))
+    try:
+        reached = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
+        stream.partitions(stream.initialOffset(), reached)
+        watched.send(2 * ENTRIES)
+        end = stream.latestOffset(reached, ReadAllAvailable())
+        watched.trim()
+        with pytest.raises(DataLossError, match=r"was removed|is gone"):
+            stream.partitions(reached, end)
+    finally:
+        stream.stop()

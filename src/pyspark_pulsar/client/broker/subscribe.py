@@ -25,6 +25,7 @@ from pyspark_pulsar.client.broker.commands import SUBSCRIBE
 from pyspark_pulsar.client.broker.connection import Connection, await_answer
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.wire import commands_pb2 as wire
+from pyspark_pulsar.errors import DeadlineExceeded
 from pyspark_pulsar.position import Position
 
 _EXCLUSIVE = 0
@@ -62,6 +63,11 @@ class Subscribing:
         try:
             seconds = self._client.left(min(wait_seconds, self._client.request_seconds))
             await_answer(self._answer, f"subscribing to {self._topic}", seconds)
+        except DeadlineExceeded:
+            # The broker may make the subscription yet.
+            self.abandon()
+            self._client.forget_owner(self._topic)
+            raise
         except BaseException:
             self._connection.remove_consumer(self._consumer.consumer_id)
             self._client.forget_owner(self._topic)

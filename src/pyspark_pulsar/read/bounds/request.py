@@ -35,7 +35,8 @@ class RangeRequest:
     def start_in_ledger(self) -> Position:
         """`start`; where that is earliest, and all there is up to the end lies in one ledger, the beginning of that."""
         if self.start.is_earliest and self.first is not None and self.first.ledger == self.end.ledger:
-            return self.first
+            # Ledgers are removed whole; a cursor may have been moved on in it.
+            return Position(self.first.ledger, 0)
         return self.start
 
     def within(self, start: Position | None, end: Position | None) -> Self:

@@ -25,7 +25,7 @@ from pyspark_pulsar.read.bounds.offsets import check_reachable, resolve_bound
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.subscription import behind_removed, subscription_positions
 from pyspark_pulsar.read.bounds.timestamps import STARTING_TIMES, check_names
-from pyspark_pulsar.read.log_end import LogEnds, RemovedEntries
+from pyspark_pulsar.read.log_end import LogEnds, Positions, RemovedEntries
 from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter
 from pyspark_pulsar.read.microbatch.checkpoint_topics import abandoned_topics
 from pyspark_pulsar.read.microbatch.end import StreamEnd
@@ -37,7 +37,7 @@ from pyspark_pulsar.read.microbatch.progress.split_counts import SplitCounts
 from pyspark_pulsar.read.microbatch.schemas import SchemaWatch
 from pyspark_pulsar.read.microbatch.segment_order import check_missed, drained_by, held_back
 from pyspark_pulsar.read.microbatch.topics import TopicWatch, without_deleted
-from pyspark_pulsar.read.planning.ledgers.data_loss import advanced, check_removed
+from pyspark_pulsar.read.planning.ledgers.data_loss import advanced, check_removed, is_cut_off
 from pyspark_pulsar.read.planning.partition_plan import PartitionPlan, splits_of
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.read.planning.splits.tasks import tasks_of
@@ -274,7 +274,22 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         )
         unseen = {plan.partition for plan in plans if plan.ledgers is None} & unclear
         check_removed(starts, {partition: removed[partition] for partition in unseen}, fail=fail)
+        if self._were_removed_since({p: start for p, start in starts.items() if p not in removed}, plans):
+            return self._planned(requests)
         return plans
+
+    def _were_removed_since(self, starts: Positions, plans: Sequence[PartitionPlan]) -> bool:
+        """Whether ledgers went after brokers had said that nothing is removed behind these starts, and before the
+        planner has listed what is left."""
+        ledgers = {plan.partition: plan.ledgers for plan in plans}
+        cut_off = {
+            partition: start
+            for partition, start in starts.items()
+            if (present := ledgers.get(partition)) is not None and is_cut_off(start, present)
+        }
+        if not cut_off or self._options.read_compacted:
+            return False
+        return bool(self._opened().log_ends.removed(cut_off, anew=True))
 
     def _removed(
         self, requests: Sequence[RangeRequest]

@@ -125,7 +125,8 @@ class RangeReader:
                 if self._options.read_from != _AUTO:
                     raise
                 _log.warning("%s; the broker is read from there up to %s", unknown, planned.end)
-                rest = replace(planned, start=Position(unknown.ledger, unknown.entry))
+                # A range may begin inside a batched entry.
+                rest = replace(planned, start=max(planned.start, Position(unknown.ledger, unknown.entry)))
                 self._audit.give_way(rest.start, _reason(unknown))
                 source = self.broker_entries(rest)
             else:

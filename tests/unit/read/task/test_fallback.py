@@ -19,6 +19,7 @@ from hypothesis import given as given_values, strategies as st
 from pyspark_pulsar._kernel import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.client.offload.policy import TieredStore
+from pyspark_pulsar.codec.intake import TransactionsUnknown
 from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.reading.rows import RowBatch, TableRows
 from pyspark_pulsar.columnar.storage import TableStorage
@@ -403,3 +404,31 @@ def test_what_is_passed_over(came: set[int], data: st.DataObject) -> None:
     parts = list(skipped_entries((0, 12), runs))
     found = [entry for first, last in parts for entry in range(first, last + 1)]
     assert found == sorted(set(range(13)) - came | loose)
+
+
+def test_transactions_that_are_not_known_inside_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The range begins behind the first messages of a batched entry, of whose transaction nobody says how it ended."""
+    inside = Position(7, 3, 2)
+    split_range = SplitRange(inside, Position(7, 10), BOOKIES)
+    audit = SplitAudit(Split(PARTITION, inside, split_range.end, (split_range,)))
+    starts: list[Position] = []
+
+    def broker(*given_to: Any, **_: Any) -> Generator[EntryBatch, None, None]:
+        starts.extend(each for each in given_to if isinstance(each, Position))
+        return given([(7, 3, 9)])
+
+    monkeypatch.setattr(FromBookies, "stored_entries", lambda *_: given([(7, 3, 9)]))
+    monkeypatch.setattr(broker_module, "BrokerEntries", broker)
+    options = ReadOptions(service_url="pulsar://x:6650", topic="t")
+    client: Any = None
+    reader = RangeReader(PartitionAccess(options, PARTITION, client), audit)
+    asked = iter((True, False))
+
+    def decode(entries: EntryBatch) -> Iterator[pa.RecordBatch]:
+        if next(asked):
+            raise TransactionsUnknown("nobody knows", 7, 3)
+        yield from OneRowEach().decode(entries)
+
+    assert sum(batch.num_rows for batch in reader.batches(split_range, decode)) == 7
+    audit.check()
+    assert starts == [inside, split_range.end]
