@@ -316,7 +316,9 @@ class BrokerEntries:
             return True
         if self._partition.is_segment:
             return self._can_come_of_segment(tail.mark_delete)
-        self._is_hidden = tail.end.is_earliest and EARLIEST < tail.mark_delete <= self._next
+        # A cursor that begins at earliest stands at the first ledger that is there.
+        stand = self._end if self._next.is_earliest else self._next
+        self._is_hidden = tail.end.is_earliest and EARLIEST < tail.mark_delete <= stand
         if tail.end > self._next or self._is_hidden:
             self._begin_anew_if_starved()
             return True

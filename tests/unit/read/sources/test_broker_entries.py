@@ -35,10 +35,12 @@ class Idle:
         """Nobody listens."""
 
 
-def idle_entries(tail: LogEnd, name: str = "persistent://public/default/t") -> BrokerEntries:
+def idle_entries(
+    tail: LogEnd, name: str = "persistent://public/default/t", start: Position = START
+) -> BrokerEntries:
     options = ReadOptions(service_url="pulsar://localhost:1", topic="t")
     partition = TopicPartition.parse(name)
-    entries = BrokerEntries(BrokerClient(options), partition, START, END, permits=1, poll_seconds=1.0)
+    entries = BrokerEntries(BrokerClient(options), partition, start, END, permits=1, poll_seconds=1.0)
     entries._consumer = Idle(tail)  # type: ignore[assignment]
     entries._idle_since = time.monotonic()
     return entries
@@ -54,15 +56,21 @@ def test_an_end_before_the_range_is_loss(tail: LogEnd) -> None:
         idle_entries(tail)._can_come(time.monotonic() + 1)
 
 
-def test_messages_that_are_hidden_for_now_are_waited_for() -> None:
+@pytest.mark.parametrize(("start", "stand"), [(START, START), (EARLIEST, Position(7, 0))])
+def test_messages_that_are_hidden_for_now_are_waited_for(start: Position, stand: Position) -> None:
     """A topic whose transaction buffer has not been recovered: it shows nothing, but knows the position."""
-    entries = idle_entries(LogEnd(EARLIEST, START))
+    entries = idle_entries(LogEnd(EARLIEST, stand), start=start)
     assert entries._can_come(time.monotonic() + 1)
     with pytest.raises(DeadlineExceeded, match="shows no message of the topic at all"):
         entries._take(time.monotonic() - 1)
 
 
 SEGMENT = "segment://public/default/t/0000-ffff-0"
+
+
+def test_a_topic_that_was_emptied_is_not_taken_for_hidden() -> None:
+    with pytest.raises(DataLossError, match="now ends at"):
+        idle_entries(LogEnd(EARLIEST, Position(9, 0)), start=EARLIEST)._can_come(time.monotonic() + 1)
 
 
 def test_a_segment_whose_last_transaction_is_open_is_waited_for() -> None:
