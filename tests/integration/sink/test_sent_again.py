@@ -11,7 +11,7 @@ import pulsar as official_client
 import pyarrow as pa
 import pytest
 from fixtures.forwarder import Cut, Forwarder, Seen
-from integration.official import Admin, JavaClient, as_base64, messages_of
+from integration.official import Admin, JavaClient, as_base64, await_true, messages_of
 from pyspark.sql import SparkSession
 
 from pyspark_pulsar.client.broker.client import BrokerClient
@@ -136,3 +136,19 @@ def test_a_receipt_that_proves_nothing_is_no_success(
             JournalTopicWriter(producer, None).append({"ours": True})
         producer.close()
     assert [message.data() for message in messages_of(official, name)] == [b"theirs"]
+
+
+def test_a_topic_that_moves_while_nothing_is_on_its_way(
+    topic: str, pulsar: LocalPulsar, admin: Admin, official: official_client.Client
+) -> None:
+    """Also where nothing may be sent again, as in a transaction: nothing is in doubt."""
+    with BrokerClient(options(pulsar.service_url, topic)) as client:
+        producer = Producer(client, topic, 1, None, 30.0, sends_again=False)
+        producer.open()
+        writer = JournalTopicWriter(producer, None)
+        writer.append({"number": 1})
+        admin.unload(topic)
+        await_true("the end of the producer", lambda: producer._lost is not None)
+        writer.append({"number": 2})
+        producer.close()
+    assert [message.data() for message in messages_of(official, topic)] == [b'{"number":1}', b'{"number":2}']
