@@ -22,7 +22,7 @@ from pyspark_pulsar.checkpoint.index.records import Kind
 from pyspark_pulsar.checkpoint.index.state import IndexState, path_text
 from pyspark_pulsar.checkpoint.index.tree import File, Folder, Outcome, Path
 from pyspark_pulsar.checkpoint.logs import Logs, emptied, open_logs, was_emptied
-from pyspark_pulsar.checkpoint.refusals import not_mine, not_there, refusal
+from pyspark_pulsar.checkpoint.refusals import gone, not_mine, not_there, refusal
 from pyspark_pulsar.checkpoint.upload import Upload
 from pyspark_pulsar.errors import (
     CheckpointIsDirectory,
@@ -209,9 +209,7 @@ class Checkpoint:
         """The file as it is now. Raises `CheckpointPathNotFound`."""
         file = self.current(deadline).index.look(lambda state: _copy(state.tree.files.get(file_id)))
         if not isinstance(file, File):
-            raise CheckpointPathNotFound(
-                f"{self._text(path)}: expected the file {file_id}, got none: it was deleted or replaced"
-            )
+            raise gone(self._text(path), file_id)
         return file
 
     def hold(self, file_id: str) -> None:

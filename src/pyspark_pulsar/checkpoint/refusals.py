@@ -43,6 +43,12 @@ def not_there(path: str) -> CheckpointPathNotFound:
     return CheckpointPathNotFound(f"{path}: expected a file or folder, got none")
 
 
+def gone(path: str, file_id: str) -> CheckpointPathNotFound:
+    return CheckpointPathNotFound(
+        f"{path}: expected the file {file_id}, got none: it was deleted or replaced"
+    )
+
+
 def not_mine(checkpoint: str, owner: str | None, present: str) -> None:
     """Raises unless `owner` is the present one."""
     if owner is None:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.topic import Namespace, TopicName, parse_listed
 
 _log: Final = logging.getLogger(__name__)
 _told: Final[set[Namespace]] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicListing:
+    """The persistent topics of a namespace at one time, but those whose names this package cannot use."""
+
+    names: frozenset[TopicName]
+    """As the broker lists them: of a topic with partitions those that have been loaded once, by their own names."""
+    digest: str
+    """What the broker calls this list; empty where it does not."""
 
 
 def usable_topics(names: Iterable[str], namespace: Namespace) -> frozenset[TopicName]:

@@ -56,10 +56,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
-from pyspark_pulsar.client.broker.consumer import EntryConsumer, LogEnd, request_log_ends
+from pyspark_pulsar.client.broker.consumer import LogEnd, request_log_ends
 from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError, TopicNotFoundError
 from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.partition_cursor import PartitionCursor
 from pyspark_pulsar.topic import TopicPartition
 
 FRESH_SECONDS = 2.0
@@ -88,81 +89,6 @@ class RemovedEntries:
         return self.first_left is not None and self.entries is None
 
 
-@dataclass(frozen=True, slots=True)
-class _Proof:
-    """That nothing was removed unread from `stand` up to `upto`: told by a cursor that stood at `stand`."""
-
-    stand: Position
-    upto: Position
-    consumer: EntryConsumer
-
-
-@dataclass(slots=True)
-class _PartitionCursor:
-    """What is known of one topic partition: see the head of this file."""
-
-    consumer: EntryConsumer | None = None
-    """None before it is subscribed, and when it was let go."""
-    log_end: LogEnd | None = None
-    """The last answer."""
-    answered: float = -math.inf
-    """When that came, by `time.monotonic`."""
-    acknowledged: Position | None = None
-    """Up to where `consumer` has acknowledged; None where it stands as it was put."""
-    proof: _Proof | None = None
-    """The last one; it may be of another stand, or of a former consumer."""
-
-    @property
-    def is_open(self) -> bool:
-        return self.consumer is not None and self.consumer.is_open
-
-    def is_fresh(self, since: float) -> bool:
-        """Whether it is open, and its last answer is not older."""
-        return self.is_open and self.answered >= since
-
-    @property
-    def mark_delete(self) -> Position:
-        """M of the last answer, which there must have been."""
-        if self.log_end is None:
-            raise ValueError("expected a broker to have told where the log ends")
-        return self.log_end.mark_delete
-
-    def close(self) -> None:
-        if self.consumer is not None:
-            self.consumer.close()
-        self.consumer = self.acknowledged = None
-
-    def acknowledge(self, stand: Position) -> None:
-        if self.consumer is None or self.acknowledged == stand:
-            return
-        try:
-            self.consumer.acknowledge_cumulative(stand)
-        except ConnectionFailed:
-            return  # The next trigger finds the consumer closed.
-        self.acknowledged = stand
-
-    def prove(self, start: Position) -> None:
-        """Conclude from the last answer what is proved for a query that stands at `start`."""
-        stand, mark_delete, proof = _whole_entry(start), self.mark_delete, self.proof
-        if self.consumer is None:
-            return
-        if mark_delete <= stand:
-            self.proof = _Proof(stand, stand, self.consumer)
-        elif (
-            proof is not None
-            and proof.stand == stand
-            and proof.consumer is self.consumer
-            and mark_delete.entry == 0
-        ):
-            self.proof = _Proof(stand, max(mark_delete, proof.upto), self.consumer)
-
-    def is_in_doubt(self, start: Position) -> bool:
-        """Whether the last answer lies behind what is proved for a query that stands at `start`."""
-        stand, proof = _whole_entry(start), self.proof
-        upto = proof.upto if proof is not None and proof.stand == stand else stand
-        return self.mark_delete > upto
-
-
 @dataclass(slots=True)
 class _Round:
     """The requests of one trigger: each partition comes to `log_ends` or to `deleted`."""
@@ -188,7 +114,7 @@ class LogEnds:
         self._client = client
         self._read_compacted = read_compacted
         self._tells_firsts = tells_firsts and not read_compacted
-        self._cursors: defaultdict[TopicPartition, _PartitionCursor] = defaultdict(_PartitionCursor)
+        self._cursors: defaultdict[TopicPartition, PartitionCursor] = defaultdict(PartitionCursor)
 
     def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Position]:
         """Behind the last visible message of each; the consumers of other partitions are let go.
@@ -411,8 +337,3 @@ class LogEnds:
 def _removed_entries(start: Position, mark_delete: Position) -> int | None:
     is_known = mark_delete.ledger == start.ledger and mark_delete >= start
     return mark_delete.entry - start.entry if is_known else None
-
-
-def _whole_entry(position: Position) -> Position:
-    """Cursors know no messages inside an entry."""
-    return Position(position.ledger, position.entry)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark_pulsar.catalog.cluster import Cluster
 from pyspark_pulsar.catalog.settings import parse_settings
-from pyspark_pulsar.client.broker.client import TopicListing
+from pyspark_pulsar.client.topic_list import TopicListing
 from pyspark_pulsar.errors import NamespaceNotFoundError, PulsarError, TopicNotFoundError
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.topic import Namespace, TopicName

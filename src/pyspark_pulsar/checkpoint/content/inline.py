@@ -11,7 +11,8 @@ from pyspark_pulsar.checkpoint.index.snapshot import entries_of
 from pyspark_pulsar.checkpoint.index.state import IndexState
 from pyspark_pulsar.checkpoint.index.tree import File
 from pyspark_pulsar.checkpoint.messages.place import Place, place_text
-from pyspark_pulsar.errors import CheckpointLost, CheckpointPathNotFound
+from pyspark_pulsar.checkpoint.refusals import gone
+from pyspark_pulsar.errors import CheckpointLost
 from pyspark_pulsar.topic import TopicPartition
 
 
@@ -28,23 +29,24 @@ class InlineBodies:
         `CheckpointPathNotFound` for a file that was deleted since and whose content is gone, `DeadlineExceeded`."""
         if file.length == 0:
             return b""
-        body = self._index.body(file.id)
+        known = self._index.body(file.id)
+        if known is not None:
+            return known
         at = self._place(file)
-        while body is None:
+        while True:
             try:
                 body = self._fetch(file.id, at, where)
             except CheckpointLost:
                 # A snapshot that this process has not read yet may hold it, and what is before that be removed.
                 self._index.sync(deadline)
                 if self._index.look(lambda state: file.id not in state.tree.files):
-                    raise CheckpointPathNotFound(
-                        f"{where}: expected the file {file.id}, got none: it was deleted or replaced"
-                    ) from None
+                    raise gone(where, file.id) from None
                 former, at = at, self._place(file)
                 if at == former:
                     raise
-        self._index.keep_body(file.id, body)
-        return body
+            else:
+                self._index.keep_body(file.id, body)
+                return body
 
     def _place(self, file: File) -> Place | None:
         """Where a snapshot has put it meanwhile; of a file that is deleted, where it was."""

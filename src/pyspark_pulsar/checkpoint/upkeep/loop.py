@@ -97,8 +97,7 @@ class Upkeep:
         look_at = 0.0
         while not self._stopped.wait(_EVERY_SECONDS):
             try:
-                # The owner of a log that was opened a moment ago is known when it is read.
-                logs = self._checkpoint.current(Deadline.after(_ROUND_SECONDS))
+                logs = self._checkpoint.logs(Deadline.after(_ROUND_SECONDS))
                 if logs.index.owner != self.owner:
                     self._stopped.set()
                     return

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from types import TracebackType
@@ -41,7 +40,7 @@ from pyspark_pulsar.client.broker.requests import (
 from pyspark_pulsar.client.broker.server_error import server_error
 from pyspark_pulsar.client.security.context import security_of
 from pyspark_pulsar.client.security.url import BrokerAddress, parse_service_url
-from pyspark_pulsar.client.topic_list import usable_topics
+from pyspark_pulsar.client.topic_list import TopicListing, usable_topics
 from pyspark_pulsar.client.wire import commands_pb2 as wire
 from pyspark_pulsar.errors import (
     ConnectionFailed,
@@ -68,16 +67,6 @@ _REDIRECT, _CONNECT, _FAILED = 0, 1, 2
 _METADATA_FAILED = 1
 
 
-@dataclass(frozen=True, slots=True)
-class TopicListing:
-    """The persistent topics of a namespace at one time, but those whose names this package cannot use."""
-
-    names: frozenset[TopicName]
-    """As the broker lists them: of a topic with partitions those that have been loaded once, by their own names."""
-    digest: str
-    """What the broker calls this list; empty where it does not."""
-
-
 class BrokerClient:
     """Used on the driver and, one for each task, on executors. Threads may share it, but for `until`. Close it, or use
     it as a context manager."""
@@ -92,8 +81,8 @@ class BrokerClient:
         self._listener_name = options.listener_name
         self._connect_seconds = options.connection_timeout_ms / 1000
         self.request_seconds = options.operation_timeout_ms / 1000
-        self.patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
-        self._patience = Patience(self.patience_seconds, self.patience_seconds)
+        patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
+        self._patience = Patience(patience_seconds, patience_seconds)
         self._connections: dict[BrokerAddress, Connection] = {}
         self._owners: dict[str, BrokerAddress] = {}
         self._lock = threading.Lock()
@@ -112,7 +101,7 @@ class BrokerClient:
 
     def another(self) -> BrokerClient:
         """With connections of its own: what waits for a consumer may fill those of this one."""
-        client = BrokerClient(self._options, patience_ms=round(self.patience_seconds * 1000))
+        client = BrokerClient(self._options)
         client._patience = self._patience
         return client
 
@@ -131,6 +120,11 @@ class BrokerClient:
             self._owners.clear()
         for connection in connections:
             connection.close()
+
+    @property
+    def patience_seconds(self) -> float:
+        """With brokers that cannot be reached."""
+        return self._patience.seconds
 
     @property
     def has_open_ends(self) -> bool:

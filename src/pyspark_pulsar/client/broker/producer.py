@@ -324,7 +324,7 @@ class Producer:
         patience = max(0.1, oldest + self._timeout_seconds - time.monotonic())
         self._client.forget_owner(self.topic)
         # The broker may still hold the producer, on a connection that is otherwise sound.
-        self._close_for_good()
+        self.close()
         try:
             with self._client.until(time.monotonic() + patience):
                 self._client.retrying(self._open_once, patience)
@@ -349,12 +349,8 @@ class Producer:
             )
 
     def close(self) -> None:
-        """Never raises for a connection that is already gone. One on which the broker does not answer in time is closed
-        too: receipts that come later are no other producer's."""
-        self._close_for_good()
-
-    def _close_for_good(self) -> None:
-        """Let no receipt of the present producer come after this."""
+        """Let no receipt of the present producer come after this: a connection on which the broker does not answer in
+        time is closed too. Never raises for one that is already gone."""
         connection = self._connection
         try:
             self._close()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.broker.client import BrokerClient, TopicListing
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.topic_list import TopicListing
 from pyspark_pulsar.errors import OptionError, PermissionDenied, TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.topic_pattern import TopicPattern

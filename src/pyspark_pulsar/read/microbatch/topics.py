@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.broker.client import BrokerClient, TopicListing
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.topic_list import TopicListing
 from pyspark_pulsar.errors import DataLossError, TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.topic_pattern import TopicPattern

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from pyspark_pulsar.client.broker.client import TopicListing
+from pyspark_pulsar.client.topic_list import TopicListing
 from pyspark_pulsar.errors import OptionError, PermissionDenied, TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.topic_pattern import TopicPattern
