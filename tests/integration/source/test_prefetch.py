@@ -58,13 +58,14 @@ def read(
     between: Callable[[int], None] = lambda _: None,
     **options: Any,
 ) -> list[tuple[Place, bytes]]:
-    """As a task reads, calling `between` with the number of batches so far."""
+    """As a task reads, calling `between` with the number of batches so far. By default a broker may send it little at
+    a time: what all waits for a task that stands still for a moment, nobody needs to read ahead."""
     chosen = ReadOptions(
         service_url=server.service_url,
         topic=topic,
         columns=("value", "__messageId"),
         batch_rows=100,
-        **options,
+        **{"receiver_queue_size": 200} | options,
     )
     partition = TopicPartition.parse(topic)
     if end is None:

@@ -5,6 +5,8 @@ Codes: `ServerError` of the protocol specification.
 
 from __future__ import annotations
 
+import re
+
 from pyspark_pulsar.errors import (
     ConnectionFailed,
     OptionError,
@@ -85,9 +87,10 @@ _ERRORS: dict[int, tuple[type[PulsarError], str]] = {
 _PASSING = frozenset({1, 2, 6, 14, 20})
 
 # Of what brokers have no code for, what their message says: the metadata store is away or starts again, too few
-# bookies can be written to or answer, or a log of the broker's own (that of transactions) begins a new ledger after
-# that. Pulsar's own clients try again after every unknown error; a fault of the request that has no code would then be
-# told half a minute later.
+# bookies can be written to or answer, a log of the broker's own (that of transactions) begins a new ledger after
+# that, or the broker is being stopped, as in a rolling restart: a part of it is closed already, and it still answers
+# ("SystemTopicBasedTopicPoliciesService is closed", 4.0.8). Pulsar's own clients try again after every unknown error;
+# a fault of the request that has no code would then be told half a minute later.
 _PASSING_CAUSES = (
     "ConnectionLoss",
     "SessionExpired",
@@ -99,7 +102,11 @@ _PASSING_CAUSES = (
     "Bookie operation timeout",
     "Waiting to recover from failure",
     "TimeoutException",
+    "closed",
+    "RejectedExecutionException",
+    "CancellationException",
 )
+_PASSES = re.compile("|".join(map(re.escape, _PASSING_CAUSES)), re.IGNORECASE)
 
 
 class ProducerBusy(ProtocolError):
@@ -113,7 +120,7 @@ class NotReady(ConnectionFailed):
 def server_error(code: int, message: str, where: str) -> PulsarError:
     """The exception for an error code that a broker answered; `where` names request and topic."""
     text = f"{where}: the broker answered {_NAMES.get(code, f'error {code}')}: {message.strip()}"
-    if code in _PASSING or (code == UNKNOWN_ERROR and any(cause in message for cause in _PASSING_CAUSES)):
+    if code in _PASSING or (code == UNKNOWN_ERROR and _PASSES.search(message)):
         return NotReady(text)
     if code == _PRODUCER_BUSY:
         return ProducerBusy(text)

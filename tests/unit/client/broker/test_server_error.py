@@ -54,6 +54,9 @@ def test_what_passes_is_retried_like_a_lost_connection() -> None:
             "org.apache.bookkeeper.mledger.ManagedLedgerException: Error while recovering ledger error code: -10",
             True,
         ),
+        ("org.apache.pulsar.broker.service.SystemTopicBasedTopicPoliciesService is closed.", True),
+        ("org.apache.bookkeeper.mledger.ManagedLedgerException$ManagedLedgerFactoryClosedException", True),
+        ("java.util.concurrent.RejectedExecutionException: Task rejected from ThreadPoolExecutor", True),
         ("java.lang.NullPointerException", False),
     ],
 )
