@@ -6,10 +6,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pulsar as official_client
 import pytest
-from integration.official import Admin, await_true
+from integration.official import SPECIAL_MESSAGES, Admin, JavaClient, as_base64, await_true
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import DataLossError
@@ -19,6 +20,7 @@ from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read import log_end
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds, RemovedEntries
+from pyspark_pulsar.read.microbatch import readable_ends
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 from pyspark_pulsar.standalone import LocalPulsar
@@ -213,5 +215,56 @@ def test_what_goes_between_a_trigger_and_its_plan(
         watched.trim()
         with pytest.raises(DataLossError, match=r"was removed|is gone"):
             stream.partitions(reached, end)
+    finally:
+        stream.stop()
+
+
+@pytest.mark.parametrize("removed", ["markers", "a message too"])
+def test_a_quiet_stream_behind_a_transaction(
+    watched: Watched, small_ledgers: LocalPulsar, removed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind the last message lie a commit marker and what a transaction has aborted: no loss when they go."""
+    monkeypatch.setattr(readable_ends, "REST_SECONDS", 0.0)
+    transactions: list[dict[str, Any]] = [
+        {"messages": [{"value": as_base64(text)} for text in (b"a", b"b")], "end": ending}
+        for ending in ("commit", "abort")
+    ]
+    JavaClient(small_ledgers, SPECIAL_MESSAGES).run(
+        {"do": "produce", "topic": watched.name, "steps": transactions, "batching": False}
+    )
+    options = ReadOptions(
+        service_url=small_ledgers.service_url,
+        admin_url=small_ledgers.admin_url,
+        topic=watched.name,
+        starting_offsets=FROM_EARLIEST,
+    )
+    stream = PulsarStreamReader(options, resolve_source_schema(options))
+
+    def trigger(start: dict[str, Any]) -> dict[str, Any]:
+        return stream.latestOffset(start, ReadAllAvailable())
+
+    try:
+        reached = trigger(stream.initialOffset())
+        stream.partitions(stream.initialOffset(), reached)
+        for _ in range(4):
+            assert trigger(reached) == reached
+            time.sleep(0.5)
+        watched.admin.unload(watched.name)
+        assert trigger(reached) == reached
+        if removed == "a message too":
+            watched.send(1)
+            watched.admin.unload(watched.name)
+        watched.send(1)
+        watched.trim()
+        end = trigger(reached)
+        assert end != reached
+        if removed == "a message too":
+            with pytest.raises(DataLossError):
+                stream.partitions(reached, end)
+        else:
+            tasks = stream.partitions(reached, end)
+            assert [
+                row for task in tasks for rows in stream.read(task) for row in rows["value"].to_pylist()
+            ] == [b"0"]
     finally:
         stream.stop()

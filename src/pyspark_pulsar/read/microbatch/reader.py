@@ -34,6 +34,7 @@ from pyspark_pulsar.read.microbatch.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.progress.query_progress import QueryProgress
 from pyspark_pulsar.read.microbatch.progress.split_counts import SplitCounts
+from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
 from pyspark_pulsar.read.microbatch.schemas import SchemaWatch
 from pyspark_pulsar.read.microbatch.segment_order import check_missed, drained_by, held_back
 from pyspark_pulsar.read.microbatch.topics import TopicWatch, without_deleted
@@ -240,13 +241,10 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         """Splits between two offsets; also called for the last planned micro-batch after a restart."""
         former, reached = StreamOffset.from_json(start), StreamOffset.from_json(end)
         self._check_topics({**former.positions, **reached.positions})
+        starts = {partition: reached.start_of(partition, former) for partition in reached.positions}
+        starts = self._opened().readable_ends.behind(starts)
         requests = [
-            RangeRequest(
-                partition,
-                reached.start_of(partition, former),
-                position,
-                reached.window_of(partition),
-            )
+            RangeRequest(partition, starts[partition], position, reached.window_of(partition))
             for partition, position in reached.positions.items()
         ]
         splits = splits_of(self._planned([request for request in requests if not request.is_empty]))
@@ -335,8 +333,9 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             opened.is_new = False
             opened.planner.ask_ahead(present.partitions)
         # What tables hold brokers may have removed.
-        standing = opened.planner.behind_tables(reached)
+        standing = opened.planner.behind_tables(opened.readable_ends.behind(reached))
         ends = opened.planner.behind_tables(opened.log_ends.present_ends(present.partitions, standing))
+        opened.readable_ends.look(reached, ends)
         # After the ends were seen: a message before them has its topic's schema registered.
         opened.schemas.check(present.topics)
         return ends
@@ -364,6 +363,7 @@ class _QueryResources:
         self.topics = TopicWatch(self.client, self.admin, options)
         self.end = StreamEnd(options)
         self.log_ends = LogEnds(self.client, read_compacted=options.read_compacted)
+        self.readable_ends = ReadableEnds(options)
         self.schemas = SchemaWatch(schema, self.client.schema, skips_bad_rows=options.mode != "FAILFAST")
         self.planner = SplitPlanner(options, self.client, self.admin)
         self.is_new = True
@@ -377,6 +377,7 @@ class _QueryResources:
         self.micro_batches.close()
         self.progress.close()
         self.end.close()
+        self.readable_ends.close()
         self.client.close()
         if self.admin is not None:
             self.admin.close()
