@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import wait
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -36,6 +37,8 @@ class Topic:
         self.ledgers: list[tuple[int, int]] = []
         self.status = 200
         self.delay = 0.0
+        self.may_answer = threading.Event()
+        self.may_answer.set()
         self.paths: list[str] = []
         self.asked = 0
 
@@ -66,6 +69,7 @@ def topic() -> Topic:
 def admin(topic: Topic) -> Iterator[AdminClient]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            topic.may_answer.wait(60)
             time.sleep(topic.delay)
             body = json.dumps(topic.answer(self.path)).encode()
             self.send_response(topic.status)
@@ -94,12 +98,19 @@ def options(**chosen: Any) -> ReadOptions:
     return ReadOptions(service_url="pulsar://x:6650", **(told | chosen))
 
 
+def keep_up(planner: SplitPlanner, partitions: Sequence[TopicPartition] = (A,)) -> None:
+    """A trigger, and the answers to what it has asked for; the next one takes them."""
+    planner.keep_up(partitions)
+    assert planner._known is not None
+    wait(planner._known._looks.values(), timeout=60)
+
+
 def test_a_stream_that_waits_sees_its_ledger_closed_before_retention_removes_it(
     topic: Topic, planner: SplitPlanner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(known_ledgers, "_LOOK_AGAIN_SECONDS", -1.0)
     for topic.ledgers in ([(5, 10)], [(5, 10), (8, 0)], [(8, 0)]):
-        planner.keep_up([A])
+        keep_up(planner)
     topic.ledgers = [(8, 3)]
     (found,) = planner.plan([RangeRequest(A, Position(5, 10), Position(8, 3))])
     assert [(split.start, split.end) for split in found.splits] == [(Position(5, 10), Position(8, 3))]
@@ -109,7 +120,7 @@ def test_a_stream_that_waits_sees_its_ledger_closed_before_retention_removes_it(
 
 def test_without_having_seen_it_nobody_knows(topic: Topic, planner: SplitPlanner) -> None:
     topic.ledgers = [(5, 10)]
-    planner.keep_up([A])
+    keep_up(planner)
     topic.ledgers = [(8, 3)]
     with pytest.raises(DataLossError):
         planner.plan([RangeRequest(A, Position(5, 10), Position(8, 3))])
@@ -119,15 +130,48 @@ def test_a_look_is_rare_and_may_fail(topic: Topic, planner: SplitPlanner) -> Non
     topic.ledgers = [(5, 10)]
     topic.status = 403
     for _ in range(3):
-        planner.keep_up([A])
+        keep_up(planner)
     assert topic.asked in (1, 2), "for one list or both, once"
 
 
-def test_of_many_partitions_the_first_refusal_is_enough(topic: Topic, planner: SplitPlanner) -> None:
+@pytest.fixture
+def patient(admin: AdminClient) -> Iterator[SplitPlanner]:
+    """Its admin client waits longer for an answer than a test takes."""
+    asked = options(admin_url=admin._hosts[0], operation_timeout_ms=60_000)
+    with AdminClient(asked) as patient:
+        yield SplitPlanner(options(), NO_BROKER, patient)
+
+
+def test_no_trigger_waits_for_a_look_and_thousands_are_looked_at_in_turn(
+    topic: Topic, patient: SplitPlanner
+) -> None:
     topic.ledgers = [(5, 10)]
-    topic.status = 403
-    planner.keep_up([TopicPartition(A.topic, index) for index in range(100)])
-    assert topic.asked < 30, "those that were asked already, and not 200"
+    topic.may_answer.clear()
+    partitions = [TopicPartition(A.topic, index) for index in range(100)]
+    for _ in range(3):
+        patient.keep_up(partitions)
+    assert topic.asked == 0
+    topic.may_answer.set()
+    for _ in range(100):
+        keep_up(patient, partitions)
+    assert topic.asked == len(partitions), "each once: of one that has but an open ledger, one list is enough"
+    assert all(patient.known_ledgers(partition) is not None for partition in partitions)
+
+
+def test_a_look_that_is_older_than_a_plan_is_not_taken(topic: Topic, patient: SplitPlanner) -> None:
+    topic.ledgers = [(5, 10)]
+    topic.may_answer.clear()
+    patient.keep_up([A])
+    assert patient._known is not None
+    (look,) = patient._known._looks.values()
+    topic.may_answer.set()
+    wait([look], timeout=60)
+    topic.ledgers = [(5, 10), (8, 3)]
+    patient.plan(WHOLE)
+    patient.keep_up([A])
+    known = patient.known_ledgers(A)
+    assert known is not None
+    assert [ledger.id for ledger in known.ledgers] == [5, 8]
 
 
 def from_earliest(count: int, entries: int = 3, **chosen: Any) -> list[RangeRequest]:
@@ -230,7 +274,8 @@ def test_ledgers_that_were_asked_for_ahead_do_not_serve_where_more_is_known(
         planner.forget_ahead([A])
     if why == "asked since":
         monkeypatch.setattr(known_ledgers, "_LOOK_AGAIN_SECONDS", -1.0)
-        planner.keep_up([A])
+        for _ in range(2):
+            keep_up(planner)
     lost = RangeRequest(A, Position(5, 9), Position(8, 3))
     with pytest.raises(DataLossError):
         planner.plan([lost])

@@ -7,7 +7,8 @@ Two things are kept of each topic partition:
     the ledgers of each topic partition at each trigger;
   * the ledgers that were ever seen in an unbroken run. When retention removes the ledger at whose end a stream stands,
     only who saw that ledger closed knows that nothing was lost (`data_loss`). So a stream that waits for messages looks
-    at them now and then.
+    at them now and then. No trigger waits for such a look: it is begun at one and taken at a later one, unless the
+    ledgers were listed meanwhile.
 
 Ledgers can be asked for ahead of the plan, so that they come while brokers tell where topics end. Such an answer may be
 older than these ends. It serves all the same: ledgers may be closed, offloaded or removed before a task runs in any
@@ -22,6 +23,7 @@ import logging
 import math
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import Final
 
@@ -45,7 +47,7 @@ _log: Final = logging.getLogger(__name__)
 _LOOK_AGAIN_SECONDS: Final = 600.0
 """Shorter than any retention that is meant to keep something."""
 _LOOKS_AT_A_TIME: Final = 16
-"""No trigger waits for thousands of topics; the longest not looked at come first."""
+"""Of thousands of topics, the longest not looked at come first."""
 
 
 class KnownLedgers:
@@ -63,6 +65,8 @@ class KnownLedgers:
         self._seen: dict[TopicPartition, dict[int, Ledger]] = {}
         self._looked: dict[TopicPartition, float] = {}
         """When, by `time.monotonic`."""
+        self._looks: dict[TopicPartition, Future[TopicLedgers]] = {}
+        """Begun, and not taken yet."""
 
     def of(self, partition: TopicPartition) -> TopicLedgers | None:
         """As they were when they were last asked for."""
@@ -129,22 +133,32 @@ class KnownLedgers:
         self._present.update(ledgers)
 
     def keep_up(self, partitions: Iterable[TopicPartition]) -> None:
-        """Look at ledgers that were not looked at for long. Raises nothing where the admin REST API does not answer."""
+        """Look at ledgers that were not looked at for long, a few at a time. Waits for nothing, and raises nothing
+        where the admin REST API does not answer."""
+        self._take_looks()
+        free = _LOOKS_AT_A_TIME - len(self._looks)
+        if free <= 0:
+            return
         now = time.monotonic()
 
         def looked(partition: TopicPartition) -> float:
             return self._looked.get(partition, -math.inf)
 
         waiting = (partition for partition in partitions if now - looked(partition) > _LOOK_AGAIN_SECONDS)
-        stale = heapq.nsmallest(_LOOKS_AT_A_TIME, waiting, key=looked)
-        if not stale:
-            return
-        # One that does not answer is not asked again at the next trigger.
-        self._looked.update(dict.fromkeys(stale, now))
-        try:
-            self._learn_now(stale)
-        except PulsarError as fault:
-            _log.info("the ledgers of %d topic partitions were not looked at: %s", len(stale), fault)
+        for partition in heapq.nsmallest(free, waiting, key=looked):
+            # One that does not answer is not asked again at the next trigger.
+            self._looked[partition] = now
+            self._looks[partition] = self._admin.begin(self._fetch_one, partition)
+
+    def _take_looks(self) -> None:
+        answered = [partition for partition, look in self._looks.items() if look.done()]
+        for partition in answered:
+            look = self._looks.pop(partition)
+            try:
+                self._learn({partition: look.result()})
+                self.forget([partition])
+            except PulsarError as fault:
+                _log.info("the ledgers of %s were not looked at: %s", partition, fault)
 
     def _learn_now(self, partitions: Sequence[TopicPartition]) -> None:
         self._learn(self._fetch(partitions))
@@ -154,6 +168,8 @@ class KnownLedgers:
         for partition, ledgers in fresh.items():
             self._seen[partition] = remember(self._seen.get(partition, {}), ledgers)
             self._looked[partition] = time.monotonic()
+            # It is older than this.
+            self._looks.pop(partition, None)
         self._present.update(fresh)
 
     def is_enough(self, request: RangeRequest) -> bool:
