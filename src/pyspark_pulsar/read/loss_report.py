@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from pyspark_pulsar.errors import DataLossError
@@ -26,3 +28,12 @@ def report_loss(
     if fail:
         raise DataLossError(f"{sentence} {advice}" if advice else text) from None
     _log.warning("%s failOnDataLoss=false: %s.", sentence, consequence)
+
+
+@contextmanager
+def loss_reported(*, fail: bool) -> Iterator[None]:
+    """What is done in it ends where it meets a `DataLossError`, which is raised or, with `fail` false, logged."""
+    try:
+        yield
+    except DataLossError as loss:
+        report_loss(str(loss), fail=fail)

@@ -22,7 +22,7 @@ from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds, RemovedEntries
 from pyspark_pulsar.read.microbatch import readable_ends
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
-from pyspark_pulsar.spark.read_limits import ReadAllAvailable
+from pyspark_pulsar.spark.read_limits import ReadAllAvailable, ReadMaxRows
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
 
@@ -266,5 +266,37 @@ def test_a_quiet_stream_behind_a_transaction(
             assert [
                 row for task in tasks for rows in stream.read(task) for row in rows["value"].to_pylist()
             ] == [b"0"]
+    finally:
+        stream.stop()
+
+
+@pytest.mark.parametrize("fails", [True, False])
+@pytest.mark.parametrize("asked", ["a limit", "an event time"])
+def test_what_goes_while_a_trigger_counts_or_searches(
+    watched: Watched, small_ledgers: LocalPulsar, fails: bool, asked: str
+) -> None:
+    watched.send(ENTRIES)
+    options = ReadOptions(
+        service_url=small_ledgers.service_url,
+        topic=watched.name,
+        starting_offsets=FROM_EARLIEST,
+        fail_on_data_loss=fails,
+        max_records_per_trigger=3 if asked == "a limit" else None,
+        ending_event_time=1_000 if asked == "an event time" else None,
+    )
+    stream = PulsarStreamReader(options, resolve_source_schema(options))
+    try:
+        stream.prepareForTriggerAvailableNow()
+        watched.admin.unload(watched.name)
+        watched.trim()
+        if fails:
+            with pytest.raises(DataLossError, match="were removed"):
+                stream.latestOffset(stream.initialOffset(), ReadMaxRows(3))
+            return
+        reached = stream.latestOffset(stream.initialOffset(), ReadMaxRows(3))
+        assert reached != stream.initialOffset()
+        tasks = stream.partitions(stream.initialOffset(), reached)
+        assert not [rows for task in tasks for rows in stream.read(task) if rows.num_rows]
+        assert stream.latestOffset(reached, ReadMaxRows(3)) == reached
     finally:
         stream.stop()

@@ -37,6 +37,7 @@ from pyspark_pulsar.codec.backlog import UNLIMITED, Backlog, CountedRange
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.driver_threads import DriverThreads
+from pyspark_pulsar.read.loss_report import loss_reported
 from pyspark_pulsar.read.microbatch.admission import MeasureRequest
 from pyspark_pulsar.read.microbatch.row_counter import count_rows
 from pyspark_pulsar.read.planning.tables.known_tables import KnownTables
@@ -66,7 +67,8 @@ class BacklogCounter:
         self._ahead: list[Future[CountedRange]] = []
 
     def measure(self, requests: Sequence[MeasureRequest]) -> list[CountedRange]:
-        """How far each share reaches, counted exactly (`admission.Measure`). Raises the errors of `BrokerEntries`."""
+        """How far each share reaches, counted exactly (`admission.Measure`). Raises the errors of `BrokerEntries`;
+        with `failOnDataLoss=false` nothing counts of what is gone."""
         self._settle()
         if len(requests) == 1:
             return [self._measured(requests[0])]
@@ -148,7 +150,7 @@ class BacklogCounter:
             poll_seconds=options.poll_timeout_ms / 1000,
             read_compacted=options.read_compacted,
         )
-        with closing(iter(source)) as batches:
+        with closing(iter(source)) as batches, loss_reported(fail=options.fail_on_data_loss):
             for entries in batches:
                 counted, counted_size = backlog.add(entries)
                 records, size = _less(records, counted), _less(size, counted_size)

@@ -24,6 +24,7 @@ from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.position import EARLIEST, Position, after_entry
 from pyspark_pulsar.read.bounds.driver_threads import AT_ONCE, DriverThreads
 from pyspark_pulsar.read.log_end import Positions
+from pyspark_pulsar.read.loss_report import loss_reported
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.read.sources.chunk_search import earlier_runs
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
@@ -117,7 +118,7 @@ class EventTimeSearch:
             read_compacted=options.read_compacted,
         )
         decoder = self._decoder(partition, search.until, end, published_from)
-        with closing(iter(source)) as batches:
+        with closing(iter(source)) as batches, loss_reported(fail=options.fail_on_data_loss):
             for entries in batches:
                 last = entries.last
                 first = _first_row(decoder, entries)

@@ -48,7 +48,7 @@ from pyspark_pulsar.read.location import (
     ledger_parts,
     touches,
 )
-from pyspark_pulsar.read.loss_report import report_loss
+from pyspark_pulsar.read.loss_report import loss_reported
 from pyspark_pulsar.read.sources.ahead import ConsumersAhead
 from pyspark_pulsar.read.sources.peek import first_entry
 from pyspark_pulsar.read.sources.prefetch import EntrySize, PrefetchingConsumers
@@ -91,10 +91,8 @@ class FromBroker(Location):
             consumers=options.consumers_per_split,
             ahead=access.ahead,
         )
-        try:
+        with loss_reported(fail=options.fail_on_data_loss):
             yield from entries
-        except DataLossError as loss:
-            report_loss(str(loss), fail=options.fail_on_data_loss)
 
     def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:
         """What consumers do not see lacks too; but retention removes from the front, so that nothing is lost of a range
