@@ -77,15 +77,11 @@ class ReadableEnds:
 
     def behind(self, positions: Positions) -> dict[TopicPartition, Position]:
         """The same positions; R for S where that is known."""
-        known = self._stands
-        return {
-            partition: stand.readable
-            if (stand := known.get(partition)) is not None
-            and stand.readable is not None
-            and stand.position == position
-            else position
-            for partition, position in positions.items()
-        }
+        return {partition: self._behind(partition, position) for partition, position in positions.items()}
+
+    def _behind(self, partition: TopicPartition, position: Position) -> Position:
+        stand = self._stands.get(partition)
+        return position if stand is None or stand.position != position else stand.readable or position
 
     def look(self, positions: Positions, ends: Mapping[TopicPartition, Position]) -> None:
         """At each trigger. `positions`: where the stream stands. `ends`: what brokers have just told."""
