@@ -247,4 +247,4 @@ def test_reading_leaves_no_subscription_behind(
     producer.send(b"x")
     assert read_topic(topic).count() == 1
     # A broker removes it a moment after its reader has closed it.
-    await_true("no subscription", lambda: admin.subscriptions(topic) == [], seconds=15)
+    await_true("no subscription", lambda: admin.subscriptions(topic) == [])

@@ -97,7 +97,7 @@ def test_pulsars_own_backlog_falls_to_0_on_all_partitions(
         return {each for n in range(3) for each in admin.subscriptions(f"{topic}-partition-{n}")}
 
     # A broker removes those of readers a moment after they have closed them.
-    await_true("no other subscription", lambda: left() == {NAME}, seconds=15)
+    await_true("no other subscription", lambda: left() == {NAME})
 
 
 def test_a_micro_batch_that_fails_is_not_acknowledged_and_kept(
@@ -268,7 +268,7 @@ def test_without_a_name_nothing_is_left_behind(
     finally:
         os.killpg(killed.pid, signal.SIGKILL)
         killed.wait(30)
-    await_true("no subscription", lambda: not admin.subscriptions(topic), seconds=15)
+    await_true("no subscription", lambda: not admin.subscriptions(topic))
 
 
 # What it tells

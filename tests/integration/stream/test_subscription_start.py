@@ -24,7 +24,7 @@ def half_read(topic: str, official: official_client.Client) -> str:
 
 def await_only_mine(admin: Admin, topic: str) -> None:
     """A broker removes the subscriptions of readers a moment after they have closed them."""
-    await_true("no other subscription", lambda: admin.subscriptions(topic) == ["mine"], seconds=15)
+    await_true("no other subscription", lambda: admin.subscriptions(topic) == ["mine"])
 
 
 @pytest.mark.parametrize("asks_admin", [True, False])
