@@ -29,6 +29,7 @@ Refused = Callable[[Callable[[], Any], str], str]
 
 SPECIAL_MESSAGES = "SpecialMessages"
 _WAIT_SECONDS = 60.0
+_PASSING = (412, 500, 502, 503, 504)
 
 
 class Admin:
@@ -42,7 +43,11 @@ class Admin:
         return self._http.request(method, f"{self._url}/admin/v2/{path}", json=body, redirect=True)
 
     def _must(self, method: str, path: str, body: Any = None) -> Any:
-        answer = self.request(method, path, body)
+        """Asks again where a broker cannot answer: the topic moves or loads, or a request of the broker's own has taken
+        too long."""
+        deadline = time.monotonic() + _WAIT_SECONDS
+        while (answer := self.request(method, path, body)).status in _PASSING and time.monotonic() < deadline:
+            time.sleep(0.5)
         assert answer.status < 300, f"{method} {path}: {answer.status} {answer.data!r}"
         return json.loads(answer.data) if answer.data else None
 
