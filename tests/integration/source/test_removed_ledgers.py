@@ -246,7 +246,7 @@ def test_a_quiet_stream_behind_a_transaction(
     try:
         reached = trigger(stream.initialOffset())
         stream.partitions(stream.initialOffset(), reached)
-        for _ in range(4):
+        for _ in range(5):
             assert trigger(reached) == reached
             time.sleep(0.5)
         watched.admin.unload(watched.name)

@@ -11,19 +11,22 @@ So once a stream has stood in a topic partition for `REST_SECONDS`, its broker i
 
     state        what happens at a trigger                               next state
     RESTING      S is the end, and was for `REST_SECONDS`; R is asked    ASKED
-    ASKED        S is not the end any more                               MOVED
-                 the answer is there; S is the end, told after it        KNOWN
-                 the broker does not tell                                MOVED
+    ASKED        the broker tells R, behind S                            TOLD
+                 it does not tell, or R is S                             MOVED
+    TOLD         S is the end, which was asked for since                 KNOWN
+    ASKED, TOLD  S is not the end any more                               MOVED
     KNOWN, MOVED nothing                                                 the same
     any          the stream stands elsewhere                             RESTING there
 
 Why nothing is lost: all before R is decided, as no open transaction has written before R. The end that consumers see
-was asked for after R, and it is still S. So nothing between S and R is a message that a consumer sees or will ever see,
-as entries are only appended. Offsets keep S: after a restart the stream rests and asks anew.
+was asked for when R was there, a trigger later, and it is still S. So nothing between S and R is a message that a
+consumer sees or will ever see, as entries are only appended. Offsets keep S: after a restart the stream rests and asks
+anew.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 import time
@@ -53,16 +56,25 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Stand:
-    """One topic partition, in one of the states above."""
+    """One topic partition, in one of the states above; RESTING at first."""
 
     position: Position
     since: float
     answer: Future[Position | None] | None = None
     """On its way (ASKED)."""
+    told: Position | None = None
+    """R, when the end was asked for before it came (TOLD)."""
     readable: Position | None = None
     """R (KNOWN)."""
     is_over: bool = False
-    """MOVED."""
+    """KNOWN or MOVED."""
+
+    @property
+    def is_resting(self) -> bool:
+        return self.answer is None and self.told is None and not self.is_over
+
+    def settle(self, readable: Position | None) -> None:
+        self.readable, self.is_over, self.answer, self.told = readable, True, None, None
 
 
 class ReadableEnds:
@@ -88,40 +100,47 @@ class ReadableEnds:
         if self._admin is None:
             return
         now = time.monotonic()
-        due: list[tuple[TopicPartition, _Stand]] = []
-        stands: dict[TopicPartition, _Stand] = {}
-        for partition, position in positions.items():
-            if partition.is_segment or partition not in ends:
-                continue
-            stand = self._stands.get(partition)
-            if stand is None or stand.position != position:
-                stand = _Stand(position, now)
-            stands[partition] = stand
-            if ends[partition] != position:
-                stand.is_over, stand.answer = True, None
-            elif stand.answer is not None:
-                self._take(stand, now)
-            elif stand.readable is None and not stand.is_over and now - stand.since >= REST_SECONDS:
-                due.append((partition, stand))
-        self._stands = stands
-        if now >= self._not_before:
-            free = _AT_ONCE - sum(stand.answer is not None for stand in stands.values())
-            for partition, stand in due[: max(0, free)]:
-                stand.answer = self._admin.begin(readable_end, self._admin, partition)
-
-    def _take(self, stand: _Stand, now: float) -> None:
-        if stand.answer is None or not stand.answer.done():
+        self._stands = {
+            partition: self._seen(partition, position, ends[partition], now)
+            for partition, position in positions.items()
+            if partition in ends and not partition.is_segment
+        }
+        if now < self._not_before:
             return
-        answer, stand.answer, stand.is_over = stand.answer, None, True
+        free = _AT_ONCE - sum(stand.answer is not None for stand in self._stands.values())
+        due = (
+            pair
+            for pair in self._stands.items()
+            if pair[1].is_resting and now - pair[1].since >= REST_SECONDS
+        )
+        for partition, stand in itertools.islice(due, max(0, free)):
+            stand.answer = self._admin.begin(readable_end, self._admin, partition)
+
+    def _seen(self, partition: TopicPartition, position: Position, end: Position, now: float) -> _Stand:
+        stand = self._stands.get(partition)
+        if stand is None or stand.position != position:
+            return _Stand(position, now)
+        if end != position:
+            # What is known of it already is so still.
+            stand.settle(stand.readable)
+        elif stand.told is not None:
+            stand.settle(stand.told)
+        elif stand.answer is not None and stand.answer.done():
+            self._take(stand, stand.answer, now)
+        return stand
+
+    def _take(self, stand: _Stand, answer: Future[Position | None], now: float) -> None:
+        stand.answer = None
         try:
             readable = answer.result()
         except PulsarError as fault:
-            # It is asked again, as the stream may stand there for long.
-            stand.is_over, self._not_before = False, now + _LATER_SECONDS
+            self._not_before = now + _LATER_SECONDS
             _log.info("up to where topics can be read is not known: %s", fault)
             return
-        if readable is not None and readable > stand.position:
-            stand.readable = readable
+        if readable is None or readable <= stand.position:
+            stand.settle(None)
+        else:
+            stand.told = readable
 
     def close(self) -> None:
         if self._admin is not None:
