@@ -43,12 +43,12 @@ class Pause:
         assert pid is not None
         self._group = pid
         self._command = command
-        self._seconds = seconds
+        self._timer = None if seconds is None else threading.Timer(seconds, self._go_on)
 
     def __call__(self) -> None:
         os.killpg(self._group, signal.SIGSTOP)
-        if self._seconds is not None:
-            threading.Timer(self._seconds, self._go_on).start()
+        if self._timer is not None:
+            self._timer.start()
         if self._command == MESSAGE:
             raise Cut
 
@@ -59,6 +59,8 @@ class Pause:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         self._go_on()
 
 
