@@ -13,8 +13,8 @@ Whoever reads the range (`broker.BrokerEntries`) reads its own consumer up to th
 one. Each consumer ahead goes through these states:
 
     state         what the broker may send          goes on when
-    SUBSCRIBING   nothing                           it has answered, which `refill` sees: SENDING. A refusal: all are
-                                                    dropped, and no more begin for this range
+    SUBSCRIBING   nothing                           it has answered, which `refill` or `take_over` sees: SENDING. A
+                                                    refusal: all are dropped, and no more begin for this range
     SENDING       one part's messages, once;        the border is reached: `take_over` gives it to the reader, who
                   nobody takes them yet             gives it more permits from then on
     dropped       -                                 what fails, fills the connection's buffer, or waits when the reader
@@ -133,13 +133,8 @@ class PrefetchingConsumers:
             entries = size.part(self._permits)
             while (start := self._next_start(reached, entries)) is not None:
                 self._begin(connection, start, entries, size)
-        except ConnectionFailed:
-            self.drop()
-        except PulsarError as refusal:
-            # Such as a limit to the subscriptions of a topic.
-            _log.debug("%s: read by one consumer, since another was refused: %s", self._topic, refusal)
-            self.drop()
-            self._most = 0
+        except PulsarError as fault:
+            self._drop_after(fault)
 
     def _next_start(self, reached: Position, entries: int) -> Position | None:
         """Where one more consumer should begin; None where none should, or not yet. `entries`: of a part."""
@@ -180,10 +175,17 @@ class PrefetchingConsumers:
         self._learn(following, reached)
         try:
             return following.settle(), following.messages
-        except PulsarError:
+        except PulsarError as fault:
             following.close()
-            self.drop()
+            self._drop_after(fault)
             return None
+
+    def _drop_after(self, fault: PulsarError) -> None:
+        self.drop()
+        if not isinstance(fault, ConnectionFailed):
+            # Such as a limit to the subscriptions of a topic.
+            _log.debug("%s: read by one consumer, since another was refused: %s", self._topic, fault)
+            self._most = 0
 
     def drop(self) -> None:
         """Close all; the border is the end again. None begin before what they had reached has been read."""
