@@ -306,7 +306,7 @@ def _plots(measures: Report) -> dict[str, Bars]:
     if "latency" in measures:
         groups = {
             f"{int(rate):,}/s, {quantile}": {
-                name: float(own[f"{quantile}_ms"]) for name, own in measure["competitors"].items()
+                name: float(own[f"{quantile}_ms"]) for name, own in _in_order(measure["competitors"])
             }
             for rate, measure in measures["latency"].items()
             for quantile in ("p50", "p99")
@@ -320,12 +320,17 @@ def _plots(measures: Report) -> dict[str, Bars]:
 
 def _lengths(cells: Report, what: str) -> dict[str, dict[str, float]]:
     return {
-        _label(label): {
-            name: own[what]
-            for name, own in sorted(cell["competitors"].items(), key=lambda each: each[0] != _PRODUCT)
-        }
+        _label(label): {name: own[what] for name, own in _in_order(cell["competitors"])}
         for label, cell in cells.items()
     }
+
+
+def _in_order(competitors: Report) -> list[tuple[str, Report]]:
+    """This package and the other connector first, so that they have the same colours in all plots."""
+    first = (_PRODUCT, _PEER)
+    return sorted(
+        competitors.items(), key=lambda each: first.index(each[0]) if each[0] in first else len(first)
+    )
 
 
 def _label(name: str) -> str:
