@@ -21,6 +21,7 @@ from pyspark_pulsar.read import log_end
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.log_end import LogEnds, RemovedEntries
 from pyspark_pulsar.read.microbatch import readable_ends
+from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable, ReadMaxRows
 from pyspark_pulsar.standalone import LocalPulsar
@@ -246,9 +247,13 @@ def test_a_quiet_stream_behind_a_transaction(
     try:
         reached = trigger(stream.initialOffset())
         stream.partitions(stream.initialOffset(), reached)
-        for _ in range(5):
+        stand = StreamOffset.from_json(reached).positions
+
+        def stands_behind_the_markers() -> bool:
             assert trigger(reached) == reached
-            time.sleep(0.5)
+            return stream._opened().readable_ends.behind(stand) != stand
+
+        await_true("that the broker tells of them", stands_behind_the_markers)
         watched.admin.unload(watched.name)
         assert trigger(reached) == reached
         if removed == "a message too":
