@@ -134,6 +134,13 @@ def test_a_look_is_rare_and_may_fail(topic: Topic, planner: SplitPlanner) -> Non
     assert topic.asked in (1, 2), "for one list or both, once"
 
 
+def test_of_many_partitions_few_refusals_are_enough(topic: Topic, planner: SplitPlanner) -> None:
+    topic.ledgers = [(5, 10)]
+    topic.status = 403
+    keep_up(planner, [TopicPartition(A.topic, index) for index in range(100)])
+    assert topic.asked < 30, "those that were asked already, and not 200"
+
+
 @pytest.fixture
 def patient(admin: AdminClient) -> Iterator[SplitPlanner]:
     """Its admin client waits longer for an answer than a test takes."""
