@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pulsar as official_client
 from integration.official import await_true, messages_of
@@ -14,8 +15,10 @@ ROWS = 20
 _END = "end"
 
 
-def options(pulsar: LocalPulsar, topic: str) -> WriteOptions:
-    return WriteOptions(service_url=pulsar.service_url, topic=topic, delivery_guarantee="exactly-once")
+def options(pulsar: LocalPulsar, topic: str, **more: Any) -> WriteOptions:
+    return WriteOptions(
+        service_url=pulsar.service_url, topic=topic, delivery_guarantee="exactly-once", **more
+    )
 
 
 def read(official: official_client.Client, topic: str) -> Counter[str]:

@@ -22,7 +22,7 @@ from pyspark_pulsar.client.broker import transaction_coordinator
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write import target
-from pyspark_pulsar.write.exactly_once import epochs, journal, recovery, state, task
+from pyspark_pulsar.write.exactly_once import epochs, journal, sink, state, task
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
 
 _SCOPES: dict[str, Any] = {
@@ -81,7 +81,7 @@ def main() -> None:
     messages = [task.write_in_transaction(options, settled, name, iter([batch]), writer) for batch in batches]
     prepared = [message.prepared for message in messages if message.prepared is not None]
     with BrokerClient(options) as client:
-        epochs.commit_epoch(recovery.Sink.open(client, prefix), writer, 0, prepared)
+        epochs.commit_epoch(sink.Sink.open(client, prefix), writer, 0, prepared)
 
 
 if "KILL_AT" in os.environ:

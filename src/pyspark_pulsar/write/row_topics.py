@@ -69,11 +69,6 @@ class RowTopics:
 
     def _open(self, names: list[str]) -> None:
         targets = at_once(self._settled, names)
-        if self._terms.transaction is not None:
-            # A transaction is for one thread.
-            self._terms.transaction.add_partitions(
-                [partition for target in targets for partition in target.partitions]
-            )
         opened = []
         for name, target in zip(names, targets, strict=True):
             sender = TopicSender(self._client, self._options, target, self._terms, self._producers + 1)
@@ -81,6 +76,12 @@ class RowTopics:
             self._senders[name] = sender
             opened.append(sender)
         open_senders(opened)
+        if self._terms.transaction is not None:
+            # A transaction is for one thread, and for topics that are there: whoever aborts it can tell then which of
+            # them was deleted.
+            self._terms.transaction.add_partitions(
+                [partition for target in targets for partition in target.partitions]
+            )
 
     def _settled(self, name: str) -> Target:
         return settle_topic(

@@ -107,7 +107,7 @@ class TopicSender:
 
     def send(self, batch: pa.RecordBatch, share: int) -> None:
         """Send the rows, or hold them back as option `batchingMaxPublishDelayMicros` allows. Waits while a producer has
-        `share` bytes unconfirmed. Raises `SendError`, `SchemaError` for a row that does not fit."""
+        `share` bytes unconfirmed. Raises `SendError`, `SchemaError` for a row that does not fit, `TransactionEnded`."""
         if not self._held:
             self._held_since = time.monotonic()
         self._held.append(batch)
@@ -131,7 +131,7 @@ class TopicSender:
             self.flush(share)
 
     def flush(self, share: int) -> None:
-        """Send all that is held back."""
+        """Send all that is held back. Raises as `send` does, and `TransactionEnded`."""
         if not self._held:
             return
         batch = self._held[0] if len(self._held) == 1 else pa.concat_batches(self._held)
@@ -141,9 +141,12 @@ class TopicSender:
             raise SendError(
                 f"topic {self._target.topic}: expected it to be open before rows are sent; please report this"
             )
+        transaction = self._terms.transaction
         for frames in encoder.encode(batch, time.time_ns() // 1_000_000):
             producer = self.producers[frames.partition]
             producer.await_below(share)
+            if transaction is not None:
+                transaction.require_time()
             producer.send(frames)
 
     def await_receipts(self) -> None:
@@ -173,8 +176,8 @@ class TopicSender:
 
 
 def open_senders(senders: Iterable[TopicSender]) -> None:
-    """`TopicSender.open` for several, whose partitions the transaction has, if there is one. All partitions wait for
-    their brokers together. Raises what `open` raises."""
+    """`TopicSender.open` for several, whose partitions the caller adds to the transaction, if there is one. All
+    partitions wait for their brokers together. Raises what `open` raises."""
     opened = list(senders)
     at_once(Producer.open, [producer for sender in opened for producer in sender.producers])
     for sender in opened:

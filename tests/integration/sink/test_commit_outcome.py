@@ -26,8 +26,8 @@ from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.epochs import take_over
 from pyspark_pulsar.write.exactly_once.journal import Decider, Journal
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
-from pyspark_pulsar.write.exactly_once.recovery import Sink
 from pyspark_pulsar.write.exactly_once.resolve import resolve_journal
+from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, JournalState, Writer
 from pyspark_pulsar.write.target import settle_target
 

@@ -33,7 +33,8 @@ from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.epochs import commit_epoch, take_over
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
 from pyspark_pulsar.write.exactly_once.journal_topic import KEEPER
-from pyspark_pulsar.write.exactly_once.recovery import Sink, abort_begun, finish
+from pyspark_pulsar.write.exactly_once.recovery import abort_begun, finish
+from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import BegunTransaction, PreparedTransaction, Writer
 
 PROGRAM = Path(__file__).resolve().parents[2] / "programs" / "write_epoch.py"

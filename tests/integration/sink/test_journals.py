@@ -14,7 +14,7 @@ from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.epochs import commit_epoch, take_over
 from pyspark_pulsar.write.exactly_once.journal import Journal
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName, journal_of_stream
-from pyspark_pulsar.write.exactly_once.recovery import Sink
+from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import BegunTransaction, PreparedTransaction, Writer
 
 

@@ -23,7 +23,7 @@ from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.write.commit_message import RowsPrepared
 from pyspark_pulsar.write.exactly_once.epochs import commit_epoch
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
-from pyspark_pulsar.write.exactly_once.recovery import Sink
+from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import Writer
 from pyspark_pulsar.write.exactly_once.task import write_in_transaction
 from pyspark_pulsar.write.target import settle_target

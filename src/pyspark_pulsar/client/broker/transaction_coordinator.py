@@ -11,7 +11,9 @@ of `transaction_coordinator_assign`, from when a client has connected to it ther
 
 from __future__ import annotations
 
+import math
 import random
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -90,6 +92,17 @@ class Coordinators:
         """`partition` is in all of them already. The requests are pipelined. Raises `TransactionEnded`."""
         for request in [self._submit_add(transaction, [partition]) for transaction in transactions]:
             self._settle(request)
+
+    def still_open(self, transactions: Sequence[TransactionId], partition: str) -> list[TransactionId]:
+        """Those that are open, which have `partition` then. The requests are pipelined."""
+        open_ones = []
+        for request in [self._submit_add(transaction, [partition]) for transaction in transactions]:
+            try:
+                self._settle(request)
+            except TransactionEnded:
+                continue
+            open_ones.append(request.transaction)
+        return open_ones
 
     def commit_all(self, transactions: Sequence[TransactionId]) -> list[TransactionId]:
         """Returns when all their partitions know. The requests are pipelined. Gives those that had ended before, or
@@ -197,18 +210,35 @@ class Coordinators:
 class OpenTransaction:
     """A transaction that this process has begun, and the partitions that it has. Used by one thread."""
 
-    def __init__(self, coordinators: Coordinators, transaction: TransactionId) -> None:
+    def __init__(
+        self, coordinators: Coordinators, transaction: TransactionId, ends: float = math.inf
+    ) -> None:
+        """`ends`: when it times out, or a little earlier, by `time.monotonic`."""
         self.id = transaction
+        self.partitions: set[str] = set()
+        """Those that it has, and, where adding has failed, those that it may have."""
         self._coordinators = coordinators
-        self._partitions: set[str] = set()
+        self._ends = ends
 
     def add_partitions(self, partitions: Sequence[str]) -> None:
         """Before the first message to each; asks the coordinator only for those that are new. Raises
         `TransactionEnded`."""
-        new = [name for name in partitions if name not in self._partitions]
+        new = [name for name in partitions if name not in self.partitions]
         if new:
-            self._coordinators.add_partitions(self.id, new)
-            self._partitions.update(new)
+            self.partitions.update(new)
+            self._take_in(new)
+
+    def _take_in(self, partitions: Sequence[str]) -> None:
+        self._coordinators.add_partitions(self.id, partitions)
+
+    def require_time(self) -> None:
+        """Before each message: one that comes when the broker has aborted the transaction may hold up all readers of
+        its topic. Raises `TransactionEnded` when the time is over."""
+        if time.monotonic() >= self._ends:
+            raise TransactionEnded(
+                f"{named(self.id)}: expected all rows of the task to be sent before the transaction times out, but "
+                f"that time is over; raise transactionTimeoutMs, or write less at once"
+            )
 
 
 def _allowed(ask: Callable[[], Any]) -> Any:

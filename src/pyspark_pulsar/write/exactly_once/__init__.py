@@ -6,7 +6,7 @@ counts is written down first, in a journal: three topics beside the target.
 
 | topic | who appends | a record says |
 |---|---|---|
-| `-begun` | tasks | this transaction was begun, by this run, for this epoch |
+| `-begun` | tasks | this transaction was begun, by this run, for this epoch, and may have these topic partitions |
 | `-decided` | one at a time: a driver, or a new run's first task | the state: whose journal it is, the last epoch, |
 | | | which transactions that consists of, and whether all are committed; the last record counts |
 | `-ended` | tasks, inside their transactions | a marker: visible if and only if its transaction was committed |
@@ -46,6 +46,9 @@ every start, until a human has acted.
 
 An answer that was lost in step 7 is asked of `-ended`. Behind an open transaction nothing of a topic is visible, so a
 missing marker proves nothing until a fence that was appended later is visible too.
+
+Nobody held up. Rows of a task that was given up may come when its transaction is aborted; `abort` holds why they do no
+harm.
 
 A run that was taken over from is fenced for good: the state lists the last hundred of them (`ownership`). An error
 before step 6 means that no row becomes visible; from step 6 on it says that the end is not known (`outcome`).

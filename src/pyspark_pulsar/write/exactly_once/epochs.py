@@ -15,10 +15,12 @@ from typing import Final
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import CommitError, PulsarError, RepeatedEpochDiffers, TransactionEnded
 from pyspark_pulsar.transaction_id import TransactionId
+from pyspark_pulsar.write.exactly_once.abort import abort_running
 from pyspark_pulsar.write.exactly_once.journal import Decider
 from pyspark_pulsar.write.exactly_once.outcome import behind_the_decision, committed_all_the_same, in_doubt
 from pyspark_pulsar.write.exactly_once.ownership import is_committed_job, refuse_others
-from pyspark_pulsar.write.exactly_once.recovery import Sink, abort_begun, abort_undecided, exclusively, finish
+from pyspark_pulsar.write.exactly_once.recovery import abort_begun, abort_undecided, exclusively, finish
+from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import JournalState, PreparedTransaction, Writer
 
 _log = logging.getLogger(__name__)
@@ -219,13 +221,12 @@ def _abort_of(
     prepared: Sequence[PreparedTransaction],
 ) -> None:
     """Abort what is of the writer's epoch and not decided; another's is left alone."""
-    decided: set[TransactionId] = set()
+    decided: set[TransactionId] = set() if state is None else set(state.decided)
+    sink.coordinators.abort_all([task.transaction for task in prepared if task.transaction not in decided])
     if state is not None:
-        decided = set(state.decided)
         begun, _ = sink.journal.begun_since(state.begun)
         own = [attempt for attempt in begun if (attempt.writer, attempt.epoch) == (writer, epoch)]
-        sink.coordinators.abort_all([task.transaction for task in own if task.transaction not in decided])
-    sink.coordinators.abort_all([task.transaction for task in prepared if task.transaction not in decided])
+        abort_running(sink, [attempt for attempt in own if attempt.transaction not in decided])
 
 
 def finish_decided(sink: Sink, *, abort_open: bool = False, release: bool = False) -> JournalState | None:

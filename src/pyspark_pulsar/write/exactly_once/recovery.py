@@ -13,23 +13,22 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeVar
 
-from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators, named
+from pyspark_pulsar.client.broker.transaction_coordinator import named
 from pyspark_pulsar.errors import DeadlineExceeded, WriterFenced
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.write.exactly_once.journal import Decider, Journal
-from pyspark_pulsar.write.exactly_once.journal_names import JournalName
+from pyspark_pulsar.write.exactly_once.abort import abort_running
+from pyspark_pulsar.write.exactly_once.journal import Decider
 from pyspark_pulsar.write.exactly_once.outcome import RowsLost
 from pyspark_pulsar.write.exactly_once.ownership import RunFenced
+from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import (
     NO_EPOCH,
     BegunTransaction,
     JournalState,
     PreparedTransaction,
-    Writer,
 )
 
 _TRIES: Final = 10
@@ -37,38 +36,6 @@ _PAUSE_SECONDS: Final = 0.2
 _LOOK_SECONDS: Final = 1.0
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Sink:
-    """What the steps below are done with."""
-
-    client: BrokerClient
-    journal: Journal
-    coordinators: Coordinators
-
-    @classmethod
-    def open(cls, client: BrokerClient, prefix: str) -> Sink:
-        return cls(client, Journal(client, prefix), Coordinators(client))
-
-    @classmethod
-    def open_of(
-        cls, client: BrokerClient, name: JournalName, writer: Writer
-    ) -> tuple[Sink, JournalState | None]:
-        """With the journal of `writer`, and what that says; of a query that an earlier version of this package began,
-        with the one that was named after its checkpoint."""
-        sink = cls.open(client, name.of(writer.owner))
-        state = sink.journal.state()
-        if state is None and name.by_checkpoint is not None:
-            earlier = Journal.there(client, name.by_checkpoint)
-            earlier_state = None if earlier is None else earlier.state()
-            if (
-                earlier is not None
-                and earlier_state is not None
-                and earlier_state.writer.owner == writer.owner
-            ):
-                return cls(client, earlier, sink.coordinators), earlier_state
-        return sink, state
 
 
 def exclusively(
@@ -163,7 +130,7 @@ def abort_undecided(
     sink: Sink, state: JournalState, begun: Sequence[BegunTransaction], decider: Decider
 ) -> None:
     decided = set(state.decided)
-    open_ones = [attempt.transaction for attempt in begun if attempt.transaction not in decided]
-    if open_ones:
+    undecided = [attempt for attempt in begun if attempt.transaction not in decided]
+    if undecided:
         decider.require_alone()
-        sink.coordinators.abort_all(open_ones)
+        abort_running(sink, undecided)

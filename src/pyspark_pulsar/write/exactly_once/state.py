@@ -1,7 +1,7 @@
 """What the journal of an exactly-once sink says: the state, whose changes are pure, and its records.
 
 Records are JSON objects of version 1. Fields that came later may be missing, and readers that do not know them pass
-over them: `target`, `former_epochs`, `rows`, `digest`, `released`.
+over them: `target`, `former_epochs`, `rows`, `digest`, `released`; in records of `-begun` `partitions`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, Final
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import CommitError
 from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.transaction_id import TransactionId
 
 VERSION: Final = 1
@@ -52,11 +53,14 @@ class PreparedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class BegunTransaction:
-    """A transaction that a task attempt began."""
+    """A transaction that a task attempt began. A record more follows where it takes in more partitions."""
 
     transaction: TransactionId
     writer: Writer
     epoch: int
+    partitions: tuple[str, ...] = ()
+    """Full names of the topic partitions that it may send rows to; none in records of versions that did not write them
+    down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +184,7 @@ def begun_record(begun: BegunTransaction) -> dict[str, Any]:
         "owner": begun.writer.owner,
         "run": begun.writer.run,
         "epoch": begun.epoch,
+        "partitions": _counted(begun.partitions),
     }
 
 
@@ -187,9 +192,38 @@ def begun_of(content: dict[str, Any], where: str) -> BegunTransaction:
     """Raises `CommitError` for a record that is none."""
     try:
         writer = Writer(content["owner"], content["run"])
-        return BegunTransaction(transaction_of(content["transaction"]), writer, content["epoch"])
-    except (KeyError, TypeError, ValueError) as fault:
+        partitions = _named(content.get("partitions", {}))
+        return BegunTransaction(transaction_of(content["transaction"]), writer, content["epoch"], partitions)
+    except (KeyError, TypeError, ValueError, AttributeError) as fault:
         raise _foreign(where, fault) from fault
+
+
+def _counted(partitions: Iterable[str]) -> dict[str, int]:
+    """Topics and how many partitions each has, as names of a thousand partitions would fill the journal; names that are
+    not all partitions of a topic, from the first one on, stand for themselves, with 0."""
+    topics: dict[TopicName, set[str]] = {}
+    for name in partitions:
+        topics.setdefault(TopicName.parse(name).without_partition(), set()).add(name)
+    counts = {}
+    for topic, names in topics.items():
+        if names == set(_partitions(topic, len(names))):
+            counts[str(topic)] = len(names)
+        else:
+            counts.update(dict.fromkeys(sorted(names), 0))
+    return counts
+
+
+def _named(counts: dict[str, int]) -> tuple[str, ...]:
+    """What `_counted` has counted."""
+    return tuple(
+        name
+        for text, count in counts.items()
+        for name in ([text] if count == 0 else _partitions(TopicName.parse(text), count))
+    )
+
+
+def _partitions(topic: TopicName, count: int) -> list[str]:
+    return [str(topic.with_partition(index)) for index in range(count)]
 
 
 def transaction_of(pair: Iterable[int]) -> TransactionId:

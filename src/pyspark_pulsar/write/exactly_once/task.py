@@ -5,24 +5,27 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.client_pool import pooled_client
 from pyspark_pulsar.client.broker.transaction_coordinator import OpenTransaction, named
+from pyspark_pulsar.codec.producing import producing
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.spark.task_context import present_epoch, present_partition
-from pyspark_pulsar.transaction_id import TransactionId
 from pyspark_pulsar.write.commit_message import RowsPrepared
+from pyspark_pulsar.write.exactly_once.abort import abort_running
 from pyspark_pulsar.write.exactly_once.epochs import take_over
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
-from pyspark_pulsar.write.exactly_once.recovery import Sink
 from pyspark_pulsar.write.exactly_once.repeated import digest_rows
+from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import (
     EPOCH_OF_A_JOB,
     BegunTransaction,
@@ -35,6 +38,29 @@ from pyspark_pulsar.write.target import RowTargets, Target
 from pyspark_pulsar.write.task import send_rows
 
 _log = logging.getLogger(__name__)
+
+
+class _RecordedTransaction(OpenTransaction):
+    """New, and in the journal with its partitions before it takes them in."""
+
+    def __init__(self, sink: Sink, writer: Writer, epoch: int, timeout_ms: int) -> None:
+        ends = time.monotonic() + timeout_ms / 1000
+        super().__init__(sink.coordinators, sink.coordinators.begin(timeout_ms), ends)
+        self._journal = sink.journal
+        self._record = BegunTransaction(self.id, writer, epoch)
+
+    @property
+    def begun(self) -> BegunTransaction:
+        """With all the partitions that it has or may have, but that of markers."""
+        return self._with(self.partitions)
+
+    def _with(self, partitions: Iterable[str]) -> BegunTransaction:
+        rows = set(partitions) - {self._journal.marker_partition}
+        return replace(self._record, partitions=tuple(sorted(rows)))
+
+    def _take_in(self, partitions: Sequence[str]) -> None:
+        self._journal.write_begun(self._with(partitions))
+        super()._take_in(partitions)
 
 
 def write_in_transaction(
@@ -52,7 +78,7 @@ def write_in_transaction(
     writer, epoch = _epoch_of_a_stream() if job is None else (job, EPOCH_OF_A_JOB)
     writer = replace(writer, target=journal.target)
     with pooled_client(options) as client:
-        sink, last_state = Sink.open_of(client, journal, writer)
+        sink, last_state = Sink.open_of(client, journal, writer, partial(producing, options))
         may_be_empty = epoch == 0 or options.transaction_journal is not None
         state = take_over(sink, writer, may_be_empty=may_be_empty, last_state=last_state)
         if epoch <= state.epoch:
@@ -61,22 +87,21 @@ def write_in_transaction(
         first = next(batches, None)
         if first is None:
             return RowsPrepared(writer, sink.journal.prefix, None, RowDigest())
-        transaction = sink.coordinators.begin(options.transaction_timeout_ms)
+        # Topics that rows name are added when their first rows come.
+        partitions = target.partitions if isinstance(target, Target) else ()
+        transaction = _RecordedTransaction(sink, writer, epoch, options.transaction_timeout_ms)
         try:
-            sink.journal.write_begun(BegunTransaction(transaction, writer, epoch))
-            open_transaction = OpenTransaction(sink.coordinators, transaction)
-            # Topics that rows name are added when their first rows come.
-            partitions = target.partitions if isinstance(target, Target) else ()
-            open_transaction.add_partitions([sink.journal.marker_partition, *partitions])
+            transaction.add_partitions([sink.journal.marker_partition, *partitions])
             rows = itertools.chain([first], batches)
             # Spark never runs a job again, so nobody would compare its rows.
-            terms = DeliveryTerms(transaction=open_transaction, digests=job is None and _digests(options))
+            terms = DeliveryTerms(transaction=transaction, digests=job is None and _digests(options))
             row_digest = send_rows(options, target, rows, client, terms)
-            sink.journal.write_marker(transaction)
+            transaction.require_time()
+            sink.journal.write_marker(transaction.id)
         except BaseException:
-            _abort(sink, transaction)
+            _abort(sink, transaction.begun)
             raise
-        prepared = PreparedTransaction(transaction, present_partition(), row_digest.rows)
+        prepared = PreparedTransaction(transaction.id, present_partition(), row_digest.rows)
         return RowsPrepared(writer, sink.journal.prefix, prepared, row_digest)
 
 
@@ -105,11 +130,11 @@ def _epoch_of_a_stream() -> tuple[Writer, int]:
     return Writer(query, run), epoch
 
 
-def _abort(sink: Sink, transaction: TransactionId) -> None:
+def _abort(sink: Sink, begun: BegunTransaction) -> None:
     """Raises nothing: what made the task fail is what the user must see."""
     try:
-        sink.coordinators.abort_all([transaction])
+        abort_running(sink, [begun])
     except PulsarError as fault:
         _log.warning(
-            "%s was not aborted, which the next one who commits will do: %s", named(transaction), fault
+            "%s was not aborted, which the next one who commits will do: %s", named(begun.transaction), fault
         )

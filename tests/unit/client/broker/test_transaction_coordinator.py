@@ -1,8 +1,12 @@
-"""What a transaction remembers of its partitions."""
+"""What a transaction remembers of its partitions, and until when it takes messages."""
 
+import time
 from collections.abc import Sequence
 
+import pytest
+
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators, OpenTransaction
+from pyspark_pulsar.errors import TransactionEnded
 from pyspark_pulsar.transaction_id import TransactionId
 
 
@@ -22,3 +26,12 @@ def test_the_coordinator_is_asked_once_for_each_partition() -> None:
     for partitions in (["marker", "a"], ["a"], ["b", "a", "c"], [], ["c"]):
         transaction.add_partitions(partitions)
     assert asked.added == [((1, 2), ["marker", "a"]), ((1, 2), ["b", "c"])]
+    assert transaction.partitions == {"marker", "a", "b", "c"}
+
+
+def test_no_message_when_the_time_is_over() -> None:
+    OpenTransaction(RecordedRequests(), (1, 2)).require_time()
+    now = time.monotonic()
+    OpenTransaction(RecordedRequests(), (1, 2), ends=now + 60).require_time()
+    with pytest.raises(TransactionEnded, match=r"transaction \(1,2\): .*raise transactionTimeoutMs"):
+        OpenTransaction(RecordedRequests(), (1, 2), ends=now).require_time()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -12,10 +13,13 @@ from pyspark_pulsar.position import Position
 from pyspark_pulsar.write.exactly_once.ownership import is_committed_job, refuse_others
 from pyspark_pulsar.write.exactly_once.state import (
     NO_EPOCH,
+    BegunTransaction,
     FormerRun,
     JournalState,
     PreparedTransaction,
     Writer,
+    begun_of,
+    begun_record,
     state_of,
     state_record,
 )
@@ -44,6 +48,37 @@ def of_the_first_version(state: JournalState) -> JournalState:
 def test_a_state_survives_json(state: JournalState) -> None:
     found = state_of(json.loads(json.dumps(state_record(state))), "journal")
     assert (found, found.writer.target) == (state, state.writer.target)
+
+
+@pytest.mark.parametrize(
+    ("partitions", "record"),
+    [
+        ((), {}),
+        (("persistent://t/n/a",), {"persistent://t/n/a": 0}),
+        (
+            tuple(f"persistent://t/n/a-partition-{index}" for index in range(1000)),
+            {"persistent://t/n/a": 1000},
+        ),
+        (("persistent://t/n/a-partition-1",), {"persistent://t/n/a-partition-1": 0}),
+        (("persistent://t/n/a-partition-00",), {"persistent://t/n/a-partition-00": 0}),
+        (
+            ("persistent://t/n/a", "persistent://t/n/a-partition-0", "persistent://t/n/b-partition-0"),
+            {"persistent://t/n/a": 0, "persistent://t/n/a-partition-0": 0, "persistent://t/n/b": 1},
+        ),
+    ],
+)
+def test_what_is_begun_survives_json(partitions: tuple[str, ...], record: dict[str, int]) -> None:
+    begun = BegunTransaction((2**63 + 1, 5), JOB, 3, partitions)
+    text = json.dumps(begun_record(begun))
+    assert json.loads(text)["partitions"] == record
+    found = begun_of(json.loads(text), "journal")
+    assert (found, set(found.partitions)) == (replace(begun, partitions=found.partitions), set(partitions))
+
+
+def test_what_the_first_versions_began() -> None:
+    record = begun_record(BegunTransaction((1, 5), JOB, 3, ("persistent://t/n/a",)))
+    del record["partitions"]
+    assert begun_of(record, "journal") == BegunTransaction((1, 5), JOB, 3)
 
 
 def test_a_record_of_the_first_version() -> None:

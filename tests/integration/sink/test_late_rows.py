@@ -1,0 +1,215 @@
+"""Rows that reach the broker when their transaction is aborted already hold no reader up, whoever has aborted it.
+
+The topics never had a transaction, so their transaction buffers remember nothing yet. What is open shows by a plain
+message, which ends no transaction.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pulsar as official_client
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from fixtures.forwarder import Forwarder, Seen
+from fixtures.key_pair import KeyPair, new_key_pair
+from integration.epoch_rows import options, read
+from integration.official import Admin, await_true
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import udf
+
+from pyspark_pulsar.cli import cli
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.commands import ADD_PARTITION_TO_TXN
+from pyspark_pulsar.errors import TransactionEnded
+from pyspark_pulsar.standalone import LocalPulsar
+from pyspark_pulsar.transaction_id import TransactionId
+from pyspark_pulsar.write.exactly_once import abort
+from pyspark_pulsar.write.exactly_once.epochs import abort_epoch, commit_epoch, take_over
+from pyspark_pulsar.write.exactly_once.journal_names import JournalName
+from pyspark_pulsar.write.exactly_once.journal_topic import JournalTopic
+from pyspark_pulsar.write.exactly_once.sink import Sink
+from pyspark_pulsar.write.exactly_once.state import BegunTransaction, Writer
+from pyspark_pulsar.write.exactly_once.task import write_in_transaction
+from pyspark_pulsar.write.target import settle_target
+
+SEND = 6
+WRITER = Writer("owner", "run")
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> KeyPair:
+    return new_key_pair(tmp_path_factory.mktemp("keys"))
+
+
+def by_the_driver(sink: Sink, _: str) -> None:
+    abort_epoch(sink, WRITER, 0, [])
+
+
+def by_a_commit(sink: Sink, _: str) -> None:
+    commit_epoch(sink, WRITER, 0, [])
+
+
+def by_the_next_run(sink: Sink, _: str) -> None:
+    take_over(sink, Writer("owner", "next"))
+
+
+def by_hand(sink: Sink, service_url: str) -> None:
+    arguments = ["transactions", "resolve", "--journal", sink.journal.prefix, "--abort-open", "ignored"]
+    done = CliRunner().invoke(cli, [*arguments, "--service-url", service_url], catch_exceptions=False)
+    assert done.exit_code == 0
+
+
+def begin(sink: Sink, partitions: list[str]) -> TransactionId:
+    """As a task does before its first row."""
+    transaction = sink.coordinators.begin(600_000)
+    sink.journal.write_begun(BegunTransaction(transaction, WRITER, 0, tuple(partitions)))
+    sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition, *partitions])
+    return transaction
+
+
+def send_late(pulsar: LocalPulsar, partition: str, transaction: TransactionId) -> None:
+    with BrokerClient(options(pulsar, partition)) as client:
+        late = JournalTopic(client, partition, 1).writer(transaction=transaction)
+        late.append({"transaction": list(transaction)})
+        late.close()
+
+
+@pytest.mark.parametrize("aborted", [by_the_driver, by_a_commit, by_the_next_run, by_hand])
+def test_rows_of_a_task_that_was_given_up(
+    pulsar: LocalPulsar,
+    official: official_client.Client,
+    admin: Admin,
+    topic: str,
+    aborted: Callable[[Sink, str], None],
+) -> None:
+    admin.create(topic)
+    admin.create_partitioned(f"{topic}-partitioned", 2)
+    partitions = [topic, *(f"{topic}-partitioned-partition-{index}" for index in range(2))]
+    with BrokerClient(options(pulsar, topic)) as client:
+        sink = Sink.open(client, f"{topic}-journal")
+        take_over(sink, WRITER)
+        transactions = [begin(sink, partitions) for _ in range(2)]
+        aborted(sink, pulsar.service_url)
+        for transaction in transactions:
+            assert sink.coordinators.still_open([transaction], topic) == []
+            for partition in (*partitions, sink.journal.marker_partition):
+                send_late(pulsar, partition, transaction)
+        assert [read(official, partition).total() for partition in partitions] == [0, 0, 0]
+        state = sink.journal.state()
+        assert state is not None
+        assert sink.journal.fence_markers(state.ended)
+
+
+def test_a_buffer_that_is_not_ready_remembers_nothing(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Negative control."""
+    monkeypatch.setattr(abort, "_make_ready", lambda *_: None)
+    with BrokerClient(options(pulsar, topic)) as client:
+        sink = Sink.open(client, f"{topic}-journal")
+        take_over(sink, WRITER)
+        transaction = begin(sink, [topic])
+        abort_epoch(sink, WRITER, 0, [])
+        send_late(pulsar, topic, transaction)
+        producer = official.create_producer(topic)
+        producer.send(b"plain")
+        producer.close()
+        reader = official.create_reader(topic, official_client.MessageId.earliest)
+        assert not reader.has_message_available()
+        reader.close()
+
+
+def test_a_topic_that_was_deleted_stays_so(pulsar: LocalPulsar, admin: Admin, topic: str) -> None:
+    with BrokerClient(options(pulsar, topic)) as client:
+        sink = Sink.open(client, f"{topic}-journal")
+        take_over(sink, WRITER)
+        admin.create(topic)
+        begin(sink, [topic])
+        admin.delete(topic)
+        take_over(sink, Writer("owner", "next"))
+    assert topic not in admin.topics("public/default")
+
+
+def test_a_task_ends_when_its_transaction_has_timed_out(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str
+) -> None:
+    """Its rows would come late too, at partitions that it has sent nothing to before."""
+    given = options(pulsar, topic, transaction_timeout_ms=1_000)
+    rows = pa.record_batch({"value": ["a"]})
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield rows
+        time.sleep(1.2)
+        yield rows
+
+    target = settle_target(given, rows.schema)
+    name = JournalName(topic, f"{topic}-journal")
+    with pytest.raises(TransactionEnded, match=r"expected all rows .*raise transactionTimeoutMs"):
+        write_in_transaction(given, target, name, batches(), Writer("job", "job"))
+    assert read(official, topic).total() == 0
+
+
+def test_a_namespace_that_demands_schemas_and_encryption(
+    pulsar: LocalPulsar, admin: Admin, topic: str, pair: KeyPair, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its buffers become ready all the same."""
+    namespace = f"public/strict-{topic[-12:]}"
+    admin.make_namespace(namespace)
+    for demand in ("encryptionRequired", "schemaValidationEnforced"):
+        assert admin.request("POST", f"namespaces/{namespace}/{demand}", True).status < 300
+    keys = {"encryption_keys": ("mine",), "crypto_default_public_key": pair.public}
+    given = options(pulsar, f"persistent://{namespace}/t", value_format="json", **keys)
+    rows = pa.record_batch({"a": ["a"], "b": [1]})
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield rows
+        raise ValueError("bad row")
+
+    target = settle_target(given, rows.schema)
+    name = JournalName(str(given.topic), f"{topic}-journal")
+    with pytest.raises(ValueError, match="bad row"):
+        write_in_transaction(given, target, name, batches(), Writer("job", "job"))
+    assert caplog.messages == []
+
+
+def test_rows_of_a_job_that_fails(
+    spark: SparkSession,
+    pulsar: LocalPulsar,
+    official: official_client.Client,
+    admin: Admin,
+    topic: str,
+    tmp_path: Path,
+) -> None:
+    """One task fails while the first rows of another are on their way."""
+    on_their_way, job_has_failed = tmp_path / "on-their-way", threading.Event()
+    writing: set[int] = set()
+
+    def hold(seen: Seen) -> None:
+        if seen.command == ADD_PARTITION_TO_TXN:
+            writing.add(seen.connection)
+        elif seen.command == SEND and seen.connection in writing and not on_their_way.exists():
+            on_their_way.touch()
+            assert job_has_failed.wait(60)
+
+    @udf("string", useArrow=False)
+    def bad_at_the_end(value: str) -> str:
+        if value == "999":
+            while not on_their_way.exists():
+                time.sleep(0.05)
+            raise ValueError("bad row")
+        return value
+
+    numbers = spark.range(1000, numPartitions=2).selectExpr("cast(id as string) as value")
+    rows = numbers.select(bad_at_the_end("value").alias("value"))
+    with Forwarder(pulsar.service_url, hold) as forwarder:
+        writer = rows.write.format("pulsar").mode("append").option("service.url", forwarder.service_url)
+        with pytest.raises(Exception, match="bad row"):
+            writer.option("topic", topic).option("deliveryGuarantee", "exactly-once").save()
+        job_has_failed.set()
+        await_true("the rows", lambda: admin.stats(topic)["msgInCounter"] >= 500)
+    assert read(official, topic).total() == 0
