@@ -22,7 +22,7 @@ from pyspark_pulsar.client.broker import transaction_coordinator
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write import target
-from pyspark_pulsar.write.exactly_once import epochs, journal, sink, state, task
+from pyspark_pulsar.write.exactly_once import abort, epochs, journal, sink, state, task
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
 
 _SCOPES: dict[str, Any] = {
@@ -30,6 +30,8 @@ _SCOPES: dict[str, Any] = {
     "Journal": journal.Journal,
     "Decider": journal.Decider,
     "task": task,
+    "abort": abort,
+    "_EmptyMessage": abort._EmptyMessage,
 }
 
 

@@ -24,7 +24,7 @@ class Producing:
 
 
 def producing(options: WriteOptions) -> Producing:
-    """For one encoder, as its data key is for no other. Raises what `new_data_key` does."""
+    """For one encoder, as its data key is for no other. Executor only. Raises what `new_data_key` does."""
     chunk_bytes = (options.chunk_max_message_size or _BROKERS_LIMIT) if options.chunking_enabled else None
     return Producing(
         batching=options.batching if options.batching_enabled else "none",

@@ -1,4 +1,4 @@
-"""Waiting for brokers several times at once. Executor only."""
+"""Waiting for brokers several times at once."""
 
 from __future__ import annotations
 

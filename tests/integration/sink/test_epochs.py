@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from pyspark_pulsar.errors import CommitError, OptionError, TransactionEnded, Wr
 from pyspark_pulsar.position import EARLIEST
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.transaction_id import TransactionId
-from pyspark_pulsar.write.exactly_once import epochs as epochs_module
+from pyspark_pulsar.write.exactly_once import abort as abort_module, epochs as epochs_module
 from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.epochs import commit_epoch, take_over
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
@@ -205,6 +206,40 @@ def test_who_was_alone_a_moment_ago_aborts_nothing_of_the_next_one(pulsar: Local
                 abort_begun(first, state, decider)
         commit_epoch(second, now, 0, [prepared])
         assert second.journal.markers_since(EARLIEST) == {prepared.transaction}
+
+
+def test_what_is_decided_while_buffers_are_made_ready_is_not_aborted(
+    pulsar: LocalPulsar, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run comes while the former one's driver is about to decide."""
+    given, former, now = options(pulsar, topic), Writer("owner", "former"), Writer("owner", "now")
+    with BrokerClient(given) as client, BrokerClient(given) as other:
+        first, second = Sink.open(client, f"{topic}-journal"), Sink.open(other, f"{topic}-journal")
+        state = take_over(first, former)
+        prepared = begin(first, former)
+        made_ready = abort_module._make_ready
+
+        def decide_meanwhile(sink: Sink, partitions: Sequence[str]) -> None:
+            made_ready(sink, partitions)
+            monkeypatch.undo()
+            with first.journal.exclusive() as decider:
+                decider.decide(replace(state, epoch=0, transactions=(prepared,), done=False))
+
+        monkeypatch.setattr(abort_module, "_make_ready", decide_meanwhile)
+        state = take_over(second, now)
+        assert (state.writer, state.epoch, state.done) == (now, 0, True)
+        assert second.journal.markers_since(EARLIEST) == {prepared.transaction}
+
+
+def test_killed_while_buffers_are_made_ready(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str
+) -> None:
+    """Its empty messages are in the way until their transaction times out."""
+    assert run(pulsar, topic, "first", KILL_AT="Decider.decide:before:2") == -signal.SIGKILL
+    assert run(pulsar, topic, "second", KILL_AT="abort._schemas:after:1") == -signal.SIGKILL
+    assert run(pulsar, topic, "third", KILL_AT="_EmptyMessage.send:after:2") == -signal.SIGKILL
+    assert run(pulsar, topic, "fourth") == 0
+    assert read(official, topic) == once()
 
 
 def test_markers_that_the_next_one_has_removed_are_not_told_as_lost(

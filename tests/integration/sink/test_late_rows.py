@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pulsar as official_client
@@ -105,6 +105,60 @@ def test_rows_of_a_task_that_was_given_up(
         assert sink.journal.fence_markers(state.ended)
 
 
+def test_a_topic_that_is_taken_in_while_others_are_made_ready(
+    pulsar: LocalPulsar,
+    official: official_client.Client,
+    admin: Admin,
+    topic: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By a task whose rows name topics, and that runs on when its job has failed."""
+    second = f"{topic}-second"
+    for name in (topic, second):
+        admin.create(name)
+    with BrokerClient(options(pulsar, topic)) as client:
+        sink = Sink.open(client, f"{topic}-journal")
+        take_over(sink, WRITER)
+        transaction = begin(sink, [topic])
+        made_ready = abort._make_ready
+
+        def take_in_more(of: Sink, partitions: Sequence[str]) -> None:
+            made_ready(of, partitions)
+            monkeypatch.undo()
+            sink.journal.write_begun(BegunTransaction(transaction, WRITER, 0, (second,)))
+            sink.coordinators.add_partitions(transaction, [second])
+
+        monkeypatch.setattr(abort, "_make_ready", take_in_more)
+        abort_epoch(sink, WRITER, 0, [])
+        for name in (topic, second):
+            send_late(pulsar, name, transaction)
+            assert read(official, name).total() == 0
+
+
+def test_one_partition_that_cannot_be_written_to_leaves_the_others_alone(
+    pulsar: LocalPulsar,
+    official: official_client.Client,
+    admin: Admin,
+    topic: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ended = f"{topic}-a-terminated-one"
+    for name in (topic, ended):
+        admin.create(name)
+    with BrokerClient(options(pulsar, topic)) as client:
+        sink = Sink.open(client, f"{topic}-journal")
+        take_over(sink, WRITER)
+        transaction = begin(sink, [topic, ended])
+        admin.terminate(ended)
+        began = time.monotonic()
+        abort_epoch(sink, WRITER, 0, [])
+        assert "could be written to before" in caplog.text
+        send_late(pulsar, topic, transaction)
+        assert read(official, topic).total() == 0
+        # Not when the transaction of the empty messages times out.
+        assert time.monotonic() - began < abort._TIMEOUT_MS / 1000
+
+
 def test_a_buffer_that_is_not_ready_remembers_nothing(
     pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,15 +178,24 @@ def test_a_buffer_that_is_not_ready_remembers_nothing(
         reader.close()
 
 
-def test_a_topic_that_was_deleted_stays_so(pulsar: LocalPulsar, admin: Admin, topic: str) -> None:
+def test_a_topic_that_was_deleted_or_made_again_stays_so(
+    pulsar: LocalPulsar, admin: Admin, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
     with BrokerClient(options(pulsar, topic)) as client:
         sink = Sink.open(client, f"{topic}-journal")
         take_over(sink, WRITER)
         admin.create(topic)
-        begin(sink, [topic])
+        admin.create_partitioned(f"{topic}-again", 1)
+        begin(sink, [topic, f"{topic}-again-partition-0"])
         admin.delete(topic)
+        again = f"{topic}-again".replace("://", "/")
+        assert admin.request("DELETE", f"{again}/partitions?force=true").status < 300
+        admin.create(f"{topic}-again")
         take_over(sink, Writer("owner", "next"))
-    assert topic not in admin.topics("public/default")
+    assert {name for name in admin.topics() if name.startswith(topic) and "-journal-" not in name} == {
+        f"{topic}-again"
+    }
+    assert caplog.messages == []
 
 
 def test_a_task_ends_when_its_transaction_has_timed_out(

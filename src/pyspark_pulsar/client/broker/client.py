@@ -134,20 +134,23 @@ class BrokerClient:
 
     def retrying(self, attempt: Callable[[], Answer], patience_seconds: float | None = None) -> Answer:
         """Call `attempt` until it does not fail for a passing reason, with pauses of up to 2 s; for `patience_seconds`,
-        by default as long as this client is patient."""
+        by default as long as this client is patient; not beyond the time of `until`."""
+        patience = self._patience
         if patience_seconds is not None:
-            return Patience(patience_seconds, patience_seconds).retrying(attempt)
-        return self._patience.retrying(attempt)
+            patience = Patience(patience_seconds, patience_seconds)
+        left = max(0.0, self._deadline - time.monotonic())
+        return Patience(min(patience.seconds, left), min(patience.not_ready_seconds, left)).retrying(attempt)
 
     @contextmanager
     def until(self, deadline: float) -> Iterator[None]:
-        """Let whatever this client waits for in the block end at `deadline` (of `time.monotonic`). For a client that
-        one thread uses; blocks are not nested."""
-        self._deadline = deadline
+        """Let whatever this client waits for in the block end at `deadline` (of `time.monotonic`), or when the time of
+        a block around it does. For a client that one thread uses, or for the threads of that block."""
+        former = self._deadline
+        self._deadline = min(former, deadline)
         try:
             yield
         finally:
-            self._deadline = math.inf
+            self._deadline = former
 
     def left(self, seconds: float) -> float:
         """How long a wait of `seconds` may take. Raises `DeadlineExceeded` when the time of `until` is over."""
@@ -301,7 +304,7 @@ class BrokerClient:
 
     def _partitions(self, answer: Future[Any], topic: TopicName) -> int | None:
         try:
-            metadata = await_answer(answer, reading_partitions(topic), self.request_seconds)
+            metadata = await_answer(answer, reading_partitions(topic), self.left(self.request_seconds))
             # Pulsar's proxy refuses with the answer to a lookup.
             if isinstance(metadata, wire.CommandLookupTopicResponse) or metadata.response == _METADATA_FAILED:
                 raise server_error(metadata.error, metadata.message, reading_partitions(topic))
@@ -328,7 +331,7 @@ class BrokerClient:
         answers = connection.submit_all([(layout_command(topic), reading_layout(topic)) for topic in topics])
         layouts: dict[TopicName, TopicLayout | None] = {}
         for topic, pending in zip(topics, answers, strict=True):
-            answer = await_answer(pending, reading_layout(topic), self.request_seconds)
+            answer = await_answer(pending, reading_layout(topic), self.left(self.request_seconds))
             connection.send_bytes(end_of_layouts(answer))
             try:
                 layouts[topic] = layout_from(answer, topic)
@@ -357,7 +360,7 @@ class BrokerClient:
         )
         listings: dict[Namespace, TopicListing] = {}
         for namespace, pending in zip(namespaces, answers, strict=True):
-            answer = await_answer(pending, listing_topics(namespace), self.request_seconds)
+            answer = await_answer(pending, listing_topics(namespace), self.left(self.request_seconds))
             former = known[namespace]
             if not answer.changed and former is not None:
                 listings[namespace] = former
@@ -386,7 +389,7 @@ class BrokerClient:
         )
         schemas: dict[TopicName, SchemaInfo | None] = {}
         for topic, pending in zip(topics, answers, strict=True):
-            answer = await_answer(pending, reading_schema(topic), self.request_seconds)
+            answer = await_answer(pending, reading_schema(topic), self.left(self.request_seconds))
             schemas[topic] = schema_of(answer, reading_schema(topic))
         return schemas
 

@@ -12,28 +12,36 @@ ever, and stays.
 In the second case nobody ends it: no reader of the partition gets past it, until another transaction of the same
 coordinator ends there. So before anything is aborted here, a message is sent to each partition that these transactions
 may have, in a transaction of its own, which is aborted too. When its receipt is there, the buffer is Ready. That
-transaction is not aborted while a receipt is missing, as the same would come of it: then it times out.
+transaction is not aborted while the receipt of a message that was sent is missing, as the same would come of it: then
+it times out.
 
-Partitions are written down in `-begun` before a transaction takes them in, and are there then; so none is missing here,
-and one that is not there was deleted, and is not made anew. Where one cannot be written to, rows that come late most
-likely cannot either, and the transactions are aborted all the same: open, they would hold readers up for certain.
+Partitions are written down in `-begun` before a transaction takes them in, and are there then; so one that is not there
+was deleted, and is not made anew. A task may take in more while buffers are made ready: `-begun` is read until it names
+none that is new. What it takes in between the last reading and the abort, a round trip, may be missed.
 
-Transactions that are prepared have all their receipts, so they need none of this. A task sends nothing any more when
-its transaction times out (`OpenTransaction.require_time`), which nobody is asked about.
+Where a partition cannot be made ready the transactions are aborted all the same: open, they would hold its readers up
+for certain.
+
+Transactions that are prepared have all their receipts, so they need none of this. A task sends nothing new any more
+when its transaction times out (`OpenTransaction.require_time`), which nobody is asked about.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import time
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Final
 
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker.producer import PROBE_ID, Producer
+from pyspark_pulsar.client.broker.transport import SendFrames
 from pyspark_pulsar.codec.encode import BatchEncoder
+from pyspark_pulsar.codec.producing import Producing
+from pyspark_pulsar.codec.public_keys import DataKey
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.write.columns import resolve_write_schema
@@ -47,97 +55,150 @@ _log = logging.getLogger(__name__)
 
 _FIRST_PRODUCER_ID: Final = PROBE_ID + 100
 """Behind those of the journal."""
+_READINGS: Final = 10
+_PARTITIONS_AT_A_TIME: Final = 500
 _MOST_SECONDS: Final = 15.0
-_TIMEOUT_MS: Final = 60_000
+_TIMEOUT_MS: Final = 20_000
+"""Longer than what is waited for, and less than who commits waits for markers."""
 
 
-def abort_running(sink: Sink, begun: Sequence[BegunTransaction]) -> None:
-    """Abort those that are open, so that no reader waits for what their tasks still send. Raises what asking the
-    coordinators raises."""
-    names = {attempt.transaction for attempt in begun}
-    open_ones = sink.coordinators.still_open(sorted(names), sink.journal.marker_partition)
-    if not open_ones:
-        return
-    partitions = chain.from_iterable(
-        attempt.partitions for attempt in begun if attempt.transaction in open_ones
-    )
-    try:
-        _make_ready(sink, partitions)
-    except PulsarError as fault:
-        _log.warning(
-            "%s: transactions are aborted although tasks may still send in them, since not all their topic partitions "
-            "could be written to before; if a topic shows readers nothing new behind a row of theirs, the next epochs "
-            "or jobs that write to it end that: %s",
-            sink.journal.prefix,
-            fault,
-        )
-    sink.coordinators.abort_all(open_ones)
-
-
-def _make_ready(sink: Sink, partitions: Iterable[str]) -> None:
-    """Make the transaction buffers of the partitions Ready. Raises what sending raises."""
-    seconds = min(sink.client.request_seconds, _MOST_SECONDS)
-    with sink.client.until(time.monotonic() + seconds):
-        schemas = _schemas(sink, partitions)
-        transaction = sink.coordinators.begin(_TIMEOUT_MS)
-        sink.coordinators.add_partitions(transaction, list(schemas))
-        messages = [
-            (_FIRST_PRODUCER_ID + number, name, info, seconds)
-            for number, (name, info) in enumerate(schemas.items())
-        ]
-        at_once(lambda message: _send_nothing(sink, transaction, *message), messages)
-        sink.coordinators.abort_all([transaction])
-
-
-def _schemas(sink: Sink, partitions: Iterable[str]) -> dict[str, SchemaInfo | None]:
-    """The partitions that are there, that of markers among them, and the schema of each topic: namespaces may refuse
-    producers without."""
-    topics = {name: TopicName.parse(name).without_partition() for name in partitions}
-    counts = sink.client.present_partitions(set(topics.values()))
-    there = [topic for topic, count in counts.items() if count is not None]
-    schemas = sink.client.schemas(there)
-    return {sink.journal.marker_partition: None} | {
-        name: schemas[topic] for name, topic in topics.items() if topic in schemas
-    }
-
-
-def _send_nothing(
-    sink: Sink,
-    transaction: TransactionId,
-    producer_id: int,
-    name: str,
-    info: SchemaInfo | None,
-    seconds: float,
+def abort_running(
+    sink: Sink, read_begun: Callable[[], Sequence[BegunTransaction]], require_alone: Callable[[], None]
 ) -> None:
-    """An empty message, with its receipt."""
-    producing = sink.producing()
-    producer = Producer(
-        sink.client,
-        name,
-        producer_id,
-        info,
-        seconds,
-        encrypted=producing.data_key is not None,
-        transactional=True,
-        sends_again=False,
-    )
-    producer.open()
+    """Abort what `read_begun` gives, so that no reader waits for what the tasks still send. It is asked until it names
+    no new partition; then, if there is anything to abort, `require_alone` comes right before that. Raises what these
+    two raise, and asking the coordinators."""
+    ready: set[str] = set()
+    for _ in range(_READINGS):
+        begun = read_begun()
+        partitions = _of_open(sink, begun) - ready
+        if not partitions:
+            break
+        _make_ready(sink, sorted(partitions))
+        ready |= partitions
+    if begun:
+        require_alone()
+        sink.coordinators.abort_all(sorted({attempt.transaction for attempt in begun}))
+
+
+def _of_open(sink: Sink, begun: Sequence[BegunTransaction]) -> set[str]:
+    """The partitions of transactions that are open, that of markers among them. Of all where nobody can say."""
+    names = sorted({attempt.transaction for attempt in begun})
     try:
+        open_ones = set(sink.coordinators.still_open(names, sink.journal.marker_partition))
+    except PulsarError:
+        open_ones = set(names)
+    if not open_ones:
+        return set()
+    of_rows = chain.from_iterable(attempt.partitions for attempt in begun if attempt.transaction in open_ones)
+    return {sink.journal.marker_partition, *of_rows}
+
+
+def _make_ready(sink: Sink, partitions: Sequence[str]) -> None:
+    """Make the transaction buffers of those partitions Ready that are there. Raises nothing: what is aborted next must
+    be aborted."""
+    faults: list[Exception] = []
+    rest = iter(partitions)
+    while window := list(islice(rest, _PARTITIONS_AT_A_TIME)):
+        try:
+            with sink.client.until(time.monotonic() + min(sink.client.request_seconds, _MOST_SECONDS)):
+                faults += _send_nothing(sink, window)
+        except Exception as fault:  # noqa: BLE001 -- whatever it is
+            faults.append(fault)
+    if faults:
+        _log.warning(
+            "%s: not all topic partitions of the transactions that are aborted next could be written to before, so a "
+            "row that comes late may hold readers of its topic up; if they get nothing new, write to the topic with "
+            "deliveryGuarantee=exactly-once until they do: %s",
+            sink.journal.prefix,
+            faults[0],
+        )
+
+
+def _send_nothing(sink: Sink, partitions: Sequence[str]) -> list[Exception]:
+    """An empty message to each, in a transaction that is aborted; the faults of those that have none."""
+    schemas = _schemas(sink, partitions)
+    transaction = sink.coordinators.begin(_TIMEOUT_MS)
+    sink.coordinators.add_partitions(transaction, list(schemas))
+    messages = [
+        _EmptyMessage(sink, transaction, _FIRST_PRODUCER_ID + number, name, info)
+        for number, (name, info) in enumerate(schemas.items())
+    ]
+    at_once(_EmptyMessage.send, messages)
+    if not any(message.is_unconfirmed for message in messages):
+        sink.coordinators.abort_all([transaction])
+    return [message.fault for message in messages if message.fault is not None]
+
+
+def _schemas(sink: Sink, partitions: Sequence[str]) -> dict[str, SchemaInfo | None]:
+    """The partitions that are there, and the schema of each topic: namespaces may refuse producers without."""
+    names = {name: TopicName.parse(name) for name in partitions}
+    counts = sink.client.present_partitions({name.without_partition() for name in names.values()})
+    there = {text: name for text, name in names.items() if _is_there(name, counts[name.without_partition()])}
+    schemas = sink.client.schemas({name.without_partition() for name in there.values()})
+    return {text: schemas[name.without_partition()] for text, name in there.items()}
+
+
+def _is_there(name: TopicName, count: int | None) -> bool:
+    """Also where the topic was made again meanwhile."""
+    if count is None:
+        return False
+    return name.partition < count if name.partition >= 0 else count == 0
+
+
+class _EmptyMessage:
+    """To one partition, once."""
+
+    def __init__(
+        self, sink: Sink, transaction: TransactionId, producer_id: int, topic: str, info: SchemaInfo | None
+    ) -> None:
+        self.fault: Exception | None = None
+        self.is_unconfirmed = False
+        """Whether it was sent, or may have been, and has no receipt."""
+        self._transaction = transaction
+        # Namespaces may refuse messages that are not encrypted, and take those that are.
+        self._producer = Producer(
+            sink.client,
+            topic,
+            producer_id,
+            info,
+            min(sink.client.request_seconds, _MOST_SECONDS),
+            encrypted=True,
+            transactional=True,
+            sends_again=False,
+        )
+
+    def send(self) -> None:
+        """Returns when it has its receipt, or `fault` is set."""
+        try:
+            self._producer.open()
+            for frames in self._frames():
+                self.is_unconfirmed = True
+                self._producer.send(frames)
+            self._producer.await_below(0)
+            self.is_unconfirmed = False
+        except PulsarError as fault:
+            self.fault = fault
+        finally:
+            self._producer.close()
+
+    def _frames(self) -> Iterator[SendFrames]:
+        """Encrypted for nobody, with a key that nobody keeps."""
+        producer = self._producer
         columns = pa.schema([pa.field("value", pa.binary())])
         encoder = BatchEncoder(
-            resolve_write_schema(columns, None, topic=name), topic=name, partitions=1, producing=producing
+            resolve_write_schema(columns, None, topic=producer.topic),
+            topic=producer.topic,
+            partitions=1,
+            producing=Producing(data_key=DataKey(os.urandom(32), (("nobody", b"\0"),))),
         )
         encoder.set_producer(
             0,
-            producer_id=producer_id,
+            producer_id=producer.producer_id,
             producer_name=producer.name,
             next_sequence_id=0,
             schema_version=producer.schema_version,
-            transaction=transaction,
+            transaction=self._transaction,
         )
         empty = pa.RecordBatch.from_arrays([pa.array([b""], pa.binary())], schema=columns)
-        for frames in encoder.encode(empty, time.time_ns() // 1_000_000):
-            producer.send(frames)
-        producer.await_below(0)
-    finally:
-        producer.close()
+        yield from encoder.encode(empty, time.time_ns() // 1_000_000)

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from operator import add
 from typing import Final, Self
 
@@ -16,7 +16,6 @@ import pyarrow as pa
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.client_pool import pooled_client
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
-from pyspark_pulsar.codec.producing import producing
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import CommitUnfinished, PulsarError
 from pyspark_pulsar.options import WriteOptions
@@ -55,7 +54,7 @@ class ExactlyOnce(Delivery):
             if self.journal.fixed is None:
                 Coordinators(client).check()
                 return
-            sink = self._sink(client, self.journal.fixed)
+            sink = Sink.open(client, self.journal.fixed)
             sink.coordinators.check()
             if self.job is not None:
                 refuse_others(sink.journal.state(), self.job, self.journal.fixed)
@@ -78,7 +77,7 @@ class ExactlyOnce(Delivery):
 
         def attempt() -> None:
             with next(clients)(self.options) as client:
-                sink = self._sink(client, tasks[0].journal)
+                sink = Sink.open(client, tasks[0].journal)
                 commit_epoch(sink, tasks[0].writer, epoch, _prepared(tasks), row_digest)
 
         until_known(attempt, self._patience_seconds)
@@ -99,7 +98,7 @@ class ExactlyOnce(Delivery):
 
         def attempt() -> None:
             with BrokerClient(self.options) as client:
-                abort_epoch(self._sink(client, journal), writer, epoch, _prepared(tasks))
+                abort_epoch(Sink.open(client, journal), writer, epoch, _prepared(tasks))
 
         try:
             until_known(attempt, self._patience_seconds)
@@ -110,9 +109,6 @@ class ExactlyOnce(Delivery):
                 raise
             # All tasks had ended, so the commit may have been under way when it failed.
             raise in_doubt(writer, epoch, journal, fault) from fault
-
-    def _sink(self, client: BrokerClient, prefix: str) -> Sink:
-        return Sink.open(client, prefix, partial(producing, self.options))
 
     @property
     def _patience_seconds(self) -> float:

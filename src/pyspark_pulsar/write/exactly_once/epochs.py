@@ -19,9 +19,14 @@ from pyspark_pulsar.write.exactly_once.abort import abort_running
 from pyspark_pulsar.write.exactly_once.journal import Decider
 from pyspark_pulsar.write.exactly_once.outcome import behind_the_decision, committed_all_the_same, in_doubt
 from pyspark_pulsar.write.exactly_once.ownership import is_committed_job, refuse_others
-from pyspark_pulsar.write.exactly_once.recovery import abort_begun, abort_undecided, exclusively, finish
+from pyspark_pulsar.write.exactly_once.recovery import abort_begun, exclusively, finish
 from pyspark_pulsar.write.exactly_once.sink import Sink
-from pyspark_pulsar.write.exactly_once.state import JournalState, PreparedTransaction, Writer
+from pyspark_pulsar.write.exactly_once.state import (
+    BegunTransaction,
+    JournalState,
+    PreparedTransaction,
+    Writer,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -70,8 +75,7 @@ def _take_over(sink: Sink, decider: Decider, writer: Writer) -> JournalState:
         state = finish(sink, decider, state).taken_over_by(writer)
     else:
         return state
-    begun, position = sink.journal.begun_since(state.begun)
-    abort_undecided(sink, state, [others for others in begun if others.writer != writer], decider)
+    begun, position = abort_begun(sink, state, decider, lambda attempt: attempt.writer != writer)
     # What tasks of this run have begun meanwhile is read again when its epoch is committed.
     if all(others.writer != writer for others in begun):
         state = replace(state, begun=position)
@@ -166,7 +170,7 @@ def _repeated_epoch(
 
 
 def _decide(sink: Sink, decider: Decider, state: JournalState) -> JournalState:
-    position = abort_begun(sink, state, decider)
+    _, position = abort_begun(sink, state, decider)
     _require_open(sink, state)
     decided = replace(state, begun=position)
     try:
@@ -223,10 +227,17 @@ def _abort_of(
     """Abort what is of the writer's epoch and not decided; another's is left alone."""
     decided: set[TransactionId] = set() if state is None else set(state.decided)
     sink.coordinators.abort_all([task.transaction for task in prepared if task.transaction not in decided])
-    if state is not None:
-        begun, _ = sink.journal.begun_since(state.begun)
+    if state is None:
+        return
+    start = state.begun
+
+    def own() -> list[BegunTransaction]:
+        begun, _ = sink.journal.begun_since(start)
         own = [attempt for attempt in begun if (attempt.writer, attempt.epoch) == (writer, epoch)]
-        abort_running(sink, [attempt for attempt in own if attempt.transaction not in decided])
+        return [attempt for attempt in own if attempt.transaction not in decided]
+
+    # Another's is not among them, so nobody need be alone.
+    abort_running(sink, own, require_alone=lambda: None)
 
 
 def finish_decided(sink: Sink, *, abort_open: bool = False, release: bool = False) -> JournalState | None:

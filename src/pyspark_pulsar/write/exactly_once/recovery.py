@@ -118,19 +118,22 @@ def _lost(sink: Sink, state: JournalState, missing: Sequence[PreparedTransaction
     )
 
 
-def abort_begun(sink: Sink, state: JournalState, decider: Decider) -> Position:
-    """Abort what is begun and not decided; returns the position up to which `-begun` was read. Raises `WriterFenced`
-    when another one has come: what was begun may be its own."""
-    begun, position = sink.journal.begun_since(state.begun)
-    abort_undecided(sink, state, begun, decider)
-    return position
-
-
-def abort_undecided(
-    sink: Sink, state: JournalState, begun: Sequence[BegunTransaction], decider: Decider
-) -> None:
+def abort_begun(
+    sink: Sink,
+    state: JournalState,
+    decider: Decider,
+    counts: Callable[[BegunTransaction], bool] = lambda _: True,
+) -> tuple[list[BegunTransaction], Position]:
+    """Abort what is begun and not decided, of what `counts`; returns all that was begun since the state, and the
+    position up to which `-begun` was read. Raises `WriterFenced` when another one has come: what was begun may be its
+    own."""
     decided = set(state.decided)
-    undecided = [attempt for attempt in begun if attempt.transaction not in decided]
-    if undecided:
-        decider.require_alone()
-        abort_running(sink, undecided)
+    readings: list[tuple[list[BegunTransaction], Position]] = []
+
+    def undecided() -> list[BegunTransaction]:
+        begun, position = sink.journal.begun_since(state.begun)
+        readings.append((begun, position))
+        return [attempt for attempt in begun if attempt.transaction not in decided and counts(attempt)]
+
+    abort_running(sink, undecided, decider.require_alone)
+    return readings[-1]

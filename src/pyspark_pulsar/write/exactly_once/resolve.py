@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
-from pyspark_pulsar.codec.producing import producing
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write.exactly_once.epochs import finish_decided
 from pyspark_pulsar.write.exactly_once.journal import Journal
@@ -25,7 +22,7 @@ def resolve_journal(
             return [f"{prefix}: nothing was ever written with this journal."]
         if owner is not None and state.writer.owner != owner:
             return [f"{prefix}: it belongs to {state.writer}, and was left alone."]
-        sink = Sink(client, journal, Coordinators(client), partial(producing, options))
+        sink = Sink(client, journal, Coordinators(client))
         state = finish_decided(sink, abort_open=abort_open, release=release) or state
     lines = [f"{prefix}: it belongs to {state.writer}."]
     if state.transactions:

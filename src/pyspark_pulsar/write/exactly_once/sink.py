@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
-from pyspark_pulsar.codec.producing import Producing
 from pyspark_pulsar.write.exactly_once.journal import Journal
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
 from pyspark_pulsar.write.exactly_once.state import JournalState, Writer
@@ -20,20 +18,18 @@ class Sink:
     client: BrokerClient
     journal: Journal
     coordinators: Coordinators
-    producing: Callable[[], Producing] = Producing
-    """How messages to the target's topics are made, which may have to be encrypted."""
 
     @classmethod
-    def open(cls, client: BrokerClient, prefix: str, producing: Callable[[], Producing] = Producing) -> Sink:
-        return cls(client, Journal(client, prefix), Coordinators(client), producing)
+    def open(cls, client: BrokerClient, prefix: str) -> Sink:
+        return cls(client, Journal(client, prefix), Coordinators(client))
 
     @classmethod
     def open_of(
-        cls, client: BrokerClient, name: JournalName, writer: Writer, producing: Callable[[], Producing]
+        cls, client: BrokerClient, name: JournalName, writer: Writer
     ) -> tuple[Sink, JournalState | None]:
         """With the journal of `writer`, and what that says; of a query that an earlier version of this package began,
         with the one that was named after its checkpoint."""
-        sink = cls.open(client, name.of(writer.owner), producing)
+        sink = cls.open(client, name.of(writer.owner))
         state = sink.journal.state()
         if state is None and name.by_checkpoint is not None:
             earlier = Journal.there(client, name.by_checkpoint)

@@ -8,14 +8,12 @@ import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
 import pyarrow as pa
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.client_pool import pooled_client
 from pyspark_pulsar.client.broker.transaction_coordinator import OpenTransaction, named
-from pyspark_pulsar.codec.producing import producing
 from pyspark_pulsar.codec.row_digest import RowDigest
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import WriteOptions
@@ -78,7 +76,7 @@ def write_in_transaction(
     writer, epoch = _epoch_of_a_stream() if job is None else (job, EPOCH_OF_A_JOB)
     writer = replace(writer, target=journal.target)
     with pooled_client(options) as client:
-        sink, last_state = Sink.open_of(client, journal, writer, partial(producing, options))
+        sink, last_state = Sink.open_of(client, journal, writer)
         may_be_empty = epoch == 0 or options.transaction_journal is not None
         state = take_over(sink, writer, may_be_empty=may_be_empty, last_state=last_state)
         if epoch <= state.epoch:
@@ -133,7 +131,7 @@ def _epoch_of_a_stream() -> tuple[Writer, int]:
 def _abort(sink: Sink, begun: BegunTransaction) -> None:
     """Raises nothing: what made the task fail is what the user must see."""
     try:
-        abort_running(sink, [begun])
+        abort_running(sink, lambda: [begun], require_alone=lambda: None)
     except PulsarError as fault:
         _log.warning(
             "%s was not aborted, which the next one who commits will do: %s", named(begun.transaction), fault

@@ -47,3 +47,22 @@ def test_planning_waits_for_a_broker_that_is_not_ready(planning: BrokerClient) -
 def test_who_says_how_long_is_waited_for_no_longer(planning: BrokerClient) -> None:
     with pytest.raises(NotReady):
         planning.retrying(fails_for_a_while(NotReady("session expired")), patience_seconds=0.1)
+
+
+@pytest.mark.parametrize("patience_seconds", [None, 60.0])
+def test_nothing_is_tried_again_beyond_the_time_of_a_block(patience_seconds: float | None) -> None:
+    """Nor beyond that of one around it."""
+    client = BrokerClient(ConnectionOptions(service_url="pulsar://localhost:1"))
+    began, tries = time.monotonic(), 0
+
+    def attempt() -> None:
+        nonlocal tries
+        tries += 1
+        raise ConnectionFailed("nobody there")
+
+    with client.until(began + 0.2), client.until(began + 60), pytest.raises(ConnectionFailed, match="nobody"):
+        client.retrying(attempt, patience_seconds)
+    assert time.monotonic() - began < 20
+    with pytest.raises(ConnectionFailed, match="nobody"):
+        client.retrying(attempt, 0.3)
+    assert tries > 1
