@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pulsar as official_client
 import pyarrow as pa
@@ -25,11 +26,14 @@ from pyspark.sql.functions import udf
 from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.commands import ADD_PARTITION_TO_TXN
-from pyspark_pulsar.errors import TransactionEnded
+from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
+from pyspark_pulsar.errors import TransactionEnded, WriterFenced
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.transaction_id import TransactionId
-from pyspark_pulsar.write.exactly_once import abort
+from pyspark_pulsar.write.exactly_once import abort, task
+from pyspark_pulsar.write.exactly_once.delivery import ExactlyOnce
 from pyspark_pulsar.write.exactly_once.epochs import abort_epoch, commit_epoch, take_over
+from pyspark_pulsar.write.exactly_once.journal import Journal
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
 from pyspark_pulsar.write.exactly_once.journal_topic import JournalTopic
 from pyspark_pulsar.write.exactly_once.sink import Sink
@@ -215,6 +219,65 @@ def test_a_task_ends_when_its_transaction_has_timed_out(
     with pytest.raises(TransactionEnded, match=r"expected all rows .*raise transactionTimeoutMs"):
         write_in_transaction(given, target, name, batches(), Writer("job", "job"))
     assert read(official, topic).total() == 0
+
+
+@pytest.mark.parametrize("behind", ["take_over", "begin", "write_begun"])
+def test_a_task_that_begins_when_its_job_has_failed(
+    pulsar: LocalPulsar,
+    official: official_client.Client,
+    topic: str,
+    behind: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Spark ends tasks of a failed job a moment after it has told the driver to abort."""
+    given = options(pulsar, topic)
+    rows = pa.record_batch({"value": ["a"]})
+    target, name = settle_target(given, rows.schema), JournalName(topic, f"{topic}-journal")
+    job = Writer("job", "job", topic)
+    failed = ExactlyOnce(given, name, job)
+    scope = {"take_over": task, "begin": Coordinators, "write_begun": Journal}[behind]
+    step = getattr(scope, behind)
+
+    def abort_meanwhile(*arguments: Any, **named: Any) -> Any:
+        result = step(*arguments, **named)
+        monkeypatch.undo()
+        failed.abort(0, [None, None])
+        return result
+
+    monkeypatch.setattr(scope, behind, abort_meanwhile)
+    with pytest.raises((WriterFenced, TransactionEnded), match=r"the job has failed|not open"):
+        write_in_transaction(given, target, name, iter([rows]), job)
+    # One that begins later still.
+    with pytest.raises(WriterFenced, match="the job has failed"):
+        write_in_transaction(given, target, name, iter([rows]), job)
+    assert read(official, topic).total() == 0
+    again = ExactlyOnce(given, name, Writer("again", "again", topic))
+    again.commit(0, [write_in_transaction(given, target, name, iter([rows]), again.job)])
+    with pytest.raises(WriterFenced, match=r"batch job again .*has taken over, or the job has failed"):
+        write_in_transaction(given, target, name, iter([rows]), job)
+    assert read(official, topic) == {"a": 1}
+
+
+def test_a_job_that_fails_before_any_of_its_tasks_begins(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str
+) -> None:
+    """In the journal of another job, which goes on; in that of a query nothing changes."""
+    given = options(pulsar, topic)
+    rows = pa.record_batch({"value": ["a"]})
+    target, name = settle_target(given, rows.schema), JournalName(topic, f"{topic}-journal")
+    running = ExactlyOnce(given, name, Writer("running", "running", topic))
+    message = write_in_transaction(given, target, name, iter([rows]), running.job)
+    failed = Writer("failed", "failed", topic)
+    ExactlyOnce(given, name, failed).abort(0, [None])
+    with pytest.raises(WriterFenced, match="or the job has failed"):
+        write_in_transaction(given, target, name, iter([rows]), failed)
+    running.commit(0, [message])
+    assert read(official, topic) == {"a": 1}
+    with BrokerClient(given) as client:
+        sink = Sink.open(client, f"{topic}-of-a-query")
+        state = take_over(sink, WRITER)
+        ExactlyOnce(given, JournalName(topic, sink.journal.prefix), failed).abort(0, [None])
+        assert sink.journal.state() == state
 
 
 def test_a_namespace_that_demands_schemas_and_encryption(

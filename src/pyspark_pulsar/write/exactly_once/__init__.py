@@ -50,6 +50,7 @@ missing marker proves nothing until a fence that was appended later is visible t
 Nobody held up. Rows of a task that was given up may come when its transaction is aborted; `abort` holds why they do no
 harm.
 
-A run that was taken over from is fenced for good: the state lists the last hundred of them (`ownership`). An error
-before step 6 means that no row becomes visible; from step 6 on it says that the end is not known (`outcome`).
+A run that was taken over from is fenced for good, and so is a job that was given up: the state lists the last hundred
+of them (`ownership`). An error before step 6 means that no row becomes visible; from step 6 on it says that the end is
+not known (`outcome`).
 """

@@ -194,10 +194,10 @@ def _require_open(sink: Sink, state: JournalState) -> None:
 
 
 def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[PreparedTransaction]) -> None:
-    """Abort what `writer` has begun for the epoch; if it has been decided, finish it instead. Raises `CommitUnfinished`
-    for a job that was decided, also when it is committed now."""
+    """Abort what `writer` has begun for the epoch; if it has been decided, finish it instead. Tasks of a job that begin
+    later fail. Raises `CommitUnfinished` for a job that was decided, also when it is committed now."""
     state = sink.journal.state()
-    if state is not None and state.writer != writer:
+    if state is not None and state.writer != writer and not _may_take_over(state, writer):
         # Whoever has taken over has finished what was decided; what is still on its way cannot be stored any more.
         _abort_of(sink, state, writer, epoch, prepared)
         if is_committed_job(state, writer):
@@ -209,12 +209,22 @@ def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[Prepa
         if state is not None and state.writer == writer:
             with behind_the_decision(writer, epoch, sink.journal.prefix):
                 state = finish(sink, decider, state)
-        _abort_of(sink, state, writer, epoch, prepared)
         decided = state is not None and state.writer == writer and epoch <= state.epoch
-        if writer.is_job and (decided or is_committed_job(state, writer)):
+        decided = decided or is_committed_job(state, writer) is True
+        if writer.is_job and not decided and (state is None or _may_take_over(state, writer)):
+            # Before `-begun` is read: what a task begins behind that, it ends itself, as it looks for this then.
+            state = (state or JournalState(writer)).give_up(writer)
+            decider.decide(state)
+        _abort_of(sink, state, writer, epoch, prepared)
+        if writer.is_job and decided:
             raise committed_all_the_same(writer, epoch, sink.journal.prefix)
 
     exclusively(sink, attempt)
+
+
+def _may_take_over(state: JournalState, job: Writer) -> bool:
+    """Whether tasks of the job may still take over, or have done so."""
+    return job.is_job and state.former_run(job) is None and state.belongs_to(job)
 
 
 def _abort_of(

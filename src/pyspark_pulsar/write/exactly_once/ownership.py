@@ -11,14 +11,15 @@ class RunFenced(WriterFenced):
 
 
 def refuse_others(state: JournalState | None, writer: Writer, journal: str) -> None:
-    """Raises `RunFenced` for a run that another one has taken over from, `JournalTaken` for a writer whose journal it
-    is not."""
+    """Raises `RunFenced` for a run that another one has taken over from and a job that was given up, `JournalTaken` for
+    a writer whose journal it is not."""
     if state is None:
         return
     if state.former_run(writer) is not None:
-        now = (
-            "the journal was released by hand" if state.writer == writer else f"{state.writer} has taken over"
-        )
+        if state.writer != writer:
+            now = f"{state.writer} has taken over" + (", or the job has failed" if writer.is_job else "")
+        else:
+            now = "the journal was released by hand" if state.released else "the job has failed"
         raise RunFenced(
             f"{writer}, run {writer.run}: expected to be the run that writes, but {now}, as the journal {journal} says "
             f"(run {state.writer.run}). What was decided before is committed, and nothing else of run {writer.run} "

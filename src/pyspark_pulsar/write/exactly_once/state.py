@@ -65,7 +65,7 @@ class BegunTransaction:
 
 @dataclass(frozen=True, slots=True)
 class FormerRun:
-    """A run that was taken over from: it must not write any more."""
+    """A run that was taken over from, or a job that was given up: it must not write any more."""
 
     run: str
     epoch: int | None = None
@@ -108,18 +108,22 @@ class JournalState:
 
     def taken_over_by(self, writer: Writer) -> JournalState:
         """Epochs are numbered anew for another owner."""
-        state = replace(
-            self, writer=writer, transactions=(), done=True, former_runs=self._with_run(), released=False
-        )
+        former = self._with_former(FormerRun(self.writer.run, self.epoch))
+        state = replace(self, writer=writer, transactions=(), done=True, former_runs=former, released=False)
         return state if writer.owner == self.writer.owner else replace(state, epoch=NO_EPOCH, row_digest=None)
 
     def release(self) -> JournalState:
         """Its owner may go on with it in another run, or another owner take over."""
-        return replace(self, former_runs=self._with_run(), released=True)
+        former = self._with_former(FormerRun(self.writer.run, self.epoch))
+        return replace(self, former_runs=former, released=True)
 
-    def _with_run(self) -> tuple[FormerRun, ...]:
-        others = (former for former in self.former_runs if former.run != self.writer.run)
-        return (*others, FormerRun(self.writer.run, self.epoch))[-_FORMER_RUNS:]
+    def give_up(self, job: Writer) -> JournalState:
+        """The job has failed before it was decided, and its tasks must not write any more, nor take over."""
+        return replace(self, former_runs=self._with_former(FormerRun(job.run, NO_EPOCH)))
+
+    def _with_former(self, run: FormerRun) -> tuple[FormerRun, ...]:
+        others = (former for former in self.former_runs if former.run != run.run)
+        return (*others, run)[-_FORMER_RUNS:]
 
 
 # Records and what they mean

@@ -22,6 +22,7 @@ from pyspark_pulsar.write.commit_message import RowsPrepared
 from pyspark_pulsar.write.exactly_once.abort import abort_running
 from pyspark_pulsar.write.exactly_once.epochs import take_over
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
+from pyspark_pulsar.write.exactly_once.ownership import refuse_others
 from pyspark_pulsar.write.exactly_once.repeated import digest_rows
 from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import (
@@ -39,13 +40,19 @@ _log = logging.getLogger(__name__)
 
 
 class _RecordedTransaction(OpenTransaction):
-    """New, and in the journal with its partitions before it takes them in."""
+    """New, and in the journal with its partitions before it takes them in.
+
+    A driver that gives a job up notes that, then reads which transactions were begun. A task notes that it has begun,
+    then sees whether its job was given up. So one of them sees the other, and the transaction is aborted. A query that
+    fails need not do so: its next start aborts what was begun.
+    """
 
     def __init__(self, sink: Sink, writer: Writer, epoch: int, timeout_ms: int) -> None:
         ends = time.monotonic() + timeout_ms / 1000
         super().__init__(sink.coordinators, sink.coordinators.begin(timeout_ms), ends)
         self._journal = sink.journal
         self._record = BegunTransaction(self.id, writer, epoch)
+        self._is_first = True
 
     @property
     def begun(self) -> BegunTransaction:
@@ -57,7 +64,11 @@ class _RecordedTransaction(OpenTransaction):
         return replace(self._record, partitions=tuple(sorted(rows)))
 
     def _take_in(self, partitions: Sequence[str]) -> None:
-        self._journal.write_begun(self._with(partitions))
+        begun = self._with(partitions)
+        self._journal.write_begun(begun)
+        if begun.writer.is_job and self._is_first:
+            refuse_others(self._journal.state(), begun.writer, self._journal.prefix)
+        self._is_first = False
         super()._take_in(partitions)
 
 

@@ -117,6 +117,19 @@ def test_another_owner_numbers_its_epochs_anew() -> None:
     assert (next_run.epoch, next_run.row_digest, next_run.released) == (NO_EPOCH, None, False)
 
 
+def test_a_job_that_was_given_up_does_not_write_any_more() -> None:
+    state = JournalState(JOB).give_up(JOB)
+    with pytest.raises(WriterFenced, match=r"batch job job .*but the job has failed, as the journal"):
+        refuse_others(state, JOB, "journal")
+    assert is_committed_job(state, JOB) is False
+    following = Writer("next", "next", "persistent://t/n/orders")
+    refuse_others(state, following, "journal")
+    state = JournalState(following).give_up(JOB)
+    with pytest.raises(WriterFenced, match=r"batch job next .*has taken over, or the job has failed, as"):
+        refuse_others(state, JOB, "journal")
+    refuse_others(state, following, "journal")
+
+
 def test_former_runs_are_bounded() -> None:
     state = STATE
     for number in range(500):
