@@ -166,7 +166,7 @@ class JournalTaken(CommitError):
 
 
 class WriterFenced(CommitError):
-    """Another writer has taken over what this one writes; nothing of this one counts as written."""
+    """Another writer has taken over what this one writes, or its job is over; nothing of this one counts as written."""
 
 
 class CheckpointError(PulsarError):

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -138,21 +139,37 @@ def test_the_former_run_is_fenced(pulsar: LocalPulsar, topic: str) -> None:
         commit_epoch(second, Writer("owner", "b"), 0, [])
 
 
-def test_many_tasks_take_over_at_once(pulsar: LocalPulsar, topic: str) -> None:
-    """As in the first epoch of a new run, on as many cores."""
-    former, now = Writer("owner", "former"), Writer("owner", "now")
+def test_many_tasks_take_over_at_once(
+    pulsar: LocalPulsar, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in the first epoch of a new run, on as many cores. The former one has left transactions, and making the
+    buffers of their partitions ready takes a while, in which others come. Nobody does that twice."""
+    former, now, tasks = Writer("owner", "former"), Writer("owner", "now"), 24
     with BrokerClient(options(pulsar, topic)) as client:
-        take_over(Sink.open(client, f"{topic}-journal"), former)
-    gate = Barrier(24)
+        sink = Sink.open(client, f"{topic}-journal")
+        take_over(sink, former)
+        left = [begin(sink, former).transaction for _ in range(3)]
+    gate, makers, made_ready = Barrier(tasks), [], abort_module._make_ready
+
+    def make_slowly(sink: Sink, partitions: Sequence[str]) -> None:
+        makers.append(id(sink))
+        made_ready(sink, partitions)
+        time.sleep(0.5)
+
+    monkeypatch.setattr(abort_module, "_make_ready", make_slowly)
 
     def task(_: int) -> str:
         with BrokerClient(options(pulsar, topic)) as client:
             sink = Sink.open(client, f"{topic}-journal")
             gate.wait(30)
-            return take_over(sink, now).writer.run
+            taken = take_over(sink, now).writer.run
+            assert sink.coordinators.still_open(left, topic) == []
+            assert makers.count(id(sink)) <= 1
+            return taken
 
-    with ThreadPoolExecutor(24) as pool:
-        assert set(pool.map(task, range(24))) == {"now"}
+    with ThreadPoolExecutor(tasks) as pool:
+        assert set(pool.map(task, range(tasks))) == {"now"}
+    assert makers
 
 
 def test_a_run_that_was_taken_over_from_leaves_the_next_one_alone(pulsar: LocalPulsar, topic: str) -> None:

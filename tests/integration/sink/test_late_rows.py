@@ -258,6 +258,28 @@ def test_a_task_that_begins_when_its_job_has_failed(
     assert read(official, topic) == {"a": 1}
 
 
+def test_an_attempt_that_begins_when_its_job_is_committed(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A twin that Spark ends a moment later. It sends nothing, to no partition."""
+    given = options(pulsar, topic)
+    rows = pa.record_batch({"value": ["a"]})
+    target, name = settle_target(given, rows.schema), JournalName(topic, f"{topic}-journal")
+    job = ExactlyOnce(given, name, Writer("job", "job", topic))
+    begin_transaction = Coordinators.begin
+
+    def commit_meanwhile(*arguments: Any) -> TransactionId:
+        monkeypatch.undo()
+        job.commit(0, [write_in_transaction(given, target, name, iter([rows]), job.job)])
+        monkeypatch.setattr(abort, "_make_ready", None)
+        return begin_transaction(*arguments)
+
+    monkeypatch.setattr(Coordinators, "begin", commit_meanwhile)
+    with pytest.raises(WriterFenced, match="is decided already, with another one"):
+        write_in_transaction(given, target, name, iter([rows]), job.job)
+    assert read(official, topic) == {"a": 1}
+
+
 def test_a_job_that_fails_before_any_of_its_tasks_begins(
     pulsar: LocalPulsar, official: official_client.Client, topic: str
 ) -> None:
@@ -278,6 +300,12 @@ def test_a_job_that_fails_before_any_of_its_tasks_begins(
         state = take_over(sink, WRITER)
         ExactlyOnce(given, JournalName(topic, sink.journal.prefix), failed).abort(0, [None])
         assert sink.journal.state() == state
+        # What nobody has begun with is anybody's afterwards.
+        nobodys = f"{topic}-of-nobody"
+        ExactlyOnce(given, JournalName(topic, nobodys), failed).abort(0, [None])
+        with pytest.raises(WriterFenced, match="the job has failed"):
+            write_in_transaction(given, target, JournalName(topic, nobodys), iter([rows]), failed)
+        assert take_over(Sink.open(client, nobodys), WRITER).writer == WRITER
 
 
 def test_a_namespace_that_demands_schemas_and_encryption(

@@ -144,7 +144,7 @@ class BrokerClient:
     @contextmanager
     def until(self, deadline: float) -> Iterator[None]:
         """Let whatever this client waits for in the block end at `deadline` (of `time.monotonic`), or when the time of
-        a block around it does. For a client that one thread uses, or for the threads of that block."""
+        a block around it does. For a client that one thread uses; threads may share it within a block around theirs."""
         former = self._deadline
         self._deadline = min(former, deadline)
         try:

@@ -216,7 +216,6 @@ class OpenTransaction:
         """`ends`: when it times out, or a little earlier, by `time.monotonic`."""
         self.id = transaction
         self.partitions: set[str] = set()
-        """Those that it has, and, where adding has failed, those that it may have."""
         self._coordinators = coordinators
         self._ends = ends
 
@@ -225,8 +224,8 @@ class OpenTransaction:
         `TransactionEnded`."""
         new = [name for name in partitions if name not in self.partitions]
         if new:
-            self.partitions.update(new)
             self._take_in(new)
+            self.partitions.update(new)
 
     def _take_in(self, partitions: Sequence[str]) -> None:
         self._coordinators.add_partitions(self.id, partitions)

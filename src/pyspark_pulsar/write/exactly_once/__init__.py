@@ -32,6 +32,7 @@ An epoch, step by step, and what happens when the process dies behind a step:
 | 6 append the decision | driver | the epoch counts: whoever comes next goes on here |
 | 7 commit its transactions | driver | some are committed; whoever comes next commits all again, and asks markers |
 | 8 append that all is done | driver | a repeated epoch is dropped |
+| or: append that a job is given up, abort what is begun | driver | tasks of the job that begin later abort their own |
 
 No row twice. Only decided transactions are committed, and each epoch is decided once: the state keeps its number, and
 deciding is compare and append (`journal`), so two drivers cannot both do it. A decision holds one attempt of each task,

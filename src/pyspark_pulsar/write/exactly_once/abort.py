@@ -37,6 +37,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from pyspark_pulsar.client.broker.connection import Connection
 from pyspark_pulsar.client.broker.producer import PROBE_ID, Producer
 from pyspark_pulsar.client.broker.transport import SendFrames
 from pyspark_pulsar.codec.encode import BatchEncoder
@@ -59,7 +60,9 @@ _READINGS: Final = 10
 _PARTITIONS_AT_A_TIME: Final = 500
 _MOST_SECONDS: Final = 15.0
 _TIMEOUT_MS: Final = 20_000
-"""Longer than what is waited for, and less than who commits waits for markers."""
+
+IN_THE_WAY_SECONDS: Final = _TIMEOUT_MS / 1000
+"""For how long empty messages are in the way of readers when the process that has sent them dies."""
 
 
 def abort_running(
@@ -68,14 +71,14 @@ def abort_running(
     """Abort what `read_begun` gives, so that no reader waits for what the tasks still send. It is asked until it names
     no new partition; then, if there is anything to abort, `require_alone` comes right before that. Raises what these
     two raise, and asking the coordinators."""
-    ready: set[str] = set()
     for _ in range(_READINGS):
         begun = read_begun()
-        partitions = _of_open(sink, begun) - ready
+        partitions = _of_open(sink, begun) - sink.ready
         if not partitions:
             break
         _make_ready(sink, sorted(partitions))
-        ready |= partitions
+        # Also of those that cannot be: whoever is thrown out meanwhile and comes again must get further than before.
+        sink.ready.update(partitions)
     if begun:
         require_alone()
         sink.coordinators.abort_all(sorted({attempt.transaction for attempt in begun}))
@@ -102,7 +105,10 @@ def _make_ready(sink: Sink, partitions: Sequence[str]) -> None:
     while window := list(islice(rest, _PARTITIONS_AT_A_TIME)):
         try:
             with sink.client.until(time.monotonic() + min(sink.client.request_seconds, _MOST_SECONDS)):
-                faults += _send_nothing(sink, window)
+                transaction, messages = _send_nothing(sink, window)
+            faults += [message.fault for message in messages if message.fault is not None]
+            if transaction is not None and not any(message.is_unconfirmed for message in messages):
+                sink.coordinators.abort_all([transaction])
         except Exception as fault:  # noqa: BLE001 -- whatever it is
             faults.append(fault)
     if faults:
@@ -115,21 +121,21 @@ def _make_ready(sink: Sink, partitions: Sequence[str]) -> None:
         )
 
 
-def _send_nothing(sink: Sink, partitions: Sequence[str]) -> list[Exception]:
-    """An empty message to each, in a transaction that is aborted; the faults of those that have none."""
+def _send_nothing(sink: Sink, partitions: Sequence[str]) -> tuple[TransactionId | None, list[_EmptyMessage]]:
+    """An empty message to each of those that are there, and their transaction."""
     schemas = _schemas(sink, partitions)
     if not schemas:
-        return []
+        return None, []
     transaction = sink.coordinators.begin(_TIMEOUT_MS)
     sink.coordinators.add_partitions(transaction, list(schemas))
     messages = [
         _EmptyMessage(sink, transaction, _FIRST_PRODUCER_ID + number, name, info)
         for number, (name, info) in enumerate(schemas.items())
     ]
-    at_once(_EmptyMessage.send, messages)
-    if not any(message.is_unconfirmed for message in messages):
-        sink.coordinators.abort_all([transaction])
-    return [message.fault for message in messages if message.fault is not None]
+    # A broker that cannot be reached is waited for once, and not once for each of its topics.
+    owners = sink.client.owner_connections(schemas)
+    at_once(lambda message: message.send(owners[message.topic]), messages)
+    return transaction, messages
 
 
 def _schemas(sink: Sink, partitions: Sequence[str]) -> dict[str, SchemaInfo | None]:
@@ -154,6 +160,7 @@ class _EmptyMessage:
     def __init__(
         self, sink: Sink, transaction: TransactionId, producer_id: int, topic: str, info: SchemaInfo | None
     ) -> None:
+        self.topic = topic
         self.fault: Exception | None = None
         self.is_unconfirmed = False
         """Whether it was sent, or may have been, and has no receipt."""
@@ -170,8 +177,11 @@ class _EmptyMessage:
             sends_again=False,
         )
 
-    def send(self) -> None:
-        """Returns when it has its receipt, or `fault` is set."""
+    def send(self, owner: Connection | PulsarError) -> None:
+        """To the topic's `owner`. Returns when it has its receipt, or `fault` is set."""
+        if isinstance(owner, PulsarError):
+            self.fault = owner
+            return
         try:
             self._producer.open()
             for frames in self._frames():

@@ -1,8 +1,8 @@
 """The steps of an epoch that change the state (1, and 5 to 8, of the package's head): take over, commit, abort, finish.
 
 Every function here may die at any point and be called again, by this driver or by the next one: it is alone while it
-acts, reads the state first, and goes on from there. Aborting and committing may be repeated; the decision (`_decide`)
-is the one step that may not, and is one record.
+changes the state, reads it first, and goes on from there. Aborting and committing may be repeated; the decision
+(`_decide`) is the one step that may not, and is one record.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _commit(
     state, journal = decider.state, sink.journal.prefix
     committed = is_committed_job(state, writer)
     if committed is None:
-        raise in_doubt(writer, epoch, journal, f"an older version of pyspark-pulsar has taken {journal} over")
+        raise in_doubt(writer, epoch, journal, _taken_over_by_an_older_version(sink))
     if committed:
         return
     refuse_others(state, writer, journal)
@@ -195,36 +195,59 @@ def _require_open(sink: Sink, state: JournalState) -> None:
 
 def abort_epoch(sink: Sink, writer: Writer, epoch: int, prepared: Sequence[PreparedTransaction]) -> None:
     """Abort what `writer` has begun for the epoch; if it has been decided, finish it instead. Tasks of a job that begin
-    later fail. Raises `CommitUnfinished` for a job that was decided, also when it is committed now."""
-    state = sink.journal.state()
-    if state is not None and state.writer != writer and not _may_take_over(state, writer):
-        # Whoever has taken over has finished what was decided; what is still on its way cannot be stored any more.
-        _abort_of(sink, state, writer, epoch, prepared)
-        if is_committed_job(state, writer):
-            raise committed_all_the_same(writer, epoch, sink.journal.prefix)
-        return
+    later fail. Raises `CommitUnfinished` for a job that was decided, also when it is committed now, and for one of
+    which nobody knows."""
 
     def attempt(decider: Decider) -> None:
         state = decider.state
+        if _is_out(state, writer):
+            _abort_of_former(sink, state, writer, epoch, prepared)
+            return
         if state is not None and state.writer == writer:
             with behind_the_decision(writer, epoch, sink.journal.prefix):
                 state = finish(sink, decider, state)
         decided = state is not None and state.writer == writer and epoch <= state.epoch
-        decided = decided or is_committed_job(state, writer) is True
-        if writer.is_job and not decided and (state is None or _may_take_over(state, writer)):
+        if writer.is_job and not decided:
             # Before `-begun` is read: what a task begins behind that, it ends itself, as it looks for this then.
-            state = (state or JournalState(writer)).give_up(writer)
+            state = (state or JournalState(writer, released=True)).give_up(writer)
             decider.decide(state)
         _abort_of(sink, state, writer, epoch, prepared)
         if writer.is_job and decided:
             raise committed_all_the_same(writer, epoch, sink.journal.prefix)
 
-    exclusively(sink, attempt)
+    state = sink.journal.state()
+    if _is_out(state, writer):
+        _abort_of_former(sink, state, writer, epoch, prepared)
+    else:
+        exclusively(sink, attempt)
 
 
-def _may_take_over(state: JournalState, job: Writer) -> bool:
-    """Whether tasks of the job may still take over, or have done so."""
-    return job.is_job and state.former_run(job) is None and state.belongs_to(job)
+def _is_out(state: JournalState | None, writer: Writer) -> bool:
+    """Whether the journal is another's, and nothing of the writer can be stored any more. Tasks of a job that nobody
+    has taken over from may yet take over."""
+    if state is None or state.writer == writer:
+        return False
+    return not writer.is_job or state.former_run(writer) is not None or not state.belongs_to(writer)
+
+
+def _abort_of_former(
+    sink: Sink,
+    state: JournalState | None,
+    writer: Writer,
+    epoch: int,
+    prepared: Sequence[PreparedTransaction],
+) -> None:
+    """Whoever has taken over has finished what was decided."""
+    _abort_of(sink, state, writer, epoch, prepared)
+    committed = is_committed_job(state, writer)
+    if committed:
+        raise committed_all_the_same(writer, epoch, sink.journal.prefix)
+    if committed is None and prepared:
+        raise in_doubt(writer, epoch, sink.journal.prefix, _taken_over_by_an_older_version(sink))
+
+
+def _taken_over_by_an_older_version(sink: Sink) -> str:
+    return f"an older version of pyspark-pulsar has taken {sink.journal.prefix} over"
 
 
 def _abort_of(

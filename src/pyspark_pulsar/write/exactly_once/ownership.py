@@ -19,7 +19,7 @@ def refuse_others(state: JournalState | None, writer: Writer, journal: str) -> N
         if state.writer != writer:
             now = f"{state.writer} has taken over" + (", or the job has failed" if writer.is_job else "")
         else:
-            now = "the journal was released by hand" if state.released else "the job has failed"
+            now = ("the job has failed, or " if writer.is_job else "") + "the journal was released by hand"
         raise RunFenced(
             f"{writer}, run {writer.run}: expected to be the run that writes, but {now}, as the journal {journal} says "
             f"(run {state.writer.run}). What was decided before is committed, and nothing else of run {writer.run} "

@@ -19,7 +19,7 @@ from typing import Final, TypeVar
 from pyspark_pulsar.client.broker.transaction_coordinator import named
 from pyspark_pulsar.errors import DeadlineExceeded, WriterFenced
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.write.exactly_once.abort import abort_running
+from pyspark_pulsar.write.exactly_once.abort import IN_THE_WAY_SECONDS, abort_running
 from pyspark_pulsar.write.exactly_once.journal import Decider
 from pyspark_pulsar.write.exactly_once.outcome import RowsLost
 from pyspark_pulsar.write.exactly_once.ownership import RunFenced
@@ -85,7 +85,8 @@ def _require_markers(
 ) -> None:
     """Of transactions that have ended, in one way or the other. Raises `RowsLost` unless the marker of each is visible,
     `DeadlineExceeded` when that cannot be seen, `WriterFenced` when another one may have removed them."""
-    deadline = time.monotonic() + sink.client.request_seconds
+    seconds = max(sink.client.request_seconds, IN_THE_WAY_SECONDS + _LOOK_SECONDS)
+    deadline = time.monotonic() + seconds
     while True:
         settled = sink.journal.fence_markers(state.ended)
         visible = sink.journal.markers_since(state.ended)
@@ -97,7 +98,7 @@ def _require_markers(
             raise RowsLost(_lost(sink, state, missing))
         if time.monotonic() > deadline:
             raise DeadlineExceeded(
-                f"epoch {state.epoch}: expected to see within {sink.client.request_seconds:.0f} s whether its "
+                f"epoch {state.epoch}: expected to see within {seconds:.0f} s whether its "
                 f"transactions were committed, but a transaction is open in {sink.journal.marker_partition}; the epoch "
                 f"is decided, and the next start of the query finishes it"
             )

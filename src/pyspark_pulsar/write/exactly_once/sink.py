@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
@@ -18,6 +18,8 @@ class Sink:
     client: BrokerClient
     journal: Journal
     coordinators: Coordinators
+    ready: set[str] = field(default_factory=set)
+    """Topic partitions whose transaction buffers were made ready (`abort`), which they stay."""
 
     @classmethod
     def open(cls, client: BrokerClient, prefix: str) -> Sink:

@@ -82,7 +82,7 @@ class JournalState:
     transactions: tuple[PreparedTransaction, ...] = ()
     done: bool = True
     former_runs: tuple[FormerRun, ...] = ()
-    """The last hundred."""
+    """The last hundred; those that have decided nothing go first."""
     begun: Position = EARLIEST
     """Transactions begun before it have ended."""
     ended: Position = EARLIEST
@@ -122,8 +122,11 @@ class JournalState:
         return replace(self, former_runs=self._with_former(FormerRun(job.run, NO_EPOCH)))
 
     def _with_former(self, run: FormerRun) -> tuple[FormerRun, ...]:
-        others = (former for former in self.former_runs if former.run != run.run)
-        return (*others, run)[-_FORMER_RUNS:]
+        former = [*(former for former in self.former_runs if former.run != run.run), run]
+        while len(former) > _FORMER_RUNS:
+            # What a run has committed is asked for longer than who must not write any more.
+            former.remove(next((run for run in former if run.epoch == NO_EPOCH), former[0]))
+        return tuple(former)
 
 
 # Records and what they mean

@@ -22,7 +22,7 @@ from pyspark_pulsar.write.commit_message import RowsPrepared
 from pyspark_pulsar.write.exactly_once.abort import abort_running
 from pyspark_pulsar.write.exactly_once.epochs import take_over
 from pyspark_pulsar.write.exactly_once.journal_names import JournalName
-from pyspark_pulsar.write.exactly_once.ownership import refuse_others
+from pyspark_pulsar.write.exactly_once.ownership import RunFenced
 from pyspark_pulsar.write.exactly_once.repeated import digest_rows
 from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import (
@@ -42,34 +42,42 @@ _log = logging.getLogger(__name__)
 class _RecordedTransaction(OpenTransaction):
     """New, and in the journal with its partitions before it takes them in.
 
-    A driver that gives a job up notes that, then reads which transactions were begun. A task notes that it has begun,
-    then sees whether its job was given up. So one of them sees the other, and the transaction is aborted. A query that
-    fails need not do so: its next start aborts what was begun.
+    A driver that gives a job up, or decides it, notes that, and reads which transactions were begun. A task notes that
+    it has begun, then sees whether its job goes on. So one of them sees the other, as far as brokers show all that is
+    stored, and the transaction is aborted. Of a query the next epoch or start aborts what was begun.
     """
 
     def __init__(self, sink: Sink, writer: Writer, epoch: int, timeout_ms: int) -> None:
         ends = time.monotonic() + timeout_ms / 1000
         super().__init__(sink.coordinators, sink.coordinators.begin(timeout_ms), ends)
-        self._journal = sink.journal
+        self._sink = sink
         self._record = BegunTransaction(self.id, writer, epoch)
         self._is_first = True
 
     @property
     def begun(self) -> BegunTransaction:
-        """With all the partitions that it has or may have, but that of markers."""
+        """With all the partitions that it was sent something to, or may have been, but that of markers."""
         return self._with(self.partitions)
 
     def _with(self, partitions: Iterable[str]) -> BegunTransaction:
-        rows = set(partitions) - {self._journal.marker_partition}
+        rows = set(partitions) - {self._sink.journal.marker_partition}
         return replace(self._record, partitions=tuple(sorted(rows)))
 
     def _take_in(self, partitions: Sequence[str]) -> None:
         begun = self._with(partitions)
-        self._journal.write_begun(begun)
+        self._sink.journal.write_begun(begun)
         if begun.writer.is_job and self._is_first:
-            refuse_others(self._journal.state(), begun.writer, self._journal.prefix)
+            self._require_running(begun.writer)
         self._is_first = False
         super()._take_in(partitions)
+
+    def _require_running(self, job: Writer) -> None:
+        state = take_over(self._sink, job, last_state=self._sink.journal.state())
+        if state.epoch >= EPOCH_OF_A_JOB:
+            raise RunFenced(
+                f"{job}: expected it to wait for this attempt of a task, but it is decided already, with another one; "
+                f"nothing of this one counts as written"
+            )
 
 
 def write_in_transaction(
@@ -142,7 +150,10 @@ def _epoch_of_a_stream() -> tuple[Writer, int]:
 def _abort(sink: Sink, begun: BegunTransaction) -> None:
     """Raises nothing: what made the task fail is what the user must see."""
     try:
-        abort_running(sink, lambda: [begun], require_alone=lambda: None)
+        if begun.partitions:
+            abort_running(sink, lambda: [begun], require_alone=lambda: None)
+        else:
+            sink.coordinators.abort_all([begun.transaction])
     except PulsarError as fault:
         _log.warning(
             "%s was not aborted, which the next one who commits will do: %s", named(begun.transaction), fault

@@ -119,7 +119,10 @@ def test_another_owner_numbers_its_epochs_anew() -> None:
 
 def test_a_job_that_was_given_up_does_not_write_any_more() -> None:
     state = JournalState(JOB).give_up(JOB)
-    with pytest.raises(WriterFenced, match=r"batch job job .*but the job has failed, as the journal"):
+    with pytest.raises(
+        WriterFenced,
+        match=r"batch job job .*but the job has failed, or the journal was released by hand, as the journal",
+    ):
         refuse_others(state, JOB, "journal")
     assert is_committed_job(state, JOB) is False
     following = Writer("next", "next", "persistent://t/n/orders")
@@ -136,6 +139,16 @@ def test_former_runs_are_bounded() -> None:
         state = state.taken_over_by(Writer("query", str(number)))
     assert len(state.former_runs) == 100
     assert state.former_runs[-1].run == "498"
+
+
+def test_what_a_job_has_committed_is_known_longer_than_who_has_failed() -> None:
+    committed = Writer("committed", "committed")
+    state = replace(JournalState(committed), epoch=0).taken_over_by(JOB)
+    for number in range(500):
+        state = state.give_up(Writer(str(number), str(number)))
+    assert len(state.former_runs) == 100
+    assert is_committed_job(state, committed)
+    assert state.former_runs[-1].run == "499"
 
 
 @pytest.mark.parametrize(
