@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from fixtures.doc_pages import ROOT
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
+expect.set_options(timeout=60_000)
 SITE = ROOT / "site"
 
 

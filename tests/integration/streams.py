@@ -94,7 +94,7 @@ def send_numbers(client: official_client.Client, topic: str, numbers: range) -> 
         batching_enabled=True,
         batching_max_messages=7,
         # So long that a batch is sent when it is full or flushed, however long this sender stands still.
-        batching_max_publish_delay_ms=1_000,
+        batching_max_publish_delay_ms=600_000,
     )
     for number in numbers:
         producer.send_async(str(number).encode(), callback=lambda *_: None)

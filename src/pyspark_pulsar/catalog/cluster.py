@@ -16,7 +16,7 @@ from pyspark_pulsar.errors import OptionError
 
 _AT_ONCE: Final = 16
 _BRIEF_CONNECT_MS: Final = 2_000
-_BRIEF_MS: Final = 5_000
+_BRIEF_MS: Final = 15_000
 
 
 class Cluster:

@@ -67,6 +67,9 @@ FRESH_SECONDS = 2.0
 """For so long it counts as true that nothing was removed. A plan is made of ledgers that are listed after that, and a
 trigger with limits counts messages before, for minutes; one of `Trigger.AvailableNow` does not ask where topics end."""
 
+_HIDDEN_SECONDS = 2.0
+_PAUSE_SECONDS = 0.1
+
 _FIRST = Position(0, 0)
 """Before every message; a cursor that is put there stands before the first entry that is left."""
 
@@ -214,7 +217,33 @@ class LogEnds:
             for partition, log_end in answers.log_ends.items()
             if not partition.is_segment
         }
-        return ends | self._written_ends(segments)
+        unseen = [
+            partition
+            for partition, end in ends.items()
+            if end.is_earliest and partition not in answers.starts
+        ]
+        return ends | self._shown_ends(unseen) | self._written_ends(segments)
+
+    def _shown_ends(self, unseen: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
+        """Of those that are asked for the first time and show no message. Where something is stored, brokers are asked
+        for a while more: they (4.0.8) show nothing of a topic that they unload just now, nor while its transaction
+        buffer takes its first snapshot, which is when the first transactional message comes."""
+        ends: dict[TopicPartition, Position] = {}
+        unseen = self._that_store_something(unseen)
+        deadline = time.monotonic() + _HIDDEN_SECONDS
+        while unseen and time.monotonic() < deadline:
+            time.sleep(_PAUSE_SECONDS)
+            log_ends = self._request_all(unseen, {}).log_ends
+            ends |= {partition: log_end.end for partition, log_end in log_ends.items()}
+            unseen = [partition for partition, log_end in log_ends.items() if log_end.end.is_earliest]
+        return ends
+
+    def _that_store_something(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
+        """Entries, whether consumers can see them or not. The cursor of each stands where it was put."""
+        stands = {partition: self._cursors[partition].mark_delete for partition in partitions}
+        others = self._cursors_at(dict.fromkeys(partitions, None if self._tells_firsts else _FIRST))
+        ends, firsts = (others, stands) if self._tells_firsts else (stands, others)
+        return [partition for partition in others if firsts[partition] < ends[partition]]
 
     def _written_ends(self, segments: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
         """Behind the last entry of each, whether consumers can see it yet or not; those deleted meanwhile are left out.

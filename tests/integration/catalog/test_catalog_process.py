@@ -180,13 +180,13 @@ def test_batches_in_the_system_tables(
     official: official_client.Client,
 ) -> None:
     consumer = official.subscribe(topic, "reads", consumer_type=official_client.ConsumerType.Shared)
-    producer = official.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=1_000)
+    producer = official.create_producer(topic, batching_enabled=True, batching_max_publish_delay_ms=600_000)
     before = time.time()
     for number in range(30):
         producer.send_async(str(number).encode(), lambda *_: None)
     producer.flush()
     for _ in range(30):
-        consumer.acknowledge(consumer.receive(10_000))
+        consumer.acknowledge(consumer.receive(60_000))
 
     ((partition, earliest, latest, entries, size, published),) = catalog.call(
         "rows", namespace=HERE, table=named("$offsets")

@@ -52,7 +52,7 @@ def test_executors_keep_state_and_show_no_secret(secured: SecuredPulsar, topic: 
     reader = client.create_reader(f"{topic}-sink", official_client.MessageId.earliest)
     found = []
     while reader.has_message_available():
-        found.append(reader.read_next(10_000).data().decode())
+        found.append(reader.read_next(60_000).data().decode())
     client.close()
     assert len(found) == len(set(found)) == 2 * _ROWS, (len(found), len(set(found)))
     parts = {each.split('"part":')[1] for each in found}

@@ -44,7 +44,7 @@ class Offloaded:
             topic=topic,
             read_from="tiered",
             tiered_storage_options=KEYS,
-            connection_timeout_ms=1000,
+            connection_timeout_ms=10_000,
             operation_timeout_ms=20_000,
             columns=ALL_COLUMNS,
         )

@@ -66,7 +66,7 @@ class Prepared:
 
     def options(self, read_from: str, **more: str) -> dict[str, str]:
         """One split for all, small record batches, so that a task is in the middle when something happens."""
-        given = {"batchRows": "10", "maxBytesPerPartition": str(1 << 40), "pollTimeoutMs": "15000", **more}
+        given = {"batchRows": "10", "maxBytesPerPartition": str(1 << 40), "pollTimeoutMs": "90000", **more}
         return cluster_options(self._cluster, self.topic, readFrom=read_from, **given)
 
     def read(self, options: Mapping[str, str]) -> list[Row]:
@@ -186,7 +186,7 @@ def test_a_bit_is_flipped_in_the_files_of_all_bookies(
         with pytest.raises(PulsarError, match=rf"ledger {ledger}, entry 6\b.*digest"):
             prepared.read(prepared.options("bookie"))
         with pytest.raises(PulsarError, match=prepared.topic):
-            prepared.read(prepared.options("auto"))
+            prepared.read(prepared.options("auto", pollTimeoutMs="15000"))
 
 
 def test_ledgers_are_offloaded_meanwhile(

@@ -212,14 +212,15 @@ def strict(cluster: PulsarCluster) -> Iterator[dict[str, Server]]:
 def await_refusal(bookie: Server) -> None:
     """Return once it refuses a stranger: its port takes connections some seconds before it answers any."""
     give_up = time.monotonic() + _START_SECONDS
-    while (lost := asked(bookie, BookieSecurity())) is None or lost.fault is None:
+    # What it took then it may never answer: asked again soon.
+    while (lost := asked(bookie, BookieSecurity(), 5.0)) is None or lost.fault is None:
         assert time.monotonic() < give_up, f"{bookie.name} does not answer: {lost}"
         time.sleep(0.1)
 
 
-def asked(bookie: Server, security: BookieSecurity) -> ConnectionLost | None:
+def asked(bookie: Server, security: BookieSecurity, seconds: float = 30.0) -> ConnectionLost | None:
     """Why the bookie does not answer a read; None where it does."""
-    return ask_bookies({"b": bookie_address(bookie.address, {})}, 5.0, security).get("b")
+    return ask_bookies({"b": bookie_address(bookie.address, {})}, seconds, security).get("b")
 
 
 def refused(bookie: Server, security: BookieSecurity, kind: type[PulsarError], words: str) -> None:

@@ -259,12 +259,22 @@ def test_every_panel_and_every_alert_answers(
         assert prometheus.label_values("query", "pyspark_pulsar_query_active") == [
             *("copy", "fails", "falls-back", "run"),
         ]
-        places = {each["metric"]["place"] for each in prometheus.query("pyspark_pulsar_read_bytes_total > 0")}
-        assert places == {"bookie", "broker"}
+
+        def places() -> set[str]:
+            read = prometheus.query("pyspark_pulsar_read_bytes_total > 0")
+            return {each["metric"]["place"] for each in read}
+
+        await_true("bytes from both places", lambda: places() == {"bookie", "broker"}, 30)
         for alert in set(SOON) - {"PulsarMetricsGone"}:
             await_true(alert, has(f'ALERTS{{alertname="{alert}Soon"}}'), 30)
-        true = prometheus.query('ALERTS{alertname!~".*Soon"}')
-        firing = {each["metric"]["alertname"] for each in true if each["metric"]["alertstate"] == "firing"}
+        firing: set[str] = set()
+
+        def fires() -> bool:
+            true = prometheus.query('ALERTS{alertname!~".*Soon", alertstate="firing"}')
+            firing.update(each["metric"]["alertname"] for each in true)
+            return bool(firing)
+
+        await_true("a rule as it is shipped", fires, 30)
         assert firing == {"PulsarQueryFailed"}, "nothing else is wrong"
         listener.close()
         gone = has('max_over_time(ALERTS{alertname="PulsarMetricsGoneSoon"}[1m])')

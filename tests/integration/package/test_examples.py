@@ -81,7 +81,7 @@ def test_word_count_sql(pulsar: LocalPulsar, lines: str, read_topic: ReadTopic, 
     assert frame.columns[:2] == ["word", "cnt"]
     assert sum((Counter({row.word: row.cnt}) for row in frame.collect()), Counter()) == EXPECTED
     client = official.Client(pulsar.service_url)
-    first = client.create_reader(result, official.MessageId.earliest).read_next(10_000).data()
+    first = client.create_reader(result, official.MessageId.earliest).read_next(60_000).data()
     client.close()
     assert first.startswith(b'{"word":"')
 

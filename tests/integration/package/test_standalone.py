@@ -1,5 +1,6 @@
 """The local Pulsar as its users meet it: the command, the context manager, and what can go wrong."""
 
+import contextlib
 import json
 import os
 import signal
@@ -57,7 +58,7 @@ def _payloads(service_url: str) -> list[bytes]:
     reader = client.create_reader(_TOPIC, pulsar_client.MessageId.earliest)
     payloads = []
     while reader.has_message_available():
-        payloads.append(reader.read_next(10_000).data())
+        payloads.append(reader.read_next(60_000).data())
     client.close()
     return payloads
 
@@ -114,7 +115,11 @@ def test_two_side_by_side_on_the_loopback_only(pulsar: LocalPulsar, data: Path) 
 
 def _listens(pid: int) -> set[str]:
     """Addresses on which a process listens; see proc_pid_net(5) for the format of the tables."""
-    inodes = {str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()}
+    inodes = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        # The process may close it in between.
+        with contextlib.suppress(OSError):
+            inodes.add(str(link.readlink()))
     addresses = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:

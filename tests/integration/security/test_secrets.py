@@ -147,7 +147,6 @@ def test_commands_and_objects_show_none(
     token = secured.token(WORKER)
     planted = Planted(token, tmp_path)
     given = secured.options(WORKER, admin=True) | {_PARAMS: f"token:{token}"} | planted.options
-    given["pulsar.client.operationTimeoutMs"] = "2000"
     secured.ask("PUT", f"{topic.replace('://', '/')}")
     shown = repr(parse_options(ReadOptions, {**given, "topic": topic}))
 

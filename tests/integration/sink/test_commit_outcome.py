@@ -32,8 +32,8 @@ from pyspark_pulsar.write.exactly_once.state import EPOCH_OF_A_JOB, JournalState
 from pyspark_pulsar.write.target import settle_target
 
 # Longer than a request may take while the broker stands still, which is longer than a slow machine needs for one.
-FROZEN_SECONDS = 9.0
-REQUEST_MS = 3000
+FROZEN_SECONDS = 25.0
+REQUEST_MS = 10_000
 
 
 def delivery_of(given: WriteOptions, journal: str, job: Writer) -> ExactlyOnce:

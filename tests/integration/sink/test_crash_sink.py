@@ -217,8 +217,8 @@ def test_a_speculative_twin_wins(
             query_of(tmp_path, setting(pulsar, source, topic, url, master=cluster.url, conf=conf, lame=lame))
         )
         assert time.monotonic() - began < _LAME_SECONDS
-    # Of the two attempts, and one to abort the lame one's.
-    assert seen[NEW_TXN] == 3
+    # Of the two attempts, and one or two to abort the lame one's: by the driver, and by itself if Spark lets it.
+    assert seen[NEW_TXN] in (3, 4)
     assert_once(java_client, topic)
 
 

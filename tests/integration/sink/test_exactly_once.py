@@ -21,7 +21,7 @@ from pyspark_pulsar.client.broker.commands import END_TXN
 from pyspark_pulsar.standalone import LocalPulsar
 
 RunStream = Callable[..., None]
-FROZEN_SECONDS = 9.0
+FROZEN_SECONDS = 25.0
 
 
 def values(client: official_client.Client, topic: str) -> Counter[str]:
@@ -193,7 +193,7 @@ def test_a_job_is_committed_although_the_broker_stands_still(
             threading.Timer(FROZEN_SECONDS, os.kill, (pid, signal.SIGCONT)).start()
 
     with Forwarder(pulsar.service_url, freeze) as forwarder:
-        settings = {"service.url": forwarder.service_url, "pulsar.client.operationTimeoutMs": "3000"}
+        settings = {"service.url": forwarder.service_url, "pulsar.client.operationTimeoutMs": "10000"}
         write(numbers(spark, 100), pulsar, topic, **settings)
     assert frozen.is_set()
     assert values(official, topic) == expected(100)

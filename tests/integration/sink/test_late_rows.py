@@ -26,7 +26,7 @@ from pyspark.sql.functions import udf
 from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.commands import ADD_PARTITION_TO_TXN
-from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
+from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators, OpenTransaction
 from pyspark_pulsar.errors import TransactionEnded, WriterFenced
 from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.transaction_id import TransactionId
@@ -203,16 +203,24 @@ def test_a_topic_that_was_deleted_or_made_again_stays_so(
 
 
 def test_a_task_ends_when_its_transaction_has_timed_out(
-    pulsar: LocalPulsar, official: official_client.Client, topic: str
+    pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its rows would come late too, at partitions that it has sent nothing to before."""
-    given = options(pulsar, topic, transaction_timeout_ms=1_000)
+    given = options(pulsar, topic)
     rows = pa.record_batch({"value": ["a"]})
+    transactions: list[OpenTransaction] = []
+    add_partitions = OpenTransaction.add_partitions
+
+    def added(self: OpenTransaction, partitions: Sequence[str]) -> None:
+        transactions.append(self)
+        add_partitions(self, partitions)
 
     def batches() -> Iterator[pa.RecordBatch]:
         yield rows
-        time.sleep(1.2)
+        transactions[0]._ends = time.monotonic()
         yield rows
+
+    monkeypatch.setattr(OpenTransaction, "add_partitions", added)
 
     target = settle_target(given, rows.schema)
     name = JournalName(topic, f"{topic}-journal")

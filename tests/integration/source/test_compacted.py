@@ -31,7 +31,7 @@ def send(topic: str, official: official_client.Client) -> Send:
         producer = official.create_producer(
             topic,
             batching_enabled=batching,
-            batching_max_publish_delay_ms=1000,
+            batching_max_publish_delay_ms=600_000,
             batching_max_messages=max(2, len(messages)),
         )
         for key, value in messages:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from fixtures.fix_spark import ReadTopic
 from integration.official import SPECIAL_MESSAGES, Admin, JavaClient, as_base64
 
+from pyspark_pulsar.client.broker.consumer import EntryConsumer, LogEnd
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.position import EARLIEST
+from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 from pyspark_pulsar.standalone import LocalPulsar
 
 
@@ -65,3 +72,36 @@ def test_transactions(
     # Markers and aborted messages are entries too; none of them gives a row.
     markers = 2 + (last is not None)
     assert admin.entries(topic) >= len(found) * (not batching) + markers
+
+
+@pytest.fixture
+def blind(monkeypatch: pytest.MonkeyPatch) -> list[LogEnd]:
+    """The next answers in which brokers show no message, as while a topic's transaction buffer takes its first
+    snapshot. One is taken off for each that they give."""
+    told: list[LogEnd] = []
+    plain = EntryConsumer.await_log_end
+
+    def await_log_end(self: EntryConsumer, *arguments: Any) -> LogEnd:
+        log_end = plain(self, *arguments)
+        return replace(log_end, end=EARLIEST) if told and told.pop() else log_end
+
+    monkeypatch.setattr(EntryConsumer, "await_log_end", await_log_end)
+    return told
+
+
+def test_a_topic_whose_messages_are_not_shown_for_a_moment_is_not_taken_for_empty(
+    filled: str, pulsar: LocalPulsar, admin: Admin, blind: list[LogEnd]
+) -> None:
+    options = ReadOptions(service_url=pulsar.service_url, topic=filled)
+    (split,) = plan_batch(options).splits
+    admin.unload(filled)
+    log_end = LogEnd(EARLIEST, EARLIEST)
+    for count in (1, 3):
+        blind[:] = [log_end] * count
+        assert plan_batch(options).splits == [split]
+        # A stream that starts at the end.
+        blind[:] = [log_end] * count
+        reader = PulsarStreamReader(options, resolve_source_schema(options))
+        assert reader.latestOffset(reader.initialOffset(), None)["positions"] == {filled: str(split.end)}
+        reader.stop()
+    assert blind == []

@@ -58,7 +58,7 @@ def sent(topic: str, official: official_client.Client, admin: Admin, rng: random
             f"{topic}-partition-{partition}",
             batching_enabled=partition == 0,
             batching_max_messages=7,
-            batching_max_publish_delay_ms=1_000,
+            batching_max_publish_delay_ms=600_000,
             chunking_enabled=partition == 1,
         )
         first_past = rng.randrange(20, 40)

@@ -146,7 +146,7 @@ def test_writing_while_the_topic_moves(pulsar: LocalPulsar, topic: str, admin: A
 def test_a_topic_that_takes_no_more_fails_the_task(pulsar: LocalPulsar, topic: str, admin: Admin) -> None:
     """The broker says so at once, or keeps the topic fenced until the time to send is over."""
     with pytest.raises(SendError, match=r"counts as written|terminated"):
-        write(pulsar, topic, lambda index: admin.terminate(topic) if index == 10 else None, timeout_ms=5_000)
+        write(pulsar, topic, lambda index: admin.terminate(topic) if index == 10 else None, timeout_ms=25_000)
 
 
 def test_reading_right_after_a_server_restart(tmp_path: Path) -> None:

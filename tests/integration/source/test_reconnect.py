@@ -36,7 +36,7 @@ from pyspark_pulsar.standalone import LocalPulsar
 from pyspark_pulsar.topic import TopicPartition
 
 # Of the server; longer than it or we stand still on a busy machine.
-KEEP_ALIVE_SECONDS = 4
+KEEP_ALIVE_SECONDS = 12
 SUBSCRIBE = 4
 LARGE, LARGE_BYTES = 600, 100_000
 
@@ -177,7 +177,7 @@ def test_a_reader_that_is_slow_keeps_its_connection(
             if connection not in opened[address]:
                 opened[address].append(connection)
         if index == 0 and pings:
-            time.sleep(5 * KEEP_ALIVE_SECONDS)
+            time.sleep(2.5 * KEEP_ALIVE_SECONDS)
         elif index == 0:
             # On a busy machine it takes the broker a while to send as much as the connection keeps.
             await_true("the end of the connection", lambda: not admin.stats(large)["subscriptions"])
@@ -191,7 +191,7 @@ def test_a_consumer_that_only_waits_keeps_its_connection(server: LocalPulsar, to
     with BrokerClient(ReadOptions(service_url=server.service_url, topic=topic)) as client:
         consumer = subscribe(client, topic, EARLIEST)
         consumer.add_permits(10)
-        assert consumer.take(4 * KEEP_ALIVE_SECONDS) is None
+        assert consumer.take(2.5 * KEEP_ALIVE_SECONDS) is None
         assert consumer.end() == EARLIEST
         assert consumer.connection.is_open
 
@@ -199,9 +199,9 @@ def test_a_consumer_that_only_waits_keeps_its_connection(server: LocalPulsar, to
 def test_a_broker_that_falls_silent_is_left(
     server: LocalPulsar, large: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # We leave after 6 s, far longer than a server stands still on a busy machine. Less than its own interval: else it
+    # We leave after 12 s, far longer than a server stands still on a busy machine. Less than its own interval: else it
     # would miss our pings, and end the connection before we do.
-    monkeypatch.setattr(connection_module, "KEEP_ALIVE_SECONDS", 3.0)
+    monkeypatch.setattr(connection_module, "KEEP_ALIVE_SECONDS", 6.0)
     over = threading.Event()
     connections: list[int] = []
 

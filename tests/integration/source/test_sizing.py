@@ -76,7 +76,9 @@ def test_the_cpu_of_a_batch_is_foretold(written: str, spark: SparkSession, pulsa
 def test_a_sample_of_a_topic_tells_its_messages(written: str, pulsar: LocalPulsar) -> None:
     """As `size --topic` uses it."""
     sample = sample_topic(
-        parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": topic_text(written)})
+        parse_options(ReadOptions, {"service.url": pulsar.service_url, "topic": topic_text(written)}),
+        # All of it, however slow the machine is.
+        seconds=300.0,
     )
     assert (sample.format, sample.messages) == ("AVRO", ROWS)
     assert sample.columns == 8 + 6

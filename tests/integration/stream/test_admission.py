@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -367,7 +368,11 @@ def test_parts_of_the_keys_are_those_of_a_key_shared_subscription(
         ][number % 3]
         producer.send(b"%d" % number, **keys)
     producer.close()
-    halves = [set(numbers_until_silence(consumer)) for consumer in consumers]
+    halves: list[set[int]] = [set(), set()]
+    deadline = time.monotonic() + 60
+    while sum(map(len, halves)) < 120 and time.monotonic() < deadline:
+        for half, consumer in zip(halves, consumers, strict=True):
+            half.update(numbers_until_silence(consumer))
     assert halves[0] | halves[1] == set(range(120))
     frame = read_topic(topic, splitBy="key", minPartitions="2").withColumn("task", spark_partition_id())
     found: dict[int, set[int]] = defaultdict(set)
@@ -381,7 +386,7 @@ def test_parts_of_the_keys_are_those_of_a_key_shared_subscription(
 def numbers_until_silence(consumer: official_client.Consumer) -> Iterator[int]:
     while True:
         try:
-            message = consumer.receive(3_000)
+            message = consumer.receive(1_000)
         except official_client.Timeout:
             return
         consumer.acknowledge(message)

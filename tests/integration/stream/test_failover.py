@@ -49,7 +49,10 @@ class Pair:
         logger = official_client.ConsoleLogger(official_client.LoggerLevel.Error)
         client = official_client.Client(self.of(cluster).service_url, logger=logger)
         producer = client.create_producer(
-            topic, batching_enabled=batch > 1, batching_max_messages=max(2, batch)
+            topic,
+            batching_enabled=batch > 1,
+            batching_max_messages=max(2, batch),
+            batching_max_publish_delay_ms=600_000,
         )
         for number in numbers:
             producer.send_async(str(number).encode(), lambda *_: None)
@@ -121,6 +124,11 @@ class Outage:
         return f"persistent://{self.pair.namespace}/{name}"
 
 
+def partitions_of(server: LocalPulsar, topic: str) -> int:
+    path = f"{topic.replace('://', '/')}/partitions"
+    return int(json.loads(Admin(server.admin_url).request("GET", path).data).get("partitions", 0))
+
+
 @pytest.fixture(scope="module")
 def outage(pair: Pair, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Outage:
     """The messages of topic `one-way` come from east alone, those of `two-way` from both clusters."""
@@ -128,6 +136,10 @@ def outage(pair: Pair, spark: SparkSession, tmp_path_factory: pytest.TempPathFac
     for name in ("one-way", "two-way"):
         topic = outage.topic(name)
         Admin(pair.east.admin_url).create_partitioned(topic, PARTITIONS)
+        # East has it made in the other cluster, and answers before that.
+        await_true(
+            "the partitions in west", lambda topic=topic: partitions_of(pair.west, topic) == PARTITIONS
+        )
         pair.send(EAST, topic, BEFORE, batch=7)
         if name == "two-way":
             pair.send(WEST, topic, BEFORE_IN_WEST)

@@ -145,7 +145,7 @@ def test_an_entry_that_is_read_in_part_stays_unacknowledged(
     topic: str, official: official_client.Client, admin: Admin, reader: Callable[..., PulsarStreamReader]
 ) -> None:
     producer = official.create_producer(
-        topic, batching_enabled=True, batching_max_messages=10, batching_max_publish_delay_ms=1_000
+        topic, batching_enabled=True, batching_max_messages=10, batching_max_publish_delay_ms=600_000
     )
     ids: list[official_client.MessageId] = []
     for number in range(30):
@@ -226,7 +226,7 @@ def test_a_subscription_that_others_use_is_refused(
 
 
 def test_a_namespace_without_automatic_subscriptions_says_what_to_do(
-    admin: Admin, reader: Callable[..., PulsarStreamReader]
+    admin: Admin, official: official_client.Client, reader: Callable[..., PulsarStreamReader]
 ) -> None:
     namespace = f"public/{uuid.uuid4().hex[:8]}"
     admin.make_namespace(namespace)
@@ -234,6 +234,16 @@ def test_a_namespace_without_automatic_subscriptions_says_what_to_do(
     admin.create(topic)
     policy = {"allowAutoSubscriptionCreation": False}
     assert admin.request("POST", f"namespaces/{namespace}/autoSubscriptionCreation", policy).status < 300
+
+    def is_refused() -> bool:
+        try:
+            official.subscribe(topic, uuid.uuid4().hex).close()
+        except official_client.PulsarException:
+            return True
+        return False
+
+    # Policies reach a broker a moment later.
+    await_true("the policy", is_refused)
     with pytest.raises(OptionError, match=f"'{NAME}' of {topic}.*allowAutoSubscriptionCreation"):
         plan(reader(topic=topic, subscription_name=NAME))
 

@@ -142,7 +142,7 @@ def test_a_subscription_at_the_end_of_a_ledger_that_is_gone(tier: Tier) -> None:
     consumer = tier.official.subscribe(tier.topic, "mine")
     tier.send(range(2 * ENTRIES), batching_enabled=False)
     for _ in range(2 * ENTRIES):
-        message = consumer.receive(10_000)
+        message = consumer.receive(60_000)
     consumer.acknowledge_cumulative(message)
     consumer.close()
     tier.send(range(2 * ENTRIES, 2 * ENTRIES + 3), batching_enabled=False)

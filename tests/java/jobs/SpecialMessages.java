@@ -127,9 +127,9 @@ public class SpecialMessages {
         }
         try (Reader<byte[]> reader = builder.create()) {
             while (reader.hasMessageAvailable()) {
-                Message<byte[]> message = reader.readNext(10, TimeUnit.SECONDS);
+                Message<byte[]> message = reader.readNext(60, TimeUnit.SECONDS);
                 if (message == null) {
-                    break;
+                    throw new IllegalStateException("no message came within 60 s, and there are some");
                 }
                 found.add(row(message));
             }

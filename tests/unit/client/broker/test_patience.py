@@ -26,6 +26,13 @@ def fails_for_a_while(*faults: ConnectionFailed) -> Callable[[], str]:
     return attempt
 
 
+def fails(fault: ConnectionFailed) -> Callable[[], str]:
+    def attempt() -> str:
+        raise fault
+
+    return attempt
+
+
 @pytest.fixture
 def planning(monkeypatch: pytest.MonkeyPatch) -> BrokerClient:
     monkeypatch.setattr("pyspark_pulsar.client.broker.client._PLANNING_PATIENCE_MS", 100)
@@ -34,7 +41,7 @@ def planning(monkeypatch: pytest.MonkeyPatch) -> BrokerClient:
 
 def test_planning_gives_up_an_address_that_nobody_answers_at(planning: BrokerClient) -> None:
     with pytest.raises(ConnectionFailed, match="nobody there"):
-        planning.retrying(fails_for_a_while(ConnectionFailed("nobody there")))
+        planning.retrying(fails(ConnectionFailed("nobody there")))
 
 
 def test_planning_waits_for_a_broker_that_is_not_ready(planning: BrokerClient) -> None:
@@ -46,7 +53,7 @@ def test_planning_waits_for_a_broker_that_is_not_ready(planning: BrokerClient) -
 
 def test_who_says_how_long_is_waited_for_no_longer(planning: BrokerClient) -> None:
     with pytest.raises(NotReady):
-        planning.retrying(fails_for_a_while(NotReady("session expired")), patience_seconds=0.1)
+        planning.retrying(fails(NotReady("session expired")), patience_seconds=0.1)
 
 
 @pytest.mark.parametrize("patience_seconds", [None, 60.0])

@@ -17,11 +17,11 @@ BOOKIE = "a:3181"
 NO_FAMILY = 99
 
 
-def events_of(host: str = "a", seconds: float = 0.3) -> list[Arrival | ConnectionLost]:
+def events_of(host: str = "a", seconds: float = 30.0) -> list[Arrival | ConnectionLost]:
     """What comes of one request."""
     with BookieConnections({BOOKIE: BookieAddress(host, 3181)}, seconds) as connections:
         connections.send(BOOKIE, b"?")
-        for _ in range(20):
+        for _ in range(300):
             events = connections.wait({BOOKIE}, 0.2)
             if events:
                 return events
@@ -88,11 +88,11 @@ def test_each_address_has_its_time(
     resolve: Resolve, silent: tuple[int, Any], answering: tuple[int, Any]
 ) -> None:
     resolve(silent, answering)
-    assert [event.data for event in events_of() if isinstance(event, Arrival)] == [b"!"]
+    assert [event.data for event in events_of(seconds=3.0) if isinstance(event, Arrival)] == [b"!"]
     resolve(silent)
-    (lost,) = events_of()
+    (lost,) = events_of(seconds=3.0)
     assert isinstance(lost, ConnectionLost)
-    assert "did not connect within 0.3 s" in lost.reason
+    assert "did not connect within 3 s" in lost.reason
 
 
 def test_a_host_that_cannot_be_one() -> None:

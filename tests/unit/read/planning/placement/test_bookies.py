@@ -36,7 +36,7 @@ class Admin:
         self.map, self.begin = pool.map, pool.submit
 
     def ids(self) -> tuple[str, ...]:
-        self._both.wait(5)
+        self._both.wait(60)
         if not self._lists:
             raise PermissionDenied("no superuser")
         return ("other:3181",)
@@ -44,7 +44,7 @@ class Admin:
     def internal_stats(self, partition: TopicPartition, *, metadata: bool) -> dict[str, Any]:
         assert metadata
         if not self.striped:
-            self._both.wait(5)
+            self._both.wait(60)
         self.striped.append(partition)
         return {"ledgers": [{"ledgerId": 7, "metadata": METADATA}]}
 
