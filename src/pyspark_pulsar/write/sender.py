@@ -131,7 +131,7 @@ class TopicSender:
             self.flush(share)
 
     def flush(self, share: int) -> None:
-        """Send all that is held back. Raises as `send` does, and `TransactionEnded`."""
+        """Send all that is held back. Raises as `send` does."""
         if not self._held:
             return
         batch = self._held[0] if len(self._held) == 1 else pa.concat_batches(self._held)

@@ -107,13 +107,21 @@ def test_killed_where_rows_name_topics(
     assert sum(found, Counter()) == once()
 
 
-def test_killed_again_while_it_finishes(
-    pulsar: LocalPulsar, official: official_client.Client, topic: str
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ("Coordinators._submit_end:after:1", "Coordinators._submit_end:after:2", "Decider.decide:before:1"),
+        # Empty messages are in the way until their transaction times out.
+        ("Decider.decide:before:2", "abort._schemas:after:1", "_EmptyMessage.send:after:2"),
+    ],
+    ids=["it finishes", "buffers are made ready"],
+)
+def test_killed_again_while(
+    pulsar: LocalPulsar, official: official_client.Client, topic: str, steps: tuple[str, ...]
 ) -> None:
-    assert run(pulsar, topic, "first", KILL_AT="Coordinators._submit_end:after:1") == -signal.SIGKILL
-    assert run(pulsar, topic, "second", KILL_AT="Coordinators._submit_end:after:2") == -signal.SIGKILL
-    assert run(pulsar, topic, "third", KILL_AT="Decider.decide:before:1") == -signal.SIGKILL
-    assert run(pulsar, topic, "fourth") == 0
+    for number, step in enumerate(steps):
+        assert run(pulsar, topic, f"run {number}", KILL_AT=step) == -signal.SIGKILL
+    assert run(pulsar, topic, "the last") == 0
     assert read(official, topic) == once()
 
 
@@ -247,17 +255,6 @@ def test_what_is_decided_while_buffers_are_made_ready_is_not_aborted(
         state = take_over(second, now)
         assert (state.writer, state.epoch, state.done) == (now, 0, True)
         assert second.journal.markers_since(EARLIEST) == {prepared.transaction}
-
-
-def test_killed_while_buffers_are_made_ready(
-    pulsar: LocalPulsar, official: official_client.Client, topic: str
-) -> None:
-    """Its empty messages are in the way until their transaction times out."""
-    assert run(pulsar, topic, "first", KILL_AT="Decider.decide:before:2") == -signal.SIGKILL
-    assert run(pulsar, topic, "second", KILL_AT="abort._schemas:after:1") == -signal.SIGKILL
-    assert run(pulsar, topic, "third", KILL_AT="_EmptyMessage.send:after:2") == -signal.SIGKILL
-    assert run(pulsar, topic, "fourth") == 0
-    assert read(official, topic) == once()
 
 
 def test_markers_that_the_next_one_has_removed_are_not_told_as_lost(

@@ -394,8 +394,8 @@ class BrokerClient:
         return schemas
 
 
-def in_windows(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """`AT_ONCE` of them at a time."""
+def in_windows(items: Iterable[Item], size: int = AT_ONCE) -> Iterator[list[Item]]:
+    """So many of them at a time."""
     rest = iter(items)
-    while window := list(islice(rest, AT_ONCE)):
+    while window := list(islice(rest, size)):
         yield window

@@ -95,14 +95,8 @@ class Coordinators:
 
     def still_open(self, transactions: Sequence[TransactionId], partition: str) -> list[TransactionId]:
         """Those that are open, which have `partition` then. The requests are pipelined."""
-        open_ones = []
-        for request in [self._submit_add(transaction, [partition]) for transaction in transactions]:
-            try:
-                self._settle(request)
-            except TransactionEnded:
-                continue
-            open_ones.append(request.transaction)
-        return open_ones
+        ended = self._ended([self._submit_add(transaction, [partition]) for transaction in transactions])
+        return [transaction for transaction in transactions if transaction not in ended]
 
     def commit_all(self, transactions: Sequence[TransactionId]) -> list[TransactionId]:
         """Returns when all their partitions know. The requests are pipelined. Gives those that had ended before, or
@@ -114,8 +108,12 @@ class Coordinators:
         self._end_all(transactions, commit=False)
 
     def _end_all(self, transactions: Sequence[TransactionId], *, commit: bool) -> list[TransactionId]:
+        return self._ended([self._submit_end(transaction, commit=commit) for transaction in transactions])
+
+    def _ended(self, requests: Sequence[_CoordinatorRequest]) -> list[TransactionId]:
+        """Those that were not open any more; all answers are awaited."""
         ended = []
-        for request in [self._submit_end(transaction, commit=commit) for transaction in transactions]:
+        for request in requests:
             try:
                 self._settle(request)
             except TransactionEnded:

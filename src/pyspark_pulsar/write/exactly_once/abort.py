@@ -31,24 +31,21 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Final
 
-import pyarrow as pa
-
+from pyspark_pulsar.client.broker.client import in_windows
 from pyspark_pulsar.client.broker.connection import Connection
 from pyspark_pulsar.client.broker.producer import PROBE_ID, Producer
-from pyspark_pulsar.client.broker.transport import SendFrames
-from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.codec.producing import Producing
 from pyspark_pulsar.codec.public_keys import DataKey
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.schema.info import SchemaInfo
-from pyspark_pulsar.schema.write.columns import resolve_write_schema
 from pyspark_pulsar.topic import TopicName
 from pyspark_pulsar.transaction_id import TransactionId
 from pyspark_pulsar.write.at_once import at_once
+from pyspark_pulsar.write.exactly_once.journal_topic import JournalTopicWriter
 from pyspark_pulsar.write.exactly_once.sink import Sink
 from pyspark_pulsar.write.exactly_once.state import BegunTransaction
 
@@ -101,8 +98,7 @@ def _make_ready(sink: Sink, partitions: Sequence[str]) -> None:
     """Make the transaction buffers of those partitions Ready that are there. Raises nothing: what is aborted next must
     be aborted."""
     faults: list[Exception] = []
-    rest = iter(partitions)
-    while window := list(islice(rest, _PARTITIONS_AT_A_TIME)):
+    for window in in_windows(partitions, _PARTITIONS_AT_A_TIME):
         try:
             with sink.client.until(time.monotonic() + min(sink.client.request_seconds, _MOST_SECONDS)):
                 transaction, messages = _send_nothing(sink, window)
@@ -165,7 +161,9 @@ class _EmptyMessage:
         self.is_unconfirmed = False
         """Whether it was sent, or may have been, and has no receipt."""
         self._transaction = transaction
-        # Namespaces may refuse messages that are not encrypted, and take those that are.
+        # Namespaces may refuse messages that are not encrypted, and take those that are: for nobody, with a key that
+        # nobody keeps.
+        self._producing = Producing(data_key=DataKey(os.urandom(32), (("nobody", b"\0"),)))
         self._producer = Producer(
             sink.client,
             topic,
@@ -184,33 +182,11 @@ class _EmptyMessage:
             return
         try:
             self._producer.open()
-            for frames in self._frames():
-                self.is_unconfirmed = True
-                self._producer.send(frames)
-            self._producer.await_below(0)
+            writer = JournalTopicWriter(self._producer, self._transaction, self._producing)
+            self.is_unconfirmed = True
+            writer.append({})
             self.is_unconfirmed = False
         except PulsarError as fault:
             self.fault = fault
         finally:
             self._producer.close()
-
-    def _frames(self) -> Iterator[SendFrames]:
-        """Encrypted for nobody, with a key that nobody keeps."""
-        producer = self._producer
-        columns = pa.schema([pa.field("value", pa.binary())])
-        encoder = BatchEncoder(
-            resolve_write_schema(columns, None, topic=producer.topic),
-            topic=producer.topic,
-            partitions=1,
-            producing=Producing(data_key=DataKey(os.urandom(32), (("nobody", b"\0"),))),
-        )
-        encoder.set_producer(
-            0,
-            producer_id=producer.producer_id,
-            producer_name=producer.name,
-            next_sequence_id=0,
-            schema_version=producer.schema_version,
-            transaction=self._transaction,
-        )
-        empty = pa.RecordBatch.from_arrays([pa.array([b""], pa.binary())], schema=columns)
-        yield from encoder.encode(empty, time.time_ns() // 1_000_000)

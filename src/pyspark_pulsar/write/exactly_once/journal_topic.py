@@ -21,6 +21,7 @@ from pyspark_pulsar.client.broker.subscribe import subscribe
 from pyspark_pulsar.client.broker.subscription import hold_cursor
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.encode import BatchEncoder
+from pyspark_pulsar.codec.producing import Producing
 from pyspark_pulsar.errors import CommitError, DeadlineExceeded, TopicNotFoundError
 from pyspark_pulsar.position import EARLIEST, Position, after_entry
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
@@ -169,11 +170,13 @@ class JournalTopic:
 class JournalTopicWriter:
     """Appends; close it. With a transaction its records are visible when that is committed."""
 
-    def __init__(self, producer: Producer, transaction: TransactionId | None) -> None:
+    def __init__(
+        self, producer: Producer, transaction: TransactionId | None, producing: Producing | None = None
+    ) -> None:
         self._producer = producer
         schema = _record_schema(producer.topic)
         self._columns = schema.input_schema
-        self._encoder = BatchEncoder(schema, topic=producer.topic, partitions=1)
+        self._encoder = BatchEncoder(schema, topic=producer.topic, partitions=1, producing=producing)
         self._encoder.set_producer(
             0,
             producer_id=producer.producer_id,

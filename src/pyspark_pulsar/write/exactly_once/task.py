@@ -52,7 +52,6 @@ class _RecordedTransaction(OpenTransaction):
         super().__init__(sink.coordinators, sink.coordinators.begin(timeout_ms), ends)
         self._sink = sink
         self._record = BegunTransaction(self.id, writer, epoch)
-        self._is_first = True
 
     @property
     def begun(self) -> BegunTransaction:
@@ -66,9 +65,8 @@ class _RecordedTransaction(OpenTransaction):
     def _take_in(self, partitions: Sequence[str]) -> None:
         begun = self._with(partitions)
         self._sink.journal.write_begun(begun)
-        if begun.writer.is_job and self._is_first:
+        if begun.writer.is_job and not self.partitions:
             self._require_running(begun.writer)
-        self._is_first = False
         super()._take_in(partitions)
 
     def _require_running(self, job: Writer) -> None:
