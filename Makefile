@@ -319,7 +319,7 @@ test-servers: server $(OLDEST_SPARK)/.requirements-installed ## Ten checks of ea
 	$(BIN)/python scripts/server_matrix.py; [ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
 # Half an hour by default; a failed run is repeated by its seed.
-.PHONY: soak soak-sink soak-tier soak-checkpoint soak-epochs
+.PHONY: soak soak-sink soak-tier soak-checkpoint soak-epochs soak-growth
 soak: server ## Kill and restart everything under a running stream; make soak MINUTES=30 SEED=1 CHECKPOINT=pulsar
 	$(BIN)/python tests/soak/run.py source $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) \
 	  $(if $(CHECKPOINT),--checkpoint $(CHECKPOINT)) $(if $(RESULT),--result $(RESULT))
@@ -330,6 +330,10 @@ soak-checkpoint: server ## Kill queries at every step, and two drivers on one ch
 
 soak-epochs: server ## Thousands of micro-batches on one checkpoint in Pulsar, and what is stored then; make soak-epochs EPOCHS=2000
 	$(BIN)/python tests/soak/run.py epochs $(if $(EPOCHS),--epochs $(EPOCHS)) $(if $(RESULT),--result $(RESULT))
+
+soak-growth: server ## Run one session for long, and see that memory, threads and files do not grow; make soak-growth EPOCHS=10000 QUERIES=500
+	$(BIN)/python tests/soak/run.py growth $(if $(EPOCHS),--epochs $(EPOCHS)) $(if $(QUERIES),--queries $(QUERIES)) \
+	  $(if $(RESULT),--result $(RESULT))
 
 soak-sink: server ## Kill driver, workers and broker under an exactly-once sink; make soak-sink KILLS=100 SEED=1
 	$(BIN)/python tests/soak/run.py sink $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) \

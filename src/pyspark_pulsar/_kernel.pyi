@@ -432,7 +432,7 @@ class Decoder:
         no row. Nothing is decompressed before a batch needs it."""
 
     def next_batch(self, flush: bool) -> ArrowArrayExportable | None:
-        """The next record batch: `batch_rows` rows (fewer when they hold more than 256 MiB), or with `flush`
+        """The next record batch: `batch_rows` rows (fewer when they hold more than 32 MiB), or with `flush`
         the remaining 1..batch_rows rows.
         None when there is not enough, or when an entry waits for what `needed_data_keys`, `missing_chunks` or
         `undecided_transactions` name. Raises KernelError "corrupt", "payload", "unsupported", "encrypted" naming

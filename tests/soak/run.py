@@ -1,10 +1,11 @@
-"""A soak on servers of its own: of the source, of the exactly-once sink, of tiering, or of checkpoints in Pulsar.
+"""A soak on servers of its own: source, exactly-once sink, tiering, checkpoints in Pulsar, or growth of a session.
 
     make soak             (or: python tests/soak/run.py source --minutes 30 --seed 1)
     make soak-sink        (or: python tests/soak/run.py sink --kills 100 --seed 1)
     make soak-tier        (or: python tests/soak/run.py tier --kills 100 --seed 1)
     make soak-checkpoint  (or: python tests/soak/run.py checkpoint --rounds 100)
     make soak-epochs      (or: python tests/soak/run.py epochs --epochs 2000)
+    make soak-growth      (or: python tests/soak/run.py growth --epochs 10000 --queries 500)
 
 The seed is printed first; the same one repeats what is done. Ends with 1 when anything was lost, repeated or out of
 order, and then keeps all logs. `sink --guarantee at-least-once` and `tier --retries` show that repeated rows are found.
@@ -28,6 +29,7 @@ from fixtures.cluster.pulsar_cluster import PulsarCluster
 from fixtures.spark_cluster import spark_cluster
 from soak.checkpoint_soaking import checkpoint_soak
 from soak.epochs_soaking import epochs_soak
+from soak.growth_soaking import growth_soak
 from soak.sink_soaking import sink_soak
 from soak.soaking import soak
 from soak.tier_soaking import tier_soak
@@ -35,11 +37,12 @@ from soak.tier_soaking import tier_soak
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    arguments.add_argument("what", choices=("source", "sink", "tier", "checkpoint", "epochs"))
+    arguments.add_argument("what", choices=("source", "sink", "tier", "checkpoint", "epochs", "growth"))
     arguments.add_argument("--minutes", type=float, default=30.0, help="of source")
     arguments.add_argument("--checkpoint", default="folder", choices=("folder", "pulsar"), help="of source")
     arguments.add_argument("--rounds", type=int, default=100, help="of checkpoint")
-    arguments.add_argument("--epochs", type=int, default=2_000, help="of epochs")
+    arguments.add_argument("--epochs", type=int, default=None, help="of epochs and growth")
+    arguments.add_argument("--queries", type=int, default=500, help="of growth")
     arguments.add_argument("--rows", type=int, default=2_000, help="of epochs: of a micro-batch")
     arguments.add_argument("--kills", type=int, default=100, help="of sink and tier")
     arguments.add_argument("--guarantee", default="exactly-once", choices=("exactly-once", "at-least-once"))
@@ -69,7 +72,9 @@ def _report(given: argparse.Namespace, folder: Path, seed: int) -> dict[str, Any
     if given.what == "checkpoint":
         return asdict(checkpoint_soak(folder, given.rounds, _say))
     if given.what == "epochs":
-        return asdict(epochs_soak(folder, given.epochs, given.rows, _say))
+        return asdict(epochs_soak(folder, given.epochs or 2_000, given.rows, _say))
+    if given.what == "growth":
+        return asdict(growth_soak(folder, given.epochs or 10_000, given.queries, _say))
     cluster = PulsarCluster(folder / "cluster")
     with cluster.running(), spark_cluster(folder, workers=3) as spark:
         if given.what == "sink":

@@ -40,7 +40,7 @@ use value_columns::{FinishedValues, ValueColumns};
 
 /// A batch also closes when its rows weigh this much: 32-bit offsets must not overflow, and memory is
 /// bounded by bytes where messages are large.
-const MAX_BATCH_BYTES: usize = 256 << 20;
+const MAX_BATCH_BYTES: usize = 32 << 20;
 /// Most rows of a batch.
 pub const MAX_BATCH_ROWS: usize = 1 << 20;
 
@@ -160,7 +160,7 @@ impl Decoder {
         self.queue.extend(entries.take());
     }
 
-    /// `batch_rows` rows (fewer when they weigh more than 256 MiB); with `flush` the remaining rows; `None`
+    /// `batch_rows` rows (fewer when they weigh more than 32 MiB); with `flush` the remaining rows; `None`
     /// when there are not enough, or an entry waits for what `needed_data_keys`, `missing_chunks` or
     /// `undecided_transactions` name. After
     /// an error every call repeats it.

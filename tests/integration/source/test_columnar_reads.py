@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession, functions as sf
 from pyspark.sql.types import (
@@ -127,6 +128,16 @@ def test_the_plan_says_which(read_both: ReadBoth, filled: str) -> None:
     assert "ColumnarToRow" not in by_rows
 
 
+def arrow_same(column: str) -> sf.Column:
+    """The column through an Arrow function of Python, which is pickled by value."""
+
+    @sf.arrow_udf("string")
+    def same(texts: pa.Array) -> pa.Array:
+        return texts
+
+    return same(column)
+
+
 HOLDING = {
     "aggregates": lambda frame: frame.agg(
         sf.max("text"), sf.min("text"), sf.first("text"), sf.last("text"), sf.max_by("text", "number"),
@@ -147,9 +158,19 @@ HOLDING = {
     "window": lambda frame: frame.selectExpr("number", "lag(text, 40) over (order by number) as before").orderBy(
         "number"),
     "cached": lambda frame: frame.select("number", "text", "inner").cache().orderBy("number"),
+    "broadcast": lambda frame: frame.alias("a").join(
+        sf.broadcast(frame.where("number < 50").alias("b")), sf.col("a.text") == sf.col("b.text")).select(
+        "a.number", "b.list", "b.map.k").orderBy("number"),
+    "python function, limit": lambda frame: frame.select(
+        sf.udf(lambda text: text and text + "!", "string")("text"), "inner").limit(BATCH_ROWS + 2),
+    "arrow function, limit": lambda frame: frame.select(arrow_same("text"), "inner").limit(BATCH_ROWS + 2),
+    "transform": lambda frame: (frame.createOrReplaceTempView("held"), frame.sparkSession.sql(
+        "SELECT * FROM (SELECT TRANSFORM(number, text) USING 'cat' AS (n BIGINT, x STRING) FROM held) ORDER BY n"))[1],
+    "transform, limit": lambda frame: (frame.createOrReplaceTempView("held"), frame.sparkSession.sql(
+        "SELECT TRANSFORM(number, text) USING 'cat' AS (n BIGINT, x STRING) FROM held LIMIT 3"))[1],
     "filtered": lambda frame: frame.where("text > '5' and list[0] is not null").select("inner.x"),
 }  # fmt: skip
-"""What holds on to values of a batch when the next one has come, whose memory may be the same."""
+"""Operators that keep values of a batch after the next one was read."""
 
 
 @pytest.mark.parametrize("what", HOLDING)

@@ -1,6 +1,10 @@
 package org.pysparkpulsar.source;
 
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import org.apache.arrow.vector.FieldVector;
 import org.apache.spark.TaskContext;
+import org.apache.spark.TaskKilledException;
 import org.apache.spark.api.python.PythonException;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
@@ -8,27 +12,48 @@ import org.apache.spark.sql.execution.datasources.v2.python.PythonCustomMetric$;
 import org.apache.spark.sql.execution.datasources.v2.python.UserDefinedPythonDataSource;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.python.MapInBatchEvaluatorFactory;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ArrowColumnVector;
-import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.TaskCompletionListener;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import scala.collection.Iterator;
 import scala.collection.immutable.Map;
 
-/** The record batches of one partition, on an executor. A batch is good until the next one is asked for. */
+/**
+ * The record batches of one partition, read on an executor. Each batch owns its memory ({@link HeapVector}).
+ *
+ * <p>Spark's runner frees its Arrow memory when the task ends, in the task's thread. An operator may ask for the next
+ * batch in a thread of its own at that moment ({@code SELECT TRANSFORM} with a limit). So a lock stands between the two:
+ * the end of the task waits until the other thread has left the runner, and whoever asks for a batch later gets an
+ * error instead of freed memory.
+ */
 final class ColumnarReader implements PartitionReader<ColumnarBatch> {
+  private static final Logger LOG = LoggerFactory.getLogger(ColumnarReader.class);
+  /** A thread leaves the runner as soon as its Python worker is gone. */
+  private static final long LEAVE_SECONDS = 20;
+
   private final UserDefinedPythonDataSource source;
+  private final StructType columns;
   private final Map<String, SQLMetric> metrics;
   private final Iterator<ColumnarBatch> batches;
   private final TaskCounts counts;
   private final CountsFile counted;
-  private boolean ended;
+  /** Held by the thread that is inside Spark's runner or copies what the runner has read. */
+  private final ReentrantLock inRunner = new ReentrantLock();
+  private volatile Thread reading;
+  private volatile boolean taskEnded;
+  private volatile boolean allRead;
+  /** The batch that was returned last. */
+  private HeapVector[] current = {};
 
   /** `counts`: what the task's Python counts is added to it when the task has read all; null where nobody asks. */
   ColumnarReader(ColumnarReaderFactory.Origin origin, byte[] partition, TaskCounts counts) {
     this.counts = counts;
     counted = counts == null ? CountsFile.NONE : CountsFile.make();
     source = origin.source();
+    columns = origin.columns();
     metrics = PythonCustomMetric$.MODULE$.pythonMetrics();
     MapInBatchEvaluatorFactory evaluators =
         source.createMapInBatchEvaluatorFactory(
@@ -44,42 +69,112 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
     } catch (ReflectiveOperationException fault) {
       throw new IllegalStateException(fault);
     }
-    // Called before the runner's own, which was there first.
-    TaskContext.get().addTaskCompletionListener((TaskCompletionListener) task -> endEarly());
-  }
-
-  private void endEarly() {
-    if (!ended) {
-      BatchRunner.endWorker(batches);
-      counted.take();
-    }
+    // Spark calls listeners in reverse order: this one before the runner's own, which frees the memory.
+    TaskContext.get().addTaskCompletionListener((TaskCompletionListener) task -> endWithTask());
   }
 
   @Override
   public boolean next() {
+    enter();
     try {
-      if (!ended && !batches.hasNext()) {
-        ended = true;
+      if (!allRead && !batches.hasNext()) {
+        allRead = true;
         for (java.util.Map<String, Long> each : counted.take()) {
           counts.add(each);
         }
       }
     } catch (PythonException fault) {
       throw OwnError.withoutFrames(fault);
+    } finally {
+      leave();
     }
-    return !ended;
+    return !allRead;
   }
 
   @Override
   public ColumnarBatch get() {
-    ColumnarBatch batch = batches.next();
-    ArrowColumnVector row = (ArrowColumnVector) batch.column(0);
-    int count = row.getValueVector().getField().getChildren().size();
-    ColumnVector[] columns = new ColumnVector[count];
-    for (int index = 0; index < count; index++) {
-      columns[index] = new BorrowedVector(row.getChild(index).getValueVector());
+    enter();
+    try {
+      ColumnarBatch batch = batches.next();
+      ArrowColumnVector row = (ArrowColumnVector) batch.column(0);
+      HeapVector[] copies = new HeapVector[columns.size()];
+      for (int index = 0; index < copies.length; index++) {
+        FieldVector vector = (FieldVector) row.getChild(index).getValueVector();
+        copies[index] = HeapVector.copyOf(columns.fields()[index].dataType(), vector);
+      }
+      current = copies;
+      return new ColumnarBatch(copies, batch.numRows());
+    } finally {
+      leave();
     }
-    return new ColumnarBatch(columns, batch.numRows());
+  }
+
+  private void enter() {
+    inRunner.lock();
+    reading = Thread.currentThread();
+    if (taskEnded && !allRead) {
+      leave();
+      throw taskHasEnded();
+    }
+  }
+
+  /** Returns the error of a thread that reads on after its task; without frames, since Spark logs it for each such thread. */
+  static RuntimeException taskHasEnded() {
+    RuntimeException fault =
+        new TaskKilledException("the task that reads these rows has ended; read all rows before the task ends");
+    fault.setStackTrace(new StackTraceElement[0]);
+    return fault;
+  }
+
+  private void leave() {
+    reading = null;
+    inRunner.unlock();
+  }
+
+  /** In the task's thread. Ends the Python worker first, so that a thread that waits for its rows wakes up. */
+  private void endWithTask() {
+    taskEnded = true;
+    if (!allRead) {
+      BatchRunner.endWorker(batches);
+    }
+    if (!left()) {
+      Thread other = reading;
+      if (other != null) {
+        other.interrupt();
+      }
+      if (!left()) {
+        LOG.error("Thread {} still reads record batches of Pulsar {} s after its task ended", other, 2 * LEAVE_SECONDS);
+      }
+    }
+    for (HeapVector each : current) {
+      each.release();
+    }
+    if (!allRead) {
+      counted.take();
+    }
+  }
+
+  /** Waits until no thread is inside the runner, also in a task that was interrupted. Returns false at the deadline. */
+  private boolean left() {
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(LEAVE_SECONDS);
+    boolean interrupted = false;
+    try {
+      while (true) {
+        try {
+          if (!inRunner.tryLock(deadline - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+            return false;
+          }
+          inRunner.unlock();
+          return true;
+        } catch (InterruptedException fault) {
+          interrupted = true;
+        }
+      }
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
   }
 
   @Override

@@ -1,0 +1,18 @@
+"""Micro-batches and queries of one session leave nothing behind; `make soak-growth` runs thousands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from soak.growth_soaking import grow
+
+from pyspark_pulsar.standalone import LocalPulsar
+
+
+def test_a_session_does_not_grow(
+    spark: SparkSession, pulsar: LocalPulsar, topic: str, tmp_path: Path
+) -> None:
+    report = grow(spark, pulsar.service_url, tmp_path, epochs=200, queries=45, say=print, topic=topic)
+    assert report.faults == []
+    assert report.epochs >= 200
