@@ -4,7 +4,8 @@
 
 SETTING is a JSON object: the options of `source` and `sink`, and if needed Spark's `master`, more of its `conf`,
 `lame`: for how many seconds the first attempt of a task rests at which value; `trouble`: a seed by which tasks fail and
-rest. Values are texts.
+rest; `transform`: whether the rows pass through a process of Spark's TRANSFORM, which a thread of its own feeds. Values
+are texts.
 """
 
 import json
@@ -22,13 +23,16 @@ def main() -> None:
     given = arguments("setting").parse_args()
     setting = json.loads(given.setting)
     conf = setting.get("conf", {}) | (SPECULATION if "trouble" in setting else {})
+    spark = session(setting.get("master", "local[2,8]"), conf)
     rows = (
-        session(setting.get("master", "local[2,8]"), conf)
-        .readStream.format("pulsar")
+        spark.readStream.format("pulsar")
         .options(**setting["source"])
         .load()
         .selectExpr("cast(value as string) as value", "cast(__key as string) as __key")
     )
+    if setting.get("transform"):
+        rows.createOrReplaceTempView("read")
+        rows = spark.sql("SELECT TRANSFORM(value, __key) USING 'cat' AS (value STRING, __key STRING) FROM read")
     if "trouble" in setting:
         rows = rows.withColumn("value", troubled(setting["trouble"])(rows["value"]))
     if "lame" in setting:

@@ -85,6 +85,7 @@ def soak(
         setting["conf"] = session_conf(cluster.service_url, checkpoints="rocksdb")
     if to_topic:
         sink = sink_topic(Topics(admin, f"{topics.namespace}-sink").add(3))
+        setting["transform"] = True
         setting["sink"] = connection(cluster) | {"topic": sink, "deliveryGuarantee": "exactly-once"}
         query = Query(folder, "stream_to_topic.py", json.dumps(setting), cluster=spark, checkpoint=checkpoint)
         rows: Callable[[], Iterable[tuple[str, int]]] = partial(written, cluster, sink)
