@@ -56,6 +56,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
+from pyspark_pulsar.client.broker.connection import Connection
 from pyspark_pulsar.client.broker.consumer import LogEnd, request_log_ends
 from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
 from pyspark_pulsar.errors import ConnectionFailed, PulsarError, TopicNotFoundError
@@ -303,6 +304,27 @@ class LogEnds:
     def _subscribe(self, partitions: list[TopicPartition], answers: _Round) -> None:
         connections = self._client.owner_connections(partition.name for partition in partitions)
         begun: dict[TopicPartition, Subscribing] = {}
+        try:
+            self._begin_all(partitions, connections, begun, answers)
+            for partition, subscribing in begun.items():
+                try:
+                    self._cursors[partition].consumer = subscribing.consumer()
+                except (ConnectionFailed, TopicNotFoundError) as fault:
+                    self._note(partition, fault, answers)
+        except BaseException:
+            # Another failure, such as a right that is missing for one of them, ends the attempt for all.
+            for partition, subscribing in begun.items():
+                if self._cursors[partition].consumer is None:
+                    subscribing.abandon()
+            raise
+
+    def _begin_all(
+        self,
+        partitions: Iterable[TopicPartition],
+        connections: Mapping[str, Connection | PulsarError],
+        begun: dict[TopicPartition, Subscribing],
+        answers: _Round,
+    ) -> None:
         for partition in partitions:
             connection = connections[partition.name]
             try:
@@ -315,11 +337,6 @@ class LogEnds:
                     self._first_stand(answers.starts.get(partition)),
                     read_compacted=self._read_compacted,
                 )
-            except (ConnectionFailed, TopicNotFoundError) as fault:
-                self._note(partition, fault, answers)
-        for partition, subscribing in begun.items():
-            try:
-                self._cursors[partition].consumer = subscribing.consumer()
             except (ConnectionFailed, TopicNotFoundError) as fault:
                 self._note(partition, fault, answers)
 
