@@ -83,7 +83,7 @@ class Subscribing:
         return self._answer.done()
 
     def abandon(self) -> None:
-        """Close the consumer, or stop its making. Does not wait, as brokers close a consumer that does not exist yet, too.
+        """Close the consumer, or stop its making. Does not wait: brokers also close a consumer that does not exist yet.
         May be called twice."""
         self._consumer.close()
 
