@@ -90,6 +90,11 @@ class DecryptionError(PulsarError):
     """An encrypted message cannot be decrypted with the private keys given. Names the keys it is for."""
 
 
+class MessagesHidden(PulsarError):
+    """A topic stores entries of which its broker shows no message, for longer than an operation may take. They may be
+    messages, so the topic is not taken for empty."""
+
+
 class DataLossError(PulsarError):
     """Rows that the query asks for are gone from the topic."""
 

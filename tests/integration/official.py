@@ -66,6 +66,9 @@ class Admin:
     def delete(self, topic: str) -> None:
         self._must("DELETE", _path("persistent", topic) + "?force=true")
 
+    def delete_partitioned(self, topic: str) -> None:
+        self._must("DELETE", _path("persistent", topic) + "/partitions?force=true")
+
     def unload(self, topic: str) -> None:
         """Close the topic on its broker, with all its consumers and producers; the next lookup loads it."""
         self._must("PUT", _path("persistent", topic) + "/unload")

@@ -89,7 +89,7 @@ def _planned(
     _check_bad_rows(columns.names, files)
     absent, stored = absent_columns(schema.value), table.columns
     scanned = [scanned_column(field, stored, files, absent.get(name, NULL)) for name, field in fields.items()]
-    with closing(LogEnds(cluster.client)) as log_ends:
+    with closing(LogEnds(cluster.client, cluster.admin)) as log_ends:
         ends = log_ends.ends(partitions)
     is_all = options.read_from == COLUMNS or _holds_all(table.positions, ends)
     return _answer(texts, table, files, scanned, windows, is_all=is_all)

@@ -69,7 +69,7 @@ class EntryDecoder:
         start: Position | None = None,
         end: Position | None = None,
         mode: str = "FAILFAST",
-        service_url: str | None = None,
+        asker: Hashable | None = None,
         intake: Intake | None = None,
         row_filter: RowFilter | None = None,
     ) -> None:
@@ -79,8 +79,9 @@ class EntryDecoder:
         registry holds under it, the latest for `NO_VERSION`, and answers None when it holds none. `start` is
         inclusive, `end` exclusive; rows outside, and those that `row_filter` does not want, are dropped. `mode` says
         what becomes of a message that does not decode (option `mode`).
-        With `service_url`, which says whose topic it is, the kernel's decoder that an earlier split of the same
-        query left behind in this process goes on. Raises SchemaError.
+        With `asker`, which says which role reads from which cluster, the kernel's decoder that an earlier split of the
+        same query left behind in this process goes on, if all that it has learnt is so for this split. Raises
+        SchemaError.
         """
         self._schema = schema
         self._mode = mode
@@ -89,31 +90,32 @@ class EntryDecoder:
         self._prefix = f"topic {self._full_name}"
         self._intake = intake or Intake()
         self._fetch_schema = fetch_schema
-        self._key: Hashable = service_url and (
-            service_url,
-            topic,
-            schema,
-            batch_rows,
-            mode,
-            *self._intake.settings,
-        )
+        self._key: Hashable = asker and (asker, topic, schema, batch_rows, mode, *self._intake.settings)
         resting = DECODERS.take(self._key) if self._key else None
+        if resting is not None and not resting.serves(fetch_schema):
+            resting = None
+        self._learnt: dict[bytes, SchemaInfo | None] = {} if resting is None else dict(resting.learnt)
+        """What `fetch_schema` has answered for the versions that the decoder knows."""
         try:
             if resting is not None:
-                resting.rewind(partition, start, end, self._row_filter)
-            self._decoder = resting or Decoder(
-                DecoderOptions(
-                    output_schema=schema.output_schema,
-                    topic=topic,
-                    partition=partition,
-                    value=schema.value,
-                    batch_rows=batch_rows,
-                    start=start,
-                    end=end,
-                    row_filter=self._row_filter,
-                    bad_rows=_BAD_ROWS[mode],
-                    corrupt_column=schema.corrupt_column,
-                    intake=self._intake,
+                resting.decoder.rewind(partition, start, end, self._row_filter)
+            self._decoder = (
+                resting.decoder
+                if resting is not None
+                else Decoder(
+                    DecoderOptions(
+                        output_schema=schema.output_schema,
+                        topic=topic,
+                        partition=partition,
+                        value=schema.value,
+                        batch_rows=batch_rows,
+                        start=start,
+                        end=end,
+                        row_filter=self._row_filter,
+                        bad_rows=_BAD_ROWS[mode],
+                        corrupt_column=schema.corrupt_column,
+                        intake=self._intake,
+                    )
                 )
             )
         except KernelError as error:
@@ -146,7 +148,7 @@ class EntryDecoder:
         self._tell_bad_rows()
         tell_discarded(self._decoder, self._full_name)
         if self._key:
-            DECODERS.give_back(self._key, self._decoder)
+            DECODERS.give_back(self._key, self._decoder, self._learnt)
 
     def learn(self, version: bytes) -> None:
         """Make a schema version known that messages may name. Raises SchemaError for one that is lost, or does not
@@ -174,7 +176,9 @@ class EntryDecoder:
 
     def _written(self, version: bytes) -> PayloadSchema:
         # A producer may name anything; the registry's versions are numbers of eight bytes.
-        info = self._fetch_schema(version) if len(version) in (0, VERSION_BYTES) else None
+        info = None
+        if len(version) in (0, VERSION_BYTES):
+            info = self._learnt[version] = self._fetch_schema(version)
         if info is None:
             named = f"schema version {version_text(version)}, which messages name"
             raise SchemaError(

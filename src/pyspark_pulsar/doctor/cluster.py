@@ -88,7 +88,7 @@ def _partitions(client: BrokerClient, name: TopicName, found: list[TopicPartitio
 def _consume(client: BrokerClient, partition: TopicPartition) -> str:
     """Brokers tell whoever may consume where the log ends."""
     with closing(LogEnds(client)) as log_ends:
-        end = log_ends.ends([partition])[partition]
+        end = log_ends.ends([partition], comes_again=True)[partition]
     return f"given; {partition.as_topic.local} ends at {end}"
 
 

@@ -90,7 +90,7 @@ def copy_moved(
     file = target / "offsets" / str(committed.batch)
     lines = _text(file).splitlines()
     former = _SOURCE.fullmatch(lines[committed.line])
-    moved = replace(committed.offset, positions=positions, starts={}, ended=None)
+    moved = replace(committed.offset, positions=positions, starts={}, passed={}, ended=None)
     name = (former and former["name"]) or ""
     lines[committed.line] = name + json.dumps(moved.to_json(), sort_keys=True)
     _rewrite(file, "\n".join(lines))

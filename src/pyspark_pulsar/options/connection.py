@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.fields import option
@@ -55,6 +56,15 @@ class ConnectionOptions(SecurityOptions):
                 "option 'pulsar.client.authPluginClassName': AuthenticationTls cannot be used with pulsar://, where no "
                 "certificate is shown: expected a service.url with pulsar+ssl:// beside it"
             )
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Every setting that says which cluster is asked, how, and as which role; holds secrets, never log it.
+
+        A cache of a process that outlives a query has it in its keys, so that a role sees only what was answered to
+        itself.
+        """
+        return tuple(getattr(self, field.name) for field in fields(ConnectionOptions))
 
     @property
     def uses_tls(self) -> bool:

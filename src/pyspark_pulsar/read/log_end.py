@@ -49,32 +49,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 
-from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
-from pyspark_pulsar.client.broker.consumer import LogEnd, request_log_ends
-from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
-from pyspark_pulsar.errors import ConnectionFailed, PulsarError, TopicNotFoundError
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.client.admin.transaction_buffer import has_open_transaction
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.consumer import LogEnd
+from pyspark_pulsar.errors import MessagesHidden, TopicNotFoundError
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.partition_cursor import PartitionCursor
+from pyspark_pulsar.read.cursor_requests import FIRST, Answers, CursorRequests, Positions
+from pyspark_pulsar.read.unseen_entries import Span, pass_unseen
 from pyspark_pulsar.topic import TopicPartition
 
 FRESH_SECONDS = 2.0
 """For so long it counts as true that nothing was removed. A plan is made of ledgers that are listed after that, and a
 trigger with limits counts messages before, for minutes; one of `Trigger.AvailableNow` does not ask where topics end."""
 
-_HIDDEN_SECONDS = 2.0
+_PASS_SECONDS = 2.0
 _PAUSE_SECONDS = 0.1
-
-_FIRST = Position(0, 0)
-"""Before every message; a cursor that is put there stands before the first entry that is left."""
-
-Positions = Mapping[TopicPartition, Position]
-"""The starts, or the ends, of a query in its topic partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,43 +86,43 @@ class RemovedEntries:
         return self.first_left is not None and self.entries is None
 
 
-@dataclass(slots=True)
-class _Round:
-    """The requests of one trigger: each partition comes to `log_ends` or to `deleted`."""
-
-    starts: Positions
-    log_ends: dict[TopicPartition, LogEnd] = field(default_factory=dict)
-    deleted: dict[TopicPartition, TopicNotFoundError] = field(default_factory=dict)
-    failures: list[ConnectionFailed] = field(default_factory=list)
-    """Of the last attempt; they pass."""
-
-    def is_done(self, partition: TopicPartition) -> bool:
-        return partition in self.log_ends or partition in self.deleted
-
-
 class LogEnds:
     """Used by one thread. `close` takes the consumers away at once; else they go with the client."""
 
     def __init__(
-        self, client: BrokerClient, *, read_compacted: bool = False, tells_firsts: bool = False
+        self,
+        client: BrokerClient,
+        admin: AdminClient | None = None,
+        *,
+        read_compacted: bool = False,
+        tells_firsts: bool = False,
     ) -> None:
-        """`read_compacted`: the ends of the compacted views. `tells_firsts`: without a start, cursors are put at the
-        first entry and not at the end."""
+        """`admin` tells an open transaction from a broker that hides messages; the caller closes it. `read_compacted`:
+        the ends of the compacted views. `tells_firsts`: without a start, cursors are put at the first entry and not at
+        the end."""
         self._client = client
+        self._admin = admin
         self._read_compacted = read_compacted
         self._tells_firsts = tells_firsts and not read_compacted
-        self._cursors: defaultdict[TopicPartition, PartitionCursor] = defaultdict(PartitionCursor)
+        self._requests = CursorRequests(
+            client, read_compacted=read_compacted, tells_firsts=self._tells_firsts
+        )
+        self._cursors = self._requests.cursors
 
-    def ends(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Position]:
-        """Behind the last visible message of each; the consumers of other partitions are let go.
+    def ends(
+        self, partitions: Iterable[TopicPartition], *, comes_again: bool = False
+    ) -> dict[TopicPartition, Position]:
+        """Behind the last visible message of each; the consumers of other partitions are let go. `comes_again`: as in
+        `present_ends`.
 
-        Raises `TopicNotFoundError`, `PermissionDenied`, `ConnectionFailed`.
+        Raises `TopicNotFoundError`, `PermissionDenied`, `ConnectionFailed`, and `MessagesHidden` where nobody knows
+        whether a topic partition is empty.
         """
         partitions = list(partitions)
         answers = self._trigger(partitions, {})
         for fault in answers.deleted.values():
             raise fault
-        return self._ends_of(answers)
+        return self._ends_of(answers, comes_again=comes_again)
 
     def firsts(self) -> dict[TopicPartition, Position]:
         """Where the first ledger begins that was left when brokers told the ends, by the last answers; of those that
@@ -141,9 +135,12 @@ class LogEnds:
             if cursor.log_end is not None and not cursor.mark_delete.is_earliest
         }
 
-    def present_ends(self, partitions: Iterable[TopicPartition], starts: Positions) -> Positions:
-        """`ends` of those partitions that are still there. `starts`: where the query stands in them."""
-        return self._ends_of(self._trigger(list(partitions), starts))
+    def present_ends(
+        self, partitions: Iterable[TopicPartition], starts: Positions, *, comes_again: bool = False
+    ) -> Positions:
+        """`ends` of those partitions that are still there. `starts`: where the query stands in them. `comes_again`: the
+        query reads what is not shown yet when it is shown, so an empty answer is taken as it is."""
+        return self._ends_of(self._trigger(list(partitions), starts), comes_again=comes_again)
 
     def removed(self, starts: Positions, *, anew: bool = False) -> dict[TopicPartition, RemovedEntries]:
         """What was removed behind the starts of ranges; of a compacted view only whole topics.
@@ -154,7 +151,7 @@ class LogEnds:
         missing = {partition for partition in starts if not self._cursors[partition].is_open}
         fresh_since = math.inf if anew else time.monotonic() - FRESH_SECONDS
         asked = [partition for partition in starts if not self._cursors[partition].is_fresh(fresh_since)]
-        deleted = self._request_all(asked, starts).deleted
+        deleted = self._requests.request_all(asked, starts).deleted
         if not self._read_compacted:
             for partition in asked:
                 if partition not in deleted:
@@ -167,7 +164,7 @@ class LogEnds:
             if partition not in deleted and (partition in elsewhere or self._is_in_doubt(partition, start))
         }
         self._close_all(doubtful)
-        deleted |= self._request_all(list(doubtful), starts).deleted
+        deleted |= self._requests.request_all(list(doubtful), starts).deleted
         removed = {
             partition: RemovedEntries(
                 self._cursors[partition].mark_delete, _removed_entries(starts[partition], former_mark_delete)
@@ -177,9 +174,36 @@ class LogEnds:
         }
         return removed | dict.fromkeys(deleted, RemovedEntries(None, None))
 
+    def proved(self, stands: Positions) -> dict[TopicPartition, Position]:
+        """Up to where nothing was removed unread, of those whose cursor was moved on from where the query stands."""
+        return {
+            partition: upto
+            for partition, stand in stands.items()
+            if partition in self._cursors and (upto := self._cursors[partition].proved(stand)) is not None
+        }
+
+    def first_left(self, stands: Positions) -> dict[TopicPartition, Position]:
+        """Where the first ledger begins that is left, of those whose ledgers up to there went with nothing unread in
+        them. Brokers leave a cursor at the end of a removed ledger until there is another entry."""
+        firsts = self._cursors_at(dict.fromkeys(stands, FIRST))
+        gone = [
+            partition
+            for partition, first in firsts.items()
+            if first.entry == 0 and first.ledger > stands[partition].ledger
+        ]
+        # Asked after that: a cursor that stands there still says that nothing behind it had gone by then.
+        answered = self._requests.request_all(gone, stands).log_ends
+        for partition in answered:
+            self._cursors[partition].prove(stands[partition])
+        return {
+            partition: firsts[partition]
+            for partition in answered
+            if not self._is_in_doubt(partition, stands[partition])
+        }
+
     def show_rights(self, partitions: Iterable[TopicPartition]) -> None:
         """That this role may consume them, which direct reads need to have been shown. Raises `PermissionDenied`."""
-        self._request_all(
+        self._requests.request_all(
             [partition for partition in partitions if self._cursors[partition].consumer is None], {}
         )
 
@@ -196,10 +220,10 @@ class LogEnds:
 
     # Requests to brokers
 
-    def _trigger(self, partitions: list[TopicPartition], starts: Positions) -> _Round:
+    def _trigger(self, partitions: list[TopicPartition], starts: Positions) -> Answers:
         """Ask where each partition ends, conclude what is proved, and let the cursors follow the query."""
         self._close_all(self._cursors.keys() - set(partitions))
-        answers = self._request_all(partitions, starts)
+        answers = self._requests.request_all(partitions, starts)
         if not self._read_compacted:
             standing = {
                 partition: start for partition, start in starts.items() if partition in answers.log_ends
@@ -210,40 +234,95 @@ class LogEnds:
                 self._cursors[partition].acknowledge(start)
         return answers
 
-    def _ends_of(self, answers: _Round) -> dict[TopicPartition, Position]:
+    def _ends_of(self, answers: Answers, *, comes_again: bool) -> dict[TopicPartition, Position]:
         segments = [partition for partition in answers.log_ends if partition.is_segment]
         ends = {
             partition: log_end.end
             for partition, log_end in answers.log_ends.items()
             if not partition.is_segment
         }
-        unseen = [
-            partition
-            for partition, end in ends.items()
-            if end.is_earliest and partition not in answers.starts
-        ]
-        return ends | self._shown_ends(unseen) | self._written_ends(segments)
+        if not comes_again:
+            ends |= self._shown_ends([partition for partition, end in ends.items() if end.is_earliest])
+        return ends | self._written_ends(segments)
 
-    def _shown_ends(self, unseen: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
-        """Of those that are asked for the first time and show no message. Where something is stored, brokers are asked
-        for a while more: they (4.0.8) show nothing of a topic that they unload just now, nor while its transaction
-        buffer takes its first snapshot, which is when the first transactional message comes."""
-        ends: dict[TopicPartition, Position] = {}
-        unseen = self._that_store_something(unseen)
-        deadline = time.monotonic() + _HIDDEN_SECONDS
-        while unseen and time.monotonic() < deadline:
+    def _shown_ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
+        """Ends of those that show no message, but store entries that may be messages.
+
+        Brokers (4.0.8) show nothing of a topic that they unload just now, nor while its transaction buffer takes its
+        first snapshot, which is when the first transactional message comes. They are asked again, for as long as an
+        operation may take. Raises `MessagesHidden` then.
+        """
+        if self._read_compacted:
+            return self._compacted_ends(partitions)
+        shown: dict[TopicPartition, Position] = {}
+        hidden = self._stored(partitions)
+        deadline = time.monotonic() + self._client.request_seconds
+        while hidden := self._without_unseen(hidden):
+            if time.monotonic() >= deadline:
+                raise self._hidden(hidden)
             time.sleep(_PAUSE_SECONDS)
-            log_ends = self._request_all(unseen, {}).log_ends
-            ends |= {partition: log_end.end for partition, log_end in log_ends.items()}
-            unseen = [partition for partition, log_end in log_ends.items() if log_end.end.is_earliest]
-        return ends
+            log_ends = self._requests.request_all(list(hidden), {}).log_ends
+            shown |= {partition: log_end.end for partition, log_end in log_ends.items()}
+            hidden = {
+                partition: span
+                for partition, span in hidden.items()
+                if partition in log_ends and log_ends[partition].end.is_earliest
+            }
+        return shown
 
-    def _that_store_something(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
-        """Entries, whether consumers can see them or not. The cursor of each stands where it was put."""
+    def _compacted_ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
+        """Ends of compacted views that show no message, when their topics show all they have: such a view is empty."""
+        if not partitions:
+            return {}
+        with closing(LogEnds(self._client, self._admin)) as plain:
+            plain.present_ends(partitions, {})
+        log_ends = self._requests.request_all(partitions, {}).log_ends
+        return {partition: log_end.end for partition, log_end in log_ends.items()}
+
+    def _stored(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Span]:
+        """Where the entries begin and end of each that has any, whether consumers can see them or not."""
         stands = {partition: self._cursors[partition].mark_delete for partition in partitions}
-        others = self._cursors_at(dict.fromkeys(partitions, None if self._tells_firsts else _FIRST))
-        ends, firsts = (others, stands) if self._tells_firsts else (stands, others)
-        return [partition for partition in others if firsts[partition] < ends[partition]]
+        if not stands:
+            return {}
+        ends = self._cursors_at(dict.fromkeys(stands))
+        # With starts, a cursor stands where the query does.
+        firsts = stands if self._tells_firsts else self._cursors_at(dict.fromkeys(stands, FIRST))
+        return {
+            partition: (first, ends[partition])
+            for partition, first in firsts.items()
+            if partition in ends and first < ends[partition]
+        }
+
+    def _without_unseen(self, spans: Mapping[TopicPartition, Span]) -> dict[TopicPartition, Span]:
+        """Those of which some entries may be messages that a consumer can see: not only markers, what aborted
+        transactions wrote, and what comes behind the first message of a transaction that is open."""
+        if not spans:
+            return {}
+        try:
+            passed = pass_unseen(self._client, spans, _PASS_SECONDS)
+        except TopicNotFoundError:
+            return dict(spans)
+        rest = {partition: span for partition, span in spans.items() if passed[partition] < span[1]}
+        admin = self._admin
+        if admin is None:
+            return rest
+        return {
+            partition: span for partition, span in rest.items() if not has_open_transaction(admin, partition)
+        }
+
+    def _hidden(self, spans: Mapping[TopicPartition, Span]) -> MessagesHidden:
+        partition, (first, end) = next(iter(spans.items()))
+        others = f" and {len(spans) - 1} more" if len(spans) > 1 else ""
+        why = (
+            "a transaction may be open that began at its first message, which only the admin REST API tells "
+            "(option 'admin.url'), or the broker has not loaded the topic as a whole"
+            if self._admin is None
+            else "the broker may not have loaded the topic as a whole"
+        )
+        return MessagesHidden(
+            f"{partition}{others}: expected the broker to show messages of the entries from {first} up to {end}, got "
+            f"none for {self._client.request_seconds:.0f} s: {why}; wait and try again, or unload the topic"
+        )
 
     def _written_ends(self, segments: Sequence[TopicPartition]) -> dict[TopicPartition, Position]:
         """Behind the last entry of each, whether consumers can see it yet or not; those deleted meanwhile are left out.
@@ -255,7 +334,7 @@ class LogEnds:
             return {}
         ends = self._cursors_at(dict.fromkeys(segments))
         # At the beginning of a ledger: there may be none before it.
-        firsts = self._cursors_at({partition: _FIRST for partition, end in ends.items() if end.entry == 0})
+        firsts = self._cursors_at({partition: FIRST for partition, end in ends.items() if end.entry == 0})
         empty = [partition for partition, first in firsts.items() if first >= ends[partition]]
         return ends | dict.fromkeys(empty, EARLIEST)
 
@@ -270,88 +349,7 @@ class LogEnds:
         self, partitions: Sequence[TopicPartition], starts: Positions
     ) -> Mapping[TopicPartition, LogEnd]:
         """What brokers say of those that are there; where there is no consumer, by a new one at its start."""
-        return self._request_all(partitions, starts).log_ends
-
-    def _request_all(self, partitions: Sequence[TopicPartition], starts: Positions) -> _Round:
-        answers = _Round(starts)
-        # Brokers (seen on 4.0.8) that have just loaded a topic can wait 30 s for its transaction buffer and
-        # then close the topic, before they answer the next time; so one request's time is not enough.
-        patience = max(self._client.patience_seconds, 2 * self._client.request_seconds)
-        for window in in_windows(partitions):
-            self._client.retrying(partial(self._request_rest, window, answers), patience)
-        for partition, log_end in answers.log_ends.items():
-            self._cursors[partition].log_end = log_end
-            self._cursors[partition].answered = time.monotonic()
-        return answers
-
-    def _request_rest(self, partitions: Sequence[TopicPartition], answers: _Round) -> None:
-        """One attempt for those that have no answer yet. Raises `ConnectionFailed` when some are left."""
-        answers.failures.clear()
-        rest = [partition for partition in partitions if not answers.is_done(partition)]
-        for partition in rest:
-            cursor = self._cursors[partition]
-            if cursor.consumer is not None and not cursor.is_open:
-                cursor.close()
-                self._client.forget_owner(partition.name)
-        self._subscribe(
-            [partition for partition in rest if self._cursors[partition].consumer is None], answers
-        )
-        self._request_log_ends(rest, answers)
-        if answers.failures:
-            raise answers.failures[0]
-
-    def _subscribe(self, partitions: list[TopicPartition], answers: _Round) -> None:
-        connections = self._client.owner_connections(partition.name for partition in partitions)
-        begun: dict[TopicPartition, Subscribing] = {}
-        for partition in partitions:
-            connection = connections[partition.name]
-            try:
-                if isinstance(connection, PulsarError):
-                    raise connection
-                begun[partition] = begin_subscribe(
-                    self._client,
-                    connection,
-                    partition.name,
-                    self._first_stand(answers.starts.get(partition)),
-                    read_compacted=self._read_compacted,
-                )
-            except (ConnectionFailed, TopicNotFoundError) as fault:
-                self._note(partition, fault, answers)
-        for partition, subscribing in begun.items():
-            try:
-                self._cursors[partition].consumer = subscribing.consumer()
-            except (ConnectionFailed, TopicNotFoundError) as fault:
-                self._note(partition, fault, answers)
-
-    def _first_stand(self, start: Position | None) -> Position | None:
-        """Nothing can be removed before earliest; None is the end."""
-        if start is None or start.is_earliest or self._read_compacted:
-            return _FIRST if self._tells_firsts else None
-        return start
-
-    def _request_log_ends(self, partitions: list[TopicPartition], answers: _Round) -> None:
-        consumers = {
-            partition: consumer
-            for partition in partitions
-            if (consumer := self._cursors[partition].consumer) is not None
-        }
-        responses = request_log_ends(list(consumers.values()))
-        deadline = time.monotonic() + self._client.request_seconds
-        for (partition, consumer), response in zip(consumers.items(), responses, strict=True):
-            try:
-                answers.log_ends[partition] = consumer.await_log_end(response, deadline)
-            except ConnectionFailed as fault:
-                self._note(partition, fault, answers)
-
-    def _note(
-        self, partition: TopicPartition, fault: ConnectionFailed | TopicNotFoundError, answers: _Round
-    ) -> None:
-        self._cursors[partition].close()
-        self._client.forget_owner(partition.name)
-        if isinstance(fault, TopicNotFoundError):
-            answers.deleted[partition] = fault
-        else:
-            answers.failures.append(fault)
+        return self._requests.request_all(partitions, starts).log_ends
 
     def _is_in_doubt(self, partition: TopicPartition, start: Position) -> bool:
         if start.is_earliest or self._read_compacted:

@@ -78,6 +78,13 @@ class PartitionCursor:
         ):
             self.proof = _Proof(stand, max(mark_delete, proof.upto), self.consumer)
 
+    def proved(self, start: Position) -> Position | None:
+        """Up to where nothing was removed unread behind `start`; None where that is `start` itself."""
+        proof = self.proof
+        if proof is None or proof.stand != _whole_entry(start) or proof.upto == proof.stand:
+            return None
+        return proof.upto
+
     def is_in_doubt(self, start: Position) -> bool:
         """Whether the last answer lies behind what is proved for a query that stands at `start`."""
         stand, proof = _whole_entry(start), self.proof

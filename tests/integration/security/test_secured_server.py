@@ -26,6 +26,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pyspark_pulsar import plan, segments
 from pyspark_pulsar.cli import cli
+from pyspark_pulsar.errors import PermissionDenied
+from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.parse import parse_options
+from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.task.reader import read_splits
 
 Options = dict[str, str]
 _ROWS = [(1, "one"), (2, "two"), (3, "three")]
@@ -199,6 +205,29 @@ def test_a_stranger_may_do_nothing(
     refused(lambda: write(rows, topic, options), "PermissionDenied")
     pattern = spark.read.format("pulsar").options(**options).option("topicsPattern", f"{NAMESPACE}/.*")
     refused(pattern.load, "PermissionDenied")
+
+
+def test_a_worker_gives_nothing_of_one_role_to_another(
+    rows: DataFrame, secured: SecuredPulsar, topic: str
+) -> None:
+    """Splits of a plan that an administrator may read, in one process whose caches are full of it."""
+    write(rows, topic, secured.options(WORKER) | {"valueFormat": "avro"})
+
+    def options(role: str) -> ReadOptions:
+        given = secured.options(role, admin=True) | {"topic": topic}
+        return parse_options(ReadOptions, given)
+
+    plan = plan_batch(options(ADMIN))
+    schema = resolve_source_schema(options(ADMIN))
+
+    def count(role: str) -> int:
+        return sum(batch.num_rows for batch in read_splits(options(role), schema, plan.splits))
+
+    assert count(ADMIN) == len(_ROWS)
+    for role in (STRANGER, PRODUCER):
+        with pytest.raises(PermissionDenied):
+            count(role)
+    assert count(ADMIN) == len(_ROWS)
 
 
 def test_who_may_only_produce_writes_to_a_topic_with_a_schema(

@@ -6,16 +6,20 @@ import base64
 from dataclasses import replace
 from typing import Any
 
+import pulsar as official_client
 import pytest
 from fixtures.fix_spark import ReadTopic
 from integration.official import SPECIAL_MESSAGES, Admin, JavaClient, as_base64
 
 from pyspark_pulsar.client.broker.consumer import EntryConsumer, LogEnd
+from pyspark_pulsar.errors import MessagesHidden
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST
 from pyspark_pulsar.position import EARLIEST
 from pyspark_pulsar.read.batch.plan import plan_batch
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 from pyspark_pulsar.standalone import LocalPulsar
 
 
@@ -105,3 +109,73 @@ def test_a_topic_whose_messages_are_not_shown_for_a_moment_is_not_taken_for_empt
         assert reader.latestOffset(reader.initialOffset(), None)["positions"] == {filled: str(split.end)}
         reader.stop()
     assert blind == []
+
+
+def never_shown(pulsar: LocalPulsar, topic: str, **more: Any) -> ReadOptions:
+    return ReadOptions(service_url=pulsar.service_url, topic=topic, operation_timeout_ms=4_000, **more)
+
+
+def rows_now(options: ReadOptions) -> int:
+    """Messages in what `Trigger.AvailableNow` plans, by the entries that its splits hold."""
+    reader = PulsarStreamReader(options, resolve_source_schema(options))
+    try:
+        start = reader.initialOffset()
+        reader.prepareForTriggerAvailableNow()
+        end = reader.latestOffset(start, ReadAllAvailable())
+        return len(reader.partitions(start, end))
+    finally:
+        reader.stop()
+
+
+def test_a_topic_whose_messages_are_never_shown_is_an_error(
+    filled: str, pulsar: LocalPulsar, admin: Admin, blind: list[LogEnd]
+) -> None:
+    blind[:] = [LogEnd(EARLIEST, EARLIEST)] * 10_000
+    for options in (
+        never_shown(pulsar, filled, admin_url=pulsar.admin_url),
+        never_shown(pulsar, filled, starting_offsets=FROM_EARLIEST),
+    ):
+        with pytest.raises(MessagesHidden, match=rf"{filled}: expected the broker to show messages"):
+            plan_batch(options)
+        with pytest.raises(MessagesHidden):
+            rows_now(options)
+
+
+@pytest.mark.parametrize("end", ["abort", "open"])
+def test_what_no_consumer_sees_is_no_message(
+    end: str, topic: str, special: JavaClient, pulsar: LocalPulsar
+) -> None:
+    """Aborted messages and markers are passed over at once. Only the admin REST API tells an open transaction."""
+    steps = [
+        {"messages": messages("aborted"), "end": "abort"},
+        {"messages": messages("the last", "behind it"), "end": end},
+    ]
+    special.run({"do": "produce", "topic": topic, "steps": steps, "batching": False})
+    told = never_shown(pulsar, topic, admin_url=pulsar.admin_url, starting_offsets=FROM_EARLIEST)
+    blind = never_shown(pulsar, topic, starting_offsets=FROM_EARLIEST)
+    assert plan_batch(told).splits == []
+    assert rows_now(told) == 0
+    if end == "abort":
+        assert plan_batch(blind).splits == []
+        assert rows_now(blind) == 0
+        return
+    with pytest.raises(MessagesHidden, match=r"a transaction may be open .*'admin.url'"):
+        plan_batch(blind)
+    with pytest.raises(MessagesHidden):
+        rows_now(blind)
+    # A stream that stays reads them when they are shown.
+    reader = PulsarStreamReader(blind, resolve_source_schema(blind))
+    offset = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    assert offset["positions"] == {topic: "earliest"}
+    reader.stop()
+
+
+def test_a_compacted_view_without_messages_is_empty(
+    topic: str, pulsar: LocalPulsar, admin: Admin, official: official_client.Client
+) -> None:
+    producer = official.create_producer(topic)
+    for value in (b"x", b""):
+        producer.send(value, partition_key="key")
+    producer.close()
+    admin.compact(topic)
+    assert plan_batch(never_shown(pulsar, topic, read_compacted=True)).splits == []

@@ -220,59 +220,126 @@ def test_what_goes_between_a_trigger_and_its_plan(
         stream.stop()
 
 
-@pytest.mark.parametrize("removed", ["markers", "a message too"])
-def test_a_quiet_stream_behind_a_transaction(
-    watched: Watched, small_ledgers: LocalPulsar, removed: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Behind the last message lie a commit marker and what a transaction has aborted: no loss when they go."""
-    monkeypatch.setattr(readable_ends, "REST_SECONDS", 0.0)
+def send_transactions(watched: Watched, server: LocalPulsar) -> None:
+    """Behind the last message lie a commit marker, what a transaction has aborted, and its marker."""
     transactions: list[dict[str, Any]] = [
         {"messages": [{"value": as_base64(text)} for text in (b"a", b"b")], "end": ending}
         for ending in ("commit", "abort")
     ]
-    JavaClient(small_ledgers, SPECIAL_MESSAGES).run(
+    JavaClient(server, SPECIAL_MESSAGES).run(
         {"do": "produce", "topic": watched.name, "steps": transactions, "batching": False}
     )
+
+
+def rows_of(stream: PulsarStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[bytes]:
+    tasks = stream.partitions(start, end)
+    return [row for task in tasks for rows in stream.read(task) for row in rows["value"].to_pylist()]
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["the same driver", "started again"])
+@pytest.mark.parametrize("removed", ["markers", "a message too"])
+def test_a_quiet_stream_behind_a_transaction(
+    watched: Watched, small_ledgers: LocalPulsar, removed: str, restarts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """What is behind the last message is no loss when it goes, with no right but to consume."""
+    monkeypatch.setattr(readable_ends, "REST_SECONDS", 0.0)
+    send_transactions(watched, small_ledgers)
     options = ReadOptions(
-        service_url=small_ledgers.service_url,
-        admin_url=small_ledgers.admin_url,
-        topic=watched.name,
-        starting_offsets=FROM_EARLIEST,
+        service_url=small_ledgers.service_url, topic=watched.name, starting_offsets=FROM_EARLIEST
     )
-    stream = PulsarStreamReader(options, resolve_source_schema(options))
+    streams = [PulsarStreamReader(options, resolve_source_schema(options))]
 
     def trigger(start: dict[str, Any]) -> dict[str, Any]:
-        return stream.latestOffset(start, ReadAllAvailable())
+        return streams[-1].latestOffset(start, ReadAllAvailable())
 
     try:
-        reached = trigger(stream.initialOffset())
-        stream.partitions(stream.initialOffset(), reached)
+        reached = trigger(streams[-1].initialOffset())
+        streams[-1].partitions(streams[-1].initialOffset(), reached)
         stand = StreamOffset.from_json(reached).positions
 
         def stands_behind_the_markers() -> bool:
             assert trigger(reached) == reached
-            return stream._opened().readable_ends.behind(stand) != stand
+            return streams[-1]._opened().readable_ends.behind(stand) != stand
 
         await_true("that the broker tells of them", stands_behind_the_markers)
         watched.admin.unload(watched.name)
         assert trigger(reached) == reached
+        if restarts:
+            watched.trim()
+            moved = trigger(reached)
+            assert moved.keys() - reached.keys() == {"passed"}
+            assert rows_of(streams[-1], reached, moved) == []
+            assert trigger(moved) == moved
+            reached = moved
+            streams[-1].stop()
+            streams.append(PulsarStreamReader(options, resolve_source_schema(options)))
+            assert trigger(reached) == reached
         if removed == "a message too":
             watched.send(1)
             watched.admin.unload(watched.name)
         watched.send(1)
         watched.trim()
         end = trigger(reached)
-        assert end != reached
+        assert end["positions"] != reached["positions"]
         if removed == "a message too":
             with pytest.raises(DataLossError):
-                stream.partitions(reached, end)
+                streams[-1].partitions(reached, end)
         else:
-            tasks = stream.partitions(reached, end)
-            assert [
-                row for task in tasks for rows in stream.read(task) for row in rows["value"].to_pylist()
-            ] == [b"0"]
+            assert rows_of(streams[-1], reached, end) == [b"0"]
     finally:
-        stream.stop()
+        streams[-1].stop()
+
+
+@pytest.mark.parametrize("removed", ["nothing", "a message"])
+@pytest.mark.parametrize("last", ["a message", "a transaction"])
+def test_runs_of_available_now_over_a_quiet_topic(
+    watched: Watched, small_ledgers: LocalPulsar, last: str, removed: str
+) -> None:
+    """A run that finds the ledger closed in which the query stands remembers that nothing is left in it."""
+    if last == "a message":
+        watched.send(3)
+    else:
+        send_transactions(watched, small_ledgers)
+    options = ReadOptions(
+        service_url=small_ledgers.service_url,
+        admin_url=small_ledgers.admin_url,
+        topic=watched.name,
+        starting_offsets=FROM_EARLIEST,
+    )
+
+    def run(start: dict[str, Any] | None) -> tuple[dict[str, Any], list[bytes]]:
+        stream, rows = PulsarStreamReader(options, resolve_source_schema(options)), list[bytes]()
+        try:
+            offset = stream.initialOffset() if start is None else start
+            stream.prepareForTriggerAvailableNow()
+            while (end := stream.latestOffset(offset, ReadAllAvailable())) != offset:
+                rows += rows_of(stream, offset, end)
+                offset = end
+            return offset, rows
+        finally:
+            stream.stop()
+
+    first, rows = run(None)
+    assert rows == ([b"0", b"1", b"2"] if last == "a message" else [b"a", b"b"])
+    assert run(first) == (first, [])
+    watched.admin.unload(watched.name)
+    quiet, rows = run(first)
+    assert rows == []
+    assert quiet.keys() - first.keys() == {"passed"}
+    assert quiet["positions"] == first["positions"]
+    assert run(quiet) == (quiet, [])
+    if removed == "a message":
+        watched.send(1)
+        watched.admin.unload(watched.name)
+    watched.send(1)
+    watched.trim()
+    if removed == "a message":
+        with pytest.raises(DataLossError, match=r"is gone|was removed"):
+            run(quiet)
+        return
+    end, rows = run(quiet)
+    assert rows == [b"0"]
+    assert "passed" not in end
 
 
 @pytest.mark.parametrize("fails", [True, False])

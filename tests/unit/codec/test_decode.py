@@ -1,3 +1,4 @@
+import json
 import struct
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from unit.codec.handmade_entries import (
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.intake import Intake
 from pyspark_pulsar.errors import (
+    ConnectionFailed,
     CorruptEntryError,
     DecodeError,
     DecryptionError,
@@ -243,22 +245,51 @@ def test_what_is_not_asked_for_is_not_decoded() -> None:
 
 
 def test_a_decoder_serves_the_next_split_of_its_query() -> None:
-    asked: list[bytes] = []
+    decoders = []
+    for info, asker in [(avro_info(NEW, V2), "a")] * 3 + [
+        (avro_info(NEW, V1), "a"),
+        (avro_info(NEW, V2), "b"),
+    ]:
+        over = lenient(info, "FAILFAST", fetch=lambda _: avro_info(OLD), asker=asker)
+        decoders.append(over._decoder)
+        assert rows_of(over, entry(avro({"id": 7}, OLD), (16, V1))) == [
+            {"id": 7, "_corrupt_record": None, "__messageSize": 1}
+        ]
+    assert decoders[0] is decoders[1] is decoders[2]
+    assert len({id(decoder) for decoder in decoders}) == 3, "another schema of the query, another role"
+
+
+@pytest.mark.parametrize("then", ["another document", "none", "no answer"])
+def test_a_decoder_serves_no_split_of_a_topic_that_was_made_again(then: str) -> None:
+    first, second = (
+        json.dumps({"type": "record", "name": "E", "fields": [{"name": n, "type": "int"} for n in names]})
+        for names in (("id", "other"), ("other", "id"))
+    )
+    info, place = avro_info(NEW, V2), f"made again, {then}"
+    versions: dict[bytes, SchemaInfo] = {V1: avro_info(first)}
+    before = lenient(info, "FAILFAST", fetch=versions.get, asker=place)
+    assert [row["id"] for row in rows_of(before, entry(b"\2\4", (16, V1)))] == [1]
+    again = {V1: avro_info(second)} if then == "another document" else {}
 
     def fetch(version: bytes) -> SchemaInfo | None:
-        asked.append(version)
-        return avro_info(OLD)
+        if then == "no answer" and version == V1:
+            raise ConnectionFailed("the broker is away")
+        return again.get(version, avro_info(second))
 
-    place = f"pulsar://{TOPIC}"
-    for number in range(3):
-        over = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, service_url=place)
-        assert rows_of(over, entry(avro({"id": number}, OLD), (16, V1))) == [
-            {"id": number, "_corrupt_record": None, "__messageSize": 1}
-        ]
-    assert asked == [V1]
-    other = lenient(avro_info(NEW, V1), "FAILFAST", fetch=fetch, service_url=place)
-    rows_of(other, entry(avro({"id": 1}, OLD), (16, V1)))
-    assert asked == [V1, V1], "another schema of the query, another decoder"
+    after = lenient(info, "FAILFAST", fetch=fetch, asker=place)
+    assert [row["id"] for row in rows_of(after, entry(b"\2\4", (16, V2)))] == [2]
+    if then == "another document":
+        last = lenient(info, "FAILFAST", fetch=again.get, asker=place)
+        assert [row["id"] for row in rows_of(last, entry(b"\2\4", (16, V1)))] == [2]
+
+
+def test_a_decoder_that_knows_many_versions_does_not_come_back() -> None:
+    taken = []
+    for _ in range(2):
+        over = lenient(avro_info(NEW, V2), "FAILFAST", fetch=lambda _: avro_info(OLD), asker="many versions")
+        taken.append(over._decoder)
+        rows_of(over, *(entry(b"\2", (16, bytes([0] * 7 + [number]))) for number in range(9)))
+    assert taken[0] is not taken[1]
 
 
 def test_a_decoder_that_failed_serves_nobody() -> None:
@@ -270,11 +301,11 @@ def test_a_decoder_that_failed_serves_nobody() -> None:
 
     place = "pulsar://failing"
     for number in range(2):
-        over = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, service_url=place)
+        over = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, asker=place)
         with pytest.raises(DecodeError, match=r"written with schema version 1\b"):
             rows_of(over, entry(b"\2\2", (16, V1)))
         assert len(asked) == number + 1
-    half = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, service_url=place)
+    half = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, asker=place)
     list(half.decode(pushed(entry(b"\2", (16, V1)))))
-    again = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, service_url=place)
+    again = lenient(avro_info(NEW, V2), "FAILFAST", fetch=fetch, asker=place)
     assert [row["id"] for row in rows_of(again, entry(b"\4", (16, V1)))] == [2]

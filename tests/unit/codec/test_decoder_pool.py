@@ -2,7 +2,7 @@ import pyarrow as pa
 
 from pyspark_pulsar._kernel import Decoder
 from pyspark_pulsar.codec.decoder_options import DecoderOptions
-from pyspark_pulsar.codec.decoder_pool import DecoderPool
+from pyspark_pulsar.codec.decoder_pool import DecoderPool, RestingDecoder
 from pyspark_pulsar.schema.payload import PayloadSchema
 
 
@@ -16,11 +16,11 @@ def decoder() -> Decoder:
 def test_each_decoder_has_one_taker_and_its_own_key() -> None:
     pool = DecoderPool()
     first, second = decoder(), decoder()
-    pool.give_back("a", first)
-    pool.give_back("a", second)
+    pool.give_back("a", first, {})
+    pool.give_back("a", second, {})
     assert pool.take("b") is None
-    assert pool.take("a") is second
-    assert pool.take("a") is first
+    assert pool.take("a") == RestingDecoder(second, {})
+    assert pool.take("a") == RestingDecoder(first, {})
     assert pool.take("a") is None
 
 
@@ -28,5 +28,8 @@ def test_the_pool_is_bounded() -> None:
     pool = DecoderPool(most=2)
     decoders = [decoder() for _ in range(3)]
     for number, each in enumerate(decoders):
-        pool.give_back(number, each)
-    assert [pool.take(number) for number in range(3)] == [None, *decoders[1:]]
+        pool.give_back(number, each, {})
+    assert [pool.take(number) for number in range(3)] == [
+        None,
+        *(RestingDecoder(each, {}) for each in decoders[1:]),
+    ]

@@ -18,7 +18,8 @@ HEAD = '{"batchWatermarkMs":0,"batchTimestampMs":1}'
 
 
 def offset(position: str, topic: TopicPartition = TOPIC) -> str:
-    return json.dumps({"version": 1, "positions": {topic.name: position}, "from": {topic.name: "1:0:0"}})
+    more = {"from": {topic.name: "1:0:0"}, "passed": {topic.name: "15:0:0"}}
+    return json.dumps({"version": 1, "positions": {topic.name: position}} | more)
 
 
 @pytest.fixture
@@ -78,7 +79,8 @@ def test_a_copy_goes_on_from_there_with_its_state_under_another_id(checkpoint: P
     target = checkpoint.parent / "copy"
     copy_moved(checkpoint, target, committed_offset(checkpoint), {TOPIC: Position(3, 1, 2)})
     assert committed_offset(target).offset.positions == {TOPIC: Position(3, 1, 2)}
-    assert not committed_offset(target).offset.starts
+    moved = committed_offset(target).offset
+    assert (moved.starts, moved.passed) == ({}, {}), "positions of the other cluster"
     names = {str(file.relative_to(target)) for file in target.rglob("*") if file.is_file()}
     kept = {"metadata", "offsets/9", "offsets/10", "commits/9", "commits/10", "commits/.10.crc"}
     assert names == kept | {"state/0/0/11.delta"}

@@ -148,6 +148,21 @@ class TransactionOutcomes:
         return transaction_resource(kind, self._partition.as_topic, *names)
 
 
+def has_open_transaction(rest: RestClient, partition: TopicPartition) -> bool:
+    """Whether a transaction is open in the topic partition, which hides whatever comes behind its first message. False
+    also where nobody tells: the broker knows no transactions, has not loaded the topic, or cannot be reached.
+
+    Source: `ongoingTxnSize` of `GET /admin/v3/transactions/transactionBufferStats/...`.
+    """
+    resource = transaction_resource("transactionBufferStats", partition.as_topic)
+    try:
+        answer = rest.get(resource, f"asking for open transactions of {partition}", version="v3")
+    except PulsarError:
+        return False
+    is_ready = isinstance(answer, dict) and answer.get("state") in _RECOVERED
+    return is_ready and isinstance(count := answer.get("ongoingTxnSize"), int) and count > 0
+
+
 def readable_end(rest: RestClient, partition: TopicPartition) -> Position | None:
     """Behind the last entry that no open transaction keeps from consumers, markers and aborted messages included. None
     where the broker does not tell: it knows no transactions, or has not loaded the topic. Raises `ConnectionFailed`,

@@ -23,7 +23,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark_pulsar.client.broker.client import BrokerClient
@@ -53,7 +53,7 @@ class ClientPool:
     @contextmanager
     def client(self, options: ConnectionOptions) -> Iterator[BrokerClient]:
         """One that reaches brokers as `options` say, for the block alone. Raises what `BrokerClient` does."""
-        key = tuple(getattr(options, field.name) for field in fields(ConnectionOptions))
+        key = options.identity
         client = self._take(key) or BrokerClient(options)
         try:
             yield client

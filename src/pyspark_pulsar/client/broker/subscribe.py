@@ -8,6 +8,9 @@ nothing behind. It never creates a topic.
     `consumer`        | SUCCESS: the consumer is open. ERROR, no answer in time or no connection: it raises, and the
                       | owner of the topic is looked up anew for the next attempt.
     `abandon`         | CLOSE_CONSUMER. Brokers close a consumer that is not there yet, too.
+    `end`             | the same, when the broker has made the consumer; waits for both answers
+
+Whoever begins a subscription calls one of the last two for it, also when an error comes between.
 
 Protocol: CommandSubscribe.
 """
@@ -25,7 +28,7 @@ from pyspark_pulsar.client.broker.commands import SUBSCRIBE
 from pyspark_pulsar.client.broker.connection import Connection, await_answer
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.wire import commands_pb2 as wire
-from pyspark_pulsar.errors import DeadlineExceeded
+from pyspark_pulsar.errors import DeadlineExceeded, PulsarError
 from pyspark_pulsar.position import Position
 
 _EXCLUSIVE = 0
@@ -80,8 +83,17 @@ class Subscribing:
         return self._answer.done()
 
     def abandon(self) -> None:
-        """Nobody wants the consumer any more. Does not wait: brokers close a consumer that is not there yet, too."""
+        """Close the consumer, or stop its making. Does not wait: brokers also close a consumer that does not exist yet.
+        May be called twice."""
         self._consumer.close()
+
+    def end(self, wait_seconds: float) -> None:
+        """Wait until the broker has made the consumer and closed it again, at most `wait_seconds` for each: the next
+        consumer of an exclusive subscription is refused before. Raises nothing where the broker fails."""
+        try:
+            self.consumer(wait_seconds).close(wait_seconds)
+        except PulsarError:
+            return
 
 
 def begin_subscribe(

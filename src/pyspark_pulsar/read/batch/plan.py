@@ -83,7 +83,9 @@ def _range_requests(
     partitions = discover_partitions(client, present_topics(client, options))
     planner.ask_ahead(partitions)
     windows = resolve_windows(options, partitions)
-    with closing(LogEnds(client, read_compacted=options.read_compacted, tells_firsts=True)) as log_ends:
+    with closing(
+        LogEnds(client, admin, read_compacted=options.read_compacted, tells_firsts=True)
+    ) as log_ends:
         # Of a topic whose ledgers have all gone, what its table holds is not behind the end.
         present = planner.behind_tables(log_ends.ends(partitions))
         reachable = log_ends.reachable(present)

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
-from pyspark_pulsar.client.broker.subscribe import begin_subscribe
+from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe
 from pyspark_pulsar.errors import OptionError, PermissionDenied, ProtocolError, PulsarError, SubscriptionBusy
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.log_end import LogEnds
@@ -129,14 +130,12 @@ def _ask_brokers(
     rest = [partition for partition in partitions if partition not in positions]
     durable = _has_durable(client, name, rest)
     positions.update(dict.fromkeys(partition for partition in rest if not durable[partition]))
-    for partition, consumer in _join(
-        client, name, [partition for partition in rest if durable[partition]]
-    ).items():
-        try:
+    joins = [partition for partition in rest if durable[partition]]
+    with _begun(client, name, joins, durable=True) as begun:
+        for partition, subscribing in begun.items():
+            consumer = _joined(subscribing, name)
             deadline = time.monotonic() + client.request_seconds
             positions[partition] = consumer.await_log_end(consumer.request_log_end(), deadline).mark_delete
-        finally:
-            consumer.close(_CLOSE_SECONDS)
 
 
 def _has_durable(
@@ -144,49 +143,48 @@ def _has_durable(
 ) -> dict[TopicPartition, bool]:
     """Whether there is a durable subscription of that name, found out without making one: brokers refuse one that is
     not durable beside it."""
-    connections = _connections(client, partitions)
-    begun = {
-        partition: begin_subscribe(client, connections[partition], partition.name, None, subscription=name)
-        for partition in partitions
-    }
     durable: dict[TopicPartition, bool] = {}
-    for partition, subscribing in begun.items():
-        try:
-            subscribing.consumer().close(_CLOSE_SECONDS)
-        except OptionError:
-            durable[partition] = True
-        else:
-            durable[partition] = False
+    with _begun(client, name, partitions, durable=False) as begun:
+        for partition, subscribing in begun.items():
+            try:
+                subscribing.consumer()
+            except OptionError:
+                durable[partition] = True
+            else:
+                durable[partition] = False
     return durable
 
 
-def _join(
-    client: BrokerClient, name: str, partitions: list[TopicPartition]
-) -> dict[TopicPartition, EntryConsumer]:
+@contextmanager
+def _begun(
+    client: BrokerClient, name: str, partitions: list[TopicPartition], *, durable: bool
+) -> Iterator[dict[TopicPartition, Subscribing]]:
+    """Consumers of the subscription, under way at once. The block's end leaves none behind, whatever fails in it: a
+    retry must not find the subscription taken by its own consumers."""
     connections = _connections(client, partitions)
-    begun = {
-        partition: begin_subscribe(
-            client, connections[partition], partition.name, None, subscription=name, durable=True
-        )
-        for partition in partitions
-    }
-    joined: dict[TopicPartition, EntryConsumer] = {}
-    faults: list[PulsarError] = []
-    for partition, subscribing in begun.items():
-        try:
-            joined[partition] = subscribing.consumer()
-        except PulsarError as fault:
-            faults.append(fault)
-    if not faults:
-        return joined
-    for consumer in joined.values():
-        consumer.close(_CLOSE_SECONDS)
-    if isinstance(faults[0], SubscriptionBusy):
+    begun: dict[TopicPartition, Subscribing] = {}
+    with ExitStack() as to_end:
+        for partition in partitions:
+            begun[partition] = begin_subscribe(
+                client,
+                connections[partition],
+                partition.name,
+                None,
+                subscription=name,
+                durable=durable,
+            )
+            to_end.callback(begun[partition].end, _CLOSE_SECONDS)
+        yield begun
+
+
+def _joined(subscribing: Subscribing, name: str) -> EntryConsumer:
+    try:
+        return subscribing.consumer()
+    except SubscriptionBusy as fault:
         raise SubscriptionBusy(
             f"{_OPTION}: expected subscription {name!r} without consumers, since a broker tells its position only to "
-            f"one of them; stop the others, or give admin.url, which tells it in any case: {faults[0]}"
-        )
-    raise faults[0]
+            f"one of them; stop the others, or give admin.url, which tells it in any case: {fault}"
+        ) from None
 
 
 def _connections(client: BrokerClient, partitions: list[TopicPartition]) -> dict[TopicPartition, Any]:

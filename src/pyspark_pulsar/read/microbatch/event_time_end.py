@@ -23,7 +23,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.time_bound import TimeBound
 from pyspark_pulsar.position import EARLIEST, Position, after_entry
 from pyspark_pulsar.read.bounds.driver_threads import AT_ONCE, DriverThreads
-from pyspark_pulsar.read.log_end import Positions
+from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.loss_report import loss_reported
 from pyspark_pulsar.read.sources.broker import BrokerEntries
 from pyspark_pulsar.read.sources.chunk_search import earlier_runs

@@ -15,6 +15,9 @@ partition to them. All its micro-batches leave out what was published before. On
 Where scalable topics are read, `"drained"` names the segments that are read to their end and get no more messages, for
 as long as the topic has them. Such an offset is of version 3, whether it has times or not.
 
+`"passed"` says of topic partitions that nothing is left to read between the position and another one in a later ledger:
+retention may remove the ledger of the position (`microbatch.readable_ends`).
+
 `"ended"` says that every partition has reached the end that the query was given, for `pyspark_pulsar.stop_at_end`.
 It is another text in each run: Spark then commits one empty micro-batch, which tells listeners of a query that was
 started again where it had ended.
@@ -49,6 +52,8 @@ class StreamOffset:
     published_before: TimeBound | None = None
     drained: frozenset[TopicPartition] = frozenset()
     """Of `positions`, the segments of scalable topics that are read to an end that does not move."""
+    passed: Mapping[TopicPartition, Position] = field(default_factory=dict)
+    """Where the query stands in those of `positions` behind which nothing is in their ledgers."""
     ended: str | None = None
     """The run that has reached the ends of the query; None while it goes on."""
 
@@ -67,6 +72,8 @@ class StreamOffset:
         document["positions"] = _texts(self.positions)
         if self.starts:
             document["from"] = _texts(self.starts)
+        if self.passed:
+            document["passed"] = _texts(self.passed)
         if self.ended is not None:
             document["ended"] = self.ended
         return document
@@ -97,6 +104,7 @@ class StreamOffset:
             drained=_segments(document.get("drained", []))
             if version == VERSION_WITH_SEGMENTS
             else frozenset(),
+            passed={} if start is not None else _positions(document.get("passed", {})),
             ended=None if ended is None else str(ended),
         )
 

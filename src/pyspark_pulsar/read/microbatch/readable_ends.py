@@ -1,4 +1,4 @@
-"""How far topic partitions can be read behind the last message that consumers see. Driver only.
+"""How far a stream has passed topic partitions behind the last message that consumers see. Driver only.
 
 Where a transaction wrote the last message, its commit marker lies behind that, in the same ledger, and perhaps what
 another transaction has aborted. A stream that has read all stands at S, behind the last message. When retention then
@@ -6,22 +6,23 @@ removes the ledger, entries go that the stream has not read. Neither brokers nor
 messages, so that would count as loss. It would be so of each topic that an exactly-once sink writes and that is quiet
 for longer than its retention.
 
-So once a stream has stood in a topic partition for `REST_SECONDS`, its broker is asked up to where it can be read: R
-(`transaction_buffer.readable_end`). From then on the stream stands at R.
+So once a stream has stood in a topic partition for `REST_SECONDS`, its broker is asked how far it reads on from S
+without a message (`read.unseen_entries`): R. From then on the stream stands at R.
 
-    state        what happens at a trigger                               next state
-    RESTING      S is the end, and was for `REST_SECONDS`; R is asked    ASKED
-    ASKED        the broker tells R, behind S                            TOLD
-                 it does not tell, or R is S                             MOVED
-    TOLD         S is the end, which was asked for since                 KNOWN
-    ASKED, TOLD  S is not the end any more                               MOVED
-    KNOWN, MOVED nothing                                                 the same
-    any          the stream stands elsewhere                             RESTING there
+    state    what happens at a trigger                               next state
+    RESTING  S is the end, and was for `REST_SECONDS`; R is asked    ASKED
+             S is not the end any more                               KNOWN, R is S
+    ASKED    the broker tells R                                      KNOWN
+             it fails                                                RESTING, and nothing is asked for a while
+    KNOWN    nothing                                                 KNOWN
+    any      the stream stands elsewhere                             RESTING there
 
-Why nothing is lost: all before R is decided, as no open transaction has written before R. The end that consumers see
-was asked for when R was there, a trigger later, and it is still S. So nothing between S and R is a message that a
-consumer sees or will ever see, as entries are only appended. Offsets keep S: after a restart the stream rests and asks
-anew.
+Why nothing is lost: between S and R is nothing that a consumer sees or ever will see, as entries are only appended.
+
+Only a cursor that stood at the end of a ledger before it was removed proves that nothing unread went with the ledger,
+and a driver that is started again has new cursors. So when R, or what a cursor has proved (`LogEnds.proved`), lies in a
+later ledger than S, the stream's offset says so (`StreamOffset.passed`): the next driver begins there (`recall`). An
+offset keeps S as the position, since R may lie behind the end that brokers tell.
 """
 
 from __future__ import annotations
@@ -31,61 +32,63 @@ import logging
 import math
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark_pulsar.client.admin.client import AdminClient
-from pyspark_pulsar.client.admin.transaction_buffer import readable_end
+from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.client.broker.client_pool import pooled_client
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.log_end import Positions
+from pyspark_pulsar.read.cursor_requests import Positions
+from pyspark_pulsar.read.log_end import LogEnds
+from pyspark_pulsar.read.planning.planner import SplitPlanner
+from pyspark_pulsar.read.unseen_entries import pass_unseen
 from pyspark_pulsar.topic import TopicPartition
 
 REST_SECONDS: Final = 30.0
 """A topic that is written to is not asked for. Less than any retention: brokers know minutes."""
-_AT_ONCE: Final = 16
-"""Questions on their way; thousands of topic partitions come one after the other."""
-_BRIEF_MS: Final = 2_000
+_AT_ONCE: Final = 100
+"""Topic partitions in one question; of thousands the others come later."""
+_PASS_SECONDS: Final = 1.0
 _LATER_SECONDS: Final = 600.0
-"""Nothing is asked for so long after a failure: brokers without transactions answer as if they were not ready."""
+"""Pause after a failure."""
 
 _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Stand:
-    """One topic partition, in one of the states above; RESTING at first."""
+    """One topic partition, in one of the states above."""
 
     position: Position
     since: float
-    answer: Future[Position | None] | None = None
-    """On its way (ASKED)."""
-    told: Position | None = None
-    """R, when the end was asked for before it came (TOLD)."""
     readable: Position | None = None
     """R (KNOWN)."""
-    is_over: bool = False
-    """KNOWN or MOVED."""
-
-    @property
-    def is_resting(self) -> bool:
-        return self.answer is None and self.told is None and not self.is_over
-
-    def settle(self, readable: Position | None) -> None:
-        self.readable, self.is_over, self.answer, self.told = readable, True, None, None
+    is_asked: bool = False
+    """R is asked for, and was not told yet (ASKED)."""
 
 
 class ReadableEnds:
     """Kept while the query runs; used by one thread, which never waits here."""
 
     def __init__(self, options: ReadOptions) -> None:
-        """Without `admin.url`, and of compacted views, nothing is known. Connects when it first asks."""
-        asks = options.admin_url is not None and not options.read_compacted
-        self._admin = AdminClient(options, patience_ms=_BRIEF_MS, threads=2) if asks else None
+        """Of compacted views nothing is known. Connects when it first asks."""
+        self._options = options
+        self._asks = not options.read_compacted
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="pulsar-rest")
+        self._answer: Future[Positions] | None = None
         self._stands: dict[TopicPartition, _Stand] = {}
         self._not_before = -math.inf
+
+    def recall(self, positions: Positions, passed: Positions) -> None:
+        """Take over what an offset says of the stream's positions."""
+        for partition, readable in passed.items():
+            if (position := positions.get(partition)) is not None:
+                known = self._behind(partition, position)
+                self._stands[partition] = _Stand(position, time.monotonic(), max(known, readable))
 
     def behind(self, positions: Positions) -> dict[TopicPartition, Position]:
         """The same positions; R for S where that is known."""
@@ -97,7 +100,7 @@ class ReadableEnds:
 
     def look(self, positions: Positions, ends: Mapping[TopicPartition, Position]) -> None:
         """At each trigger. `positions`: where the stream stands. `ends`: what brokers have just told."""
-        if self._admin is None:
+        if not self._asks:
             return
         now = time.monotonic()
         self._stands = {
@@ -105,43 +108,85 @@ class ReadableEnds:
             for partition, position in positions.items()
             if partition in ends and not partition.is_segment
         }
-        if now < self._not_before:
+        if self._answer is not None and self._answer.done():
+            self._take(self._answer, now)
+        if self._answer is not None or now < self._not_before:
             return
-        free = _AT_ONCE - sum(stand.answer is not None for stand in self._stands.values())
         due = (
-            pair
-            for pair in self._stands.items()
-            if pair[1].is_resting and now - pair[1].since >= REST_SECONDS
+            partition
+            for partition, stand in self._stands.items()
+            if stand.readable is None and now - stand.since >= REST_SECONDS
         )
-        for partition, stand in itertools.islice(due, max(0, free)):
-            stand.answer = self._admin.begin(readable_end, self._admin, partition)
+        asked = {partition: self._stands[partition].position for partition in itertools.islice(due, _AT_ONCE)}
+        if asked:
+            for partition in asked:
+                self._stands[partition].is_asked = True
+            self._answer = self._thread.submit(self._ask, asked)
 
     def _seen(self, partition: TopicPartition, position: Position, end: Position, now: float) -> _Stand:
         stand = self._stands.get(partition)
         if stand is None or stand.position != position:
             return _Stand(position, now)
-        if end != position:
-            # What is known of it already is so still.
-            stand.settle(stand.readable)
-        elif stand.told is not None:
-            stand.settle(stand.told)
-        elif stand.answer is not None and stand.answer.done():
-            self._take(stand, stand.answer, now)
+        if end != position and not end.is_earliest and stand.readable is None and not stand.is_asked:
+            stand.readable = position
         return stand
 
-    def _take(self, stand: _Stand, answer: Future[Position | None], now: float) -> None:
-        stand.answer = None
+    def _take(self, answer: Future[Positions], now: float) -> None:
+        self._answer, told = None, dict[TopicPartition, Position]()
         try:
-            readable = answer.result()
+            told = dict(answer.result())
         except PulsarError as fault:
             self._not_before = now + _LATER_SECONDS
             _log.info("up to where topics can be read is not known: %s", fault)
-            return
-        if readable is None or readable <= stand.position:
-            stand.settle(None)
-        else:
-            stand.told = readable
+        for partition, stand in self._stands.items():
+            # The answer may be of where the stream stood before.
+            if stand.is_asked and partition in told:
+                stand.readable = max(stand.position, told[partition])
+            stand.is_asked = False
+
+    def _ask(self, positions: Positions) -> Positions:
+        with pooled_client(self._options) as client:
+            return readable_ends(client, positions)
 
     def close(self) -> None:
-        if self._admin is not None:
-            self._admin.close()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+def behind_closed(
+    client: BrokerClient, planner: SplitPlanner, stands: Positions
+) -> dict[TopicPartition, Position]:
+    """Return where the next ledgers begin, of those stands behind which nothing is left in a closed ledger. For a run
+    of `Trigger.AvailableNow`, which ends before it could see the ledger go. Raises nothing: what is not told here may
+    count as loss in a later run, and nothing else."""
+    try:
+        closed = planner.closed_ledgers(stands)
+        spans = {
+            partition: (stands[partition], end)
+            for partition, (end, _) in closed.items()
+            if stands[partition] < end
+        }
+        passed = pass_unseen(client, spans, _PASS_SECONDS)
+    except PulsarError as fault:
+        _log.info("which ledgers are read to their end is not known: %s", fault)
+        return {}
+    return {
+        partition: following
+        for partition, (end, following) in closed.items()
+        if passed.get(partition, stands[partition]) >= end
+    }
+
+
+def readable_ends(client: BrokerClient, positions: Positions) -> dict[TopicPartition, Position]:
+    """Return R for each S, S itself where a message or an open transaction follows. Raises `ConnectionFailed`,
+    `PermissionDenied`, `TopicNotFoundError`."""
+    with closing(LogEnds(client)) as log_ends:
+        stored = log_ends.answers(list(positions), {})
+    spans = {
+        partition: (position, stored[partition].mark_delete)
+        for partition, position in positions.items()
+        if partition in stored and position < stored[partition].mark_delete
+    }
+    passed = pass_unseen(client, spans, _PASS_SECONDS)
+    return {
+        partition: max(position, passed.get(partition, position)) for partition, position in positions.items()
+    }

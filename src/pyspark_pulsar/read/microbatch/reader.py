@@ -25,7 +25,8 @@ from pyspark_pulsar.read.bounds.offsets import check_reachable, resolve_bound
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.subscription import behind_removed, subscription_positions
 from pyspark_pulsar.read.bounds.timestamps import STARTING_TIMES, check_names
-from pyspark_pulsar.read.log_end import LogEnds, Positions, RemovedEntries
+from pyspark_pulsar.read.cursor_requests import Positions
+from pyspark_pulsar.read.log_end import LogEnds, RemovedEntries
 from pyspark_pulsar.read.microbatch.backlog_counter import BacklogCounter
 from pyspark_pulsar.read.microbatch.checkpoint_topics import abandoned_topics
 from pyspark_pulsar.read.microbatch.end import StreamEnd
@@ -34,7 +35,7 @@ from pyspark_pulsar.read.microbatch.limits import MicroBatches
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.progress.query_progress import QueryProgress
 from pyspark_pulsar.read.microbatch.progress.split_counts import SplitCounts
-from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
+from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds, behind_closed
 from pyspark_pulsar.read.microbatch.schemas import SchemaWatch
 from pyspark_pulsar.read.microbatch.segment_order import check_missed, drained_by, held_back
 from pyspark_pulsar.read.microbatch.topics import TopicWatch, without_deleted
@@ -115,9 +116,14 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         former = StreamOffset.from_json(start)
         self._check_topics(former.positions)
         opened = self._opened()
+        opened.readable_ends.recall(former.positions, former.passed)
         if self._frozen is None:
             opened.idle_pause.before_asking()
-        ends = self._frozen if self._frozen is not None else self._ends(former.positions)
+        ends = (
+            self._frozen
+            if self._frozen is not None
+            else self._ends(former.positions, comes_again=_from_earliest(former))
+        )
         opened.end.settle(ends)
         reached = self._in_order(former, self._reached(former, ends), ends)
         # Where this micro-batch begins is committed; what holds the messages from there on is there before they are
@@ -130,6 +136,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             reached = opened.micro_batches.admitted(former, reached, waits=waits)
         drained = drained_by(self._layouts, reached.positions, ends, former.drained)
         reached = replace(reached, drained=frozenset(drained & reached.positions.keys()))
+        reached = replace(reached, passed=self._passed(former, reached, ends))
         if opened.end.is_reached(reached.positions):
             reached = replace(reached, ended=self._run)
         if reached.goes_no_further_than(former):
@@ -159,6 +166,41 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             published_from=former.published_from,
             published_before=opened.end.published_before,
         )
+
+    def _passed(
+        self, former: StreamOffset, reached: StreamOffset, ends: Mapping[TopicPartition, Position]
+    ) -> dict[TopicPartition, Position]:
+        """As `StreamOffset.passed`, of what the micro-batch does not move."""
+        opened = self._opened()
+        rest = {
+            partition: position
+            for partition, position in reached.positions.items()
+            if former.positions.get(partition) == position and partition not in reached.starts
+        }
+        stands = opened.readable_ends.behind(rest)
+        stands |= opened.log_ends.proved(stands)
+        in_ledger = {
+            partition: stand
+            for partition, stand in stands.items()
+            if stand.ledger == rest[partition].ledger and not (stand.is_earliest or partition.is_segment)
+        }
+        if self._options.read_compacted:
+            return {}
+        if self._frozen is None:
+            shows_none = {
+                partition: stand
+                for partition, stand in in_ledger.items()
+                if ends.get(partition, stand).is_earliest
+            }
+            stands |= opened.log_ends.first_left(shows_none)
+        elif not opened.has_looked_at_closed:
+            opened.has_looked_at_closed = True
+            stands |= behind_closed(opened.client, opened.planner, in_ledger)
+        passed = {
+            partition: stand for partition, stand in stands.items() if stand.ledger > rest[partition].ledger
+        }
+        opened.readable_ends.recall(rest, passed)
+        return passed
 
     def _in_order(
         self, former: StreamOffset, reached: StreamOffset, ends: Mapping[TopicPartition, Position]
@@ -230,7 +272,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         return opened.end.limited(positions, reached), starts
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._frozen = self._ends({})
+        self._frozen = self._ends({}, comes_again=False)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """The ends that were just seen; under `"lag"`, how far the query is behind them (`progress.lag`);
@@ -241,6 +283,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         """Splits between two offsets; also called for the last planned micro-batch after a restart."""
         former, reached = StreamOffset.from_json(start), StreamOffset.from_json(end)
         self._check_topics({**former.positions, **reached.positions})
+        self._opened().readable_ends.recall(former.positions, former.passed)
         starts = {partition: reached.start_of(partition, former) for partition in reached.positions}
         starts = self._opened().readable_ends.behind(starts)
         requests = [
@@ -324,8 +367,11 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         if self._open is not None:
             self._open.close()
 
-    def _ends(self, reached: Mapping[TopicPartition, Position]) -> Mapping[TopicPartition, Position]:
-        """Of all topic partitions that there are. `reached`: where the query stands."""
+    def _ends(
+        self, reached: Mapping[TopicPartition, Position], *, comes_again: bool
+    ) -> Mapping[TopicPartition, Position]:
+        """Of all topic partitions that there are. `reached`: where the query stands. `comes_again`: as in
+        `LogEnds.present_ends`."""
         opened = self._opened()
         present = opened.topics.present()
         self._layouts = present.layouts
@@ -334,7 +380,8 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
             opened.planner.ask_ahead(present.partitions)
         # What tables hold brokers may have removed.
         standing = opened.planner.behind_tables(opened.readable_ends.behind(reached))
-        ends = opened.planner.behind_tables(opened.log_ends.present_ends(present.partitions, standing))
+        shown = opened.log_ends.present_ends(present.partitions, standing, comes_again=comes_again)
+        ends = opened.planner.behind_tables(shown)
         opened.readable_ends.look(reached, ends)
         # After the ends were seen: a message before them has its topic's schema registered.
         opened.schemas.check(present.topics)
@@ -352,6 +399,11 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         return self._open
 
 
+def _from_earliest(stood: StreamOffset) -> bool:
+    """Whether what a topic partition does not show yet will be read when it does: it is not where the query starts."""
+    return stood.start is None or stood.start == FROM_EARLIEST
+
+
 class _QueryResources:
     """What the driver keeps while the query runs: connections, and what they have told."""
 
@@ -362,12 +414,14 @@ class _QueryResources:
         self.admin = AdminClient.for_planning(options, patience_ms) if options.admin_url is not None else None
         self.topics = TopicWatch(self.client, self.admin, options)
         self.end = StreamEnd(options)
-        self.log_ends = LogEnds(self.client, read_compacted=options.read_compacted)
+        self.log_ends = LogEnds(self.client, self.admin, read_compacted=options.read_compacted)
         self.readable_ends = ReadableEnds(options)
         self.schemas = SchemaWatch(schema, self.client.schema, skips_bad_rows=options.mode != "FAILFAST")
         self.planner = SplitPlanner(options, self.client, self.admin)
         self.is_new = True
         """No ends were asked for yet."""
+        self.has_looked_at_closed = False
+        """`Trigger.AvailableNow` has asked which ledgers are read to their end."""
         self.idle_pause = IdlePause()
         self.progress = QueryProgress(options, self.client, self.planner)
         counter = partial(BacklogCounter, tables=self.planner.tables)

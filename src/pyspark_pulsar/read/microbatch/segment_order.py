@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.log_end import Positions
+from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.loss_report import report_loss
 from pyspark_pulsar.topic import TopicPartition
 from pyspark_pulsar.topic_layout import TopicLayout, admitted

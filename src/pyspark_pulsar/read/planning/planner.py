@@ -44,6 +44,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Final
 
 from pyspark_pulsar.client.admin.client import AdminClient
@@ -144,6 +145,21 @@ class SplitPlanner:
         """See `KnownLedgers.keep_up`. A stream calls it at its triggers."""
         if self._known is not None:
             self._known.keep_up(partition for partition in partitions if not partition.is_segment)
+
+    def closed_ledgers(
+        self, positions: Mapping[TopicPartition, Position]
+    ) -> dict[TopicPartition, tuple[Position, Position]]:
+        """Return where the ledger of each position ends and where the next one begins, as they are now; of those whose
+        ledger is closed. Raises the errors of `AdminClient`."""
+        if self._known is None:
+            return {}
+        present = self._known.look(partition for partition in positions if not partition.is_segment)
+        return {
+            partition: (Position(ledger.id, ledger.entries), Position(following.id, 0))
+            for partition, known in present.items()
+            for ledger, following in pairwise(known.ledgers)
+            if ledger.id == positions[partition].ledger and not ledger.is_open
+        }
 
     def first_in_time(self, requests: Iterable[RangeRequest]) -> dict[TopicPartition, Position]:
         """Where messages of each window begin at the earliest, as ledgers tell; its start where they are not known.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -15,7 +16,7 @@ from typing import Final
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.connection import Connection
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
-from pyspark_pulsar.client.broker.subscribe import begin_subscribe, subscribe
+from pyspark_pulsar.client.broker.subscribe import Subscribing, begin_subscribe, subscribe
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.errors import DeadlineExceeded, PulsarError
 from pyspark_pulsar.position import Position
@@ -100,23 +101,19 @@ def _ask_rest(
 ) -> None:
     rest = [place for place in places if place not in entries]
     connections = client.owner_connections({partition.name for partition, _ in rest})
-    begun = [
-        begin_subscribe(client, _connected(connections[partition.name]), partition.name, position)
-        for partition, position in rest
-    ]
-    consumers: list[EntryConsumer] = []
-    try:
+    with ExitStack() as to_close:
+        begun: list[Subscribing] = []
+        for partition, position in rest:
+            connection = _connected(connections[partition.name])
+            begun.append(begin_subscribe(client, connection, partition.name, position))
+            to_close.callback(begun[-1].abandon)
+        consumers: list[EntryConsumer] = []
         for subscribing in begun:
             consumers.append(subscribing.consumer())
             consumers[-1].add_permits(1)
         deadline = time.monotonic() + seconds
         for place, consumer in zip(rest, consumers, strict=True):
             entries[place] = _seen(consumer.take(max(0.0, deadline - time.monotonic())))
-    finally:
-        for consumer in consumers:
-            consumer.close()
-        for subscribing in begun[len(consumers) :]:
-            subscribing.abandon()
 
 
 def _connected(connection: Connection | PulsarError) -> Connection:

@@ -269,7 +269,7 @@ class RangeReader:
             PLACE_HEALTH.gave_nothing(self._place(planned), time.monotonic() - began)
 
     def _place(self, planned: SplitRange) -> Place:
-        return self._options.service_url, planned.location.name
+        return self._options.identity, planned.location.name
 
     def _take(self, run: Run) -> Generator[EntryBatch, None, None]:
         split_range = run.split_range

@@ -11,7 +11,7 @@ Only advice, and only where another place stands in (`readFrom=auto`).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,8 +19,8 @@ _LONG_SECONDS: Final = 1.0
 _FIRST_SECONDS: Final = 30.0
 _MOST_SECONDS: Final = 600.0
 
-Place = tuple[str, str]
-"""The cluster's service URL, and the name of a `Location`."""
+Place = tuple[Hashable, str]
+"""Who asks which cluster (`ConnectionOptions.identity`), and the name of a `Location`."""
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.audit import audited
 from pyspark_pulsar.read.task.fallback import RangeReader
 from pyspark_pulsar.read.task.read_counts import ReadCounts
-from pyspark_pulsar.read.task.schema_cache import SCHEMA_VERSIONS
+from pyspark_pulsar.read.task.schema_cache import SCHEMA_VERSIONS, Incarnation
 from pyspark_pulsar.read.task.transactions import TopicTransactions
 from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
@@ -82,13 +82,14 @@ def _record_batches(
         audited(options, split, attempt) as audit,
         closing(TopicTransactions(options, split.partition)) as transactions,
     ):
+        planned = (schema.info, schema.own_schemas)
+        incarnation = Incarnation(options.identity, topic, split.end.ledger, planned)
 
         def ask(name: TopicName, version: bytes) -> SchemaInfo | None:
             return client.schema(name, version if version != NO_VERSION else None)
 
         def fetch_schema(version: bytes) -> SchemaInfo | None:
-            planned = (schema.info, schema.own_schemas)
-            return SCHEMA_VERSIONS.fetch(options.service_url, topic, planned, version, ask)
+            return SCHEMA_VERSIONS.fetch(incarnation, version, ask)
 
         row_filter = RowFilter(split.window, keys=split.keys, slots=split.slots)
 
@@ -103,7 +104,7 @@ def _record_batches(
                 end=end.as_tuple(),
                 intake=split_intake(options, split, transactions),
                 mode=options.mode,
-                service_url=options.service_url,
+                asker=options.identity,
                 row_filter=row_filter,
             )
 

@@ -1,8 +1,13 @@
-"""The registry's documents that this worker process has asked for. Executor only.
+"""Schema documents that this worker process has fetched from the registry. Executor only.
 
-A version is a number of its topic. It never changes, but a topic that is deleted and made again counts its versions
-anew. So the documents are kept by the schemas that the query was planned with as well: after such a change those are
-others.
+A version is a number that counts the schemas of one topic. A topic that is deleted and made again counts from 0 again,
+perhaps with the same latest schema. Brokers do not tell two such topics apart in any answer that every role may have,
+but their ledgers do: a cluster never uses the id of a ledger twice, so a ledger belongs to one incarnation of a topic.
+All entries that a split reads lie in the ledger of its end or before it, and its end is behind an entry that exists. So
+documents are kept by that ledger (`Incarnation`). After a rollover each version is fetched once more.
+
+Documents are also kept by who asks, because a role may not see what another role has fetched, and by the schemas that
+the query was planned with, because `NO_VERSION` stands for the latest one.
 """
 
 from __future__ import annotations
@@ -10,6 +15,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Final
 
 from pyspark_pulsar.schema.info import SchemaInfo
@@ -19,6 +25,20 @@ _MOST: Final = 10_000
 _MOST_BYTES: Final = 32 * 1024 * 1024
 
 FetchSchema = Callable[[TopicName, bytes], SchemaInfo | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Incarnation:
+    """A topic between its creation and its deletion, as one role sees it."""
+
+    asker: Hashable = field(repr=False)
+    """`ConnectionOptions.identity`."""
+    topic: TopicName
+    """Without a partition's suffix: the partitions of a topic share its schemas."""
+    ledger: int
+    """The ledger in which the split ends."""
+    planned: Hashable
+    """The schemas that the query was planned with."""
 
 
 class SchemaVersions:
@@ -32,19 +52,17 @@ class SchemaVersions:
         self._known: OrderedDict[Hashable, SchemaInfo] = OrderedDict()
         self._bytes = 0
 
-    def fetch(
-        self, service_url: str, topic: TopicName, planned: Hashable, version: bytes, ask: FetchSchema
-    ) -> SchemaInfo | None:
-        """The registry's schema of `topic` under `version`; None when it has none, which is not remembered.
+    def fetch(self, incarnation: Incarnation, version: bytes, ask: FetchSchema) -> SchemaInfo | None:
+        """Return the registry's schema under `version`; None when it has none, which is not remembered.
 
-        `planned` stands for the schemas that the query was planned with. `ask` is called with the lock held, so that a
-        version that two threads want is asked for once; what it raises is raised.
+        `ask` is called with the lock held, so that a version that two threads want is asked for once; what it raises is
+        raised.
         """
-        key = (service_url, topic, planned, version)
+        key = (incarnation, version)
         with self._lock:
             info = self._known.get(key)
             if info is None:
-                info = ask(topic, version)
+                info = ask(incarnation.topic, version)
                 if info is None:
                     return None
                 self._known[key] = info

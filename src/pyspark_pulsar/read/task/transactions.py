@@ -46,4 +46,4 @@ class TopicTransactions:
     def _load(self) -> None:
         """Make its broker load the topic; answers when its transactions are known again."""
         with BrokerClient(self._options) as client, closing(LogEnds(client)) as log_ends:
-            log_ends.ends([self._partition])
+            log_ends.show_rights([self._partition])

@@ -1,8 +1,7 @@
-"""Behind what consumers see a stream stands only where a broker has said so before it told the end."""
+"""How far a stream stands behind what consumers see: what is asked, when, and what becomes of the answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -10,7 +9,8 @@ import pytest
 
 from pyspark_pulsar.errors import ConnectionFailed
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.position import EARLIEST, Position
+from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.microbatch import readable_ends
 from pyspark_pulsar.read.microbatch.readable_ends import ReadableEnds
 from pyspark_pulsar.topic import TopicPartition
@@ -25,14 +25,18 @@ class Asked:
     """Questions that wait for their answers."""
 
     def __init__(self, ends: ReadableEnds, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.answers: dict[TopicPartition, Future[Position | None]] = {}
-        monkeypatch.setattr(ends._admin, "begin", self._begin)
+        self.questions: list[tuple[Positions, Future[Positions]]] = []
+        monkeypatch.setattr(ends._thread, "submit", self._submit)
 
-    def _begin(self, work: Callable[..., Any], admin: Any, partition: TopicPartition) -> Any:
-        del work, admin
-        answer: Future[Position | None] = Future()
-        self.answers[partition] = answer
+    def _submit(self, work: Any, positions: Positions) -> Future[Positions]:
+        del work
+        answer: Future[Positions] = Future()
+        self.questions.append((positions, answer))
         return answer
+
+    def answer(self, readable: Position) -> None:
+        positions, answer = self.questions[-1]
+        answer.set_result(dict.fromkeys(positions, readable))
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +46,7 @@ def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def ends() -> ReadableEnds:
-    return ReadableEnds(ReadOptions(service_url="pulsar://x:6650", admin_url="http://x:8080", topic="a"))
+    return ReadableEnds(ReadOptions(service_url="pulsar://x:6650", topic="a"))
 
 
 @pytest.fixture
@@ -50,17 +54,10 @@ def asked(ends: ReadableEnds, monkeypatch: pytest.MonkeyPatch) -> Asked:
     return Asked(ends, monkeypatch)
 
 
-def look_twice(ends: ReadableEnds) -> None:
-    for _ in range(2):
-        ends.look({A: S}, {A: S})
-
-
-def test_it_stands_behind_markers_when_the_end_is_told_once_more(ends: ReadableEnds, asked: Asked) -> None:
-    look_twice(ends)
-    assert ends.behind({A: S}) == {A: S}
-    asked.answers[A].set_result(R)
+def test_it_stands_behind_markers_when_the_broker_has_told_them(ends: ReadableEnds, asked: Asked) -> None:
     ends.look({A: S}, {A: S})
-    assert ends.behind({A: S}) == {A: S}, "this end may have been told before the answer"
+    assert ends.behind({A: S}) == {A: S}
+    asked.answer(R)
     ends.look({A: S}, {A: S})
     assert ends.behind({A: S}) == {A: R}
     ends.look({A: S}, {A: LATER})
@@ -70,60 +67,52 @@ def test_it_stands_behind_markers_when_the_end_is_told_once_more(ends: ReadableE
     assert ends.behind({A: LATER, MANY[0]: S}) == {A: LATER, MANY[0]: S}
 
 
-@pytest.mark.parametrize("taken", [False, True], ids=["before the answer is taken", "after that"])
-def test_what_was_written_before_the_answer_is_not_left_out(
-    ends: ReadableEnds, asked: Asked, taken: bool
+def test_an_answer_is_of_where_the_stream_stood_when_it_asked(ends: ReadableEnds, asked: Asked) -> None:
+    ends.look({A: S}, {A: S})
+    asked.answer(LATER)
+    ends.look({A: R}, {A: R})
+    assert ends.behind({A: S, MANY[0]: R}) == {A: S, MANY[0]: R}
+    assert ends.behind({A: R}) == {A: R}
+
+
+@pytest.mark.parametrize("answer", [S, Position(5, 9)])
+def test_an_answer_that_tells_nothing_is_not_asked_for_again(
+    ends: ReadableEnds, asked: Asked, answer: Position
 ) -> None:
-    look_twice(ends)
-    asked.answers[A].set_result(LATER)
-    if taken:
-        # Brokers were asked for this end before the answer came.
-        ends.look({A: S}, {A: S})
-    ends.look({A: S}, {A: LATER})
+    ends.look({A: S}, {A: S})
+    asked.answer(answer)
     for _ in range(3):
         ends.look({A: S}, {A: S})
     assert ends.behind({A: S}) == {A: S}
+    assert len(asked.questions) == 1
 
 
-@pytest.mark.parametrize("answer", [None, S, Position(5, 9)])
-def test_an_answer_that_tells_nothing_is_not_asked_for_again(
-    ends: ReadableEnds, asked: Asked, answer: Position | None
-) -> None:
-    look_twice(ends)
-    asked.answers.pop(A).set_result(answer)
-    look_twice(ends)
-    assert ends.behind({A: S}) == {A: S}
-    assert not asked.answers
-
-
-def test_of_thousands_few_are_asked_at_a_time_and_all_in_the_end(ends: ReadableEnds, asked: Asked) -> None:
+def test_of_thousands_some_are_asked_at_a_time_and_all_in_the_end(ends: ReadableEnds, asked: Asked) -> None:
     stand = dict.fromkeys(MANY, S)
+    for trigger in range(1, 31):
+        ends.look(stand, stand)
+        assert len(asked.questions) == trigger
+        assert len(asked.questions[-1][0]) == 100
+        ends.look(stand, stand)
+        assert len(asked.questions) == trigger, "one question at a time"
+        asked.answer(R)
     ends.look(stand, stand)
-    for trigger in range(1, 1_000):
-        ends.look(stand, stand)
-        assert len(asked.answers) <= 16 * trigger
-        for answer in asked.answers.values():
-            if not answer.done():
-                answer.set_result(R)
-        if len(asked.answers) == len(MANY):
-            break
-    for _ in range(2):
-        ends.look(stand, stand)
+    assert len(asked.questions) == 30
     assert ends.behind(stand) == dict.fromkeys(MANY, R)
 
 
 def test_a_failure_is_not_met_at_each_trigger(
     ends: ReadableEnds, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look_twice(ends)
-    asked.answers.pop(A).set_exception(ConnectionFailed("503"))
+    ends.look({A: S}, {A: S})
+    asked.questions[-1][1].set_exception(ConnectionFailed("away"))
     for _ in range(3):
-        look_twice(ends)
-    assert not asked.answers
+        ends.look({A: S}, {A: S})
+    assert len(asked.questions) == 1
     monkeypatch.setattr(ends, "_not_before", 0.0)
-    look_twice(ends)
-    asked.answers[A].set_result(R)
-    look_twice(ends)
+    ends.look({A: S}, {A: S})
+    asked.answer(R)
+    ends.look({A: S}, {A: S})
     assert ends.behind({A: S}) == {A: R}
 
 
@@ -133,15 +122,29 @@ def test_a_stream_that_does_not_rest_asks_nothing(
     monkeypatch.setattr(readable_ends, "REST_SECONDS", 30.0)
     for entry in range(10):
         ends.look({A: Position(5, entry)}, {A: Position(5, entry)})
-    look_twice(ends)
-    assert not asked.answers
+    monkeypatch.setattr(readable_ends, "REST_SECONDS", 0.0)
+    ends.look({A: S}, {A: LATER})
+    ends.look({A: S}, {A: LATER})
+    assert asked.questions[1:] == []
 
 
-def test_segments_and_streams_without_admin_url(ends: ReadableEnds, asked: Asked) -> None:
-    for _ in range(2):
-        ends.look({SEGMENT: S}, {SEGMENT: S})
-    assert not asked.answers
-    blind = ReadableEnds(ReadOptions(service_url="pulsar://x:6650", topic="a"))
-    look_twice(blind)
-    assert blind.behind({A: S}) == {A: S}
-    blind.close()
+def test_a_topic_whose_ledgers_all_went_is_asked_for_too(ends: ReadableEnds, asked: Asked) -> None:
+    ends.look({A: S}, {A: EARLIEST})
+    assert [positions for positions, _ in asked.questions] == [{A: S}]
+
+
+def test_what_an_offset_says_is_known_at_once(ends: ReadableEnds) -> None:
+    ends.recall({A: S}, {A: LATER, MANY[0]: LATER})
+    assert ends.behind({A: S, MANY[0]: S}) == {A: LATER, MANY[0]: S}
+    ends.look({A: S}, {A: S})
+    ends.recall({A: S}, {A: R})
+    assert ends.behind({A: S}) == {A: LATER}, "nothing that is known is forgotten"
+
+
+def test_segments_and_compacted_views(ends: ReadableEnds, asked: Asked) -> None:
+    ends.look({SEGMENT: S}, {SEGMENT: S})
+    assert not asked.questions
+    view = ReadableEnds(ReadOptions(service_url="pulsar://x:6650", topic="a", read_compacted=True))
+    view.look({A: S}, {A: S})
+    assert view.behind({A: S}) == {A: S}
+    view.close()

@@ -1,13 +1,19 @@
 import threading
 import time
+from dataclasses import replace
+from typing import Any
 
-from pyspark_pulsar.read.task.schema_cache import SchemaVersions
+from pyspark_pulsar.read.task.schema_cache import Incarnation, SchemaVersions
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.topic import TopicName
 
 TOPIC = TopicName.parse("orders")
 V1, V2 = b"1", b"2"
 INFO = SchemaInfo("x", SchemaType.AVRO, b"{}")
+
+
+def incarnation(**others: Any) -> Incarnation:
+    return replace(Incarnation("a", TOPIC, 7, INFO), **others)
 
 
 class Registry:
@@ -26,7 +32,7 @@ def test_each_version_is_asked_for_once() -> None:
 
     def ask_all() -> None:
         for version in (V1, V2):
-            assert versions.fetch("pulsar://a", TOPIC, INFO, version, registry.ask) is INFO
+            assert versions.fetch(incarnation(), version, registry.ask) is INFO
 
     threads = [threading.Thread(target=ask_all) for _ in range(4)]
     for thread in threads:
@@ -36,30 +42,26 @@ def test_each_version_is_asked_for_once() -> None:
     assert sorted(registry.asked) == [(TOPIC, V1), (TOPIC, V2)]
 
 
-def test_another_cluster_topic_or_planned_schema_is_asked_anew() -> None:
+def test_another_role_topic_incarnation_or_planned_schema_is_asked_anew() -> None:
     registry, versions = Registry(), SchemaVersions()
-    made_again = SchemaInfo("x", SchemaType.AVRO, b"{}", version=V2)
-    for url, topic, planned in (
-        ("pulsar://a", TOPIC, INFO),
-        ("pulsar://b", TOPIC, INFO),
-        ("pulsar://a", TopicName.parse("other"), INFO),
-        ("pulsar://a", TOPIC, made_again),
-    ):
-        versions.fetch(url, topic, planned, V1, registry.ask)
-    assert len(registry.asked) == 4
+    others = {"asker": "b", "topic": TopicName.parse("other"), "ledger": 8, "planned": None}
+    for other in ({}, *({name: value} for name, value in others.items())):
+        for _ in range(2):
+            versions.fetch(incarnation(**other), V1, registry.ask)
+    assert len(registry.asked) == 5
 
 
 def test_a_missing_version_is_not_remembered() -> None:
     registry, versions = Registry(None), SchemaVersions()
     for _ in range(2):
-        assert versions.fetch("pulsar://a", TOPIC, INFO, V1, registry.ask) is None
+        assert versions.fetch(incarnation(), V1, registry.ask) is None
     assert len(registry.asked) == 2
 
 
 def test_the_least_used_go_first() -> None:
     registry, versions = Registry(), SchemaVersions(most=2)
     for version in (b"1", b"2", b"1", b"3", b"1", b"2"):
-        versions.fetch("pulsar://a", TOPIC, INFO, version, registry.ask)
+        versions.fetch(incarnation(), version, registry.ask)
     assert [version for _, version in registry.asked] == [b"1", b"2", b"3", b"2"]
 
 
@@ -67,5 +69,5 @@ def test_documents_are_kept_up_to_so_many_bytes() -> None:
     registry = Registry(SchemaInfo("x", SchemaType.AVRO, b"-" * 100))
     versions = SchemaVersions(most_bytes=250)
     for version in (b"1", b"2", b"3", b"3", b"2", b"1"):
-        versions.fetch("pulsar://a", TOPIC, INFO, version, registry.ask)
+        versions.fetch(incarnation(), version, registry.ask)
     assert [version for _, version in registry.asked] == [b"1", b"2", b"3", b"1"]

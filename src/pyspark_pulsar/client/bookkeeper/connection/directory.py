@@ -48,14 +48,15 @@ class Directory:
 
 
 class KnownDirectories:
-    """Of this process, by whom was asked. Safe in threads: each step is one on a dictionary."""
+    """The answers of the last minute, kept for this process by who asked whom: only superusers may see racks. Safe in
+    threads, because each step is a single operation on a dictionary."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str | None, str | None], tuple[float, Directory]] = {}
+        self._known: dict[tuple[Any, ...], tuple[float, Directory]] = {}
 
     def ask(self, options: ReadOptions, admin: AdminClient) -> Directory:
         """Never raises: what is not told is in `fault`."""
-        key = (options.admin_url, options.bookie_http_url)
+        key = (options.identity, options.bookie_http_url)
         until, known = self._known.get(key, (0.0, Directory({})))
         if time.monotonic() < until:
             return known

@@ -20,7 +20,7 @@ from typing import Any, Final
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.position import EARLIEST, Position
-from pyspark_pulsar.read.log_end import Positions
+from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.planning.ledgers.ledger_range import ledger_ranges
 from pyspark_pulsar.read.sources.peek import FirstEntry
 from pyspark_pulsar.topic import TopicPartition

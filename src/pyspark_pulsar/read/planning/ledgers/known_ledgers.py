@@ -88,6 +88,12 @@ class KnownLedgers:
         self._learn_now([partition for partition in stale if partition not in fresh])
         return {request.partition: self._present[request.partition] for request in requests}
 
+    def look(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, TopicLedgers]:
+        """Return the ledgers as they are now. Raises the errors of `AdminClient`."""
+        listed = list(partitions)
+        self._learn_now(listed)
+        return {partition: self._present[partition] for partition in listed}
+
     def ask_ahead(self, partitions: Iterable[TopicPartition], *, with_striping: bool = False) -> None:
         """Begin to list the ledgers of a few, for a plan that is made in a moment. `with_striping`: where they lie too,
         for which a broker opens them."""

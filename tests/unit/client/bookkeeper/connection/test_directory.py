@@ -18,6 +18,7 @@ from pyspark_pulsar.client.bookkeeper.connection import directory
 from pyspark_pulsar.client.bookkeeper.connection.directory import Directory, KnownDirectories, find_addresses
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied, ProtocolError
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.security import TOKEN
 
 RACKS = "/admin/v2/bookies/racks-info"
 CONFIG = "/api/v1/config/server_config"
@@ -87,6 +88,15 @@ def test_they_are_asked_once_in_a_while_and_only_where_an_id_is_no_address(answe
     for _ in range(3):
         assert ask(answers) == Directory({})
     assert answers.asked == [RACKS]
+
+
+def test_what_one_role_may_see_is_not_told_to_another(answers: Answers) -> None:
+    answers.by_path = {RACKS: {"g": {"bk-0": {"hostname": "a"}}}}
+    assert ask(answers).addresses == {"bk-0": "a:3181"}
+    answers.by_path = {}
+    refused = ask(answers, auth_plugin=TOKEN, auth_params="token:other")
+    assert (refused.addresses, type(refused.fault)) == ({}, PermissionDenied)
+    assert ask(answers) == Directory({"bk-0": "a:3181"}), "nor is the refusal of the other one"
 
 
 def test_what_one_does_not_tell_another_may(answers: Answers) -> None:
