@@ -178,12 +178,17 @@ class Decider:
         self.state = state
 
     def require_alone(self) -> None:
-        """What was read of the journal until now is nobody's who has come later. Raises `WriterFenced` when another one
-        has come."""
+        """Prove that no other writer opened the journal before now. Raises `WriterFenced` when one did."""
         self._writer.append(_fence(self._before))
 
     def decide(self, state: JournalState) -> None:
-        """Returns when it is stored. Raises `WriterFenced` when another one has come; then it is not stored."""
+        """Append the state and wait for its receipt.
+
+        Raises:
+            WriterFenced, SendError, DeadlineExceeded: The receipt is missing, so the state may be stored or not. This
+                includes `WriterFenced`: the append may have been stored before its connection was lost, and the next
+                connection of this producer was refused.
+        """
         self._writer.append(state_record(state))
         self.state = state
 
