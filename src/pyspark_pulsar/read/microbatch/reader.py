@@ -123,11 +123,18 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         # Where this micro-batch begins is committed; what holds the messages from there on is there before they are
         # planned.
         begin = {partition: reached.start_of(partition, former) for partition in reached.positions}
-        lag = self._begin(begin, {partition: end for partition, end in ends.items() if partition in begin})
-        self._latest = StreamOffset(ends, published_from=former.published_from).to_json() | {"lag": lag}
+        goal = reached.positions
         if not isinstance(limit, ReadAllAvailable):
             waits = self._frozen is None and former.start is None
             reached = opened.micro_batches.admitted(former, reached, waits=waits)
+        if self._frozen is not None or opened.end.is_reached(reached.positions):
+            # The run ends by itself. Its last progress must not count what its last micro-batch reads.
+            lag = self._begin(begin, goal, reached.positions)
+        else:
+            lag = self._begin(
+                begin, {partition: end for partition, end in ends.items() if partition in begin}, begin
+            )
+        self._latest = StreamOffset(ends, published_from=former.published_from).to_json() | {"lag": lag}
         drained = drained_by(self._layouts, reached.positions, ends, former.drained)
         reached = replace(reached, drained=frozenset(drained & reached.positions.keys()))
         if opened.end.is_reached(reached.positions):
@@ -137,11 +144,9 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         opened.idle_pause.news()
         return reached.to_json()
 
-    def _begin(
-        self, committed: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position]
-    ) -> dict[str, Any]:
-        """As `QueryProgress.begin`."""
-        return self._opened().progress.begin(committed, ends)
+    def _begin(self, committed: Positions, ends: Positions, counted_from: Positions) -> dict[str, Any]:
+        """See `QueryProgress.begin`."""
+        return self._opened().progress.begin(committed, ends, counted_from)
 
     def _reached(self, former: StreamOffset, ends: Mapping[TopicPartition, Position]) -> StreamOffset:
         """As far as `ends` and the ends of the query let it go."""
