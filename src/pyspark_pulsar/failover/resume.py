@@ -65,7 +65,7 @@ def resume_points(
         )
     threads = DriverThreads(options, "pulsar-failover")
     try:
-        with AdminClient.for_planning(options) as admin, BrokerClient(options) as client:
+        with AdminClient.for_planning(options) as admin, BrokerClient.for_planning(options) as client:
             _check_cluster(admin, former.name)
             _check_present(client, read_until)
 

@@ -7,10 +7,13 @@ import socket
 import time
 
 import pytest
+from click.testing import CliRunner
 from fixtures.fix_spark import ReadTopic
 from integration.official import ONE_RECORD, Admin, Refused
 from pyspark.sql import DataFrame, SparkSession
 
+from pyspark_pulsar.cli import cli
+from pyspark_pulsar.errors import ConnectionFailed
 from pyspark_pulsar.standalone import LocalPulsar
 
 
@@ -88,6 +91,19 @@ def test_refused_connection_fails_soon(direction: str, spark: SparkSession, refu
     assert time.monotonic() - began < 25
     assert url.removeprefix("pulsar://") in text
     assert "check that Pulsar runs there" in text
+
+
+@pytest.mark.parametrize("command", ["plan", "segments", "tier run"])
+def test_commands_fail_as_soon_as_a_query(command: str) -> None:
+    url = f"pulsar://127.0.0.1:{unused_port()}"
+    arguments = [*command.split(), "t", "--service-url", url, "--admin-url", "http://127.0.0.1:1"]
+    if command == "tier run":
+        arguments += ["--catalog", '{"type": "in-memory"}']
+    began = time.monotonic()
+    result = CliRunner().invoke(cli, arguments)
+    assert time.monotonic() - began < 20
+    assert isinstance(result.exception, ConnectionFailed), result.output
+    assert url.removeprefix("pulsar://") in str(result.exception)
 
 
 def test_wrong_port_of_the_right_server(spark: SparkSession, pulsar: LocalPulsar, refused: Refused) -> None:

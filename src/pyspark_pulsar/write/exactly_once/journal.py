@@ -188,6 +188,7 @@ class Decider:
             WriterFenced, SendError, DeadlineExceeded: The receipt is missing, so the state may be stored or not. This
                 includes `WriterFenced`: the append may have been stored before its connection was lost, and the next
                 connection of this producer was refused.
+
         """
         self._writer.append(state_record(state))
         self.state = state
