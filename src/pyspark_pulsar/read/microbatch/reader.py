@@ -44,7 +44,6 @@ from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.read.planning.splits.tasks import tasks_of
 from pyspark_pulsar.read.task.reader import read_splits
 from pyspark_pulsar.schema.read_schema import ReadSchema
-from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.logging import show_warnings
 from pyspark_pulsar.spark.read_limits import (
     ReadAllAvailable,
@@ -315,7 +314,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         # Spark runs one task with the value None when `partitions` is empty.
         if partition is None or partition.value is None:
             return iter(())
-        freeze_imports()
+        self.begin_task()
         rows = read_splits(self._options, self._schema, partition.value, present_attempt(self._run))
         return rows if self._changes is None else self._changes.rows(rows)
 
