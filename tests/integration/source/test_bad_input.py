@@ -71,6 +71,18 @@ def test_missing_service_url(spark: SparkSession, refused: Refused) -> None:
     assert "'service.url' is missing" in text
 
 
+def test_a_topic_that_does_not_exist_names_similar_ones(
+    topic: str, spark: SparkSession, pulsar: LocalPulsar, admin: Admin, refused: Refused
+) -> None:
+    admin.create_partitioned(topic, 2)
+    options = {"service.url": pulsar.service_url, "topic": topic[:-1] + ("0" if topic[-1] != "0" else "1")}
+    text = refused(lambda: load(spark, **options).collect(), "TopicNotFoundError")
+    assert (
+        f"does not exist; create it, or correct the name (a read never creates a topic); did you mean '{topic}'"
+        in text
+    )
+
+
 def unused_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

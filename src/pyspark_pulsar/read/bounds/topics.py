@@ -102,9 +102,7 @@ def discover_partitions(client: BrokerClient, topics: list[TopicName]) -> list[T
     partitions: set[TopicPartition] = set()
     for topic, found in present_topic_partitions(client, topics).items():
         if found is None:
-            raise TopicNotFoundError(
-                f"topic {topic} does not exist; create it, or correct the name (a read never creates a topic)"
-            )
+            raise client.missing_topic(topic)
         partitions.update(found)
     return sorted(partitions)
 
