@@ -25,7 +25,7 @@ def load(spark: SparkSession, **options: str) -> DataFrame:
     ("options", "kind", "words"),
     [
         ({"topic": "t", "startingOffset": "latest"}, "OptionError", ["did you mean 'startingOffsets'"]),
-        ({"topic": "t", "zzz": "red"}, "OptionError", ["unknown option", "zzz", "docs/options.md"]),
+        ({"topic": "t", "zzz": "red"}, "OptionError", ["unknown option", "zzz", 'the page "Options"']),
         ({"topic": "t", "topics": "a,b"}, "OptionError", ["exactly one", "topic and topics"]),
         ({}, "OptionError", ["exactly one", "none of the options"]),
         ({"topics": "a,b", "subscribe": "c"}, "OptionError", ["mean the same"]),
