@@ -112,7 +112,7 @@ def test_killed_where_rows_name_topics(
     [
         ("Coordinators._submit_end:after:1", "Coordinators._submit_end:after:2", "Decider.decide:before:1"),
         # Empty messages are in the way until their transaction times out.
-        ("Decider.decide:before:2", "abort._schemas:after:1", "_EmptyMessage.send:after:2"),
+        ("Decider.decide:before:2", "abort._schemas:after:1", "EmptyMessage.send:after:2"),
     ],
     ids=["it finishes", "buffers are made ready"],
 )
