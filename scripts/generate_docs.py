@@ -65,7 +65,8 @@ what is raised on purpose says all itself.
 | Where | What is shown |
 |---|---|
 | A session made with `pyspark_pulsar.configure`, in a program or a notebook | The message first and last, between \
-them the lines of your own program. |
+them the lines of your own program. Also where a cell ends in a value that fails when it is shown, as a DataFrame does \
+over Spark Connect. |
 | Any other session, after `pyspark_pulsar.install_error_hook()` | The same. In IPython and Jupyter \
 `%load_ext pyspark_pulsar` does it too. |
 | Any other session | The frames of your program and of PySpark, then the message in Spark's words, without the \

@@ -62,6 +62,7 @@ class PulsarDataSource(Shipped, DataSource):
         from pyspark_pulsar.codec.data_keys import check_key_options
         from pyspark_pulsar.read.batch.pushdown import filters_may_come
         from pyspark_pulsar.read.batch.reader import FilteringBatchReader, PulsarBatchReader
+        from pyspark_pulsar.spark.filter_values import keep_constants_beyond_python
 
         options = self._read_options()
         check_key_options(options)
@@ -69,7 +70,11 @@ class PulsarDataSource(Shipped, DataSource):
         # query on the same DataFrame if that has no filter to push: rows would be missing in silence. So there it must
         # be asked for. The jar has each query planned anew.
         pushes = runs_in(_DRIVER_PROCESS) if options.push_filters is None else options.push_filters
-        reader = FilteringBatchReader if pushes and filters_may_come() else PulsarBatchReader
+        may_come = filters_may_come()
+        if may_come:
+            # Spark reads the filters after it has made the reader, also those that are not pushed.
+            keep_constants_beyond_python()
+        reader = FilteringBatchReader if pushes and may_come else PulsarBatchReader
         return reader(options, *self._read_rows(options, schema))
 
     def streamReader(self, schema: StructType) -> PulsarStreamReader | RefusedStream:  # noqa: N802

@@ -119,6 +119,10 @@ class TierMismatch(PulsarError):
     """A table is not the tier of this topic: it is of another topic, of one that was made again, or no tier at all."""
 
 
+class WriterKilled(PulsarError):
+    """A process that wrote data files of a topic's table was killed. Nothing of its round is committed."""
+
+
 class ConnectionFailed(PulsarError):
     """A broker, bookie or REST endpoint cannot be reached, or went away, and retries are used up."""
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark_pulsar.errors import TopicNameError
+from pyspark_pulsar.pages import page
 
 _PARTITION: Final = re.compile(r"(?P<topic>.*)-partition-(?P<digits>\d{1,10})", re.DOTALL)
 _MOST_PARTITION: Final = 2**31 - 1
@@ -172,7 +173,7 @@ def _refused(text: str, domain: str, rest: str) -> str:
     return (
         f"topic {text!r}: expected a name that starts with persistent:// or non-persistent://, got a scalable topic of "
         f"Pulsar 5. A scalable topic can be read, by a batch or a stream with option 'topic' or 'topics'; all else is "
-        f"refused (docs/scalable-topics.md says why): use a topic that starts with persistent:// for it"
+        f"refused ({page('scalable-topics')} says why): use a topic that starts with persistent:// for it"
     )
 
 

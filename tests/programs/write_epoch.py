@@ -31,7 +31,7 @@ _SCOPES: dict[str, Any] = {
     "Decider": journal.Decider,
     "task": task,
     "abort": abort,
-    "_EmptyMessage": abort._EmptyMessage,
+    "EmptyMessage": abort.EmptyMessage,
 }
 
 

@@ -30,6 +30,7 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
     printable,
 )
+from pyspark_pulsar.spark.logging import follow_levels
 
 IDLE_SECONDS: Final = 600.0
 """Without a request for so long the process ends; the JVM starts another when it needs one."""
@@ -107,6 +108,7 @@ def _answer(cluster: Any, line: bytes) -> dict[str, Any]:
     try:
         request = _document(line)
         number, call = request.get("id"), str(request.get("call"))
+        follow_levels(request.get("log"))
         return {"id": number, "result": _called(cluster, call, request.get("arguments") or {})}
     except Exception as fault:  # noqa: BLE001 - one request must not end the others
         return {"id": number, "error": _error(call, fault)}

@@ -29,7 +29,7 @@ def plan(topics: tuple[str, ...], settings: tuple[str, ...], *, as_json: bool, *
     from pyspark_pulsar.read.batch.plan import plan_batch
 
     options = parse_arguments(topics, settings, flags)
-    batch_plan = plan_batch(options, is_shown=True)
+    batch_plan = plan_batch(options, is_shown=True, fails_fast=True)
     if as_json:
         for line in json_lines(batch_plan):
             click.echo(line)

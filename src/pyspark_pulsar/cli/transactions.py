@@ -1,9 +1,12 @@
-"""`pyspark-pulsar transactions resolve`: end what an exactly-once write has left behind when nobody starts it again."""
+"""`pyspark-pulsar transactions`: end what exactly-once writes have left behind when nobody starts them again."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import click
@@ -11,31 +14,53 @@ import click
 from pyspark_pulsar.cli.setting import key_and_value
 from pyspark_pulsar.errors import printable
 
+if TYPE_CHECKING:
+    from pyspark_pulsar.options import WriteOptions
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
 
 @click.group()
 def transactions() -> None:
     """Transactions of exactly-once writes."""
 
 
+def _cluster_arguments(command: Command) -> Command:
+    command = click.option(
+        "--option",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Any option of df.write, such as those about authentication; repeatable.",
+    )(command)
+    return click.option(
+        "--service-url", required=True, metavar="URL", help="Address of the brokers or the proxy."
+    )(command)
+
+
+def _journal_arguments(command: Command) -> Command:
+    """Which journal, and where."""
+    for decorate in (
+        click.option("--journal", metavar="NAME", help="The transactionJournal of the query or job."),
+        click.option(
+            "--query-id",
+            metavar="ID",
+            help="Spark's id of the streaming query, where PATH is not a local folder.",
+        ),
+        click.option(
+            "--checkpoint",
+            metavar="PATH",
+            help="The checkpointLocation of the streaming query; its file `metadata` is read for the query's id.",
+        ),
+        _cluster_arguments,
+        click.argument("topic", required=False),
+    ):
+        command = decorate(command)
+    return command
+
+
 @transactions.command(short_help="End what a dead job has left open.")
-@click.argument("topic", required=False)
-@click.option("--service-url", required=True, metavar="URL", help="Address of the brokers or the proxy.")
-@click.option(
-    "--checkpoint",
-    metavar="PATH",
-    help="The checkpointLocation of the streaming query; its file `metadata` is read for the query's id.",
-)
-@click.option(
-    "--query-id", metavar="ID", help="Spark's id of the streaming query, where PATH is not a local folder."
-)
-@click.option("--journal", metavar="NAME", help="The transactionJournal of the query or job.")
-@click.option(
-    "--option",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Any option of df.write, such as those about authentication; repeatable.",
-)
+@_journal_arguments
 @click.option(
     "--abort-open", is_flag=True, help="Abort what was not decided too. A query that still runs will fail."
 )
@@ -44,46 +69,108 @@ def transactions() -> None:
     is_flag=True,
     help="As --abort-open, and let another query or job have the journal, as one may that --journal names.",
 )
-def resolve(
+def resolve(*, abort_open: bool, release: bool, **arguments: Any) -> None:
+    """Commit what was decided for TOPIC and not finished: of batch jobs, or of the query with that checkpoint or
+    id. With --journal TOPIC is not needed."""
+    from pyspark_pulsar.write.exactly_once.resolve import resolve_journal
+
+    named = _named_journals(**arguments)
+    for prefix in named.journals:
+        for line in resolve_journal(
+            named.options, prefix, abort_open=abort_open, release=release, owner=named.owner
+        ):
+            click.echo(printable(line))
+    named.tell_without_id()
+
+
+@transactions.command(short_help="Delete the journal of a query or job that is over.")
+@_journal_arguments
+@click.option("--admin-url", required=True, metavar="URL", help="Address of the admin REST API.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def remove_journal(*, admin_url: str, yes: bool, **arguments: Any) -> None:
+    """Delete the three topics of the journal of batch jobs to TOPIC, or of the query with that checkpoint or id.
+
+    What was decided is committed first, and what was begun is aborted. With --journal TOPIC is not needed. A query that
+    starts again with its checkpoint fails without its journal.
+    """
+    from pyspark_pulsar.write.exactly_once.resolve import remove_journal as remove
+
+    named = _named_journals(**arguments, admin_url=admin_url)
+    for prefix in named.journals:
+        if not yes:
+            click.confirm(f"Delete the journal {printable(prefix)}?", abort=True)
+        for line in remove(named.options, prefix, owner=named.owner):
+            click.echo(printable(line))
+    named.tell_without_id()
+
+
+@transactions.command(short_help="End rows that hide what follows them.")
+@click.argument("topic")
+@_cluster_arguments
+def unblock(topic: str, service_url: str, settings: tuple[str, ...]) -> None:
+    """End rows of TOPIC that reached it after their transaction was aborted, and hide what follows them.
+
+    Transactions that are open stay open, so it may run at any time.
+    """
+    from pyspark_pulsar.options import WriteOptions, parse_options
+    from pyspark_pulsar.topic import TopicName
+    from pyspark_pulsar.write.exactly_once.unblock import unblock_topic
+
+    given = dict(key_and_value(setting, "--option") for setting in settings)
+    options = parse_options(WriteOptions, {**given, "topic": topic, "service.url": service_url})
+    for partition in unblock_topic(options, TopicName.parse(topic)):
+        click.echo(f"{printable(partition)}: rows of transactions that have ended hide nothing any more.")
+
+
+@dataclass(frozen=True, slots=True)
+class _NamedJournals:
+    """The journals that the arguments of a command name."""
+
+    options: WriteOptions
+    journals: list[str]
+    owner: str | None
+    """The id of the streaming query; None for batch jobs and named journals."""
+    nameless_checkpoint: str | None = None
+    """A checkpoint that does not tell its query's id."""
+
+    def tell_without_id(self) -> None:
+        if self.nameless_checkpoint is not None:
+            click.echo(
+                f"{printable(self.nameless_checkpoint)}: expected a local folder with Spark's file metadata, which "
+                f"names the query, got none; so only a journal of earlier versions was looked for. Give --query-id for "
+                f"another"
+            )
+
+
+def _named_journals(
+    *,
     topic: str | None,
     service_url: str,
     checkpoint: str | None,
     query_id: str | None,
     journal: str | None,
     settings: tuple[str, ...],
-    *,
-    abort_open: bool,
-    release: bool,
-) -> None:
-    """Commit what was decided for TOPIC and not finished: of batch jobs, or of the query with that checkpoint or
-    id. With --journal TOPIC is not needed."""
+    admin_url: str | None = None,
+) -> _NamedJournals:
+    """Raises `OptionError`, and `click.UsageError` where neither topic nor journal is given."""
     from pyspark_pulsar.options import WriteOptions, parse_options
     from pyspark_pulsar.write.exactly_once.journal_names import journal_of_batch, journals_of_query
-    from pyspark_pulsar.write.exactly_once.resolve import resolve_journal
 
     if topic is None and journal is None:
         raise click.UsageError("Missing argument 'TOPIC', or option '--journal'.")
-    topic_and_journal = {"topic": topic, "transactionJournal": journal}
+    named = {"topic": topic, "transactionJournal": journal, "admin.url": admin_url}
     write_options = {
         **dict(key_and_value(setting, "--option") for setting in settings),
-        **{key: value for key, value in topic_and_journal.items() if value is not None},
+        **{key: value for key, value in named.items() if value is not None},
         "service.url": service_url,
         "deliveryGuarantee": "exactly-once",
     }
     options = parse_options(WriteOptions, write_options)
     if journal is not None or (checkpoint is None and query_id is None):
-        journals = [journal_of_batch(options).of(owner="")]
-    else:
-        query_id = query_id or _id_in(checkpoint)
-        journals = journals_of_query(options, query_id, checkpoint)
-    for prefix in journals:
-        for line in resolve_journal(options, prefix, abort_open=abort_open, release=release, owner=query_id):
-            click.echo(printable(line))
-    if journal is None and checkpoint is not None and query_id is None:
-        click.echo(
-            f"{printable(checkpoint)}: expected a local folder with Spark's file metadata, which names the query, got "
-            f"none; so only a journal of earlier versions was looked for. Give --query-id for another"
-        )
+        return _NamedJournals(options, [journal_of_batch(options).of(owner="")], query_id)
+    query_id = query_id or _id_in(checkpoint)
+    nameless = checkpoint if query_id is None else None
+    return _NamedJournals(options, journals_of_query(options, query_id, checkpoint), query_id, nameless)
 
 
 def _id_in(checkpoint: str | None) -> str | None:

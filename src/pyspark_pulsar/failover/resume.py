@@ -11,6 +11,7 @@ from pyspark_pulsar.errors import OptionError, ProtocolError, TopicNotFoundError
 from pyspark_pulsar.failover.entry_scan import EntryScan
 from pyspark_pulsar.failover.topic_log import Origin, TopicLog
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.pages import page
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.driver_threads import DriverThreads
 from pyspark_pulsar.read.bounds.subscription import parse_cursor
@@ -65,7 +66,7 @@ def resume_points(
         )
     threads = DriverThreads(options, "pulsar-failover")
     try:
-        with AdminClient.for_planning(options) as admin, BrokerClient(options) as client:
+        with AdminClient.for_planning(options) as admin, BrokerClient.for_planning(options) as client:
             _check_cluster(admin, former.name)
             _check_present(client, read_until)
 
@@ -185,7 +186,7 @@ class Resumption:
             raise ProtocolError(
                 f"{self._partition}: expected the position that the entry at {origin.position} has in cluster "
                 f"{self._former.name}, got none; its replicators tell it with Pulsar 3.0.11, 3.3.6, 4.0.4 and "
-                f"later. Start the query by time (docs/failover.md)"
+                f"later. Start the query by time ({page('failover')})"
             )
         return True
 

@@ -93,7 +93,7 @@ def survey(options: ReadOptions) -> Survey:
         )
     plan, fault = BatchPlan((), ()), None
     try:
-        plan = plan_batch(options)
+        plan = plan_batch(options, fails_fast=True)
     except (LedgerUnavailable, ColumnsUnavailable, DataLossError) as unreadable:
         fault = str(unreadable)
     plans = {partition_plan.partition: partition_plan for partition_plan in plan.partitions}
@@ -187,7 +187,7 @@ def _check_ledgers(partitions: Iterable[TopicPartition]) -> None:
 
 
 def _partitions(options: ReadOptions) -> list[TopicPartition]:
-    with BrokerClient(options) as client:
+    with BrokerClient.for_planning(options) as client:
         return discover_partitions(client, discover_topics(client, options))
 
 

@@ -100,7 +100,7 @@ def plan(spark: SparkSession, **options: Any) -> DataFrame:
     """
     from pyspark_pulsar.read.batch.plan import plan_batch
 
-    return _frame(spark, plan_table(plan_batch(read_options(options), is_shown=True)))
+    return _frame(spark, plan_table(plan_batch(read_options(options), is_shown=True, fails_fast=True)))
 
 
 def audit(spark: SparkSession, path: str, *, attempts: bool = False) -> DataFrame:

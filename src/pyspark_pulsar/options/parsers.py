@@ -23,8 +23,9 @@ _SECRET_SETTING = re.compile(r"(?i)(key(_base64)?|credential|authorization|conne
 # Of Spark's default for spark.redaction.regex.
 _HIDDEN_BY_SPARK = re.compile(r"(?i)secret|password|token")
 _USER_OF_URL = re.compile(r"://[^/]*@")
-# What Pulsar keeps in 64 bits.
-_MOST_DIGITS = 18
+# Columns hold times as microseconds in 64 bits.
+_MOST_MILLISECONDS = (1 << 63) // 1000 - 1
+_MOST_DIGITS = len(str(_MOST_MILLISECONDS))
 
 
 def text(value: str) -> str:
@@ -229,12 +230,15 @@ def instant(value: str) -> int:
     """Unix milliseconds; of a time between two of them the later one, as publish times are whole milliseconds."""
     given = value.strip()
     digits = given.removeprefix("-")
-    if given.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS:
+    is_number = given.isascii() and digits.isdigit()
+    if is_number and len(digits) <= _MOST_DIGITS and abs(int(given)) <= _MOST_MILLISECONDS:
         return int(given)
     try:
-        moment = datetime.fromisoformat(given)
+        moment = None if is_number else datetime.fromisoformat(given)
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        raise ValueError("Unix milliseconds, or ISO 8601 with a zone such as 2026-01-31T08:00:00Z")
+        raise ValueError(
+            f"Unix milliseconds up to {_MOST_MILLISECONDS}, or ISO 8601 with a zone such as 2026-01-31T08:00:00Z"
+        )
     return -((_EPOCH - moment) // timedelta(milliseconds=1))

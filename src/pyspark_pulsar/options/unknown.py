@@ -6,7 +6,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Final
 
-_PAGE: Final = "(all options: docs/options.md)"
+from pyspark_pulsar.pages import page, with_pages
+
 _SUGGESTIONS: Final = 3
 _LISTED: Final = 5
 _LIKENESS: Final = 0.6
@@ -14,7 +15,7 @@ _AS_LIKE: Final = 0.1
 
 _SECURITY: Final = (
     "credentials and TLS are in pulsar.client.authPluginClassName, pulsar.client.authParams and "
-    "pulsar.client.tlsTrustCertsFilePath (docs/security.md)"
+    "pulsar.client.tlsTrustCertsFilePath (<security>)"
 )
 _EXACTLY_ONCE: Final = "say deliveryGuarantee=exactly-once"
 _OF_KAFKA: Final = {
@@ -45,10 +46,10 @@ _OF_KAFKA: Final = {
     "kafka.delivery.timeout.ms": "say pulsar.producer.sendTimeoutMs",
     "kafka.max.poll.records": "say batchRows, or pulsar.consumer.receiverQueueSize",
     "kafka.auto.offset.reset": "say startingOffsets",
-    "kafka.key.serializer": "the columns and the topic's schema say it (docs/schema-mapping.md)",
-    "kafka.value.serializer": "the columns and the topic's schema say it (docs/schema-mapping.md)",
-    "kafka.key.deserializer": "the topic's schema says it (docs/schema-mapping.md)",
-    "kafka.value.deserializer": "the topic's schema says it (docs/schema-mapping.md)",
+    "kafka.key.serializer": "the columns and the topic's schema say it (<schema-mapping>)",
+    "kafka.value.serializer": "the columns and the topic's schema say it (<schema-mapping>)",
+    "kafka.key.deserializer": "the topic's schema says it (<schema-mapping>)",
+    "kafka.value.deserializer": "the topic's schema says it (<schema-mapping>)",
     "kafka.schema.registry.url": "the schemas are Pulsar's own, at service.url",
 }
 """Options of Spark's source for Kafka, by their names there, and what there is in their place."""
@@ -72,7 +73,7 @@ _PREFIXES: Final = {
     "kafka.": "this is Pulsar: its servers are in service.url, such as pulsar://host:6650, its topics in topic, topics "
     "or topicsPattern",
     "pulsar.admin.": "the options pulsar.client.* serve the admin REST API as well",
-    "pulsar.failover.": "there is nothing in its place (docs/migrating.md)",
+    "pulsar.failover.": "there is nothing in its place (<migrating>)",
 }
 
 
@@ -85,11 +86,12 @@ def unknown_options(keys: Iterable[str], known: Iterable[str], what: str = "unkn
     told = [
         f"{name!r}; {hint}" if hint else repr(name) for name, hint in (_meant(key, listed) for key in keys)
     ]
+    all_options = f"(all options: {page('options')})"
     if len(told) == 1:
-        return f"{what} {told[0]} {_PAGE}"
+        return f"{what} {told[0]} {all_options}"
     rest = len(told) - _LISTED
     more = f"\n  - and {rest} more" if rest > 0 else ""
-    return f"{len(told)} {what}s {_PAGE}:" + "".join(f"\n  - {each}" for each in told[:_LISTED]) + more
+    return f"{len(told)} {what}s {all_options}:" + "".join(f"\n  - {each}" for each in told[:_LISTED]) + more
 
 
 def _meant(key: str, known: list[str]) -> tuple[str, str]:
@@ -98,7 +100,7 @@ def _meant(key: str, known: list[str]) -> tuple[str, str]:
     hint = hint or next((hint for prefix, hint in _PREFIXES.items() if key.lower().startswith(prefix)), "")
     if not hint and (close := near_misses(key, known)):
         hint = f"did you mean {' or '.join(map(repr, close))}?"
-    return name, hint
+    return name, with_pages(hint)
 
 
 def near_misses(key: str, known: Iterable[str]) -> list[str]:

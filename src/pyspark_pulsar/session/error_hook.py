@@ -25,7 +25,10 @@ _OF_A_CLIENT: Final = re.compile(
     rf"(?P<message>.+?)\n\nJVM stacktrace:\n{re.escape(_OF_THE_JAR)}\b", re.DOTALL
 )
 _SPARKS_END: Final = re.compile(r" SQLSTATE: \w{5}$")
-_HIDDEN_PACKAGES: Final = ("pyspark", "py4j", "pyspark_pulsar", "IPython", "ipykernel")
+_HIDDEN_PACKAGES: Final = (
+    "pyspark", "py4j", "pyspark_pulsar", "IPython", "ipykernel",
+    "decorator",  # wraps IPython's formatters
+)  # fmt: skip
 
 
 def install_error_hook() -> bool:
@@ -66,10 +69,14 @@ def _of_the_catalog(error: BaseException) -> str | None:
 
 
 def shown_error(error: BaseException, trace: TracebackType | None) -> str | None:
-    """The lines to show; None for an exception of others."""
+    """Return the lines to show, or None for an exception of others."""
     if keeps_tracebacks() or (sentence := sentence_of(error)) is None:
         return None
     frames = [frame for frame in traceback.extract_tb(trace) if not _is_hidden(frame.filename)]
+    if not frames and _notebook() is not None:
+        # IPython caught it where it shows the value of a cell. The cell is still on the stack.
+        stack = traceback.extract_stack()
+        frames = [frame for frame in stack if not _is_hidden(frame.filename)][-1:]
     return "".join([f"{sentence}\n", *traceback.format_list(frames), f"{sentence}\n"])
 
 
@@ -90,7 +97,36 @@ def _notebook() -> Any:
 def _install_in(shell: Any) -> bool:
     if not shell.custom_exceptions:
         shell.set_custom_exc(_shown_kinds(), _show_in_shell)
-    return bool(shell.custom_exceptions == _shown_kinds())
+    if shell.custom_exceptions != _shown_kinds():
+        return False
+    if not isinstance(shell.showtraceback, _ShownValues):
+        shell.showtraceback = _ShownValues(shell)
+    return True
+
+
+class _ShownValues:
+    """`showtraceback` of a shell, which also shows errors that are raised while the value of a cell is shown.
+
+    IPython calls it directly for these, without the custom exceptions. Over Spark Connect a DataFrame is analyzed
+    when it is shown.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._others = shell.showtraceback
+        self._last: tuple[int, str] | None = None
+
+    def __call__(self, exc_tuple: Any = None, *arguments: Any, **named: Any) -> None:
+        kind, error, trace = exc_tuple or (None, None, None)
+        shown = None if error is None else shown_error(error, trace)
+        if shown is None:
+            self._others(exc_tuple, *arguments, **named)
+            return
+        # A value is shown as text and as HTML, and both fail in the same way.
+        sentence = (self._shell.execution_count, shown.partition("\n")[0])
+        if sentence != self._last:
+            self._last = sentence
+            _send_to_shell(self._shell, kind, error, shown)
 
 
 def _show_in_shell(
@@ -104,8 +140,12 @@ def _show_in_shell(
     if shown is None:
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
     else:
-        # What `showtraceback` itself ends with: on a terminal it prints, to a notebook it sends an error.
-        shell._showtraceback(kind, error, shown.splitlines())  # noqa: SLF001 -- it has no public name
+        _send_to_shell(shell, kind, error, shown)
+
+
+def _send_to_shell(shell: Any, kind: Any, error: Any, shown: str) -> None:
+    # `showtraceback` ends with this call: it prints on a terminal, and sends an error to a notebook.
+    shell._showtraceback(kind, error, shown.splitlines())  # noqa: SLF001 -- it has no public name
 
 
 def _shown_kinds() -> tuple[type[BaseException], ...]:
@@ -121,10 +161,11 @@ def _shown_kinds() -> tuple[type[BaseException], ...]:
 
 
 def _is_hidden(file: str) -> bool:
-    return any(Path(folder) in Path(file).parents for folder in _hidden_folders())
+    return any(Path(place) in (Path(file), *Path(file).parents) for place in _hidden_places())
 
 
-def _hidden_folders() -> Iterator[str]:
+def _hidden_places() -> Iterator[str]:
+    """Return folders of packages, and files of modules."""
     for name in _HIDDEN_PACKAGES:
         module = sys.modules.get(name)
-        yield from getattr(module, "__path__", ())
+        yield from getattr(module, "__path__", None) or [getattr(module, "__file__", None) or name]

@@ -3,7 +3,8 @@
 For a source in Python Spark has a program for each step on the driver (`pyspark.sql.worker`: make the source, push
 filters, plan a read, plan a write, commit). It starts each in a process of its own, which imports all anew. The jar
 runs them here, and programs of this package beside them. It connects to the socket that the first line of standard
-output names. A connection begins with a program's name (u32 length, big endian, ASCII), and is from there on what the
+output names. A connection begins with a program's name, a space, and the levels of the session's log
+(`spark.logging.follow_levels`), with a u32 length before them (big endian, ASCII). From there on it is what the
 program's process would read from Spark and write to it. Programs run in a thread each, at the same time.
 
 The process ends with its standard input, whose other end the JVM holds.
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.spark.jvm_streams import take_standard_streams
-from pyspark_pulsar.spark.logging import show_warnings
+from pyspark_pulsar.spark.logging import follow_levels, show_warnings
 from pyspark_pulsar.spark.python_path import add_pyspark
 from pyspark_pulsar.spark.tracebacks import HIDES_TRACEBACKS, keeps_tracebacks
 
@@ -113,7 +114,8 @@ def _converse(connection: socket.socket) -> None:
     # Nobody listens any more where the query was stopped.
     with contextlib.suppress(OSError), connection, connection.makefile("rwb", _BUFFER) as stream:
         length = int.from_bytes(stream.read(4), "big")
-        name = stream.read(length).decode("ascii")
+        name, _, levels = stream.read(length).decode("ascii").partition(" ")
+        follow_levels(levels)
         if name in _PROGRAMS:
             _run(_program(name), stream)
 

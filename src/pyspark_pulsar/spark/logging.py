@@ -16,6 +16,12 @@ PACKAGE: Final = "pyspark_pulsar"
 PROGRESS_LOG: Final = "pyspark_pulsar.progress"
 """The logger of what is worth a line now and then though nothing is wrong."""
 
+_SILENT: Final = logging.CRITICAL + 1
+_LEVELS: Final = {
+    "DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING, "ERROR": logging.ERROR, "OFF": _SILENT,
+}  # fmt: skip
+_session_levels: str | None = None
+
 _FORMAT = "%(asctime)s %(level)s %(name)s: %(message)s"
 _TIME = "%y/%m/%d %H:%M:%S"
 
@@ -59,4 +65,26 @@ def show_warnings() -> None:
     handler.addFilter(_SparksLevel())
     handler.setFormatter(logging.Formatter(_FORMAT, _TIME))
     log.addHandler(handler)
-    logging.getLogger(PROGRESS_LOG).setLevel(logging.INFO)
+    if _session_levels is None:
+        logging.getLogger(PROGRESS_LOG).setLevel(logging.INFO)
+
+
+def session_levels() -> str | None:
+    """Return the levels of the session's log as the JVM last sent them; None where no JVM sends them."""
+    return _session_levels
+
+
+def follow_levels(levels: str | None) -> None:
+    """Log as the session does.
+
+    Args:
+        levels: The levels of this package and of the progress of streams, such as `WARN,INFO`; as the jar's
+            `LogLevels` writes them. None changes nothing.
+
+    """
+    global _session_levels  # noqa: PLW0603 -- a fact about the process
+    if levels is None or levels == _session_levels:
+        return
+    _session_levels = levels
+    for name, level in zip((PACKAGE, PROGRESS_LOG), levels.split(","), strict=True):
+        logging.getLogger(name).setLevel(_LEVELS[level])

@@ -15,6 +15,8 @@ from inspect import currentframe
 from typing import TYPE_CHECKING, Any
 
 from pyspark_pulsar.errors import InterpreterError
+from pyspark_pulsar.spark.garbage import freeze_imports
+from pyspark_pulsar.spark.logging import follow_levels, session_levels, show_warnings
 from pyspark_pulsar.spark.worker_probe import probe_workers
 
 if TYPE_CHECKING:
@@ -52,12 +54,21 @@ def restorer() -> Callable[[bytes, str], Any]:
 class Shipped:
     """Base of what Spark pickles on the driver and runs on executors."""
 
+    _log_levels: str | None = None
+    """Of the session's log when this was pickled; None on the driver."""
+
+    def begin_task(self) -> None:
+        """Set up the worker's process for a task."""
+        freeze_imports()
+        show_warnings()
+        follow_levels(self._log_levels)
+
     def shipped_state(self) -> dict[str, Any]:
         """Attributes to ship; leave out sockets and other things of the driver."""
         return dict(self.__dict__)
 
     def __reduce__(self) -> tuple[Callable[[bytes, str], Any], tuple[bytes, str]]:
-        state = pickle.dumps((type(self), self.shipped_state()))
+        state = pickle.dumps((type(self), {**self.shipped_state(), "_log_levels": session_levels()}))
         return restorer(), (state, sys.executable)
 
 

@@ -1,8 +1,8 @@
 """A program of `spark.driver_process`: the conversation of the jar with a stream's reader.
 
 The jar sends the data source as Spark has pickled it, then the columns that the stream reads, as Spark writes a
-schema in JSON. The answer is empty. From there on each request is a call, `[name, [arguments]]` in JSON, and the answer
-is what it returns:
+schema in JSON. The answer is empty. From there on each request is a call, `[name, [arguments], levels]` in JSON, with
+the levels of the session's log (`spark.logging.follow_levels`), and the answer is what the call returns:
 
     call                            arguments                       answer
     initialOffset                                                   an offset
@@ -27,6 +27,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, Final
 
 from pyspark_pulsar.spark.frames import frame, number, read_frame
+from pyspark_pulsar.spark.logging import follow_levels
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
 
 ALL: Final = "all"
@@ -43,7 +44,8 @@ def main(requests: BinaryIO, answers: BinaryIO) -> None:
     try:
         _send(answers, b"")
         while request := read_frame(requests):
-            call, arguments = json.loads(request)
+            call, arguments, levels = json.loads(request)
+            follow_levels(levels)
             _send(answers, _CALLS[call](reader, *arguments))
     finally:
         reader.stop()

@@ -98,8 +98,10 @@ def tiered_topics(options: ReadOptions, *, by_property: bool = False) -> list[To
     `AdminClient`, and `TopicNameError` for scalable topics."""
     with BrokerClient.for_planning(options) as client:
         found = {topic.without_partition() for topic in discover_topics(client, options)}
-    # Refuses scalable topics, whose ledgers nobody tells.
-    topics = sorted(TopicName.parse(str(topic)) for topic in found)
+        # Refuses scalable topics, whose ledgers nobody tells.
+        topics = sorted(TopicName.parse(str(topic)) for topic in found)
+        # Topics that are named need no broker to be found, and rounds are patient.
+        client.retrying(client.service_connection)
     if not by_property:
         return topics
     with AdminClient.for_planning(options) as admin:

@@ -71,7 +71,7 @@ def tier_status(options: ReadOptions, topics: Sequence[TopicName]) -> list[TierS
     """Of each topic, in their order. What fails of one is told as its `fault`. Raises `OptionError`,
     `PrerequisiteMissing`, `ConnectionFailed`."""
     tables = TopicTables(options)
-    with BrokerClient(options) as client, AdminClient.for_planning(options) as admin:
+    with BrokerClient.for_planning(options) as client, AdminClient.for_planning(options) as admin:
         return [_status(client, admin, tables, topic.without_partition()) for topic in topics]
 
 

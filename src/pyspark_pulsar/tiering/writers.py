@@ -7,8 +7,9 @@ A split is written by one call of `write_split`, wherever that is: the product's
 from __future__ import annotations
 
 import multiprocessing
+import queue
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,6 +17,7 @@ from pyspark_pulsar.codec.decode import ChunkedMessages
 from pyspark_pulsar.columnar.layout import FileLayout
 from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.columnar.writing.writer import DataFileWriter, WrittenFile
+from pyspark_pulsar.errors import WriterKilled
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.reader import read_split
@@ -56,16 +58,51 @@ class Writers(Protocol):
 
 
 class ProcessWriters:
-    """Some processes of this machine; with one, the caller's own."""
+    """Some processes of this machine; with one, the caller's own.
+
+    Each process is a pool of its own, since a pool fails as a whole when one of its processes is killed.
+    """
 
     def __init__(self, processes: int) -> None:
-        # A copy of a process with threads may hold their locks for ever.
-        context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(processes, mp_context=context) if processes > 1 else None
+        count = processes if processes > 1 else 0
+        self._free: queue.SimpleQueue[ProcessPoolExecutor] = queue.SimpleQueue()
+        for _ in range(count):
+            self._free.put(_process())
+        self._count = count
+        # Each thread waits for one process.
+        self._threads = ThreadPoolExecutor(count, thread_name_prefix="writers") if count else None
 
     def write(self, tasks: Sequence[WriteTask]) -> list[WrittenSplit]:
-        return list(map(write_split, tasks) if self._pool is None else self._pool.map(write_split, tasks))
+        """Write each task; see `Writers`. Raises `WriterKilled` for a task whose process was killed over it."""
+        return list(
+            map(write_split, tasks) if self._threads is None else self._threads.map(self._write, tasks)
+        )
+
+    def _write(self, task: WriteTask) -> WrittenSplit:
+        process = self._free.get()
+        try:
+            return process.submit(write_split, task).result()
+        except BrokenExecutor:
+            process = _process()
+            split = task.split
+            raise WriterKilled(
+                f"{split.partition}, from {split.start} up to {split.end}: expected a process of this machine to write "
+                f"the data files, but the process was killed; nothing of this round is committed. Run it again; if "
+                f"the machine ran out of memory, use fewer --processes"
+            ) from None
+        finally:
+            self._free.put(process)
 
     def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+        """End the processes. Tasks that have not begun are not written."""
+        if self._threads is None:
+            return
+        self._threads.shutdown(cancel_futures=True)
+        for _ in range(self._count):
+            self._free.get().shutdown()
+
+
+def _process() -> ProcessPoolExecutor:
+    """Return one process, which starts with its first task."""
+    # A copy of a process with threads may hold their locks for ever.
+    return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 from pyspark_pulsar.write.delivery import Delivery
@@ -24,7 +23,7 @@ class PulsarBatchWriter(Shipped, DataSourceArrowWriter):
         self._target = target
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        freeze_imports()
+        self.begin_task()
         return self._delivery.write(self._target, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:

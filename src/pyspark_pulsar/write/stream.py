@@ -8,7 +8,6 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
 from pyspark_pulsar.errors import PulsarError
-from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks
 from pyspark_pulsar.write.delivery import Delivery
@@ -29,7 +28,7 @@ class PulsarStreamWriter(Shipped, DataSourceStreamArrowWriter):
             raise PulsarError(
                 "a writer that commits was given rows: expected one that was made to write; please report this"
             )
-        freeze_imports()
+        self.begin_task()
         return self._delivery.write(self._target, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803

@@ -88,3 +88,20 @@ def test_words_first_and_last(how: str, spoilt: str, pulsar: LocalPulsar, tmp_pa
     lines = shown(uncaught)
     assert "DecodeError: topic " in lines[-1]
     assert "pyspark_pulsar/" not in uncaught
+
+
+def test_the_log_follows_the_level_of_the_session(spoilt: str, pulsar: LocalPulsar, tmp_path: Path) -> None:
+    levels = ("INFO", "ERROR", "WARN")
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests" / "programs" / "log_levels.py", pulsar.service_url, spoilt, *levels],
+        cwd=tmp_path, env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    parts = done.stderr.split("LEVEL ")
+    ours = {
+        part.split()[0]: {line.split()[2] for line in part.splitlines() if " pyspark_pulsar." in line}
+        for part in parts[1:]
+    }
+    # INFO comes from the driver's process, WARN from workers.
+    assert ours == {"INFO": {"INFO", "WARN"}, "ERROR": set(), "WARN": {"WARN"}, "END": set()}, done.stderr

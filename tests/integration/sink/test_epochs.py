@@ -112,7 +112,7 @@ def test_killed_where_rows_name_topics(
     [
         ("Coordinators._submit_end:after:1", "Coordinators._submit_end:after:2", "Decider.decide:before:1"),
         # Empty messages are in the way until their transaction times out.
-        ("Decider.decide:before:2", "abort._schemas:after:1", "_EmptyMessage.send:after:2"),
+        ("Decider.decide:before:2", "abort._schemas:after:1", "EmptyMessage.send:after:2"),
     ],
     ids=["it finishes", "buffers are made ready"],
 )
@@ -232,6 +232,32 @@ def test_who_was_alone_a_moment_ago_aborts_nothing_of_the_next_one(pulsar: Local
                 abort_begun(first, state, decider)
         commit_epoch(second, now, 0, [prepared])
         assert second.journal.markers_since(EARLIEST) == {prepared.transaction}
+
+
+def test_a_journal_that_is_deleted_while_tasks_run_is_told(
+    pulsar: LocalPulsar, topic: str, admin: Admin
+) -> None:
+    writer, journal = Writer("owner", "a"), f"{topic}-journal"
+    given = replace(options(pulsar, topic), operation_timeout_ms=2000)
+    with BrokerClient(given) as client:
+        sink = Sink.open(client, journal)
+        take_over(sink, writer)
+        killed, prepared = begin(sink, writer), begin(sink, writer)
+        admin.delete(f"{journal}-begun")
+        with pytest.raises(CommitError, match=r"of its 1 tasks in .*-begun, got 0: the topic was deleted"):
+            commit_epoch(sink, writer, 0, [prepared])
+        open_ones = sink.coordinators.still_open(
+            [killed.transaction, prepared.transaction], sink.journal.marker_partition
+        )
+        assert open_ones == [killed.transaction]
+        sink.coordinators.abort_all([killed.transaction])
+        # The next run has a whole journal again.
+        again = Sink.open(client, journal)
+        take_over(again, Writer("owner", "b"))
+        commit_epoch(again, Writer("owner", "b"), 0, [begin(again, Writer("owner", "b"))])
+        state = again.journal.state()
+    assert state is not None
+    assert (state.epoch, state.done) == (0, True)
 
 
 def test_what_is_decided_while_buffers_are_made_ready_is_not_aborted(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 from integration.epoch_rows import options
+from integration.official import Admin
 
 from pyspark_pulsar.cli import cli
 from pyspark_pulsar.client.broker.client import BrokerClient
@@ -98,3 +102,41 @@ def test_a_journal_of_the_first_version_goes_on(pulsar: LocalPulsar, topic: str)
             more = [] if query is None else ["--query-id", query]
             done = CliRunner().invoke(cli, [*arguments, *more, "--abort-open"], catch_exceptions=False)
             assert said in done.output, done.output
+
+
+def test_a_journal_is_removed_with_all_that_it_holds_open(
+    pulsar: LocalPulsar, topic: str, admin: Admin, tmp_path: Path
+) -> None:
+    query = "00000000-1111-2222-3333-444444444444"
+    (tmp_path / "metadata").write_text(json.dumps({"id": query}))
+    given = options(pulsar, topic)
+    journal = journal_of_stream(given, str(tmp_path)).of(query)
+    urls = ["--service-url", pulsar.service_url, "--admin-url", pulsar.admin_url]
+    arguments = ["transactions", "remove-journal", topic, "--checkpoint", str(tmp_path), *urls]
+    admin.create(topic)
+    with BrokerClient(given) as client:
+        writer, sink = Writer(query, "a", topic), Sink.open(client, journal)
+        take_over(sink, writer)
+        transaction = sink.coordinators.begin(600_000)
+        sink.journal.write_begun(BegunTransaction(transaction, writer, 0, (topic,)))
+        sink.coordinators.add_partitions(transaction, [sink.journal.marker_partition, topic])
+        other = Writer("other", "b", topic)
+        take_over(Sink.open(client, f"{journal}-other"), other)
+        foreign = [
+            "transactions",
+            "remove-journal",
+            "--journal",
+            f"{journal}-other",
+            "--query-id",
+            query,
+            *urls,
+        ]
+        assert "and was left alone" in CliRunner().invoke(cli, [*foreign, "--yes"]).output
+        done = CliRunner().invoke(cli, [*arguments, "--yes"], catch_exceptions=False)
+        assert f"{journal}: removed." in done.output
+        assert sink.coordinators.still_open([transaction], topic) == []
+        left = {name for name in admin.topics() if name.startswith(journal)}
+        assert left == {f"{journal}-other-{part}" for part in ("begun", "decided", "ended")}
+        again = CliRunner().invoke(cli, [*arguments, "--yes"], catch_exceptions=False)
+        assert f"{journal}: there is no such journal." in again.output
+        assert {name for name in admin.topics() if name.startswith(journal)} == left

@@ -180,6 +180,15 @@ def test_a_buffer_that_is_not_ready_remembers_nothing(
         reader = official.create_reader(topic, official_client.MessageId.earliest)
         assert not reader.has_message_available()
         reader.close()
+        still_open = begin(sink, [f"{topic}-other"])
+    # There is a command that ends it at once, and nothing that is open.
+    arguments = ["transactions", "unblock", topic, "--service-url", pulsar.service_url]
+    assert CliRunner().invoke(cli, arguments, catch_exceptions=False).output.startswith(f"{topic}: rows")
+    assert read(official, topic) == {"plain": 1}
+    with BrokerClient(options(pulsar, topic)) as client:
+        coordinators = Coordinators(client)
+        assert coordinators.still_open([still_open], f"{topic}-other") == [still_open]
+        coordinators.abort_all([still_open])
 
 
 def test_a_topic_that_was_deleted_or_made_again_stays_so(

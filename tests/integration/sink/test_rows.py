@@ -240,8 +240,15 @@ def test_records_of_nulls_without_the_option(
     assert [message.has_null_value() for message in messages_of(official, topic)] == [False]
 
 
+@pytest.mark.parametrize("through", ["foreachBatch", "the sink"])
 def test_update_mode_upserts_by_key(
-    topic: str, spark: SparkSession, pulsar: LocalPulsar, admin: Admin, tmp_path: Any, read_topic: ReadTopic
+    through: str,
+    topic: str,
+    spark: SparkSession,
+    pulsar: LocalPulsar,
+    admin: Admin,
+    tmp_path: Any,
+    read_topic: ReadTopic,
 ) -> None:
     words = tmp_path / "words"
     for number, line in enumerate(["a b a", "b c", "a"]):
@@ -250,13 +257,12 @@ def test_update_mode_upserts_by_key(
     counts = (
         spark.readStream.option("maxFilesPerTrigger", 1).text(str(words)).groupBy("value").count()
     ).selectExpr("value __key", "`count` n")
-    query = (
-        counts.writeStream.outputMode("update")
-        .foreachBatch(lambda frame, _: save(frame, pulsar, topic=topic))
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
+    update = counts.writeStream.outputMode("update")
+    if through == "foreachBatch":
+        sink = update.foreachBatch(lambda frame, _: save(frame, pulsar, topic=topic))
+    else:
+        sink = update.format("pulsar").option("service.url", pulsar.service_url).option("topic", topic)
+    query = sink.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
     query.awaitTermination()
     assert read_topic(topic).count() > 3
     admin.compact(topic)

@@ -7,10 +7,13 @@ import socket
 import time
 
 import pytest
+from click.testing import CliRunner
 from fixtures.fix_spark import ReadTopic
 from integration.official import ONE_RECORD, Admin, Refused
 from pyspark.sql import DataFrame, SparkSession
 
+from pyspark_pulsar.cli import cli
+from pyspark_pulsar.errors import ConnectionFailed
 from pyspark_pulsar.standalone import LocalPulsar
 
 
@@ -22,7 +25,7 @@ def load(spark: SparkSession, **options: str) -> DataFrame:
     ("options", "kind", "words"),
     [
         ({"topic": "t", "startingOffset": "latest"}, "OptionError", ["did you mean 'startingOffsets'"]),
-        ({"topic": "t", "zzz": "red"}, "OptionError", ["unknown option", "zzz", "docs/options.md"]),
+        ({"topic": "t", "zzz": "red"}, "OptionError", ["unknown option", "zzz", 'the page "Options"']),
         ({"topic": "t", "topics": "a,b"}, "OptionError", ["exactly one", "topic and topics"]),
         ({}, "OptionError", ["exactly one", "none of the options"]),
         ({"topics": "a,b", "subscribe": "c"}, "OptionError", ["mean the same"]),
@@ -68,6 +71,18 @@ def test_missing_service_url(spark: SparkSession, refused: Refused) -> None:
     assert "'service.url' is missing" in text
 
 
+def test_a_topic_that_does_not_exist_names_similar_ones(
+    topic: str, spark: SparkSession, pulsar: LocalPulsar, admin: Admin, refused: Refused
+) -> None:
+    admin.create_partitioned(topic, 2)
+    options = {"service.url": pulsar.service_url, "topic": topic[:-1] + ("0" if topic[-1] != "0" else "1")}
+    text = refused(lambda: load(spark, **options).collect(), "TopicNotFoundError")
+    assert (
+        f"does not exist; create it, or correct the name (a read never creates a topic); did you mean '{topic}'"
+        in text
+    )
+
+
 def unused_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -88,6 +103,19 @@ def test_refused_connection_fails_soon(direction: str, spark: SparkSession, refu
     assert time.monotonic() - began < 25
     assert url.removeprefix("pulsar://") in text
     assert "check that Pulsar runs there" in text
+
+
+@pytest.mark.parametrize("command", ["plan", "segments", "tier run"])
+def test_commands_fail_as_soon_as_a_query(command: str) -> None:
+    url = f"pulsar://127.0.0.1:{unused_port()}"
+    arguments = [*command.split(), "t", "--service-url", url, "--admin-url", "http://127.0.0.1:1"]
+    if command == "tier run":
+        arguments += ["--catalog", '{"type": "in-memory"}']
+    began = time.monotonic()
+    result = CliRunner().invoke(cli, arguments)
+    assert time.monotonic() - began < 20
+    assert isinstance(result.exception, ConnectionFailed), result.output
+    assert url.removeprefix("pulsar://") in str(result.exception)
 
 
 def test_wrong_port_of_the_right_server(spark: SparkSession, pulsar: LocalPulsar, refused: Refused) -> None:

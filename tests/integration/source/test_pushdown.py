@@ -70,6 +70,11 @@ def conditions(frame: DataFrame) -> list[str]:
         f"__publishTime >= {instant} + interval 1 microsecond",
         f"__publishTime between {instant} - interval 10 milliseconds and {instant} + interval 10 milliseconds",
         "__publishTime >= current_timestamp() - interval 1 hour",
+        # Times that Python does not have: of the years 294247, -248 and 10000.
+        "__publishTime < timestamp_micros(9223372036854775807L)",
+        "__publishTime < timestamp_micros(-70000000000000000L)",
+        f"__publishTime in ({instant}, timestamp_micros(9223372036854775807L))",
+        f"__publishTime <> timestamp_micros(253402300800000000L) and __publishTime > {instant}",
         "__key = 'key-3'",
         "__key in ('key-1', 'key-3', 'none')",
         "__key is null",

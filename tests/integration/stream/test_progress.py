@@ -23,9 +23,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark_pulsar import PulsarProgressListener
 from pyspark_pulsar.client.admin.rest import RestClient
 from pyspark_pulsar.errors import OptionError, PermissionDenied, SubscriptionBusy
+from pyspark_pulsar.monitoring.query_history import QueryHistory
 from pyspark_pulsar.monitoring.source_lag import Behind
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST
+from pyspark_pulsar.options.values.offset_bound import FROM_EARLIEST, FROM_LATEST, OffsetBound
 from pyspark_pulsar.read.bounds.schema import resolve_source_schema
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable
@@ -323,6 +324,45 @@ def test_progress_and_listener_tell_the_lag(
         query.stop()
         spark.conf.unset("spark.sql.streaming.noDataProgressEventInterval")
         spark.streams.removeListener(listener)
+
+
+def test_the_lag_of_a_run_that_ends_is_that_of_its_end(
+    topic: str, tmp_path: Path, pulsar: LocalPulsar, stream: Stream, official: official_client.Client
+) -> None:
+    producer = official.create_producer(topic)
+    for number in range(60):
+        producer.send(str(number).encode())
+    options = {
+        "topic": topic,
+        "startingOffsets": "earliest",
+        "admin.url": pulsar.admin_url,
+        "lagIntervalMs": 0,
+    }
+    frame = stream(**options, maxRecordsPerTrigger=25)
+    query = to_files(frame, tmp_path).trigger(availableNow=True).start()
+    finish(query, 120)
+    told = [json.loads(each.sources[0].latestOffset)["lag"] for each in query.recentProgress]
+    assert [each.numInputRows for each in query.recentProgress] == [25, 25, 10]
+    assert [lag["messages"] for lag in told] == [35, 10, 0]
+    assert (told[-1]["bytes"], told[-1]["seconds"], told[-1]["partitions"]) == (0, 0.0, {})
+    history = QueryHistory("ended")
+    for progress in query.recentProgress:
+        history.take(json.loads(progress.json))
+    ((*_, last),) = history.sources.values()
+    assert (last.messages, last.rows) == (0, 10)
+
+
+def test_the_lag_of_a_query_with_an_end_does_not_count_what_it_never_reads(
+    topic: str, official: official_client.Client, reader: Callable[..., PulsarStreamReader]
+) -> None:
+    send_numbers(official, topic, range(70))
+    end = plan(reader(topic=topic, starting_offsets=FROM_EARLIEST))
+    send_numbers(official, topic, range(7))
+    ((name, position),) = end["positions"].items()
+    ending = OffsetBound.parse("endingOffsets", json.dumps({name: position}))
+    stream = reader(topic=topic, starting_offsets=FROM_EARLIEST, ending_offsets=ending, lag_interval_ms=0)
+    plan(stream)
+    assert (stream.reportLatestOffset() or {})["lag"]["messages"] == 0
 
 
 def test_lag_without_the_admin_rest_api(

@@ -100,8 +100,11 @@ class Broker(Requests):
         counts = self.present_partitions(topics)
         for topic, count in counts.items():
             if count is None:
-                raise TopicNotFoundError(str(topic))
+                raise self.missing_topic(topic)
         return {topic: count for topic, count in counts.items() if count is not None}
+
+    def missing_topic(self, topic: TopicName) -> TopicNotFoundError:
+        return TopicNotFoundError(str(topic))
 
     def present_partitions(self, topics: Iterable[TopicName]) -> dict[TopicName, int | None]:
         self.note("partitions")

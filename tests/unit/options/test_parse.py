@@ -29,7 +29,10 @@ def test_aliases_of_peers() -> None:
         ({"topic": "a"}, "'service.url' is missing"),
         ({**SERVICE, "topik": "a"}, "did you mean 'topic'"),
         ({**SERVICE, "startingOffset": "earliest", "topic": "a"}, "did you mean 'startingOffsets'"),
-        ({**SERVICE, "zzz": "1", "topic": "a"}, "unknown option 'zzz' (all options: docs/options.md)"),
+        (
+            {**SERVICE, "zzz": "1", "topic": "a"},
+            "unknown option 'zzz' (all options: the page \"Options\" of the documentation)",
+        ),
         (SERVICE, "none of the options topic, topics, topicsPattern is given"),
         (
             {**SERVICE, "topic": "a", "pulsar.consumer.replicateSubscriptionState": "true"},
@@ -76,7 +79,7 @@ def test_unknown_options_say_what_is_meant(scope: type[ConnectionOptions], key: 
     text = str(caught.value)
     assert words in text
     assert text.startswith("unknown option '")
-    assert text.endswith("(all options: docs/options.md)")
+    assert text.endswith('(all options: the page "Options" of the documentation)')
     assert len(text) < 300
 
 
@@ -85,7 +88,7 @@ def test_all_unknown_options_at_once() -> None:
     with pytest.raises(OptionError) as caught:
         parse_options(ReadOptions, {**SERVICE, "topic": "a", **given})
     lines = str(caught.value).splitlines()
-    assert lines[0] == "7 unknown options (all options: docs/options.md):"
+    assert lines[0] == '7 unknown options (all options: the page "Options" of the documentation):'
     assert len(lines) == 7
     assert lines[-1] == "  - and 2 more"
 

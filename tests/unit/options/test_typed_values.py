@@ -43,6 +43,36 @@ def test_times_whichever_option_gives_them() -> None:
         options(endingOffsetsByEventTime="noon")
 
 
+@pytest.mark.parametrize("time", [9223372036854774, -9223372036854774, 0, -1])
+def test_times_that_columns_can_hold(time: int) -> None:
+    assert options(startingTimestamp=str(time)).published_from == TimeBound(all=time)
+    assert options(endingOffsetsByTimestamp=f'{{"a": {time}}}').published_before == TimeBound(
+        by_name=((A, time),)
+    )
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "9223372036854775",
+        "-9223372036854775",
+        "999999999999999999",
+        "NaN",
+        "inf",
+        "1e5",
+        "0000-01-01T00:00:00Z",
+        "294247-01-10T04:00:54Z",
+        "2026-01-31T08:00:00+25:00",
+    ],
+)
+def test_times_that_columns_cannot_hold_are_refused(time: str) -> None:
+    expected = "expected Unix milliseconds up to 9223372036854774, or ISO 8601 with a zone"
+    with pytest.raises(OptionError, match=f"^option 'startingTimestamp' is '.*': {expected}"):
+        options(startingTimestamp=time)
+    with pytest.raises(OptionError, match=f"for topic 'a': {expected}"):
+        options(endingOffsetsByTimestamp=f'{{"a": "{time}"}}')
+
+
 def test_a_pattern() -> None:
     pattern = parse_options(ReadOptions, {**SERVICE, "topicsPattern": " [ab] "}).topics_pattern
     assert pattern is not None

@@ -116,6 +116,41 @@ def test_in_a_notebook() -> None:
     assert "ZeroDivisionError" in other[1]
 
 
+FRAMES = """
+import pyspark.errors
+
+class Frame:
+    def __repr__(self):
+        raise pyspark.errors.AnalysisException("[X] Failed: pyspark_pulsar.errors.OptionError: bad SQLSTATE: 38000")
+
+    _repr_html_ = __repr__
+"""
+VALUES = f"""
+import pyspark
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance(colors="nocolor")
+shell.run_cell("%load_ext pyspark_pulsar")
+shell.run_cell("%load_ext pyspark_pulsar")
+# As in PySpark, whose frames are hidden.
+exec(compile({FRAMES!r}, pyspark.__path__[0] + "/frame.py", "exec"), shell.user_ns)
+for cell in ["Frame()", "display(Frame())", "class Other:\\n  def __repr__(self): return 1 / 0\\nOther()"]:
+    print("CELL")
+    shell.run_cell(cell, store_history=True)
+"""
+
+
+def test_a_value_that_fails_when_a_notebook_shows_it() -> None:
+    done = subprocess.run([sys.executable, "-c", VALUES], capture_output=True, text=True, check=True)
+    _, last, given, other = (text.strip().splitlines() for text in done.stdout.split("CELL\n"))
+    sentence = "pyspark_pulsar.errors.OptionError: bad"
+    for lines, cell in ((last, "Frame()"), (given, "display(Frame())")):
+        assert len(lines) == 4, lines
+        assert lines[0].removeprefix("Out[1]: ") == lines[3] == sentence
+        assert lines[2].strip() == cell
+    assert any("ZeroDivisionError" in line for line in other)
+
+
 def test_a_notebook_with_handlers_of_its_own_keeps_them() -> None:
     program = """
 from IPython.core.interactiveshell import InteractiveShell

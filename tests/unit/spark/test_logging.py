@@ -58,3 +58,51 @@ def test_control_characters_are_escaped(before: str) -> None:
 def test_python_shows_no_more_than_without_this_package() -> None:
     quiet = 'logging.getLogger("pyspark_pulsar.read").info("not shown")'
     assert _stderr(f"import logging, pyspark_pulsar; {quiet}") == []
+
+
+_INFO = 'logging.getLogger("pyspark_pulsar.progress").info("behind")'
+_LEVELS = "from pyspark_pulsar.spark.logging import follow_levels"
+
+
+@pytest.mark.parametrize(
+    ("levels", "shown"),
+    [
+        (None, ["INFO", "WARN"]),
+        ("INFO,INFO", ["INFO", "WARN"]),
+        ("WARN,WARN", ["WARN"]),
+        ("WARN,INFO", ["INFO", "WARN"]),
+        ("ERROR,ERROR", []),
+        ("OFF,OFF", []),
+    ],
+)
+@pytest.mark.parametrize("order", ["show_warnings(); {0}", "{0}; show_warnings()"])
+def test_the_levels_of_the_session(levels: str | None, shown: list[str], order: str) -> None:
+    begin = order.format(f"follow_levels({levels!r})")
+    lines = _stderr(f"{_SHOW}; {_LEVELS}; {begin}; {_INFO}; {_WARN}")
+    assert [line.split()[2] for line in lines] == shown
+
+
+def test_levels_change_while_a_process_runs() -> None:
+    lines = _stderr(
+        f"{_SHOW}; {_LEVELS}; show_warnings(); follow_levels('ERROR,ERROR'); {_WARN}; "
+        f"follow_levels('WARN,WARN'); {_WARN}"
+    )
+    assert len(lines) == 1
+
+
+def test_what_is_shipped_brings_the_levels_to_workers() -> None:
+    program = """
+import logging, pickle, sys
+from pyspark_pulsar.options import WriteOptions, parse_options
+from pyspark_pulsar.read.batch.reader import PulsarBatchReader
+from pyspark_pulsar.spark import logging as levels
+levels.follow_levels("ERROR,ERROR")
+shipped = pickle.dumps(PulsarBatchReader.__new__(PulsarBatchReader).__reduce__()[1][0])
+levels.follow_levels("WARN,WARN")
+kind, state = pickle.loads(pickle.loads(shipped))
+reader = kind.__new__(kind)
+reader.__dict__.update(state)
+reader.begin_task()
+assert levels.session_levels() == "ERROR,ERROR"
+"""
+    assert _stderr(f"{program}{_WARN}") == []

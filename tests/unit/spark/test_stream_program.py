@@ -59,7 +59,9 @@ def framed(*parts: bytes) -> bytes:
 def conversation(*calls: tuple[str, list[str]]) -> list[bytes]:
     """The answers; the first one is that the reader is there."""
     requests = framed(
-        pickle.dumps(Source()), COLUMNS.json().encode(), *(json.dumps(each).encode() for each in calls)
+        pickle.dumps(Source()),
+        COLUMNS.json().encode(),
+        *(json.dumps([*each, "WARN,WARN"]).encode() for each in calls),
     )
     answers = io.BytesIO()
     try:

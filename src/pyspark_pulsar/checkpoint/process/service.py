@@ -34,6 +34,7 @@ from pyspark_pulsar.errors import (
     PulsarError,
     printable,
 )
+from pyspark_pulsar.spark.logging import follow_levels
 
 THREADS: Final = 32
 MOST_WAITING: Final = 64
@@ -100,6 +101,7 @@ def _answer(store: Any, frame: tuple[dict[str, Any], bytes], send: Send, deadlin
     header, body = frame
     number, call = header.get("id"), str(header.get("call"))
     try:
+        follow_levels(header.get("log"))
         if call not in CALLS:
             raise OptionError(f"call {call!r}: expected one of {', '.join(CALLS)}, got another")  # noqa: TRY301
         result, answer = CALLS[call](store, header, body, deadline)

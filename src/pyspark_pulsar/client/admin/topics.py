@@ -5,8 +5,9 @@ Source of the resources: `PersistentTopics` of Pulsar's admin API v2 (4.0.8).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from pyspark_pulsar.client.admin.answers import as_names, as_object, as_text_map, reason_of
 from pyspark_pulsar.client.admin.namespaces import get_in_namespace, no_namespace
@@ -23,6 +24,8 @@ from pyspark_pulsar.errors import CatalogUnsupported, TopicExistsError, TopicNot
 from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
 
 _NOT_FOUND, _CONFLICT, _PRECONDITION_FAILED = 404, 409, 412
+_IDLE_SECONDS: Final = 15.0
+_PAUSE_SECONDS: Final = 0.5
 
 
 class Topics:
@@ -93,6 +96,24 @@ class Topics:
             path = schema_resource(topic, "schema", force="true")
             self._rest.change("DELETE", path, where, expected=(_NOT_FOUND,))
         return change.status != _NOT_FOUND
+
+    def delete_idle(self, topic: TopicName) -> bool:
+        """Delete a topic whose clients are about to disconnect; return False when there is none.
+
+        Raises `CatalogUnsupported` while others use it.
+        """
+        partitions = self.partitions(topic)
+        if partitions is None:
+            return False
+        deadline = time.monotonic() + _IDLE_SECONDS
+        while True:
+            try:
+                return self.delete(topic, partitioned=partitions > 0)
+            except CatalogUnsupported:
+                # Brokers take a moment to let go of our own connections.
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE_SECONDS)
 
     def properties(self, topic: TopicName) -> dict[str, str]:
         """Those of the topic's own; none of one that is not persistent, which cannot have any."""

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from pyspark_pulsar.client.broker.connection import Connection, await_answer, open_connection
+from pyspark_pulsar.client.broker.missing_topic import missing_topic
 from pyspark_pulsar.client.broker.patience import Patience
 from pyspark_pulsar.client.broker.requests import (
     end_of_layouts,
@@ -63,6 +64,7 @@ AT_ONCE: Final = 1000
 
 _MAX_REDIRECTS = 20
 _PLANNING_PATIENCE_MS = 5_000
+_HINT_SECONDS = 2.0
 _REDIRECT, _CONNECT, _FAILED = 0, 1, 2
 _METADATA_FAILED = 1
 
@@ -280,11 +282,19 @@ class BrokerClient:
         counts: dict[TopicName, int] = {}
         for topic, count in self.present_partitions(topics, create=create).items():
             if count is None:
-                raise TopicNotFoundError(
-                    f"topic {topic} does not exist; create it, or correct the name (a read never creates a topic)"
-                )
+                raise self.missing_topic(topic)
             counts[topic] = count
         return counts
+
+    def missing_topic(self, topic: TopicName) -> TopicNotFoundError:
+        """Return the error for a topic that does not exist. Asks the broker once for topics with a similar name."""
+
+        def listed() -> Iterable[TopicName]:
+            namespace = topic.namespace
+            with self.until(time.monotonic() + _HINT_SECONDS):
+                return self._request_listings([namespace], {namespace: None})[namespace].names
+
+        return missing_topic(topic, listed)
 
     def present_partitions(
         self, topics: Iterable[TopicName], *, create: bool = False

@@ -70,10 +70,19 @@ class Coordinators:
         right to ask for."""
         self._client.retrying(lambda: self._connection(0))
 
-    def begin(self, timeout_ms: int) -> TransactionId:
-        """A new transaction, aborted by the broker when it is open for longer than the timeout."""
-        count = _allowed(lambda: self._client.partition_count(_ASSIGN))
-        number = random.randrange(max(1, count))  # noqa: S311 -- only spreads load
+    def count(self) -> int:
+        """Return the number of coordinators, which are numbered from 0. Raises `PermissionDenied`."""
+        return max(1, int(_allowed(lambda: self._client.partition_count(_ASSIGN))))
+
+    def begin(self, timeout_ms: int, coordinator: int | None = None) -> TransactionId:
+        """Begin a transaction, which the broker aborts when it is open for longer than the timeout.
+
+        Args:
+            timeout_ms: Milliseconds.
+            coordinator: The number of its coordinator; None for any.
+
+        """
+        number = random.randrange(self.count()) if coordinator is None else coordinator  # noqa: S311 -- spreads load
         # Whatever the field is called: clients send milliseconds, and brokers take them so.
         request = wire.CommandNewTxn(request_id=0, tc_id=number, txn_ttl_seconds=timeout_ms)
         answer = self._send_and_wait(

@@ -283,5 +283,5 @@ def _read_file(path: str, option: str) -> str:
             f"{option}: expected a readable file {path} on each machine that connects, got none ({reason})"
         ) from None
     if not content:
-        raise OptionError(f"{_PARAMS}: expected something in the file {path}, got an empty file")
+        raise OptionError(f"{option}: expected something in the file {path}, got an empty file")
     return content

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from pyspark_pulsar.columnar.columns.stored_types import iceberg_leaf, stored_schema
 from pyspark_pulsar.columnar.iceberg.faults import told
+from pyspark_pulsar.columnar.iceberg.sessions import bounded_sessions
 from pyspark_pulsar.columnar.iceberg.table import IcebergTable
 from pyspark_pulsar.columnar.layout import (
     PartitionField,
@@ -51,7 +52,14 @@ class IcebergCatalog(TableCatalog):
 
     @classmethod
     def open(cls, name: str, properties: Mapping[str, str]) -> IcebergCatalog:
-        """Raises `PrerequisiteMissing` without pyiceberg, `OptionError` for properties that it does not take."""
+        """Open a catalog; one thread of a process at a time.
+
+        Raises:
+            PrerequisiteMissing: pyiceberg is not installed.
+            OptionError: pyiceberg does not accept the properties.
+            ColumnsUnavailable: The catalog does not answer.
+
+        """
         try:
             from pyiceberg.catalog import load_catalog
         except ImportError:
@@ -61,7 +69,7 @@ class IcebergCatalog(TableCatalog):
             ) from None
         secrets = secret_values(properties)
         try:
-            with told(f"Iceberg catalog {name}", secrets):
+            with told(f"Iceberg catalog {name}", secrets), bounded_sessions():
                 return cls(load_catalog(name, **_one_memory(name, properties)), secrets)
         except (ValueError, KeyError) as fault:
             raise OptionError(

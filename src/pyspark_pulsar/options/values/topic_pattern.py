@@ -9,6 +9,7 @@ from typing import Final
 
 from pyspark_pulsar.errors import OptionError, TopicNameError
 from pyspark_pulsar.options.parsers import text as not_empty
+from pyspark_pulsar.pages import page
 from pyspark_pulsar.topic import Namespace, TopicName, is_name
 
 _PLAIN: Final = re.compile(r"[-=:.\w]+", re.ASCII)
@@ -37,12 +38,12 @@ class TopicPattern:
         if domain == "topic":
             raise OptionError(
                 "option 'topicsPattern' names topic:// topics, expected persistent; scalable topics are found by their "
-                "names only: give them in option 'topics' (docs/scalable-topics.md)"
+                f"names only: give them in option 'topics' ({page('scalable-topics')})"
             )
         if domain != "persistent":
             raise OptionError(
                 f"option 'topicsPattern' names {domain}:// topics, expected persistent; non-persistent topics keep "
-                f"no message that could be read again (docs/streaming.md, Non-persistent topics)"
+                f"no message that could be read again ({page('streaming', 'Non-persistent topics')})"
             )
         parts = _split(rest)
         if len(parts) == 1 and not separator:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 
 from pyspark_pulsar.client.admin.client import AdminClient
@@ -46,14 +46,32 @@ class BatchPlan:
         return splits_of(self.partitions)
 
 
-def plan_batch(options: ReadOptions, narrow: Narrow | None = None, *, is_shown: bool = False) -> BatchPlan:
-    """Fix the bounds of a read as they are now, and cut it into splits. `is_shown`: somebody looks at the plan, so it
-    has all ledgers that can be told, also those that make it no other.
+def plan_batch(
+    options: ReadOptions,
+    narrow: Narrow | None = None,
+    *,
+    is_shown: bool = False,
+    fails_fast: bool = False,
+) -> BatchPlan:
+    """Fix the bounds of a read as they are now, and cut it into splits.
 
-    Shows the broker first that this role may consume every topic partition. Raises the errors of `SplitPlanner`,
-    `OptionError` for bounds that the topics do not have, `TopicNotFoundError`, `ConnectionFailed`.
+    Shows the broker first that this role may consume every topic partition.
+
+    Args:
+        options: The options of the read.
+        narrow: Removes partitions, positions and times that the query does not use.
+        is_shown: The plan is shown to a user, so it contains all ledgers that can be listed, even where they do not
+            change the plan.
+        fails_fast: A user waits for the plan alone, so an unreachable broker fails it within seconds
+            (`BrokerClient.for_planning`). A query has reached the broker when it was analyzed, and waits for a broker
+            that restarts.
+
+    Raises:
+        OptionError: The topics do not have these bounds.
+        TopicNotFoundError, ConnectionFailed: And the errors of `SplitPlanner`.
+
     """
-    with pooled_client(options) as client, admin_client(options) as admin:
+    with _client(options, fails_fast=fails_fast) as client, admin_client(options) as admin:
         planner = SplitPlanner(options, client, admin)
         requests: Sequence[RangeRequest] = _range_requests(options, client, admin, planner)
         if narrow is not None:
@@ -66,8 +84,11 @@ def plan_batch(options: ReadOptions, narrow: Narrow | None = None, *, is_shown: 
 
 
 def ranges_now(options: ReadOptions) -> list[RangeRequest]:
-    """The range of each topic partition that a batch read has which is planned now. Raises what `plan_batch` does."""
-    with pooled_client(options) as client, admin_client(options) as admin:
+    """Return the range of each topic partition that a batch read planned now would have.
+
+    Fails fast where no broker can be reached. Raises the errors of `plan_batch`.
+    """
+    with _client(options, fails_fast=True) as client, admin_client(options) as admin:
         return _range_requests(options, client, admin, SplitPlanner(options, client, admin))
 
 
@@ -115,6 +136,10 @@ def _range_requests(
         )
         for partition in partitions
     ]
+
+
+def _client(options: ReadOptions, *, fails_fast: bool) -> AbstractContextManager[BrokerClient]:
+    return BrokerClient.for_planning(options) if fails_fast else pooled_client(options)
 
 
 @contextmanager

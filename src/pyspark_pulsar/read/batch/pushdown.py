@@ -31,6 +31,7 @@ from pyspark.sql.datasource import (
 
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
+from pyspark_pulsar.spark.filter_values import BeyondPython
 from pyspark_pulsar.spark.shipped import runs_in
 from pyspark_pulsar.time_window import TimeWindow
 
@@ -143,7 +144,9 @@ def push_filters(filters: Iterable[Filter]) -> tuple[Pushed, list[Filter]]:
     pushed = Pushed()
     rest = []
     for condition in filters:
-        pushed, exact = _push(pushed, condition)
+        exact = False
+        if not _is_beyond_python(condition):
+            pushed, exact = _push(pushed, condition)
         if not exact:
             rest.append(condition)
     if pushed.keys is None:
@@ -159,6 +162,12 @@ def filters_may_come() -> bool:
     for an error where the user has not turned that on. Nothing else tells the two apart.
     """
     return runs_in(_PUSHING_WORKER)
+
+
+def _is_beyond_python(condition: Filter) -> bool:
+    """Return whether the constant of the filter is unknown here; see `spark.filter_values`."""
+    inner = condition.child if isinstance(condition, Not) else condition
+    return isinstance(getattr(inner, "value", None), BeyondPython)
 
 
 def _push(pushed: Pushed, condition: Filter) -> tuple[Pushed, bool]:

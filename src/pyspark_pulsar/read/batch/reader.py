@@ -14,7 +14,6 @@ from pyspark_pulsar.read.batch.plan import plan_batch
 from pyspark_pulsar.read.batch.pushdown import Pushed, push_filters
 from pyspark_pulsar.read.task.reader import read_splits
 from pyspark_pulsar.schema.read_schema import ReadSchema
-from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.shipped import Shipped
 from pyspark_pulsar.spark.task_context import new_run, present_attempt
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks
@@ -41,7 +40,7 @@ class PulsarBatchReader(Shipped, DataSourceReader):
         splits = partition.value if partition is not None else None
         if splits is None:
             return iter(())
-        freeze_imports()
+        self.begin_task()
         options = for_limit(self._options)
         rows = read_splits(options, self._schema, splits, present_attempt(self._run))
         if self._changes is not None:

@@ -10,6 +10,7 @@ from pyspark_pulsar.client.topic_list import TopicListing
 from pyspark_pulsar.errors import OptionError, PermissionDenied, TopicNotFoundError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.options.values.topic_pattern import TopicPattern
+from pyspark_pulsar.pages import page
 from pyspark_pulsar.read.bounds.scalable_topics import present_layouts, refuse_for_scalable
 from pyspark_pulsar.topic import Namespace, TopicName, TopicPartition
 
@@ -38,8 +39,8 @@ def named_topics(options: ReadOptions) -> list[TopicName]:
         elif not topic.is_persistent:
             raise OptionError(
                 f"topic {topic} is not persistent: expected a persistent topic. This one keeps no message and gives "
-                f"none a position: what a task has lost could not be read again (docs/streaming.md, "
-                f"Non-persistent topics); make it persistent"
+                f"none a position: what a task has lost could not be read again ("
+                f"{page('streaming', 'Non-persistent topics')}); make it persistent"
             )
     return topics
 
@@ -102,9 +103,7 @@ def discover_partitions(client: BrokerClient, topics: list[TopicName]) -> list[T
     partitions: set[TopicPartition] = set()
     for topic, found in present_topic_partitions(client, topics).items():
         if found is None:
-            raise TopicNotFoundError(
-                f"topic {topic} does not exist; create it, or correct the name (a read never creates a topic)"
-            )
+            raise client.missing_topic(topic)
         partitions.update(found)
     return sorted(partitions)
 

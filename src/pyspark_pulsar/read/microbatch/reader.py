@@ -45,7 +45,6 @@ from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.read.planning.splits.tasks import tasks_of
 from pyspark_pulsar.read.task.reader import read_splits
 from pyspark_pulsar.schema.read_schema import ReadSchema
-from pyspark_pulsar.spark.garbage import freeze_imports
 from pyspark_pulsar.spark.logging import show_warnings
 from pyspark_pulsar.spark.read_limits import (
     ReadAllAvailable,
@@ -129,11 +128,18 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         # Where this micro-batch begins is committed; what holds the messages from there on is there before they are
         # planned.
         begin = {partition: reached.start_of(partition, former) for partition in reached.positions}
-        lag = self._begin(begin, {partition: end for partition, end in ends.items() if partition in begin})
-        self._latest = StreamOffset(ends, published_from=former.published_from).to_json() | {"lag": lag}
+        goal = reached.positions
         if not isinstance(limit, ReadAllAvailable):
             waits = self._frozen is None and former.start is None
             reached = opened.micro_batches.admitted(former, reached, waits=waits)
+        if self._frozen is not None or opened.end.is_reached(reached.positions):
+            # The run ends by itself. Its last progress must not count what its last micro-batch reads.
+            lag = self._begin(begin, goal, reached.positions)
+        else:
+            lag = self._begin(
+                begin, {partition: end for partition, end in ends.items() if partition in begin}, begin
+            )
+        self._latest = StreamOffset(ends, published_from=former.published_from).to_json() | {"lag": lag}
         drained = drained_by(self._layouts, reached.positions, ends, former.drained)
         reached = replace(reached, drained=frozenset(drained & reached.positions.keys()))
         reached = replace(reached, passed=self._passed(former, reached, ends))
@@ -144,11 +150,9 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         opened.idle_pause.news()
         return reached.to_json()
 
-    def _begin(
-        self, committed: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position]
-    ) -> dict[str, Any]:
-        """As `QueryProgress.begin`."""
-        return self._opened().progress.begin(committed, ends)
+    def _begin(self, committed: Positions, ends: Positions, counted_from: Positions) -> dict[str, Any]:
+        """See `QueryProgress.begin`."""
+        return self._opened().progress.begin(committed, ends, counted_from)
 
     def _reached(self, former: StreamOffset, ends: Mapping[TopicPartition, Position]) -> StreamOffset:
         """As far as `ends` and the ends of the query let it go."""
@@ -353,7 +357,7 @@ class PulsarStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailab
         # Spark runs one task with the value None when `partitions` is empty.
         if partition is None or partition.value is None:
             return iter(())
-        freeze_imports()
+        self.begin_task()
         rows = read_splits(self._options, self._schema, partition.value, present_attempt(self._run))
         return rows if self._changes is None else self._changes.rows(rows)
 

@@ -18,7 +18,7 @@ Driver only, as all but `read`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql.datasource import InputPartition
@@ -26,13 +26,12 @@ from pyspark.sql.datasource import InputPartition
 from pyspark_pulsar.codec.changes import Changes
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.log_end import Positions
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.spark.read_limits import ReadAllAvailable, ReadLimit
 from pyspark_pulsar.spark.tracebacks import hides_tracebacks
-from pyspark_pulsar.topic import TopicPartition
 
 
 @hides_tracebacks
@@ -45,9 +44,7 @@ class WholeBacklogReader(PulsarStreamReader):
         self._stands: dict[str, Any] | None = None
         """An offset; None while Spark has given none."""
         self._asked = False
-        self._unbegun: tuple[Mapping[TopicPartition, Position], Mapping[TopicPartition, Position]] | None = (
-            None
-        )
+        self._unbegun: tuple[Positions, Positions, Positions] | None = None
 
     def latestOffset(  # noqa: N802
         self,
@@ -73,13 +70,11 @@ class WholeBacklogReader(PulsarStreamReader):
             self._unbegun = None
         return super().partitions(start, end)
 
-    def _begin(
-        self, committed: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position]
-    ) -> dict[str, Any]:
+    def _begin(self, committed: Positions, ends: Positions, counted_from: Positions) -> dict[str, Any]:
         """Not before it is known that the query begins here: the subscription would be moved."""
         if self._stands is not None:
-            return super()._begin(committed, ends)
-        self._unbegun = committed, ends
+            return super()._begin(committed, ends, counted_from)
+        self._unbegun = committed, ends, counted_from
         return {}
 
 

@@ -35,9 +35,10 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Final
 
-from pyspark_pulsar.client.broker.client import in_windows
+from pyspark_pulsar.client.broker.client import BrokerClient, in_windows
 from pyspark_pulsar.client.broker.connection import Connection
 from pyspark_pulsar.client.broker.producer import PROBE_ID, Producer
+from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.codec.producing import Producing
 from pyspark_pulsar.codec.public_keys import DataKey
 from pyspark_pulsar.errors import PulsarError
@@ -101,7 +102,7 @@ def _make_ready(sink: Sink, partitions: Sequence[str]) -> None:
     for window in in_windows(partitions, _PARTITIONS_AT_A_TIME):
         try:
             with sink.client.until(time.monotonic() + min(sink.client.request_seconds, _MOST_SECONDS)):
-                transaction, messages = _send_nothing(sink, window)
+                transaction, messages = send_nothing(sink.client, sink.coordinators, window)
             faults += [message.fault for message in messages if message.fault is not None]
             if transaction is not None and not any(message.is_unconfirmed for message in messages):
                 sink.coordinators.abort_all([transaction])
@@ -110,36 +111,52 @@ def _make_ready(sink: Sink, partitions: Sequence[str]) -> None:
     if faults:
         _log.warning(
             "%s: not all topic partitions of the transactions that are aborted next could be written to before, so a "
-            "row that comes late may hold readers of its topic up; if they get nothing new, write to the topic with "
-            "deliveryGuarantee=exactly-once until they do: %s",
+            "row that arrives late may hide what follows it; if readers of a topic get nothing new, run "
+            "pyspark-pulsar transactions unblock TOPIC: %s",
             sink.journal.prefix,
             faults[0],
         )
 
 
-def _send_nothing(sink: Sink, partitions: Sequence[str]) -> tuple[TransactionId | None, list[_EmptyMessage]]:
-    """An empty message to each of those that are there, and their transaction."""
-    schemas = _schemas(sink, partitions)
+def send_nothing(
+    client: BrokerClient,
+    coordinators: Coordinators,
+    partitions: Sequence[str],
+    coordinator: int | None = None,
+) -> tuple[TransactionId | None, list[EmptyMessage]]:
+    """Send an empty message to each of the partitions that exist, in one open transaction.
+
+    Args:
+        client: Opens the producers.
+        coordinators: Begin the transaction.
+        partitions: Full names of topic partitions.
+        coordinator: The number of the coordinator whose transaction it is; None for any.
+
+    Returns:
+        The transaction, or None where no partition exists, and the messages with their faults.
+
+    """
+    schemas = _schemas(client, partitions)
     if not schemas:
         return None, []
-    transaction = sink.coordinators.begin(_TIMEOUT_MS)
-    sink.coordinators.add_partitions(transaction, list(schemas))
+    transaction = coordinators.begin(_TIMEOUT_MS, coordinator)
+    coordinators.add_partitions(transaction, list(schemas))
     messages = [
-        _EmptyMessage(sink, transaction, _FIRST_PRODUCER_ID + number, name, info)
+        EmptyMessage(client, transaction, _FIRST_PRODUCER_ID + number, name, info)
         for number, (name, info) in enumerate(schemas.items())
     ]
     # A broker that cannot be reached is waited for once, and not once for each of its topics.
-    owners = sink.client.owner_connections(schemas)
+    owners = client.owner_connections(schemas)
     at_once(lambda message: message.send(owners[message.topic]), messages)
     return transaction, messages
 
 
-def _schemas(sink: Sink, partitions: Sequence[str]) -> dict[str, SchemaInfo | None]:
+def _schemas(client: BrokerClient, partitions: Sequence[str]) -> dict[str, SchemaInfo | None]:
     """The partitions that are there, and the schema of each topic: namespaces may refuse producers without."""
     names = {name: TopicName.parse(name) for name in partitions}
-    counts = sink.client.present_partitions({name.without_partition() for name in names.values()})
+    counts = client.present_partitions({name.without_partition() for name in names.values()})
     there = {text: name for text, name in names.items() if _is_there(name, counts[name.without_partition()])}
-    schemas = sink.client.schemas({name.without_partition() for name in there.values()})
+    schemas = client.schemas({name.without_partition() for name in there.values()})
     return {text: schemas[name.without_partition()] for text, name in there.items()}
 
 
@@ -150,11 +167,16 @@ def _is_there(name: TopicName, count: int | None) -> bool:
     return name.partition < count if name.partition >= 0 else count == 0
 
 
-class _EmptyMessage:
-    """To one partition, once."""
+class EmptyMessage:
+    """A message without content to one topic partition, sent once."""
 
     def __init__(
-        self, sink: Sink, transaction: TransactionId, producer_id: int, topic: str, info: SchemaInfo | None
+        self,
+        client: BrokerClient,
+        transaction: TransactionId,
+        producer_id: int,
+        topic: str,
+        info: SchemaInfo | None,
     ) -> None:
         self.topic = topic
         self.fault: Exception | None = None
@@ -165,11 +187,11 @@ class _EmptyMessage:
         # nobody keeps.
         self._producing = Producing(data_key=DataKey(os.urandom(32), (("nobody", b"\0"),)))
         self._producer = Producer(
-            sink.client,
+            client,
             topic,
             producer_id,
             info,
-            min(sink.client.request_seconds, _MOST_SECONDS),
+            min(client.request_seconds, _MOST_SECONDS),
             encrypted=True,
             transactional=True,
             sends_again=False,

@@ -8,6 +8,7 @@ changes the state, reads it first, and goes on from there. Aborting and committi
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -31,6 +32,7 @@ from pyspark_pulsar.write.exactly_once.state import (
 _log = logging.getLogger(__name__)
 
 _FORGET_EVERY: Final = 100
+_PAUSE_SECONDS: Final = 0.2
 
 
 def take_over(
@@ -170,14 +172,42 @@ def _repeated_epoch(
 
 
 def _decide(sink: Sink, decider: Decider, state: JournalState) -> JournalState:
-    _, position = abort_begun(sink, state, decider)
+    begun, position = abort_begun(sink, state, decider)
     _require_open(sink, state)
+    _require_begun(sink, state, begun)
     decided = replace(state, begun=position)
     try:
         decider.decide(decided)
     except PulsarError as fault:
         raise in_doubt(state.writer, state.epoch, sink.journal.prefix, fault) from fault
     return decided
+
+
+def _require_begun(sink: Sink, state: JournalState, begun: Sequence[BegunTransaction]) -> None:
+    """Check that the journal still knows what was begun for the epoch.
+
+    Each task writes its transaction to `-begun` before it sends rows. A transaction that is missing there shows that
+    the topic was deleted, so transactions of other attempts may be open that nobody knows and ends.
+
+    Raises:
+        CommitError: The prepared transactions are aborted.
+
+    """
+    decided = set(state.decided)
+    deadline = time.monotonic() + sink.client.request_seconds
+    while missing := decided - {attempt.transaction for attempt in begun}:
+        # A broker that has just loaded the topic may not show all of it yet.
+        if time.monotonic() > deadline:
+            sink.coordinators.abort_all(state.decided)
+            raise CommitError(
+                f"epoch {state.epoch}: expected the transactions of its {len(decided)} tasks in "
+                f"{sink.journal.prefix}-begun, got {len(decided) - len(missing)}: the topic was deleted or expired "
+                f"while the tasks ran, so nothing of the epoch is written. Attempts of tasks that Spark has killed may "
+                f"hide rows that follow theirs until transactionTimeoutMs is over. Keep the journal's topics, and "
+                f"start the query or the job again"
+            )
+        time.sleep(_PAUSE_SECONDS)
+        begun, _ = sink.journal.begun_since(state.begun)
 
 
 def _require_open(sink: Sink, state: JournalState) -> None:

@@ -48,13 +48,13 @@ class Journal:
         """Creates what is missing, as the broker's policy says."""
         self.prefix = prefix
         self._request_seconds = client.request_seconds
-        topics = _topics(prefix)
+        topics = journal_topics(prefix)
         self._begun, self._decided, self._ended = JournalTopic.open(client, topics, _FIRST_PRODUCER_ID)
 
     @classmethod
     def there(cls, client: BrokerClient, prefix: str) -> Self | None:
         """One that was begun before; creates nothing."""
-        decided = _topics(prefix)[1]
+        decided = journal_topics(prefix)[1]
         return None if client.present_partitions([decided])[decided] is None else cls(client, prefix)
 
     def prepare(self) -> None:
@@ -178,12 +178,18 @@ class Decider:
         self.state = state
 
     def require_alone(self) -> None:
-        """What was read of the journal until now is nobody's who has come later. Raises `WriterFenced` when another one
-        has come."""
+        """Prove that no other writer opened the journal before now. Raises `WriterFenced` when one did."""
         self._writer.append(_fence(self._before))
 
     def decide(self, state: JournalState) -> None:
-        """Returns when it is stored. Raises `WriterFenced` when another one has come; then it is not stored."""
+        """Append the state and wait for its receipt.
+
+        Raises:
+            WriterFenced, SendError, DeadlineExceeded: The receipt is missing, so the state may be stored or not. This
+                includes `WriterFenced`: the append may have been stored before its connection was lost, and the next
+                connection of this producer was refused.
+
+        """
         self._writer.append(state_record(state))
         self.state = state
 
@@ -192,5 +198,6 @@ def _fence(before: Position) -> dict[str, Any]:
     return {"version": VERSION, "fence": uuid.uuid4().hex, "state_at": str(before)}
 
 
-def _topics(prefix: str) -> list[TopicName]:
+def journal_topics(prefix: str) -> list[TopicName]:
+    """Return the topics of a journal: `-begun`, `-decided` and `-ended`."""
     return [TopicName.parse(f"{prefix}-{name}") for name in ("begun", "decided", "ended")]

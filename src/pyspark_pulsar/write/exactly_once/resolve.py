@@ -1,12 +1,14 @@
-"""`pyspark-pulsar transactions resolve`: end what was left behind by a query or job that nobody starts again."""
+"""`pyspark-pulsar transactions resolve` and `remove-journal`: end what was left behind by a query or job that nobody
+starts again, and remove its journal."""
 
 from __future__ import annotations
 
+from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.client.broker.transaction_coordinator import Coordinators
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.write.exactly_once.epochs import finish_decided
-from pyspark_pulsar.write.exactly_once.journal import Journal
+from pyspark_pulsar.write.exactly_once.journal import Journal, journal_topics
 from pyspark_pulsar.write.exactly_once.sink import Sink
 
 
@@ -37,3 +39,34 @@ def resolve_journal(
     if release:
         lines.append(f"{prefix}: released; another query or job may use it.")
     return lines
+
+
+def remove_journal(options: WriteOptions, prefix: str, *, owner: str | None = None) -> list[str]:
+    """Finish what was decided, abort what was begun, and delete the topics of the journal.
+
+    Args:
+        options: How to reach brokers and the admin REST API.
+        prefix: The name of the journal.
+        owner: The id of the query or job; the journal of another one is left alone.
+
+    Returns:
+        What to tell a user.
+
+    Raises:
+        CommitError: Rows are missing for good; nothing is deleted.
+        CatalogUnsupported: A query or job still uses the journal.
+        OptionError: `admin.url` is missing.
+
+    """
+    with AdminClient.for_planning(options) as admin:
+        with BrokerClient.for_planning(options) as client:
+            journal = Journal.there(client, prefix)
+            state = None if journal is None else journal.state()
+            if state is not None and owner is not None and state.writer.owner != owner:
+                return [f"{prefix}: it belongs to {state.writer}, and was left alone."]
+            if journal is not None:
+                finish_decided(Sink(client, journal, Coordinators(client)), abort_open=True)
+        # `-decided` goes last: with it a run that was interrupted finds the journal again.
+        begun, decided, ended = journal_topics(prefix)
+        removed = [admin.topics.delete_idle(topic) for topic in (begun, ended, decided)]
+    return [f"{prefix}: {'removed' if any(removed) else 'there is no such journal'}."]

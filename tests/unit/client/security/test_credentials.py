@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 from pyspark_pulsar.client.security.context import security_of
-from pyspark_pulsar.client.security.credentials import certificate_files, credentials_of
+from pyspark_pulsar.client.security.credentials import (
+    certificate_files,
+    credentials_of,
+    user_and_password,
+)
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ConnectionOptions, ReadOptions, parse_options
 
@@ -192,3 +196,12 @@ def test_a_proxy_needs_tls_and_its_protocol() -> None:
     assert (proxy.host, proxy.port) == ("p", 2)
     with pytest.raises(OptionError, match=r"pulsar\+ssl:// beside it"):
         parse_options(ConnectionOptions, given | {"service.url": "pulsar://a:1"})
+
+
+@pytest.mark.parametrize("content", ["", " \n", None])
+def test_errors_about_a_file_name_the_option_that_names_it(tmp_path: Path, content: str | None) -> None:
+    file = tmp_path / "secret"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(OptionError, match=r"^option 'bookieAuthParams': expected .*secret"):
+        user_and_password(f"file://{file}", "option 'bookieAuthParams'")

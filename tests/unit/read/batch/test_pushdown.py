@@ -24,6 +24,7 @@ from pyspark.sql.datasource import (
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.batch.pushdown import filters_may_come, push_filters
 from pyspark_pulsar.read.bounds.request import RangeRequest
+from pyspark_pulsar.spark.filter_values import BEYOND_PYTHON
 from pyspark_pulsar.time_window import ALL_TIMES, TimeWindow
 from pyspark_pulsar.topic import TopicPartition
 
@@ -179,3 +180,10 @@ def test_positions_have_64_bits() -> None:
     last = (1 << 63) - 1
     found = narrow(EqualTo((ID, "ledger"), 5), GreaterThan((ID, "entry"), last))
     assert {asked.start for asked in found} == {Position(5, last)}
+
+
+def test_constants_that_python_cannot_hold_are_left_to_spark() -> None:
+    now = instant("2026-01-31T08:00:00+00:00")
+    beyond = [LessThan(TIME, BEYOND_PYTHON), Not(EqualTo(TIME, BEYOND_PYTHON)), In(TIME, BEYOND_PYTHON)]
+    assert kept(*beyond, GreaterThan(TIME, now)) == beyond
+    assert {request.window for request in narrow(*beyond)} == {ALL_TIMES}

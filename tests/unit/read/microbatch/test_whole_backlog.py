@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions, parse_options
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.read.log_end import Positions
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 from pyspark_pulsar.read.microbatch.whole_backlog import WholeBacklogReader
-from pyspark_pulsar.topic import TopicPartition
 
 OPTIONS = {"service.url": "pulsar://localhost:6650", "topic": "t"}
 FIRST: dict[str, Any] = {"version": 1, "positions": {"persistent://public/default/t": "1:0:0"}}
@@ -26,13 +24,11 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     ends = iter((FIRST, SECOND))
 
     def latest(self: PulsarStreamReader, start: dict[str, Any], _limit: Any) -> dict[str, Any]:
-        self._begin(start, {})  # type: ignore[arg-type]
+        self._begin(start, {}, start)  # type: ignore[arg-type]
         return next(ends)
 
     def begin(
-        _self: PulsarStreamReader,
-        committed: Mapping[TopicPartition, Position],
-        _ends: Mapping[TopicPartition, Position],
+        _self: PulsarStreamReader, committed: Positions, _ends: Positions, _counted_from: Positions
     ) -> dict[str, Any]:
         told.append(committed)
         return {}

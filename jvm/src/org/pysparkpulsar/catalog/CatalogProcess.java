@@ -18,6 +18,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import org.pysparkpulsar.source.Interpreter;
+import org.pysparkpulsar.source.LogLevels;
 
 /**
  * The Python process that knows Pulsar: `python -m pyspark_pulsar.catalog`, one JSON document a line.
@@ -125,7 +126,7 @@ final class CatalogProcess {
     if (!process.isAlive()) {
       throw new Gone("it has ended", true);
     }
-    ObjectNode question = JSON.createObjectNode().put("id", ++asked).put("call", call);
+    ObjectNode question = JSON.createObjectNode().put("id", ++asked).put("call", call).put("log", LogLevels.now());
     question.set("arguments", arguments);
     JsonNode answer = exchange(question.toString(), !REPEATABLE.contains(call));
     if (answer.path("id").asLong(-1) != asked) {

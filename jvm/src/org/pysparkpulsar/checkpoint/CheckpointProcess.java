@@ -18,6 +18,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
+import org.pysparkpulsar.source.LogLevels;
 
 /**
  * The Python process that keeps checkpoints: `python -m pyspark_pulsar.checkpoint`, many calls at once.
@@ -102,7 +103,7 @@ final class CheckpointProcess {
       throws IOException, Refusal, Gone {
     Running asked = started();
     long id = asked.next.incrementAndGet();
-    ObjectNode header = JSON.createObjectNode().put("id", id).put("call", call);
+    ObjectNode header = JSON.createObjectNode().put("id", id).put("call", call).put("log", LogLevels.now());
     header.setAll(arguments);
     CompletableFuture<Answer> answer = new CompletableFuture<>();
     asked.awaited.put(id, answer);

@@ -45,7 +45,7 @@ final class ProgramConnection implements AutoCloseable {
       channel.close();
       throw fault;
     }
-    byte[] name = program.getBytes(StandardCharsets.US_ASCII);
+    byte[] name = (program + " " + LogLevels.now()).getBytes(StandardCharsets.US_ASCII);
     connection.output.writeInt(name.length);
     connection.output.write(name);
     return connection;

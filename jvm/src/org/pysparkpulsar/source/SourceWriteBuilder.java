@@ -16,10 +16,16 @@ import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingSinkC
 import org.apache.spark.sql.execution.datasources.v2.python.PythonStreamingWrite;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonWrite;
 import org.apache.spark.sql.execution.datasources.v2.python.PythonWriteBuilder;
+import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend;
 import scala.Option;
 
-/** Spark's own write to a sink in Python, whose epochs end in the process that stays, and whose tasks send rows quicker. */
-public final class SourceWriteBuilder extends PythonWriteBuilder {
+/**
+ * Spark's own write to a sink in Python, whose epochs end in the process that stays, and whose tasks send rows quicker.
+ *
+ * <p>Output mode `update` appends each new row of a key, as it does in Spark's sink for Kafka. Spark's own write refuses it
+ * when the query already runs.
+ */
+public final class SourceWriteBuilder extends PythonWriteBuilder implements SupportsStreamingUpdateAsAppend {
   private final PythonDataSourceV2 source;
   private final String name;
   private final LogicalWriteInfo info;

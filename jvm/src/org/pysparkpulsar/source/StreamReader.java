@@ -77,7 +77,7 @@ final class StreamReader {
 
   private byte[] ask(String call, String... arguments) {
     try {
-      send(JSON.writeValueAsBytes(new Object[] {call, arguments}));
+      send(JSON.writeValueAsBytes(new Object[] {call, arguments, LogLevels.now()}));
       byte[] answer = receive();
       if (answer == null) {
         throw PulsarException.thrown(QueryExecutionErrors$.MODULE$.pythonStreamingDataSourceRuntimeError(call, fault()));

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.pages import page
 
 _MAX_PORT = 65_535
 
@@ -33,8 +34,8 @@ def bookie_address(bookie: str, addresses: Mapping[str, str]) -> BookieAddress:
         )
     raise OptionError(
         f"bookie {bookie!r}: its id is not host:port, so its address must be in the option bookieAddresses, "
-        f'such as {{"{bookie}": "host:3181"}}, or be told by the cluster (docs/bookies.md, Names); or read from the '
-        f"broker (readFrom=broker)"
+        f'such as {{"{bookie}": "host:3181"}}, or be told by the cluster '
+        f"({page('bookies', 'Names')}); or read from the broker (readFrom=broker)"
     )
 
 

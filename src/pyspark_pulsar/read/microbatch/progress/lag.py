@@ -104,7 +104,7 @@ class LagWatch:
         self._warned: set[str] = set()
 
     def measure(self, committed: Positions, ends: Positions) -> LagReport:
-        """The lag behind `ends` of a query that has committed the messages before `committed`.
+        """Return the lag between `committed`, where a query is or will be, and `ends`.
 
         Which partitions are behind is always the present; how far is as old as the interval.
         """
@@ -159,6 +159,11 @@ class LagWatch:
         if type(fault).__name__ not in self._warned:
             self._warned.add(type(fault).__name__)
             _log.warning("how far the query is behind is not known for all topic partitions: %s", fault)
+
+
+def is_at_end(committed: Positions, ends: Positions) -> bool:
+    """Return whether no partition has messages after its committed position."""
+    return all(committed.get(partition, EARLIEST) >= end for partition, end in ends.items())
 
 
 def measured_lag(

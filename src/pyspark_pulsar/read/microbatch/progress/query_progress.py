@@ -16,7 +16,8 @@ from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport, LagWatch
+from pyspark_pulsar.read.log_end import Positions
+from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport, LagWatch, is_at_end
 from pyspark_pulsar.read.microbatch.progress.retention import RetentionWatch
 from pyspark_pulsar.read.microbatch.progress.subscription import SubscriptionCursors
 from pyspark_pulsar.read.planning.planner import SplitPlanner
@@ -50,13 +51,21 @@ class QueryProgress:
         self._retention = RetentionWatch(admin, is_held=name is not None) if admin is not None else None
         self._log = ProgressLog(counts=admin is not None)
 
-    def begin(
-        self, committed: Mapping[TopicPartition, Position], ends: Mapping[TopicPartition, Position]
-    ) -> dict[str, Any]:
-        """Before a micro-batch is planned: Spark has committed the messages before `committed`, and the topics hold
-        those before `ends`, which names all partitions that exist. The lag, as JSON.
+    def begin(self, committed: Positions, ends: Positions, counted_from: Positions) -> dict[str, Any]:
+        """Follow the query and measure its lag before a micro-batch is planned.
 
-        Raises the errors of `SubscriptionCursors.follow`. What cannot be measured fails no query.
+        Args:
+            committed: Spark has committed the messages before these positions.
+            ends: The query will read the messages before these positions. Names all partitions that exist.
+            counted_from: The lag counts messages from these positions on. They are `committed`, or of a run that ends
+                by itself the end of this micro-batch.
+
+        Returns:
+            The lag as JSON. What cannot be measured is None and fails no query.
+
+        Raises:
+            PulsarError: Those of `SubscriptionCursors.follow`.
+
         """
         if self._cursors is not None:
             self._cursors.follow(
@@ -65,11 +74,12 @@ class QueryProgress:
         asked = None
         if self._admin is not None and self._retention is not None:
             asked = self._admin.begin(self._retention.ask, list(ends))
-        report = self._lag.measure(committed, ends)
+        report = self._lag.measure(counted_from, ends)
         if asked is not None and self._retention is not None:
             asked.result()
             self._retention.warn(report)
-        self._log.tell(report)
+        if report.lags or is_at_end(committed, ends):
+            self._log.tell(report)
         return report.to_json()
 
     def commit(self, committed: Mapping[TopicPartition, Position]) -> None:

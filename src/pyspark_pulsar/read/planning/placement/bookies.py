@@ -26,6 +26,7 @@ from pyspark_pulsar.errors import (
     TopicNotFoundError,
 )
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.pages import page
 from pyspark_pulsar.read.planning.ahead import Ahead
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_striping, is_cheap
 from pyspark_pulsar.topic import TopicPartition
@@ -221,8 +222,8 @@ def _answering(
         why = "" if directory.fault is None else f" ({directory.fault})"
         notes.append(
             f"nobody says where bookies {', '.join(sorted(nameless))} listen, whose ids are no addresses{why}: name "
-            f"them in bookieAddresses, or see docs/bookies.md, Names; ledgers that lie on them alone are read from the "
-            f"broker"
+            f"them in bookieAddresses, or see {page('bookies', 'Names')}; ledgers that lie on them alone are "
+            f"read from the broker"
         )
     down = [bookie for bookie in addresses if bookie not in up and bookie not in refused]
     if down:

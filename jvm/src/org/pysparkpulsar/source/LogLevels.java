@@ -1,0 +1,36 @@
+package org.pysparkpulsar.source;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The levels of this package's loggers in this JVM, which `SparkContext.setLogLevel` and log4j's configuration set.
+ *
+ * <p>Each request to a Python process carries them, so that its log follows the session's.
+ */
+public final class LogLevels {
+  /** In the words of `pyspark_pulsar.spark.logging`. */
+  private static final String PACKAGE = "pyspark_pulsar";
+
+  private static final String PROGRESS = "pyspark_pulsar.progress";
+
+  private LogLevels() {}
+
+  /** The levels now, as `WARN,INFO`: of the package, then of the progress of streams. */
+  public static String now() {
+    return level(LoggerFactory.getLogger(PACKAGE)) + "," + level(LoggerFactory.getLogger(PROGRESS));
+  }
+
+  private static String level(Logger log) {
+    if (log.isDebugEnabled()) {
+      return "DEBUG";
+    }
+    if (log.isInfoEnabled()) {
+      return "INFO";
+    }
+    if (log.isWarnEnabled()) {
+      return "WARN";
+    }
+    return log.isErrorEnabled() ? "ERROR" : "OFF";
+  }
+}

@@ -1,0 +1,48 @@
+"""The error for a topic that does not exist, which names topics with a similar name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import Final
+
+from pyspark_pulsar.errors import PulsarError, TopicNotFoundError
+from pyspark_pulsar.topic import TopicName
+
+_SHOWN: Final = 3
+_SIMILARITY: Final = 0.75
+_MOST_NAMES: Final = 20_000
+"""More names than these are not compared, which would take longer than a second."""
+
+
+def missing_topic(topic: TopicName, list_names: Callable[[], Iterable[TopicName]]) -> TopicNotFoundError:
+    """Return the error.
+
+    Args:
+        topic: The topic that does not exist.
+        list_names: Lists the topics of its namespace that this role may see. Errors of this package leave the names
+            out.
+
+    """
+    try:
+        names = near_names(topic, list_names())
+    except PulsarError:
+        names = []
+    hint = f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
+    return TopicNotFoundError(
+        f"topic {topic} does not exist; create it, or correct the name (a read never creates a topic){hint}"
+    )
+
+
+def near_names(topic: TopicName, listed: Iterable[TopicName]) -> list[str]:
+    """Return full names of the listed topics that are similar to `topic`, the most similar first.
+
+    Topics that Pulsar and this package keep for themselves are left out.
+    """
+    names = {str(each.without_partition()) for each in listed if not each.local.startswith("__")}
+    if len(names) > _MOST_NAMES:
+        return []
+    # The namespace is the same, so only the last parts are compared.
+    by_local = {TopicName.parse(name).local.casefold(): name for name in sorted(names, reverse=True)}
+    wanted = topic.without_partition().local.casefold()
+    return [by_local[close] for close in get_close_matches(wanted, by_local, _SHOWN, _SIMILARITY)]

@@ -1,0 +1,68 @@
+"""Addresses of the documentation's pages, which messages name.
+
+A release writes the address of the documentation into the package's metadata (`scripts/package_page.py`). Without it,
+as in a clone, pages are named by their titles.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+TITLES: Final = {
+    "bookies": "Reading from bookies",
+    "failover": "Failing over to another cluster",
+    "migrating": "Coming from pulsar-spark",
+    "options": "Options",
+    "scalable-topics": "Scalable topics",
+    "schema-mapping": "Schema mapping",
+    "security": "Security",
+    "streaming": "Streaming",
+}
+"""Titles of the pages that messages name, by the names of their files."""
+
+_PLACE: Final = re.compile(r"<([a-z-]+)>")
+_URL: Final = "Documentation, "
+_FIRST_PAGE: Final = "index"
+
+
+def page(name: str, section: str | None = None) -> str:
+    """Return the address of a page, or its title in words where no address is known.
+
+    Args:
+        name: The name of its file without ending; one of `TITLES`.
+        section: The heading of a part of the page.
+
+    """
+    return _page(documentation_url(), name, section)
+
+
+def with_pages(text: str) -> str:
+    """Return `text` with the page in place of each name in angle brackets, such as `<options>`."""
+    return _PLACE.sub(lambda place: page(place[1]), text)
+
+
+def _page(url: str | None, name: str, section: str | None) -> str:
+    title = TITLES[name]
+    if url is None:
+        part = "" if section is None else f'section "{section}" of '
+        return f'{part}the page "{title}" of the documentation'
+    folder, _, first = url.rpartition("/")
+    ending = first.removeprefix(_FIRST_PAGE) if first.startswith(_FIRST_PAGE) else ".html"
+    anchor = "" if section is None else "#" + section.lower().replace(" ", "-")
+    return f"{folder}/{name}{ending}{anchor}"
+
+
+@lru_cache(maxsize=1)
+def documentation_url() -> str | None:
+    """Return the address of the documentation's first page; None where the package does not say it."""
+    # Slow to import, and needed for messages alone.
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        urls = metadata("pyspark-pulsar").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        # As when only the package's files were sent to a machine.
+        return None
+    return next((url.removeprefix(_URL) for url in urls if url.startswith(_URL)), None)
