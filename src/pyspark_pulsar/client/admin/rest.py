@@ -46,6 +46,7 @@ from urllib3.exceptions import (
 )
 
 from pyspark_pulsar.client.admin.paths import check_path
+from pyspark_pulsar.client.bounded import within
 from pyspark_pulsar.client.security.context import tls_of
 from pyspark_pulsar.client.security.credentials import credentials_of
 from pyspark_pulsar.client.security.tls import connection_fault
@@ -101,8 +102,9 @@ class RestClient:
             )
         self._hosts = _hosts(options.admin_url)
         self._patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
+        self._connect_seconds = options.connection_timeout_ms / 1000
         self._timeout = urllib3.Timeout(
-            connect=options.connection_timeout_ms / 1000, read=options.operation_timeout_ms / 1000
+            connect=self._connect_seconds, read=options.operation_timeout_ms / 1000
         )
         self._has_answered = True
         self._threads = threads
@@ -221,7 +223,12 @@ class RestClient:
 
     def _answer(self, method: str, url: str, where: str, body: str | None) -> urllib3.BaseHTTPResponse:
         """Goes where brokers send us, to the one that owns the topic, and says there as well who we are."""
-        headers = {"Accept": "application/json", **self._credentials.headers()}
+        said = within(
+            self._connect_seconds,
+            self._credentials.headers,
+            f"{where}: getting the credentials of pulsar.client.authParams",
+        )
+        headers = {"Accept": "application/json", **said}
         if method != "GET":
             headers["Content-Type"] = "application/json"
         for _ in range(_REDIRECTS):

@@ -13,10 +13,10 @@ import base64
 import json
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
+from pyspark_pulsar.client.bounded import read_regular_file
 from pyspark_pulsar.client.security.oauth2 import OAuth2Flow, access_token, file_path
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ConnectionOptions
@@ -40,7 +40,8 @@ class Credentials(Protocol):
     def data(self, *, renew: bool = False) -> bytes:
         """For CONNECT and AUTH_RESPONSE; `renew`: what was given before is accepted no longer.
 
-        Raises `OptionError` where a file or variable lacks it, and the errors of `oauth2.access_token`.
+        Raises `OptionError` where a file or variable lacks it, and the errors of `oauth2.access_token`. May wait for a
+        network share or an identity provider: call it within a deadline (`client.bounded`).
         """
 
     def headers(self) -> dict[str, str]:
@@ -276,12 +277,12 @@ def user_and_password(place: str, option: str) -> tuple[str, str]:
 
 def _read_file(path: str, option: str) -> str:
     try:
-        content = Path(path).read_text(encoding="utf-8").strip()
+        content = read_regular_file(path).decode().strip()
     except (OSError, UnicodeDecodeError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else "it is no text"
         raise OptionError(
             f"{option}: expected a readable file {path} on each machine that connects, got none ({reason})"
         ) from None
     if not content:
-        raise OptionError(f"{_PARAMS}: expected something in the file {path}, got an empty file")
+        raise OptionError(f"{option}: expected something in the file {path}, got an empty file")
     return content

@@ -18,6 +18,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
+import org.pysparkpulsar.source.BoundedWrite;
 
 /**
  * The Python process that keeps checkpoints: `python -m pyspark_pulsar.checkpoint`, many calls at once.
@@ -191,11 +192,16 @@ final class CheckpointProcess {
     void send(byte[] header, byte[] body, int length) throws Gone {
       synchronized (calls) {
         try {
-          calls.writeInt(header.length);
-          calls.writeInt(length);
-          calls.write(header);
-          calls.write(body, 0, length);
-          calls.flush();
+          BoundedWrite.within(
+              BoundedWrite.SECONDS,
+              process,
+              () -> {
+                calls.writeInt(header.length);
+                calls.writeInt(length);
+                calls.write(header);
+                calls.write(body, 0, length);
+                calls.flush();
+              });
         } catch (IOException fault) {
           // Half a frame was written at most, which the process cannot have acted on.
           end("it takes no calls: " + fault.getMessage());
