@@ -38,6 +38,8 @@ final class CheckpointProcess {
   private static final long DEADLINE_SECONDS = 120;
   /** A file is replaced by equal bytes, a checkpoint taken over by the same owner: once or twice is the same. */
   private static final Set<String> REPEATABLE = Set.of("status", "list", "open", "read", "take_over", "mkdirs");
+  /** Calls about a file that is being uploaded; another process knows nothing of it. */
+  private static final String UPLOAD = "upload_";
   /** For how long an interrupted call that changes something is waited for: a query that is stopped may start at once. */
   private static final long PATIENCE_SECONDS = 10;
   private static final byte[] NO_BODY = new byte[0];
@@ -83,7 +85,7 @@ final class CheckpointProcess {
     try {
       return askOnce(call, arguments, body, length, !repeatable);
     } catch (Gone fault) {
-      if (!repeatable && !fault.beforeAsking) {
+      if (!repeatable && (!fault.beforeAsking || call.startsWith(UPLOAD))) {
         throw failed(call, arguments, fault, "; whether it was done is unknown: the query finds out when it starts again");
       }
     }
