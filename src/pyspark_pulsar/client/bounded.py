@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import stat
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -51,18 +49,3 @@ def addresses_of(host: str, port: int, seconds: float) -> list[SocketAddress]:
         lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM),
         f"looking up the host {host}",
     )
-
-
-def read_regular_file(path: str) -> bytes:
-    """Return the content of a file. Raises OSError, also for a pipe or a device, whose reading may never end."""
-    # Opening a pipe would wait for its writer.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:  # noqa: PTH123 -- a descriptor, no path
-        check_regular_file(os.fstat(descriptor))
-        return file.read()
-
-
-def check_regular_file(status: os.stat_result) -> None:
-    """Raise OSError for a folder, a pipe or a device."""
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(0, "it is no regular file")

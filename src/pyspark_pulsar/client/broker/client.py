@@ -62,6 +62,7 @@ AT_ONCE: Final = 1000
 """Requests on their way at the same time; far below the number at which brokers refuse more lookups."""
 
 _MAX_REDIRECTS = 20
+_MOST_OWNERS: Final = 100_000
 _CONNECTING: Final = 16
 """Connections that `owner_connections` opens at the same time."""
 _MOST_CONNECT: Final = 2
@@ -228,6 +229,7 @@ class BrokerClient:
 
     def owner_connection(self, topic: str) -> Connection:
         """A connection to the broker that serves `topic` (a partition's own name). One attempt, no retry."""
+        self._bound_owners()
         owner = self._owners.get(topic)
         if owner is None:
             owner = self._lookup(topic)
@@ -238,6 +240,14 @@ class BrokerClient:
             self.forget_owner(topic)
             raise
 
+    def _bound_owners(self) -> None:
+        """Forget owners that were learned first: topics come and go for as long as a client lives, and those that are
+        still read are looked up once more."""
+        excess = len(self._owners) - _MOST_OWNERS
+        if excess > 0:
+            for topic in list(self._owners)[:excess]:
+                self.forget_owner(topic)
+
     def forget_owner(self, topic: str) -> None:
         """Call when the owner closed a consumer or producer, or refused: the topic may have moved."""
         self._owners.pop(topic, None)
@@ -245,6 +255,7 @@ class BrokerClient:
     def owner_connections(self, topics: Iterable[str]) -> dict[str, Connection | PulsarError]:
         """`owner_connection` for many topics: one lookup after the other without waiting, one attempt to connect for
         each broker. A topic's failure takes the place of its connection."""
+        self._bound_owners()
         names = list(topics)
         connections: dict[str, Connection | PulsarError] = dict(
             self._find_owners([topic for topic in names if topic not in self._owners])

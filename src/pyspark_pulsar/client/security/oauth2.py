@@ -21,7 +21,6 @@ from urllib.parse import unquote, unquote_to_bytes, urlsplit
 import urllib3
 from urllib3.exceptions import HTTPError, MaxRetryError, SSLError as Urllib3SslError
 
-from pyspark_pulsar.client.bounded import read_regular_file
 from pyspark_pulsar.client.security.tls import OptionNames, certificate_fault, trusting
 from pyspark_pulsar.errors import (
     ConnectionFailed,
@@ -30,6 +29,7 @@ from pyspark_pulsar.errors import (
     PermissionDenied,
     ProtocolError,
 )
+from pyspark_pulsar.regular_file import read_regular_file
 
 _log: Final = logging.getLogger(__name__)
 

@@ -138,6 +138,24 @@ def test_connections_that_have_ended_are_forgotten(
     assert client._opening == {}
 
 
+def test_owners_of_topics_that_came_and_went_are_forgotten(
+    black_hole: BrokerAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Open:
+        is_open = True
+
+    monkeypatch.setattr("pyspark_pulsar.client.broker.client.open_connection", lambda *_: Open())
+    client = BrokerClient(options(black_hole))
+    for number in range(250_000):
+        client._owners[f"persistent://public/default/t{number}"] = black_hole
+        if number % 10_000 == 0:
+            client.owner_connection(f"persistent://public/default/t{number}")
+            assert len(client._owners) <= 110_001
+    # None is missing of those that are asked for together, however many they are.
+    names = [f"persistent://public/default/t{number}" for number in range(150_000, 250_000)]
+    assert len(client.owner_connections(names)) == 100_000
+
+
 def test_the_operating_system_asks_whether_the_host_is_there(black_hole: BrokerAddress) -> None:
     transport = open_transport(black_hole, SECONDS, Security(), None)
     stream = transport._stream
