@@ -168,6 +168,17 @@ def test_the_operating_system_asks_whether_the_host_is_there(black_hole: BrokerA
     transport.close()
 
 
+def test_an_answer_of_the_admin_rest_api_that_never_ends() -> None:
+    beginning = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
+    with dripping(beginning) as address, AdminClient(options(address)) as admin:
+        began = time.monotonic()
+        with pytest.raises(
+            DeadlineExceeded, match="expected the whole answer of the admin REST API within 1 s"
+        ):
+            admin.brokers.version()
+        assert time.monotonic() - began < 2 * SECONDS + 1
+
+
 # Credentials
 
 

@@ -161,7 +161,7 @@ final class CheckpointProcess {
   private IOException failed(String call, ObjectNode arguments, Gone fault, String advice) {
     String path = arguments.path("path").asText(arguments.path("source").asText(""));
     return new IOException(
-        "checkpoint " + path + ", " + call + ": expected an answer of its process (" + python
+        "checkpoint" + (path.isEmpty() ? "" : " " + path) + ", " + call + ": expected an answer of its process (" + python
             + " -m pyspark_pulsar.checkpoint), got none: " + fault.getMessage() + advice);
   }
 
@@ -206,8 +206,9 @@ final class CheckpointProcess {
               });
         } catch (IOException fault) {
           // Half a frame was written at most, which the process cannot have acted on.
-          end("it takes no calls: " + fault.getMessage());
-          throw new Gone(ended, true);
+          String cause = "it takes no calls: " + fault.getMessage();
+          end(cause);
+          throw new Gone(cause, true);
         }
       }
     }
