@@ -156,7 +156,14 @@ class Connection:
 
     def request(self, command: wire.BaseCommand, where: str, seconds: float) -> Any:
         """`submit` and wait. Raises what the broker refused with, or `DeadlineExceeded`."""
-        return await_answer(self.submit(command, where), where, seconds)
+        answer = self.submit(command, where)
+        try:
+            return await_answer(answer, where, seconds)
+        except DeadlineExceeded:
+            # A connection may live for months with a broker that loses requests.
+            with self._lock:
+                self._waiting.pop(_id_of(command, REQUESTS), None)
+            raise
 
     def send_bytes(self, data: bytes | memoryview) -> None:
         """Raises `ConnectionFailed` when the connection is closed or breaks."""

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 from pyspark_pulsar.client.security.oauth2 import OAuth2Flow, access_token, file_path
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ConnectionOptions
+from pyspark_pulsar.options.regular_file import read_regular_file
 from pyspark_pulsar.options.security import BASIC, NO_PLUGIN, OAUTH2, TLS, TOKEN
-from pyspark_pulsar.regular_file import read_regular_file
 
 _METHOD_HEADER: Final = "X-Pulsar-Auth-Method-Name"
 _PARAMS: Final = "option 'pulsar.client.authParams'"
