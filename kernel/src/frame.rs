@@ -1,9 +1,10 @@
 //! Splits the byte stream of a broker connection into frames.
 //!
 //! `u32 total size | u32 command size | BaseCommand | rest`, sizes without themselves, big endian.
-//! MESSAGE frames stay inside as entries; all other commands are handed out as bytes.
+//! MESSAGE frames stay inside as entries of the consumers that were added, and are dropped for all others; all other
+//! commands are handed out as bytes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::entry::{Entry, EntryBatch};
 use crate::error::{KernelError, Result};
@@ -18,14 +19,16 @@ const MESSAGE_TYPE: u64 = 9;
 pub struct FrameDecoder {
     max_frame_bytes: usize,
     pending: Vec<u8>,
+    /// One queue for each consumer that was added and not dropped.
     queues: HashMap<u64, EntryBatch>,
-    dropped: HashSet<u64>,
+    /// Bytes in all queues.
+    buffered: usize,
 }
 
 impl FrameDecoder {
     /// Refuse frames above `max_frame_bytes` (their total size field).
     pub fn new(max_frame_bytes: usize) -> Self {
-        Self { max_frame_bytes, pending: Vec::new(), queues: HashMap::new(), dropped: HashSet::new() }
+        Self { max_frame_bytes, pending: Vec::new(), queues: HashMap::new(), buffered: 0 }
     }
 
     /// Take what the socket gave; returns the commands that became complete, without MESSAGE.
@@ -46,7 +49,12 @@ impl FrameDecoder {
 
     /// All entries queued for the consumer, oldest first.
     pub fn take_entries(&mut self, consumer_id: u64) -> Option<EntryBatch> {
-        self.queues.remove(&consumer_id).filter(|queue| !queue.entries.is_empty())
+        let queue = self.queues.get_mut(&consumer_id)?;
+        if queue.entries.is_empty() {
+            return None;
+        }
+        self.buffered -= queue.nbytes();
+        Some(std::mem::take(queue))
     }
 
     /// Ledger and entry of the oldest entry queued for the consumer.
@@ -57,13 +65,24 @@ impl FrameDecoder {
 
     /// Bytes of the entries that wait inside.
     pub fn buffered_bytes(&self) -> usize {
-        self.queues.values().map(EntryBatch::nbytes).fold(0, usize::saturating_add)
+        self.buffered
     }
 
-    /// Forget the consumer's entries, and drop what still arrives for it.
+    /// Keep the entries that arrive for the consumer from now on.
+    pub fn add_consumer(&mut self, consumer_id: u64) {
+        self.queues.entry(consumer_id).or_default();
+    }
+
+    /// Forget the consumer, with its entries. What still arrives for it is dropped.
     pub fn drop_consumer(&mut self, consumer_id: u64) {
-        self.queues.remove(&consumer_id);
-        self.dropped.insert(consumer_id);
+        if let Some(queue) = self.queues.remove(&consumer_id) {
+            self.buffered -= queue.nbytes();
+        }
+    }
+
+    /// The number of consumers that were added and not dropped.
+    pub fn consumers(&self) -> usize {
+        self.queues.len()
     }
 
     /// Handle all complete frames of `data`; returns how many bytes they took.
@@ -100,9 +119,10 @@ impl FrameDecoder {
             return Ok(());
         };
         let target = MessageTarget::parse(message)?;
-        if !self.dropped.contains(&target.consumer_id) {
-            let entry = Entry::new(target.ledger, target.entry, body.to_vec());
-            self.queues.entry(target.consumer_id).or_default().push(entry);
+        if let Some(queue) = self.queues.get_mut(&target.consumer_id) {
+            let before = queue.nbytes();
+            queue.push(Entry::new(target.ledger, target.entry, body.to_vec()));
+            self.buffered += queue.nbytes() - before;
         }
         Ok(())
     }

@@ -40,6 +40,13 @@ fn stream() -> Vec<u8> {
     out
 }
 
+fn decoder() -> FrameDecoder {
+    let mut decoder = FrameDecoder::new(1 << 20);
+    decoder.add_consumer(5);
+    decoder.add_consumer(6);
+    decoder
+}
+
 fn check(decoder: &mut FrameDecoder, commands: &[Vec<u8>]) {
     assert_eq!(commands, [simple_command(18), simple_command(13)]);
     assert!(decoder.buffered_bytes() > 0);
@@ -59,7 +66,7 @@ fn check(decoder: &mut FrameDecoder, commands: &[Vec<u8>]) {
 fn any_cut_gives_the_same_frames() {
     let stream = stream();
     for cut in 0..=stream.len() {
-        let mut decoder = FrameDecoder::new(1 << 20);
+        let mut decoder = decoder();
         let mut commands = decoder.feed(&stream[..cut]).unwrap();
         commands.extend(decoder.feed(&stream[cut..]).unwrap());
         check(&mut decoder, &commands);
@@ -68,7 +75,7 @@ fn any_cut_gives_the_same_frames() {
 
 #[test]
 fn byte_by_byte() {
-    let mut decoder = FrameDecoder::new(1 << 20);
+    let mut decoder = decoder();
     let mut commands = Vec::new();
     for byte in stream() {
         commands.extend(decoder.feed(&[byte]).unwrap());
@@ -78,7 +85,7 @@ fn byte_by_byte() {
 
 #[test]
 fn a_dropped_consumer_gets_nothing() {
-    let mut decoder = FrameDecoder::new(1 << 20);
+    let mut decoder = decoder();
     let stream = stream();
     decoder.feed(&stream[..stream.len() / 2]).unwrap();
     decoder.drop_consumer(5);
@@ -86,6 +93,22 @@ fn a_dropped_consumer_gets_nothing() {
     assert_eq!(decoder.first_entry(5), None);
     assert!(decoder.take_entries(5).is_none());
     assert!(decoder.take_entries(6).is_some());
+}
+
+/// A connection lives for months while consumers come and go.
+#[test]
+fn ids_of_dropped_consumers_are_forgotten() {
+    let mut decoder = FrameDecoder::new(1 << 20);
+    for consumer in 1..=10_000 {
+        decoder.add_consumer(consumer);
+        decoder.feed(&frame(&message_command(consumer, 7, 300), &common::batched_entry(1))).unwrap();
+        decoder.drop_consumer(consumer);
+        // What the broker had sent before it closed the consumer.
+        decoder.feed(&frame(&message_command(consumer, 7, 301), &common::batched_entry(1))).unwrap();
+    }
+    assert_eq!(decoder.consumers(), 0);
+    assert_eq!(decoder.buffered_bytes(), 0);
+    assert!(decoder.take_entries(10_000).is_none());
 }
 
 #[test]
@@ -103,6 +126,6 @@ fn no_bit_flip_panics() {
     for bit in 0..stream.len() * 8 {
         let mut damaged = stream.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
-        let _ = FrameDecoder::new(1 << 20).feed(&damaged);
+        let _ = decoder().feed(&damaged);
     }
 }

@@ -213,8 +213,8 @@ class FrameDecoder:
     """Splits what a broker sends into frames. Feed it whatever the socket gave, in order.
 
     Wire format: `u32 total size, u32 command size, BaseCommand[, rest]` (Pulsar binary protocol).
-    MESSAGE frames stay inside, per consumer id; every other command is handed out as the bytes of its
-    BaseCommand. A MESSAGE's checksum is not looked at here but when it is decoded.
+    MESSAGE frames stay inside, per consumer id that was added, and are dropped for any other id; every other
+    command is handed out as the bytes of its BaseCommand. A MESSAGE's checksum is verified when it is decoded.
     """
 
     def __init__(self, max_frame_bytes: int) -> None: ...
@@ -232,8 +232,11 @@ class FrameDecoder:
     def buffered_bytes(self) -> int:
         """Bytes of the MESSAGE frames that wait inside, over all consumers."""
 
+    def add_consumer(self, consumer_id: int) -> None:
+        """Keep the entries that arrive for the consumer from now on."""
+
     def drop_consumer(self, consumer_id: int) -> None:
-        """Forget what is queued for the consumer, and drop what still arrives for it."""
+        """Forget the consumer and what is queued for it. What still arrives for it is dropped."""
 
 class StoredEntries:
     """The wanted entries of a ledger, out of the bytes of its copy in tiered storage."""

@@ -32,7 +32,9 @@ def main() -> None:
     )
     if setting.get("transform"):
         rows.createOrReplaceTempView("read")
-        rows = spark.sql("SELECT TRANSFORM(value, __key) USING 'cat' AS (value STRING, __key STRING) FROM read")
+        rows = spark.sql(
+            "SELECT TRANSFORM(value, __key) USING 'cat' AS (value STRING, __key STRING) FROM read"
+        )
     if "trouble" in setting:
         rows = rows.withColumn("value", troubled(setting["trouble"])(rows["value"]))
     if "lame" in setting:

@@ -10,6 +10,9 @@ const MAX_FRAME_BYTES: usize = 1 << 20;
 fuzz_target!(|input: &[u8]| {
     let Some((&step, bytes)) = input.split_first() else { return };
     let mut frames = FrameDecoder::new(MAX_FRAME_BYTES);
+    for consumer in 0..4 {
+        frames.add_consumer(consumer);
+    }
     for piece in bytes.chunks(usize::from(step).max(1)) {
         if frames.feed(piece).is_err() {
             return;

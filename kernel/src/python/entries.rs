@@ -119,6 +119,10 @@ impl PyFrameDecoder {
         self.0.buffered_bytes()
     }
 
+    fn add_consumer(&mut self, consumer_id: u64) {
+        self.0.add_consumer(consumer_id);
+    }
+
     fn drop_consumer(&mut self, consumer_id: u64) {
         self.0.drop_consumer(consumer_id);
     }

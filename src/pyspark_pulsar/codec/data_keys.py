@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark_pulsar.errors import OptionError, PrerequisiteMissing
 from pyspark_pulsar.options import ReadOptions
+from pyspark_pulsar.options.regular_file import read_regular_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -77,7 +77,7 @@ def _load(name: str, path: str) -> RSAPrivateKey:
             f"install it there with pip install 'pyspark-pulsar[encryption]'"
         ) from None
     try:
-        text = Path(path).read_bytes()
+        text = read_regular_file(path)
     except (OSError, ValueError) as fault:
         raise OptionError(
             f"{where}: expected a private key at {path!r} on the executor, got none ({fault})"

@@ -8,11 +8,11 @@ from __future__ import annotations
 import importlib.util
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from pyspark_pulsar.errors import OptionError, PrerequisiteMissing
 from pyspark_pulsar.options import WriteOptions
+from pyspark_pulsar.options.regular_file import read_regular_file
 
 _OPTION: Final = "pulsar.producer.cryptoKeyReader"
 _KEY_BYTES: Final = 32
@@ -65,7 +65,7 @@ def _wrap(key: bytes, name: str, path: str) -> bytes:
             f"{where}: expected the package cryptography, got none on this executor; {_ADVICE}"
         ) from None
     try:
-        text = Path(path).read_bytes()
+        text = read_regular_file(path)
     except (OSError, ValueError) as fault:
         raise OptionError(
             f"{where}: expected a public key at {path!r} on the executor, got none ({fault}); nothing was sent"

@@ -26,6 +26,7 @@ _USER_OF_URL = re.compile(r"://[^/]*@")
 # Columns hold times as microseconds in 64 bits.
 _MOST_MILLISECONDS = (1 << 63) // 1000 - 1
 _MOST_DIGITS = len(str(_MOST_MILLISECONDS))
+_MOST_PORT = 65_535
 
 
 def text(value: str) -> str:
@@ -48,9 +49,21 @@ def url(*schemes: str) -> Callable[[str], str]:
         scheme, separator, rest = address.partition("://")
         if not separator or scheme not in schemes or not rest or "@" in rest:
             raise ValueError(" or ".join(f"{scheme}://host:port" for scheme in schemes))
+        if not all(_is_host(host) for host in rest.partition("/")[0].split(",")):
+            raise ValueError(
+                " or ".join(f"{scheme}://host:port" for scheme in schemes) + ", with a port from 1 to 65535"
+            )
         return address
 
     return parse
+
+
+def _is_host(text: str) -> bool:
+    """Whether the text is a host, `host:port` or `[IPv6]:port`."""
+    host, separator, port = text.strip().rpartition(":")
+    if not separator or "]" in port:
+        return bool(text.strip())
+    return bool(host) and port.isascii() and port.isdigit() and 0 < int(port) <= _MOST_PORT
 
 
 def names(value: str) -> tuple[str, ...]:
@@ -162,6 +175,15 @@ def json_texts(value: str) -> tuple[tuple[str, str], ...]:
     return tuple(texts.items())
 
 
+def addresses_by_name(value: str) -> tuple[tuple[str, str], ...]:
+    """A JSON object of `host:port`."""
+    given = json_texts(value)
+    for name, address in given:
+        if not _is_host(address) or not address.rpartition(":")[2].isdigit():
+            raise ValueError(f"a JSON object of host:port, with a port from 1 to 65535 for {name!r}")
+    return given
+
+
 def json_document(value: str) -> str:
     """A JSON object, whose meaning is known where it is used."""
     try:
@@ -218,7 +240,8 @@ def store_url(value: str) -> str:
     """Where offloaded ledgers lie; that it is a known place is checked where it is used."""
     given = text(value)
     place = urlsplit(given)
-    if "@" in place.netloc or place.query or place.fragment:
+    is_refused = place.scheme == "hdfs" and not _is_host(place.netloc)
+    if is_refused or "@" in place.netloc or place.query or place.fragment:
         raise ValueError(
             "s3://bucket, gs://bucket, az://container, file:///folder or hdfs://host:port/folder without user, query "
             "and fragment; credentials belong into tieredStorageSecrets or the environment"

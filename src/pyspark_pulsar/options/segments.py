@@ -9,6 +9,7 @@ from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options.bookies import BookieOptions
 from pyspark_pulsar.options.fields import option
 from pyspark_pulsar.options.parsers import (
+    addresses_by_name,
     catalog_settings,
     choice,
     folder,
@@ -134,7 +135,7 @@ class SegmentOptions(BookieOptions):
     )
     bookie_addresses: tuple[tuple[str, str], ...] = option(
         "bookieAddresses",
-        json_texts,
+        addresses_by_name,
         "JSON object from bookie id to `host:port`, for bookies whose id is not their address.",
         default=(),
     )

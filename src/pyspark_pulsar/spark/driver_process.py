@@ -1,11 +1,23 @@
 """`python -m pyspark_pulsar.spark.driver_process`: Spark's planning programs, in one process that the JVM keeps.
 
 For a source in Python Spark has a program for each step on the driver (`pyspark.sql.worker`: make the source, push
-filters, plan a read, plan a write, commit). It starts each in a process of its own, which imports all anew. The jar
-runs them here, and programs of this package beside them. It connects to the socket that the first line of standard
-output names. A connection begins with a program's name, a space, and the levels of the session's log
-(`spark.logging.follow_levels`), with a u32 length before them (big endian, ASCII). From there on it is what the
-program's process would read from Spark and write to it. Programs run in a thread each, at the same time.
+filters, plan a read, plan a write, commit). It starts each in a process of its own, which imports everything again. The
+jar runs them here, and programs of this package beside them.
+
+The first line of standard output is JSON: the Python version, host and port to connect to, and two secrets in
+hexadecimal. The port is on the loopback interface, as those of Spark's own Python workers are: a Unix socket would
+need a folder, whose path can be too long and which cleaners of /tmp remove (decision 0061). Each connection begins with
+both sides proving that they have read or written that line:
+
+    from    | sends
+    the JVM | the secret `asks`
+    here    | the secret `answers`
+    the JVM | a program's name, a space, and the levels of the session's log (`spark.logging.follow_levels`), with a
+            | u32 length before them (big endian, ASCII)
+
+From there on a connection carries what the program's own process would read from Spark and write to it. Programs run in
+a thread each, at the same time, once all modules that programs need are imported: modules that import each other cannot
+be imported by several threads at once.
 
 The process ends with its standard input, whose other end the JVM holds.
 """
@@ -14,17 +26,17 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import hmac
 import json
 import os
-import shutil
+import secrets
 import socket
 import sys
-import tempfile
 import threading
 import time
 import traceback
+from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark_pulsar.errors import PulsarError
@@ -59,6 +71,9 @@ _OWN: Final = (
 _BUFFER: Final = 1 << 16
 _BACKLOG: Final = 128
 _PAUSE_SECONDS: Final = 0.2
+_SECRET_BYTES: Final = 32
+_PROOF_SECONDS: Final = 30.0
+"""How long a connection may take to show that it is the JVM's, which sends that first."""
 
 
 def main() -> None:
@@ -68,34 +83,56 @@ def main() -> None:
     # Users see the error alone, without the frames that led to it.
     if not keeps_tracebacks():
         os.environ[HIDES_TRACEBACKS] = "1"
-    folder = tempfile.mkdtemp(prefix="pyspark-pulsar-")
-    try:
-        with socket.socket(socket.AF_UNIX) as listener:
-            # Only this user may enter the folder, so no connection has to prove itself.
-            path = str(Path(folder, "socket"))
-            listener.bind(path)
-            listener.listen(_BACKLOG)
-            hello = {"version": "{}.{}".format(*sys.version_info), "socket": path}
-            os.write(answers, json.dumps(hello).encode() + b"\n")
-            threading.Thread(target=_import, name="import", daemon=True).start()
-            threading.Thread(target=_serve, args=(listener,), name="serve", daemon=True).start()
-            while os.read(requests, _BUFFER):
-                pass
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with _listener() as listener:
+        host, port = listener.getsockname()[:2]
+        proof = _Proof(secrets.token_bytes(_SECRET_BYTES), secrets.token_bytes(_SECRET_BYTES))
+        hello = {
+            "version": "{}.{}".format(*sys.version_info),
+            "host": host,
+            "port": port,
+            "asks": proof.asks.hex(),
+            "answers": proof.answers.hex(),
+        }
+        os.write(answers, json.dumps(hello).encode() + b"\n")
+        imported = threading.Event()
+        threading.Thread(target=_import, args=(imported,), name="import", daemon=True).start()
+        threading.Thread(target=_serve, args=(listener, proof, imported), name="serve", daemon=True).start()
+        while os.read(requests, _BUFFER):
+            pass
     # Programs may still wait for brokers that do not answer; nobody waits for them.
     os._exit(0)
 
 
-def _import() -> None:
-    """What nearly every program needs, while the JVM is on its way to the first."""
-    for module in (*_PROGRAMS, *_OWN):
-        import_module(module)
-    gc.collect()
-    gc.freeze()
+@dataclass(frozen=True, slots=True)
+class _Proof:
+    """What each side of a connection sends to show that it is no stranger."""
+
+    asks: bytes
+    answers: bytes
 
 
-def _serve(listener: socket.socket) -> None:
+def _listener() -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
+    except OSError:
+        # A machine with IPv6 alone.
+        return socket.create_server(("::1", 0), family=socket.AF_INET6, backlog=_BACKLOG)
+
+
+def _import(imported: threading.Event) -> None:
+    """Import what nearly every program needs, while the JVM prepares the first request."""
+    try:
+        for module in (*_PROGRAMS, *_OWN):
+            # A program that needs what cannot be imported tells Spark so.
+            with contextlib.suppress(Exception):
+                import_module(module)
+        gc.collect()
+        gc.freeze()
+    finally:
+        imported.set()
+
+
+def _serve(listener: socket.socket, proof: _Proof, imported: threading.Event) -> None:
     while True:
         try:
             connection, _ = listener.accept()
@@ -104,20 +141,44 @@ def _serve(listener: socket.socket) -> None:
             time.sleep(_PAUSE_SECONDS)
             continue
         try:
-            threading.Thread(target=_converse, args=(connection,), name="program", daemon=True).start()
+            threading.Thread(
+                target=_converse, args=(connection, proof, imported), name="program", daemon=True
+            ).start()
         except RuntimeError:
-            # Too many threads: who asks is told so by the end of the answer, which is none.
+            # Too many threads: the end of the connection is the answer.
             connection.close()
 
 
-def _converse(connection: socket.socket) -> None:
+def _converse(connection: socket.socket, proof: _Proof, imported: threading.Event) -> None:
     # Nobody listens any more where the query was stopped.
-    with contextlib.suppress(OSError), connection, connection.makefile("rwb", _BUFFER) as stream:
-        length = int.from_bytes(stream.read(4), "big")
-        name, _, levels = stream.read(length).decode("ascii").partition(" ")
-        follow_levels(levels)
-        if name in _PROGRAMS:
-            _run(_program(name), stream)
+    with contextlib.suppress(OSError), connection:
+        if not _is_ours(connection, proof):
+            return
+        with connection.makefile("rwb", _BUFFER) as stream:
+            length = int.from_bytes(stream.read(4), "big")
+            name, _, levels = stream.read(length).decode("ascii").partition(" ")
+            follow_levels(levels)
+            imported.wait()
+            if name in _PROGRAMS:
+                _run(name, stream)
+
+
+def _is_ours(connection: socket.socket, proof: _Proof) -> bool:
+    """Whether the other side is the JVM. Anybody on this machine may connect."""
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    deadline = time.monotonic() + _PROOF_SECONDS
+    given = b""
+    while len(given) < len(proof.asks):
+        connection.settimeout(max(_PAUSE_SECONDS, deadline - time.monotonic()))
+        part = connection.recv(len(proof.asks) - len(given))
+        if not part or time.monotonic() > deadline:
+            return False
+        given += part
+    if not hmac.compare_digest(given, proof.asks):
+        return False
+    connection.settimeout(None)
+    connection.sendall(proof.answers)
+    return True
 
 
 def _program(name: str) -> Callable[[Any, Any], None]:
@@ -132,12 +193,12 @@ def _program(name: str) -> Callable[[Any, Any], None]:
     return program
 
 
-def _run(program: Callable[[Any, Any], None], stream: Any) -> None:
-    """Whatever it raises is told to Spark, as its own process does."""
+def _run(name: str, stream: Any) -> None:
+    """Run the program, and tell Spark whatever it raises, as its own process does."""
     from pyspark.util import handle_worker_exception
 
     try:
-        program(stream, stream)
+        _program(name)(stream, stream)
     except SystemExit as end:
         # A program of Spark 4.1, which has told what it failed of.
         _log(end.__context__)

@@ -18,6 +18,21 @@ def test_defaults_and_keys_in_any_case() -> None:
     assert options.starting_offsets is None
 
 
+@pytest.mark.parametrize(
+    ("key", "address"),
+    [
+        ("service.url", "pulsar://h"),
+        ("service.url", "pulsar://a:1,b,[fe80::1]:65535"),
+        ("service.url", "pulsar+ssl://[::1]"),
+        ("admin.url", "http://h/path"),
+        ("admin.url", "http://a:1,b:2/path"),
+    ],
+)
+def test_addresses(key: str, address: str) -> None:
+    options = parse_options(ReadOptions, {**SERVICE, "topic": "a", key: address})
+    assert address in (options.service_url, options.admin_url)
+
+
 def test_aliases_of_peers() -> None:
     options = parse_options(ReadOptions, {"serviceUrl": "pulsar://h:1", "subscribe": "a, b"})
     assert options.topics == ("a", "b")
@@ -42,6 +57,21 @@ def test_aliases_of_peers() -> None:
         ({**SERVICE, "topic": "a", "topicsPattern": "b"}, "options topic and topicsPattern contradict"),
         ({**SERVICE, "serviceUrl": "pulsar://h:1", "topic": "a"}, "mean the same"),
         ({"service.url": "http://h:1", "topic": "a"}, "expected pulsar://host:port"),
+        *(
+            ({**SERVICE, "topic": "a", key: address}, "a port from 1 to 65535")
+            for key, address in (
+                ("service.url", "pulsar://h:99999"),
+                ("service.url", "pulsar+ssl://h:6651,h:0"),
+                ("service.url", "pulsar://[::1]:65536"),
+                ("admin.url", "http://h:99999/path"),
+                ("admin.url", "https://h:8443,h:-1"),
+                ("bookieHttpUrl", "http://h:99999"),
+                ("pulsar.client.proxyServiceUrl", "pulsar+ssl://h:123456"),
+                ("bookieAddresses", '{"bk-0": "h:3181", "bk-1": "h:99999"}'),
+                ("bookieAddresses", '{"bk-0": "h"}'),
+            )
+        ),
+        ({**SERVICE, "topic": "a", "tieredStorageUrl": "hdfs://h:99999/folder"}, "hdfs://host:port/folder"),
         ({**SERVICE, "topic": " "}, "a text that is not empty"),
         ({**SERVICE, "topics": " , "}, "a comma-separated list"),
         ({**SERVICE, "topics": "[]"}, "a JSON array of them"),

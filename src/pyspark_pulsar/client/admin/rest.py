@@ -23,7 +23,8 @@ import json
 import re
 import ssl
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
@@ -46,6 +47,7 @@ from urllib3.exceptions import (
 )
 
 from pyspark_pulsar.client.admin.paths import check_path
+from pyspark_pulsar.client.bounded import within
 from pyspark_pulsar.client.security.context import tls_of
 from pyspark_pulsar.client.security.credentials import credentials_of
 from pyspark_pulsar.client.security.tls import connection_fault
@@ -62,6 +64,7 @@ from pyspark_pulsar.errors import (
 from pyspark_pulsar.options import ConnectionOptions
 
 _REDIRECTS: Final = 20
+_PIECE_BYTES: Final = 1 << 16
 _OK, _NO_CONTENT = 200, 204
 _UNKNOWN, _FORBIDDEN = 401, 403
 _MOVED: Final = (301, 302, 303, 307, 308)
@@ -88,6 +91,13 @@ class RestResponse:
     """When it was given, by the server's clock, as HTTP writes it; empty where it does not say."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+
+
 class RestClient:
     """Safe to use from several threads. Close it, or use it as a context manager."""
 
@@ -101,9 +111,9 @@ class RestClient:
             )
         self._hosts = _hosts(options.admin_url)
         self._patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
-        self._timeout = urllib3.Timeout(
-            connect=options.connection_timeout_ms / 1000, read=options.operation_timeout_ms / 1000
-        )
+        self._connect_seconds = options.connection_timeout_ms / 1000
+        self._answer_seconds = options.operation_timeout_ms / 1000
+        self._timeout = urllib3.Timeout(connect=self._connect_seconds, read=self._answer_seconds)
         self._has_answered = True
         self._threads = threads
         self._credentials = credentials_of(options)
@@ -215,19 +225,33 @@ class RestClient:
                 f"Pulsar (port 8080 by default)"
             ) from None
 
-    def _refused(self, answer: urllib3.BaseHTTPResponse, where: str) -> PulsarError:
+    def _refused(self, answer: _Answer, where: str) -> PulsarError:
         doubt = why_refused(self._credentials.data()) if answer.status == _UNKNOWN else ""
         return _error_of(answer.status, answer.data, where, doubt)
 
-    def _answer(self, method: str, url: str, where: str, body: str | None) -> urllib3.BaseHTTPResponse:
+    def _answer(self, method: str, url: str, where: str, body: str | None) -> _Answer:
         """Goes where brokers send us, to the one that owns the topic, and says there as well who we are."""
-        headers = {"Accept": "application/json", **self._credentials.headers()}
+        said = within(
+            self._connect_seconds,
+            self._credentials.headers,
+            f"{where}: getting the credentials of pulsar.client.authParams",
+        )
+        headers = {"Accept": "application/json", **said}
         if method != "GET":
             headers["Content-Type"] = "application/json"
         for _ in range(_REDIRECTS):
             try:
-                answer = self._pool(url).request(
-                    method, url, headers=headers, body=body, redirect=False, retries=False
+                answer = self._read(
+                    self._pool(url).request(
+                        method,
+                        url,
+                        headers=headers,
+                        body=body,
+                        redirect=False,
+                        retries=False,
+                        preload_content=False,
+                    ),
+                    where,
                 )
             except MaxRetryError as fault:
                 raise _unreachable(where, url, fault.reason or fault) from None
@@ -246,6 +270,21 @@ class RestClient:
         raise ConnectionFailed(
             f"{where}: expected an answer within {_REDIRECTS} redirects, got more redirects"
         )
+
+    def _read(self, answer: urllib3.BaseHTTPResponse, where: str) -> _Answer:
+        """Read all of an answer. Its deadline is for the whole: the timeouts of sockets are for each piece."""
+        deadline = time.monotonic() + self._answer_seconds
+        pieces = []
+        while piece := answer.read1(_PIECE_BYTES):
+            pieces.append(piece)
+            if time.monotonic() > deadline:
+                answer.close()
+                raise DeadlineExceeded(
+                    f"{where}: expected the whole answer of the admin REST API within {self._answer_seconds:g} s "
+                    f"(pulsar.client.operationTimeoutMs), got {sum(map(len, pieces))} bytes of it"
+                )
+        answer.release_conn()
+        return _Answer(answer.status, answer.headers, b"".join(pieces))
 
     def _pool(self, url: str) -> urllib3.PoolManager:
         """Another when the files of TLS have changed."""

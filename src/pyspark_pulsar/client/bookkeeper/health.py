@@ -1,59 +1,60 @@
 """What this process has learned about bookies, kept over splits and queries.
 
-Only advice: whoever forgets it or is told wrong reads the same entries, slower.
+The knowledge is only advice: a process without it, or with wrong knowledge, reads the same entries, slower.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Final
 
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
+from pyspark_pulsar.client.quarantine import Quarantines, Remembered
 
-_QUARANTINE_SECONDS: Final = 30.0
-_LONGEST_QUARANTINE_SECONDS: Final = 600.0
 # A bookie that was killed in the middle of an answer looks like one that does not know BATCH_READ.
 _NO_BATCHES_SECONDS: Final = 600.0
+# Bookies are seldom downgraded, and the address of a bookie seldom becomes that of an older one.
+_BATCHES_SECONDS: Final = 86_400.0
 
 
 class BookieHealth:
-    """Used by one task at a time; safe in threads, since each call is one step on a dictionary."""
+    """Which bookies to ask last, and which know BATCH_READ. Safe to use from several threads."""
 
-    def __init__(self) -> None:
-        self._quarantined_until: dict[BookieAddress, float] = {}
-        self._faults: dict[BookieAddress, int] = {}
-        self._without_batches: dict[BookieAddress, float] = {}
-        self._with_batches: set[BookieAddress] = set()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` returns seconds and never goes back."""
+        self._quarantines: Quarantines[BookieAddress] = Quarantines(clock)
+        self._without_batches: Remembered[BookieAddress] = Remembered(_NO_BATCHES_SECONDS, clock)
+        self._with_batches: Remembered[BookieAddress] = Remembered(_BATCHES_SECONDS, clock)
 
     def quarantine(self, address: BookieAddress) -> None:
-        """It was dead, unreachable or silent: ask it last for some seconds, each time for longer."""
-        faults = self._faults[address] = self._faults.get(address, 0) + 1
-        seconds = min(_LONGEST_QUARANTINE_SECONDS, _QUARANTINE_SECONDS * 2 ** (faults - 1))
-        self._quarantined_until[address] = time.monotonic() + seconds
+        """Ask the bookie last for a while: it was dead, unreachable or silent."""
+        self._quarantines.begin(address)
 
     def has_answered(self, address: BookieAddress) -> None:
-        """It was asked all the same, and works."""
-        self._faults.pop(address, None)
-        self._quarantined_until.pop(address, None)
+        """Forget the faults of a bookie that has answered during its quarantine."""
+        self._quarantines.end(address)
 
     def is_quarantined(self, address: BookieAddress) -> bool:
-        return self._quarantined_until.get(address, 0.0) > time.monotonic()
+        """Return whether to ask the bookie last."""
+        return self._quarantines.seconds_left(address) > 0
 
     def answers_batches(self, address: BookieAddress) -> None:
-        """It has answered a BATCH_READ."""
+        """Record that the bookie has answered a BATCH_READ."""
         self._with_batches.add(address)
-        self._without_batches.pop(address, None)
+        self._without_batches.discard(address)
 
     def refuses_batches(self, address: BookieAddress) -> None:
-        """BookKeeper before 4.17 does not know BATCH_READ, and closes the connection."""
-        self._without_batches[address] = time.monotonic() + _NO_BATCHES_SECONDS
+        """Record that the bookie does not know BATCH_READ: BookKeeper before 4.17 closes the connection then."""
+        self._without_batches.add(address)
 
     def has_answered_batches(self, address: BookieAddress) -> bool:
+        """Return whether the bookie has answered a BATCH_READ within the last day."""
         return address in self._with_batches
 
     def knows_batches(self, address: BookieAddress) -> bool:
-        """Whether a BATCH_READ is worth trying."""
-        return self._without_batches.get(address, 0.0) <= time.monotonic()
+        """Return whether a BATCH_READ is worth trying."""
+        return address not in self._without_batches
 
 
 BOOKIE_HEALTH: Final = BookieHealth()

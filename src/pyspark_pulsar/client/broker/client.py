@@ -12,7 +12,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -63,6 +63,11 @@ AT_ONCE: Final = 1000
 """Requests on their way at the same time; far below the number at which brokers refuse more lookups."""
 
 _MAX_REDIRECTS = 20
+_MOST_OWNERS: Final = 100_000
+_CONNECTING: Final = 16
+"""Connections that `owner_connections` opens at the same time."""
+_MOST_CONNECT: Final = 2
+"""A thread that waits for an attempt of another one leaves after so many times the attempt's own deadline."""
 _PLANNING_PATIENCE_MS = 5_000
 _HINT_SECONDS = 2.0
 _REDIRECT, _CONNECT, _FAILED = 0, 1, 2
@@ -86,8 +91,10 @@ class BrokerClient:
         patience_seconds = (patience_ms or options.operation_timeout_ms) / 1000
         self._patience = Patience(patience_seconds, patience_seconds)
         self._connections: dict[BrokerAddress, Connection] = {}
+        self._opening: dict[BrokerAddress, Future[Connection]] = {}
         self._owners: dict[str, BrokerAddress] = {}
         self._lock = threading.Lock()
+        self._times_closed = 0
         self._deadline = math.inf
 
     @classmethod
@@ -116,7 +123,9 @@ class BrokerClient:
         self.close()
 
     def close(self) -> None:
+        """Close all connections, also those that a thread is opening."""
         with self._lock:
+            self._times_closed += 1
             connections = list(self._connections.values())
             self._connections.clear()
             self._owners.clear()
@@ -181,16 +190,48 @@ class BrokerClient:
         return known is not None and known.is_open
 
     def _connection(self, address: BrokerAddress) -> Connection:
+        """Return the connection to the address, opening it if need be. Threads that need the same one wait for one
+        attempt; no thread waits for the attempt to connect to another broker."""
         with self._lock:
             known = self._connections.get(address)
             if known is not None and known.is_open:
                 return known
+            opening = self._opening.get(address)
+            if opening is None:
+                attempt = self._opening[address] = Future[Connection]()
+                times_closed = self._times_closed
+        if opening is not None:
+            seconds = self.left(_MOST_CONNECT * self._connect_seconds)
+            connection: Connection = await_answer(opening, f"connecting to {address}", seconds)
+            return connection
+        try:
             opened = open_connection(address, self.left(self._connect_seconds), self._security)
-            self._connections[address] = opened
-            return opened
+            self._keep(address, opened, times_closed)
+        except BaseException as fault:
+            with self._lock:
+                del self._opening[address]
+            failed = fault if isinstance(fault, PulsarError) else ConnectionFailed(f"{address}: {fault!r}")
+            attempt.set_exception(failed)
+            raise
+        attempt.set_result(opened)
+        return opened
+
+    def _keep(self, address: BrokerAddress, opened: Connection, times_closed: int) -> None:
+        """Keep an open connection, and forget those that have ended: brokers get new addresses for as long as a client
+        lives. Raises `ConnectionFailed` if the client was closed meanwhile."""
+        with self._lock:
+            is_wanted = times_closed == self._times_closed
+            if is_wanted:
+                kept = {other: known for other, known in self._connections.items() if known.is_open}
+                self._connections = {**kept, address: opened}
+                del self._opening[address]
+        if not is_wanted:
+            opened.close()
+            raise ConnectionFailed(f"{address}: the client was closed while it connected")
 
     def owner_connection(self, topic: str) -> Connection:
         """A connection to the broker that serves `topic` (a partition's own name). One attempt, no retry."""
+        self._bound_owners()
         owner = self._owners.get(topic)
         if owner is None:
             owner = self._lookup(topic)
@@ -201,6 +242,14 @@ class BrokerClient:
             self.forget_owner(topic)
             raise
 
+    def _bound_owners(self) -> None:
+        """Forget owners that were learned first: topics come and go for as long as a client lives, and those that are
+        still read are looked up once more."""
+        excess = len(self._owners) - _MOST_OWNERS
+        if excess > 0:
+            for topic in list(self._owners)[:excess]:
+                self.forget_owner(topic)
+
     def forget_owner(self, topic: str) -> None:
         """Call when the owner closed a consumer or producer, or refused: the topic may have moved."""
         self._owners.pop(topic, None)
@@ -208,6 +257,7 @@ class BrokerClient:
     def owner_connections(self, topics: Iterable[str]) -> dict[str, Connection | PulsarError]:
         """`owner_connection` for many topics: one lookup after the other without waiting, one attempt to connect for
         each broker. A topic's failure takes the place of its connection."""
+        self._bound_owners()
         names = list(topics)
         connections: dict[str, Connection | PulsarError] = dict(
             self._find_owners([topic for topic in names if topic not in self._owners])
@@ -216,15 +266,31 @@ class BrokerClient:
         for topic in names:
             if topic in self._owners:
                 by_owner.setdefault(self._owners[topic], []).append(topic)
+        opened = self._connections_to(by_owner)
         for owner, owned in by_owner.items():
-            try:
-                connection: Connection | PulsarError = self._connection(owner)
-            except ConnectionFailed as fault:
-                connection = fault
+            if isinstance(opened[owner], ConnectionFailed):
                 for topic in owned:
                     self.forget_owner(topic)
-            connections.update(dict.fromkeys(owned, connection))
+            connections.update(dict.fromkeys(owned, opened[owner]))
         return connections
+
+    def _connections_to(
+        self, addresses: Iterable[BrokerAddress]
+    ) -> dict[BrokerAddress, Connection | ConnectionFailed]:
+        """Return a connection to each address, or why there is none. Connects to several brokers at the same time, so
+        that those that do not answer take the time of one."""
+        wanted = list(addresses)
+        missing = [address for address in wanted if not self._knows(address)]
+        if len(missing) <= 1:
+            return {address: self._connection_or_fault(address) for address in wanted}
+        with ThreadPoolExecutor(min(_CONNECTING, len(missing)), thread_name_prefix="pulsar-connect") as pool:
+            return dict(zip(wanted, pool.map(self._connection_or_fault, wanted), strict=True))
+
+    def _connection_or_fault(self, address: BrokerAddress) -> Connection | ConnectionFailed:
+        try:
+            return self._connection(address)
+        except ConnectionFailed as fault:
+            return fault
 
     def _find_owners(self, topics: list[str]) -> dict[str, PulsarError]:
         """Look the topics up; what failed."""
@@ -234,9 +300,11 @@ class BrokerClient:
             answers = connection.submit_all(
                 [(lookup_command(topic, self._listener_name), looking_up(topic)) for topic in window]
             )
+            # One deadline for all, which were sent together.
+            deadline = time.monotonic() + self.left(self.request_seconds)
             for topic, answer in zip(window, answers, strict=True):
                 try:
-                    first = await_answer(answer, looking_up(topic), self.left(self.request_seconds))
+                    first = await_answer(answer, looking_up(topic), max(0.0, deadline - time.monotonic()))
                     self._owners[topic] = self._follow(topic, connection, first)
                 except PulsarError as fault:
                     faults[topic] = fault

@@ -42,6 +42,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
 
+from pyspark_pulsar.client.bounded import within
 from pyspark_pulsar.client.broker.commands import (
     ANSWERS,
     AUTH_CHALLENGE,
@@ -72,7 +73,7 @@ KEEP_ALIVE_SECONDS = 30.0
 # A broker ends a connection that says nothing for two of its keep-alive intervals (of 30 s, unless configured): also
 # one that does not answer pings because nobody reads them.
 PAUSED_PING_SECONDS = 1.0
-_LEAST_HANDSHAKE_SECONDS = 0.05
+_LEAST_SECONDS = 0.05
 
 
 class Listener(Protocol):
@@ -155,7 +156,14 @@ class Connection:
 
     def request(self, command: wire.BaseCommand, where: str, seconds: float) -> Any:
         """`submit` and wait. Raises what the broker refused with, or `DeadlineExceeded`."""
-        return await_answer(self.submit(command, where), where, seconds)
+        answer = self.submit(command, where)
+        try:
+            return await_answer(answer, where, seconds)
+        except DeadlineExceeded:
+            # A connection may live for months with a broker that loses requests.
+            with self._lock:
+                self._waiting.pop(_id_of(command, REQUESTS), None)
+            raise
 
     def send_bytes(self, data: bytes | memoryview) -> None:
         """Raises `ConnectionFailed` when the connection is closed or breaks."""
@@ -171,6 +179,7 @@ class Connection:
     # Consumers and producers
 
     def add_consumer(self, consumer_id: int, listener: Listener) -> None:
+        self._transport.add_consumer(consumer_id)
         with self._lock:
             self._consumers[consumer_id] = listener
 
@@ -268,17 +277,17 @@ class Connection:
         elif command.type == AUTH_CHALLENGE:
             # Not here, since a new token may take a while.
             threading.Thread(
-                target=self._say_again_who, name=f"{self._thread.name}-auth", daemon=True
+                target=self._reauthenticate, name=f"{self._thread.name}-auth", daemon=True
             ).start()
         else:
             listener = self._addressee(command)
             if listener is not None:
                 listener.on_command(command)
 
-    def _say_again_who(self) -> None:
-        """What we were let in with has ended, or is about to."""
+    def _reauthenticate(self) -> None:
+        """Send new credentials to the broker, because those it has have ended or are about to."""
         try:
-            self.send_bytes(frame(auth_response(self._security.credentials)))
+            self.send_bytes(frame(auth_response(self._security.credentials, KEEP_ALIVE_SECONDS)))
         except PulsarError as fault:
             self.close(ConnectionFailed(f"{self.address}: the broker asked again who we are: {fault}"))
 
@@ -329,15 +338,21 @@ def await_answer(answer: Future[Any], where: str, seconds: float) -> Any:
 
 
 def open_connection(address: BrokerAddress, connect_seconds: float, security: Security) -> Connection:
-    """Connect, introduce us, and start receiving, all within `connect_seconds`. Raises `ConnectionFailed` saying where
-    and why, `TlsFailed`, what the broker refuses with, and the errors of `Credentials.data`."""
-    # Before there is a connection, since the broker does not wait for long.
-    data = security.credentials.data()
+    """Read the credentials, connect, introduce us, and start receiving, all within `connect_seconds`.
+
+    Raises `ConnectionFailed` saying where and why, `TlsFailed`, what the broker refuses with, the errors of
+    `Credentials.data`, and `OptionError` for the files of TLS.
+    """
     deadline = time.monotonic() + connect_seconds
-    transport = open_transport(address, connect_seconds, security)
+    # Before there is a connection, because the broker does not wait for long.
+    data, context = within(
+        connect_seconds,
+        lambda: (security.credentials.data(), None if security.tls is None else security.tls.context()),
+        f"connecting to {address}: getting the credentials of pulsar.client.authParams and the files of TLS",
+    )
+    transport = open_transport(address, max(_LEAST_SECONDS, deadline - time.monotonic()), security, context)
     try:
-        left = max(_LEAST_HANDSHAKE_SECONDS, deadline - time.monotonic())
-        introduced = shake_hands(transport, left, security.credentials, data)
+        introduced = shake_hands(transport, deadline, security.credentials, data)
         connection = Connection(transport, introduced, security)
         connection.start()
     except BaseException:

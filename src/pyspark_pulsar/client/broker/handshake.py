@@ -5,9 +5,11 @@ Protocol: the binary protocol specification, section "Connection establishment".
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
+from pyspark_pulsar.client.bounded import within
 from pyspark_pulsar.client.broker.commands import (
     AUTH_CHALLENGE,
     AUTH_RESPONSE,
@@ -26,6 +28,7 @@ from pyspark_pulsar.errors import ConnectionFailed, ProtocolError
 
 PROTOCOL_VERSION = 21
 _MAX_CHALLENGES = 5
+_LEAST_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +40,20 @@ class Introduced:
     """An older one ends the connection when it gets a command about them."""
 
 
-def shake_hands(transport: Transport, seconds: float, credentials: Credentials, data: bytes) -> Introduced:
+def shake_hands(transport: Transport, deadline: float, credentials: Credentials, data: bytes) -> Introduced:
     """Introduce us, and settle with the transport how large a message may be.
 
-    `seconds` bounds each wait for the broker; `data` is what `credentials` gave. Raises `ConnectionFailed`,
-    `TlsFailed`, `PermissionDenied`, `ProtocolError`; the transport is then of no use.
+    `deadline` (of `time.monotonic`) ends the last wait for the broker; `data` is what `credentials` gave. Raises
+    `ConnectionFailed`, `TlsFailed`, `PermissionDenied`, `ProtocolError`; the transport is then of no use.
     """
-    transport.wait_at_most(seconds)
     introduction = _introduction(transport, credentials, data)
-    _send(transport, wire.BaseCommand(type=CONNECT, connect=introduction))
-    answer = _first_command(transport)
+    _send(transport, wire.BaseCommand(type=CONNECT, connect=introduction), deadline)
+    answer = _first_command(transport, deadline)
     for _ in range(_MAX_CHALLENGES):
         if answer.type != AUTH_CHALLENGE:
             break
-        _send(transport, auth_response(credentials))
-        answer = _first_command(transport)
+        _send(transport, auth_response(credentials, _left(deadline)), deadline)
+        answer = _first_command(transport, deadline)
     if answer.type == ERROR:
         said = answer.error.message.strip()
         if answer.error.error == AUTHENTICATION_ERROR:
@@ -65,13 +67,16 @@ def shake_hands(transport: Transport, seconds: float, credentials: Credentials, 
     return Introduced(limit if limit > 0 else DEFAULT_MAX_MESSAGE_BYTES, flags.supports_scalable_topics)
 
 
-def auth_response(credentials: Credentials) -> wire.BaseCommand:
-    """The answer to AUTH_CHALLENGE, with which brokers ask for a token that has not ended. Raises the errors of
-    `Credentials.data`; may take as long as an identity provider takes."""
+def auth_response(credentials: Credentials, seconds: float) -> wire.BaseCommand:
+    """Return the answer to AUTH_CHALLENGE, with which brokers ask for a token that has not ended.
+
+    Raises the errors of `Credentials.data`, and `DeadlineExceeded` when they take longer than `seconds`.
+    """
+    data = within(seconds, lambda: credentials.data(renew=True), "renewing the credentials of authParams")
     response = wire.CommandAuthResponse(
         client_version=_client_version(),
         protocol_version=PROTOCOL_VERSION,
-        response=wire.AuthData(auth_method_name=credentials.method, auth_data=credentials.data(renew=True)),
+        response=wire.AuthData(auth_method_name=credentials.method, auth_data=data),
     )
     return wire.BaseCommand(type=AUTH_RESPONSE, authResponse=response)
 
@@ -95,17 +100,25 @@ def _introduction(transport: Transport, credentials: Credentials, data: bytes) -
     return connect
 
 
-def _send(transport: Transport, command: wire.BaseCommand) -> None:
+def _left(deadline: float) -> float:
+    return max(_LEAST_SECONDS, deadline - time.monotonic())
+
+
+def _send(transport: Transport, command: wire.BaseCommand, deadline: float) -> None:
     try:
+        transport.wait_at_most(_left(deadline))
         transport.send(frame(command))
     except OSError as fault:
         raise connection_fault(f"{transport.address}: the connection broke while sending", fault) from fault
 
 
-def _first_command(transport: Transport) -> wire.BaseCommand:
+def _first_command(transport: Transport, deadline: float) -> wire.BaseCommand:
     while True:
         try:
+            transport.wait_at_most(_left(deadline))
             data = transport.receive()
+            if time.monotonic() > deadline + _LEAST_SECONDS:
+                raise TimeoutError("timed out")
         except OSError as fault:
             raise connection_fault(f"{transport.address}: no answer to CONNECT", fault) from fault
         if not data:

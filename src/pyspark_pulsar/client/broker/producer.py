@@ -28,6 +28,7 @@ broker's memory of its former self.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -149,8 +150,12 @@ class Producer:
         try:
             seconds = self._client.left(self._client.request_seconds)
             answer = self._opened(connection, command, seconds)
-        except BaseException:
+        except BaseException as fault:
             connection.remove_producer(self.producer_id)
+            if isinstance(fault, DeadlineExceeded) or not isinstance(fault, PulsarError):
+                # The broker may open the producer yet, or has opened it while this thread was interrupted.
+                with contextlib.suppress(ConnectionFailed):
+                    connection.submit(*self._closing())
             self._client.forget_owner(self.topic)
             raise
         self.name = answer.producer_name
@@ -367,9 +372,13 @@ class Producer:
         connection.remove_producer(self.producer_id)
         if not connection.is_open:
             return
+        connection.request(*self._closing(), _CLOSE_SECONDS)
+
+    def _closing(self) -> tuple[wire.BaseCommand, str]:
+        """The request that closes the producer, and its name in errors."""
         request = wire.CommandCloseProducer(producer_id=self.producer_id, request_id=0)
         command = wire.BaseCommand(type=CLOSE_PRODUCER, close_producer=request)
-        connection.request(command, f"closing the producer of {self.topic}", _CLOSE_SECONDS)
+        return command, f"closing the producer of {self.topic}"
 
 
 def _wire_schema(info: SchemaInfo | None) -> wire.Schema | None:

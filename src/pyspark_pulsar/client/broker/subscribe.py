@@ -66,13 +66,12 @@ class Subscribing:
         try:
             seconds = self._client.left(min(wait_seconds, self._client.request_seconds))
             await_answer(self._answer, f"subscribing to {self._topic}", seconds)
-        except DeadlineExceeded:
-            # The broker may make the subscription yet.
-            self.abandon()
-            self._client.forget_owner(self._topic)
-            raise
-        except BaseException:
-            self._connection.remove_consumer(self._consumer.consumer_id)
+        except BaseException as fault:
+            if self._answer.done() and isinstance(fault, PulsarError):
+                self._connection.remove_consumer(self._consumer.consumer_id)
+            else:
+                # The broker may make the subscription yet, or has made it while this thread was interrupted.
+                self.abandon()
             self._client.forget_owner(self._topic)
             raise
         return self._consumer

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import threading
+import time
 
 from pyspark_pulsar._kernel import (
     EntryBatch as EntryBatch,  # noqa: PLC0414 -- the rest of the client gets it here
@@ -19,10 +21,11 @@ from pyspark_pulsar._kernel import (
     SendFrames as SendFrames,  # noqa: PLC0414 -- likewise
     renew_chunks as renew_chunks,  # noqa: PLC0414 -- likewise
 )
+from pyspark_pulsar.client.bounded import addresses_of
 from pyspark_pulsar.client.security.context import Security
 from pyspark_pulsar.client.security.tls import TlsStream, connection_fault
 from pyspark_pulsar.client.security.url import BrokerAddress
-from pyspark_pulsar.errors import ConnectionFailed
+from pyspark_pulsar.errors import ConnectionFailed, DeadlineExceeded
 
 MAX_BUFFERED_BYTES = 32 * 1024 * 1024
 DEFAULT_MAX_MESSAGE_BYTES = 5 * 1024 * 1024
@@ -31,6 +34,9 @@ _RECEIVE_BYTES = 512 * 1024
 # The broker's largest frame is its largest message plus 10 KiB for commands and metadata; headers of a
 # message (properties) count as metadata and can exceed that.
 _FRAME_ALLOWANCE = 16 * 1024 * 1024
+_LEAST_SECONDS = 0.05
+# A vanished host is noticed after 25 s: 10 s of silence, then three probes without an answer.
+_KEEP_ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 
 class Transport:
@@ -95,6 +101,11 @@ class Transport:
         with self._drained:
             return self._decoder.first_entry(consumer_id)
 
+    def add_consumer(self, consumer_id: int) -> None:
+        """Keep the entries that arrive for the consumer from now on, until `drop_consumer`."""
+        with self._drained:
+            self._decoder.add_consumer(consumer_id)
+
     def drop_consumer(self, consumer_id: int) -> None:
         """Let go of what waits for the consumer and of what still arrives for it."""
         with self._drained:
@@ -120,24 +131,70 @@ class Transport:
         self._stream.close()
 
 
-def open_transport(address: BrokerAddress, connect_seconds: float, security: Security) -> Transport:
-    """Connect. Raises `ConnectionFailed` saying where and why, `TlsFailed` where another attempt would not help,
-    `OptionError` for the files of TLS."""
+def open_transport(
+    address: BrokerAddress, seconds: float, security: Security, context: ssl.SSLContext | None
+) -> Transport:
+    """Connect within `seconds`, with TLS if there is a `context`. Raises `ConnectionFailed` saying where and why, and
+    `TlsFailed` where another attempt would not help."""
+    deadline = time.monotonic() + seconds
     door = security.proxy or address
-    context = None if security.tls is None else security.tls.context()
     try:
-        stream = socket.create_connection((door.host, door.port), timeout=connect_seconds)
-    except OSError as fault:
+        stream = _connect(door, deadline)
+    except (OSError, UnicodeError, DeadlineExceeded) as fault:
         option = "service.url" if security.proxy is None else "pulsar.client.proxyServiceUrl"
         raise ConnectionFailed(
             f"cannot connect to {door}: {fault}; check that Pulsar runs there and that {option} names "
             f"its binary port (6650 by default, 6651 with TLS)"
         ) from fault
-    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if context is None:
         return Transport(address, stream)
     try:
-        return Transport(address, TlsStream(stream, context, address.host))
+        left = max(_LEAST_SECONDS, deadline - time.monotonic())
+        return Transport(address, TlsStream(stream, context, address.host, left))
     except OSError as fault:
         stream.close()
         raise connection_fault(f"connecting to {address}", fault) from fault
+    except BaseException:
+        stream.close()
+        raise
+
+
+def _connect(door: BrokerAddress, deadline: float) -> socket.socket:
+    """Connect to one of the host's addresses, each of which gets an equal part of the time that is left."""
+    found = addresses_of(door.host, door.port, deadline - time.monotonic())
+    fault: OSError = OSError("its name has no address")
+    for index, (family, kind, protocol, _, address) in enumerate(found):
+        left = max(_LEAST_SECONDS, (deadline - time.monotonic()) / (len(found) - index))
+        try:
+            stream = socket.socket(family, kind, protocol)
+        except OSError as refused:
+            # Such as IPv6 on a machine without it.
+            fault = refused
+            continue
+        try:
+            stream.settimeout(left)
+            stream.connect(address)
+            _set_options(stream)
+        except OSError as refused:
+            stream.close()
+            fault = refused
+        except BaseException:
+            stream.close()
+            raise
+        else:
+            return stream
+    raise fault
+
+
+def _set_options(stream: socket.socket) -> None:
+    """Send small frames at once, and let the operating system notice a host that is gone.
+
+    A host that vanishes says nothing. PING finds it after 60 s, which a busy broker needs (`connection`). The probes of
+    TCP are answered by the operating system of the other side however busy the broker is, so they may be fewer. There
+    is no TCP_USER_TIMEOUT: it would also end a connection on which a broker lets a producer wait.
+    """
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEP_ALIVE.items():
+        if hasattr(socket, name):
+            stream.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

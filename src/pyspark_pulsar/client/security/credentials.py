@@ -13,13 +13,13 @@ import base64
 import json
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from pyspark_pulsar.client.security.oauth2 import OAuth2Flow, access_token, file_path
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ConnectionOptions
+from pyspark_pulsar.options.regular_file import read_regular_file
 from pyspark_pulsar.options.security import BASIC, NO_PLUGIN, OAUTH2, TLS, TOKEN
 
 _METHOD_HEADER: Final = "X-Pulsar-Auth-Method-Name"
@@ -40,7 +40,8 @@ class Credentials(Protocol):
     def data(self, *, renew: bool = False) -> bytes:
         """For CONNECT and AUTH_RESPONSE; `renew`: what was given before is accepted no longer.
 
-        Raises `OptionError` where a file or variable lacks it, and the errors of `oauth2.access_token`.
+        Raises `OptionError` where a file or variable lacks it, and the errors of `oauth2.access_token`. May wait for a
+        network share or an identity provider: call it within a deadline (`client.bounded`).
         """
 
     def headers(self) -> dict[str, str]:
@@ -276,7 +277,7 @@ def user_and_password(place: str, option: str) -> tuple[str, str]:
 
 def _read_file(path: str, option: str) -> str:
     try:
-        content = Path(path).read_text(encoding="utf-8").strip()
+        content = read_regular_file(path).decode().strip()
     except (OSError, UnicodeDecodeError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else "it is no text"
         raise OptionError(

@@ -13,8 +13,8 @@ import logging
 import ssl
 import threading
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
@@ -22,11 +22,22 @@ import urllib3
 from urllib3.exceptions import HTTPError, MaxRetryError, SSLError as Urllib3SslError
 
 from pyspark_pulsar.client.security.tls import OptionNames, certificate_fault, trusting
-from pyspark_pulsar.errors import ConnectionFailed, OptionError, PermissionDenied, ProtocolError
+from pyspark_pulsar.errors import (
+    ConnectionFailed,
+    DeadlineExceeded,
+    OptionError,
+    PermissionDenied,
+    ProtocolError,
+)
+from pyspark_pulsar.options.regular_file import read_regular_file
 
 _log: Final = logging.getLogger(__name__)
 
 _CONNECT_SECONDS, _READ_SECONDS = 10.0, 30.0
+_REQUEST_SECONDS: Final = 60.0
+"""For both requests to the provider."""
+_MOST_TOKENS: Final = 64
+"""Flows whose tokens this process keeps: secrets that are renewed make new ones for as long as it runs."""
 _FRESH_PART: Final = 0.9
 """Of a token's lifetime; the Java client renews there too."""
 _UNKNOWN_LIFE_SECONDS: Final = 60.0
@@ -58,6 +69,8 @@ class _CachedToken:
     requested_at: float = 0.0
     received_at: float = 0.0
     lifetime: float = 0.0
+    request: Future[str] | None = None
+    """The one that is under way."""
 
     @property
     def age(self) -> float:
@@ -81,21 +94,47 @@ def access_token(flow: OAuth2Flow, *, renew: bool = False) -> str:
     serves once more.
     """
     with _cache_lock:
-        cached = _cached_tokens.setdefault(flow, _CachedToken())
+        cached = _cached_tokens.pop(flow, None) or _CachedToken()
+        while len(_cached_tokens) >= _MOST_TOKENS:
+            del _cached_tokens[next(iter(_cached_tokens))]
+        _cached_tokens[flow] = cached
     with cached.lock:
         if cached.token is not None and cached.serves(renew=renew):
             return cached.token
-        requested_at = time.monotonic()
-        try:
-            token, lifetime = _ask(flow)
-        except ConnectionFailed as fault:
-            if renew or cached.token is None or cached.age >= cached.lifetime:
-                raise
-            _log.warning("a token of %s was not renewed and is used until it ends: %s", flow.issuer, fault)
-            return cached.token
-        cached.token, cached.lifetime = token, lifetime
+        if cached.request is None:
+            cached.request = Future()
+            threading.Thread(
+                target=_renew, args=(flow, cached, cached.request), name="pulsar-token", daemon=True
+            ).start()
+        request = cached.request
+    try:
+        return request.result(_REQUEST_SECONDS)
+    except TimeoutError:
+        fault: ConnectionFailed = DeadlineExceeded(
+            f"asking {flow.issuer} for a token: no answer within {_REQUEST_SECONDS:.0f} s"
+        )
+    except ConnectionFailed as failed:
+        fault = failed
+    if renew or cached.token is None or cached.age >= cached.lifetime:
+        raise fault
+    _log.warning("a token of %s was not renewed and is used until it ends: %s", flow.issuer, fault)
+    return cached.token
+
+
+def _renew(flow: OAuth2Flow, cached: _CachedToken, request: Future[str]) -> None:
+    """Ask the provider once for all who wait, also for those who come while it does not answer."""
+    requested_at = time.monotonic()
+    try:
+        token, lifetime = _ask(flow)
+    except BaseException as fault:  # noqa: BLE001 -- those who wait raise it
+        with cached.lock:
+            cached.request = None
+        request.set_exception(fault)
+        return
+    with cached.lock:
+        cached.token, cached.lifetime, cached.request = token, lifetime, None
         cached.requested_at, cached.received_at = requested_at, time.monotonic()
-        return token
+    request.set_result(token)
 
 
 def _ask(flow: OAuth2Flow) -> tuple[str, float]:
@@ -177,7 +216,7 @@ def _client(private_key: str) -> tuple[str, str]:
         content = (
             _inline(private_key)
             if private_key.startswith("data:")
-            else Path(file_path(private_key)).read_bytes()
+            else read_regular_file(file_path(private_key))
         )
         document = json.loads(content)
     except OSError as fault:

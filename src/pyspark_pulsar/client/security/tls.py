@@ -10,11 +10,13 @@ import contextlib
 import socket
 import ssl
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pyspark_pulsar.errors import ConnectionFailed, OptionError, TlsFailed
+from pyspark_pulsar.options.regular_file import check_regular_file
 
 _RECEIVE_BYTES: Final = 256 * 1024
 # OpenSSL's words for an alert of the other side, or for bytes that are no TLS.
@@ -69,6 +71,8 @@ class Tls:
         if self._own is not None:
             certificate, key = self._own
             try:
+                for path in self._own:
+                    check_regular_file(Path(path).stat())
                 # Without a password OpenSSL would ask for one on the terminal.
                 context.load_cert_chain(certificate, key, password="")
             except OSError as fault:
@@ -82,6 +86,8 @@ class Tls:
 def trusting(trust_certs: str | None) -> ssl.SSLContext:
     """Believes certificates of these authorities, or of the system's. Raises `OptionError` for the file."""
     try:
+        if trust_certs is not None:
+            check_regular_file(Path(trust_certs).stat())
         return ssl.create_default_context(cafile=trust_certs)
     except OSError as fault:
         raise OptionError(
@@ -93,20 +99,24 @@ def trusting(trust_certs: str | None) -> ssl.SSLContext:
 class TlsStream:
     """What `transport` uses of a socket. One thread receives; any thread may send or close."""
 
-    def __init__(self, stream: socket.socket, context: ssl.SSLContext, host: str) -> None:
-        """Speaks TLS with `host` over a connected socket. Raises OSError; `ssl.SSLError` is one."""
+    def __init__(self, stream: socket.socket, context: ssl.SSLContext, host: str, seconds: float) -> None:
+        """Agree upon TLS with `host` over a connected socket, within `seconds`. Raises OSError, also `ssl.SSLError`."""
         self._stream = stream
         self._received, self._made = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._received, self._made, server_hostname=host)
         self._state = threading.Lock()
         self._order = threading.Lock()
-        self._shake_hands()
+        self._shake_hands(time.monotonic() + seconds)
 
-    def _shake_hands(self) -> None:
+    def _shake_hands(self, deadline: float) -> None:
         while True:
             try:
                 self._tls.do_handshake()
             except ssl.SSLWantReadError:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError("the handshake of TLS did not end in time") from None
+                self._stream.settimeout(left)
                 self._stream.sendall(self._made.read())
                 data = self._stream.recv(_RECEIVE_BYTES)
                 if not data:

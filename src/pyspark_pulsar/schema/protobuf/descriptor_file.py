@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ProtobufOptions
+from pyspark_pulsar.options.regular_file import read_regular_file
 from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
 
 
@@ -18,7 +17,7 @@ def read_descriptor_file(options: ProtobufOptions) -> DescriptorFile | None:
     if path is None or message is None:
         return None
     try:
-        return DescriptorFile(Path(path).read_bytes(), message, path)
+        return DescriptorFile(read_regular_file(path), message, path)
     except (OSError, ValueError) as error:
         raise OptionError(
             f"option 'protobufDescriptorFile': expected a file that the driver can read, got {path!r} "

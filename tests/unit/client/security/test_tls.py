@@ -78,7 +78,7 @@ def echo(stream: socket.socket) -> None:
 
 
 def connect(port: int, tls: Tls, host: str = "127.0.0.1", **more: BrokerAddress) -> Transport:
-    return open_transport(BrokerAddress(host, port), 5.0, Security(tls=tls, **more))
+    return open_transport(BrokerAddress(host, port), 5.0, Security(tls=tls, **more), tls.context())
 
 
 def receive(transport: Transport, count: int) -> bytes:

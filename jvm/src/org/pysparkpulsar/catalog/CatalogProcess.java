@@ -17,6 +17,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import org.pysparkpulsar.source.BoundedWrite;
 import org.pysparkpulsar.source.Interpreter;
 import org.pysparkpulsar.source.LogLevels;
 
@@ -162,8 +163,13 @@ final class CatalogProcess {
   /** `changes`: whether the process is given time to finish what it does when this thread is interrupted. */
   private JsonNode exchange(String line, boolean changes) throws Refusal, Gone {
     try {
-      questions.write((line + "\n").getBytes(StandardCharsets.UTF_8));
-      questions.flush();
+      BoundedWrite.within(
+          BoundedWrite.SECONDS,
+          process,
+          () -> {
+            questions.write((line + "\n").getBytes(StandardCharsets.UTF_8));
+            questions.flush();
+          });
     } catch (IOException fault) {
       throw new Gone("it does not take questions: " + fault.getMessage(), true);
     }

@@ -18,6 +18,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
+import org.pysparkpulsar.source.BoundedWrite;
 import org.pysparkpulsar.source.LogLevels;
 
 /**
@@ -38,6 +39,8 @@ final class CheckpointProcess {
   private static final long DEADLINE_SECONDS = 120;
   /** A file is replaced by equal bytes, a checkpoint taken over by the same owner: once or twice is the same. */
   private static final Set<String> REPEATABLE = Set.of("status", "list", "open", "read", "take_over", "mkdirs");
+  /** Calls about a file that is being uploaded; another process knows nothing of it. */
+  private static final String UPLOAD = "upload_";
   /** For how long an interrupted call that changes something is waited for: a query that is stopped may start at once. */
   private static final long PATIENCE_SECONDS = 10;
   private static final byte[] NO_BODY = new byte[0];
@@ -83,7 +86,7 @@ final class CheckpointProcess {
     try {
       return askOnce(call, arguments, body, length, !repeatable);
     } catch (Gone fault) {
-      if (!repeatable && !fault.beforeAsking) {
+      if (!repeatable && (!fault.beforeAsking || call.startsWith(UPLOAD))) {
         throw failed(call, arguments, fault, "; whether it was done is unknown: the query finds out when it starts again");
       }
     }
@@ -159,7 +162,7 @@ final class CheckpointProcess {
   private IOException failed(String call, ObjectNode arguments, Gone fault, String advice) {
     String path = arguments.path("path").asText(arguments.path("source").asText(""));
     return new IOException(
-        "checkpoint " + path + ", " + call + ": expected an answer of its process (" + python
+        "checkpoint" + (path.isEmpty() ? "" : " " + path) + ", " + call + ": expected an answer of its process (" + python
             + " -m pyspark_pulsar.checkpoint), got none: " + fault.getMessage() + advice);
   }
 
@@ -192,15 +195,21 @@ final class CheckpointProcess {
     void send(byte[] header, byte[] body, int length) throws Gone {
       synchronized (calls) {
         try {
-          calls.writeInt(header.length);
-          calls.writeInt(length);
-          calls.write(header);
-          calls.write(body, 0, length);
-          calls.flush();
+          BoundedWrite.within(
+              BoundedWrite.SECONDS,
+              process,
+              () -> {
+                calls.writeInt(header.length);
+                calls.writeInt(length);
+                calls.write(header);
+                calls.write(body, 0, length);
+                calls.flush();
+              });
         } catch (IOException fault) {
           // Half a frame was written at most, which the process cannot have acted on.
-          end("it takes no calls: " + fault.getMessage());
-          throw new Gone(ended, true);
+          String cause = "it takes no calls: " + fault.getMessage();
+          end(cause);
+          throw new Gone(cause, true);
         }
       }
     }

@@ -7,9 +7,10 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.InterruptedIOException;
-import java.net.UnixDomainSocketAddress;
+import java.net.InetSocketAddress;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.charset.StandardCharsets;
+import java.util.HexFormat;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -33,6 +34,7 @@ final class DriverProcess {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final Map<String, DriverProcess> SHARED = new ConcurrentHashMap<>();
   private static final long START_SECONDS = 60;
+  private static final long END_MILLIS = 1_000;
 
   private final String python;
   private Running running;
@@ -62,10 +64,21 @@ final class DriverProcess {
     }
   }
 
-  /** One use of a program, by the name of its module. Throws what names the interpreter where that cannot run it. */
+  /**
+   * One use of a program, by the name of its module. Throws what names the interpreter where that cannot run it. Where
+   * the process ended before anything was asked of it, another one is started.
+   */
   ProgramConnection connect(String program) {
+    Running asked = started();
     try {
-      return ProgramConnection.open(started().socket, program);
+      return ProgramConnection.open(asked.door, program);
+    } catch (IOException fault) {
+      if (isInterrupt(fault) || !asked.hasEnded()) {
+        throw gone(program, fault);
+      }
+    }
+    try {
+      return ProgramConnection.open(started().door, program);
     } catch (IOException fault) {
       throw gone(program, fault);
     }
@@ -73,10 +86,10 @@ final class DriverProcess {
 
   /** An interrupt stays what it is: by its class Spark knows that a query was stopped. */
   RuntimeException gone(String program, IOException fault) {
-    if (fault instanceof InterruptedIOException || fault instanceof ClosedByInterruptException) {
+    if (isInterrupt(fault)) {
       return PulsarException.thrown(fault);
     }
-    String cause = fault instanceof EOFException ? "it ended; its log says why" : fault.toString();
+    String cause = cause(fault);
     // Rows of a job may be committed, or come to be.
     String advice = program.endsWith("commit_data_source_write")
         ? "; whether its rows are committed is not known: with deliveryGuarantee=exactly-once, see what pyspark-pulsar "
@@ -85,6 +98,15 @@ final class DriverProcess {
     return PulsarException.raised(
         "the Pulsar data source, " + program + ": expected an answer of its process on the driver (" + python
             + " -m pyspark_pulsar.spark.driver_process), got none: " + cause + advice);
+  }
+
+  private static boolean isInterrupt(IOException fault) {
+    return fault instanceof InterruptedIOException || fault instanceof ClosedByInterruptException;
+  }
+
+  private synchronized String cause(IOException fault) {
+    String said = fault instanceof EOFException ? "it closed the connection without an answer" : fault.toString();
+    return running != null && running.hasEnded() ? said + ", because " + running.errors.end() : said;
   }
 
   private synchronized Running started() {
@@ -96,35 +118,55 @@ final class DriverProcess {
 
   private Running start() {
     ProcessBuilder builder = new ProcessBuilder(python, "-m", "pyspark_pulsar.spark.driver_process");
-    builder.redirectError(ProcessBuilder.Redirect.INHERIT);
     Process process;
     try {
       process = builder.start();
     } catch (IOException fault) {
       throw notStarted("does not start (" + fault.getMessage() + ")");
     }
+    StandardError errors = StandardError.of(process, "pulsar-driver-errors");
     try {
-      JsonNode hello = JSON.readTree(firstLine(process));
-      return new Running(
-          process, UnixDomainSocketAddress.of(hello.get("socket").asText()), hello.get("version").asText());
-    } catch (IOException | RuntimeException | ExecutionException | TimeoutException fault) {
-      process.destroyForcibly();
-      throw notStarted("did not say within " + START_SECONDS + " seconds that it is ready");
+      String line = firstLine(process);
+      if (line == null) {
+        throw notStarted("was not ready: " + errors.end());
+      }
+      return running(process, errors, line);
     } catch (InterruptedException fault) {
       process.destroyForcibly();
       throw PulsarException.thrown(fault);
+    } catch (TimeoutException fault) {
+      process.destroyForcibly();
+      throw notStarted("did not say within " + START_SECONDS + " seconds that it is ready");
+    } catch (IOException | ExecutionException fault) {
+      process.destroyForcibly();
+      throw notStarted("did not say that it is ready (" + fault.getMessage() + ")");
+    } catch (RuntimeException fault) {
+      process.destroyForcibly();
+      throw fault;
     }
+  }
+
+  private static Running running(Process process, StandardError errors, String line) throws IOException {
+    JsonNode hello = JSON.readTree(line);
+    if (!hello.hasNonNull("answers")) {
+      throw new IOException("it printed something else first, which a wrapper or site module may do");
+    }
+    ProgramConnection.Door door =
+        new ProgramConnection.Door(
+            new InetSocketAddress(hello.get("host").asText(), hello.get("port").asInt()),
+            HexFormat.of().parseHex(hello.get("asks").asText()),
+            HexFormat.of().parseHex(hello.get("answers").asText()));
+    return new Running(process, errors, door, hello.get("version").asText());
   }
 
   /** Says first what most often is wrong with an interpreter. */
   private RuntimeException notStarted(String what) {
     Interpreter.version(python);
     return PulsarException.raised(
-        "the Pulsar data source: expected " + python + " to run its process on the driver, got one that " + what
-            + "; its log says why");
+        "the Pulsar data source: expected " + python + " to run its process on the driver, got one that " + what);
   }
 
-  /** To read is to wait without a deadline, so that is another thread's. */
+  /** To read is to wait without a deadline, so that is another thread's. Null where the process ended. */
   private static String firstLine(Process process)
       throws InterruptedException, ExecutionException, TimeoutException {
     CompletableFuture<String> line = new CompletableFuture<>();
@@ -145,5 +187,15 @@ final class DriverProcess {
     return line.get(START_SECONDS, TimeUnit.SECONDS);
   }
 
-  private record Running(Process process, UnixDomainSocketAddress socket, String version) {}
+  private record Running(Process process, StandardError errors, ProgramConnection.Door door, String version) {
+    /** Whether the process has ended, or is about to: its connections break a moment before. */
+    boolean hasEnded() {
+      try {
+        return process.waitFor(END_MILLIS, TimeUnit.MILLISECONDS);
+      } catch (InterruptedException fault) {
+        Thread.currentThread().interrupt();
+        return false;
+      }
+    }
+  }
 }

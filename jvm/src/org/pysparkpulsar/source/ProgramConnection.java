@@ -8,19 +8,21 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
 import java.io.OutputStream;
-import java.net.StandardProtocolFamily;
-import java.net.UnixDomainSocketAddress;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
 
 /** One use of one of Spark's programs in the driver's Python process. For one thread at a time. */
 final class ProgramConnection implements AutoCloseable {
   private static final int BUFFER = 1 << 16;
   /** Far above the deadlines of all that the programs do. */
   private static final long DEADLINE_MILLIS = 900_000;
+  private static final long CONNECT_MILLIS = 60_000;
 
   private final SocketChannel channel;
   private final Selector selector;
@@ -28,28 +30,59 @@ final class ProgramConnection implements AutoCloseable {
   private final DataOutputStream output = new DataOutputStream(new BufferedOutputStream(new Sent(), BUFFER));
   private final DataInputStream input = new DataInputStream(new BufferedInputStream(new Received(), BUFFER));
 
-  private ProgramConnection(SocketChannel channel) throws IOException {
-    this.channel = channel;
-    channel.configureBlocking(false);
-    selector = Selector.open();
-    key = channel.register(selector, 0);
-  }
-
-  static ProgramConnection open(UnixDomainSocketAddress socket, String program) throws IOException {
-    SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
-    ProgramConnection connection;
+  private ProgramConnection() throws IOException {
+    channel = SocketChannel.open();
     try {
-      channel.connect(socket);
-      connection = new ProgramConnection(channel);
+      channel.configureBlocking(false);
+      selector = Selector.open();
     } catch (IOException fault) {
       channel.close();
       throw fault;
     }
-    byte[] name = (program + " " + LogLevels.now()).getBytes(StandardCharsets.US_ASCII);
-    connection.output.writeInt(name.length);
-    connection.output.write(name);
-    return connection;
+    key = channel.register(selector, 0);
   }
+
+  /** Throws an IOException where the process cannot be reached. Then the program has not begun. */
+  static ProgramConnection open(Door door, String program) throws IOException {
+    ProgramConnection connection = new ProgramConnection();
+    try {
+      connection.introduce(door);
+      byte[] name = (program + " " + LogLevels.now()).getBytes(StandardCharsets.US_ASCII);
+      connection.output.writeInt(name.length);
+      connection.output.write(name);
+      return connection;
+    } catch (IOException | RuntimeException fault) {
+      connection.close();
+      throw fault;
+    }
+  }
+
+  /** Connects, and lets both sides prove that they know what the process has written to its standard output. */
+  private void introduce(Door door) throws IOException {
+    channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+    if (!channel.connect(door.address)) {
+      await(SelectionKey.OP_CONNECT, CONNECT_MILLIS);
+      channel.finishConnect();
+    }
+    output.write(door.asks);
+    output.flush();
+    ByteBuffer answer = ByteBuffer.allocate(door.answers.length);
+    while (answer.hasRemaining()) {
+      int count = channel.read(answer);
+      if (count < 0) {
+        throw new IOException("the connection to " + door.address + " was closed at once");
+      }
+      if (count == 0) {
+        await(SelectionKey.OP_READ, CONNECT_MILLIS);
+      }
+    }
+    if (!MessageDigest.isEqual(answer.array(), door.answers)) {
+      throw new IOException("another process listens at " + door.address);
+    }
+  }
+
+  /** Where the process listens, and the two secrets that begin each connection. */
+  record Door(InetSocketAddress address, byte[] asks, byte[] answers) {}
 
   DataOutputStream output() {
     return output;
@@ -67,15 +100,15 @@ final class ProgramConnection implements AutoCloseable {
   }
 
   /** An interrupted thread leaves at once: it belongs to a query that is being stopped. */
-  private void await(int operation) throws IOException {
+  private void await(int operation, long millis) throws IOException {
     key.interestOps(operation);
-    boolean ready = selector.select(DEADLINE_MILLIS) > 0;
+    boolean ready = selector.select(millis) > 0;
     selector.selectedKeys().clear();
     if (Thread.currentThread().isInterrupted()) {
       throw new InterruptedIOException("interrupted while waiting for the driver's Python process");
     }
     if (!ready) {
-      throw new IOException("no answer came within " + DEADLINE_MILLIS / 1000 + " seconds");
+      throw new IOException("no answer came within " + millis / 1000 + " seconds");
     }
   }
 
@@ -90,7 +123,7 @@ final class ProgramConnection implements AutoCloseable {
       ByteBuffer left = ByteBuffer.wrap(bytes, offset, length);
       while (left.hasRemaining()) {
         if (channel.write(left) == 0) {
-          await(SelectionKey.OP_WRITE);
+          await(SelectionKey.OP_WRITE, DEADLINE_MILLIS);
         }
       }
     }
@@ -107,7 +140,7 @@ final class ProgramConnection implements AutoCloseable {
     public int read(byte[] bytes, int offset, int length) throws IOException {
       int count = channel.read(ByteBuffer.wrap(bytes, offset, length));
       while (count == 0 && length > 0) {
-        await(SelectionKey.OP_READ);
+        await(SelectionKey.OP_READ, DEADLINE_MILLIS);
         count = channel.read(ByteBuffer.wrap(bytes, offset, length));
       }
       return count;

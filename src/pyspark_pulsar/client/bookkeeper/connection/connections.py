@@ -14,11 +14,12 @@ import socket
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 from pyspark_pulsar.client.bookkeeper.connection.address import BookieAddress
 from pyspark_pulsar.client.bookkeeper.connection.channel import PLAIN, BookieChannel, BookieSecurity
-from pyspark_pulsar.errors import PulsarError
+from pyspark_pulsar.client.bounded import SocketAddress, addresses_of
+from pyspark_pulsar.errors import DeadlineExceeded, PulsarError
 
 _RECEIVE_BYTES = 512 * 1024
 _UNDER_WAY = frozenset({0, errno.EINPROGRESS, errno.EWOULDBLOCK})
@@ -51,7 +52,7 @@ class _BookieConnection:
     bookie: str
     id: int
     channel: BookieChannel
-    left: list[Any]
+    left: list[SocketAddress]
     """Socket addresses that were not tried yet."""
     stream: socket.socket | None = None
     connected: bool = False
@@ -161,8 +162,8 @@ class BookieConnections:
         connection = _BookieConnection(bookie, self._opened, BookieChannel(self._security, address), [])
         self._connections[bookie] = connection
         try:
-            connection.left = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as fault:
+            connection.left = addresses_of(address.host, address.port, self.timeout_seconds)
+        except (OSError, UnicodeError, DeadlineExceeded) as fault:
             self._lose(connection, f"{address}: {fault}")
         return connection
 

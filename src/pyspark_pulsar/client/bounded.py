@@ -1,0 +1,51 @@
+"""A deadline for what has none of its own: reading a file of a network share, looking a name up, a slow provider."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from pyspark_pulsar.errors import DeadlineExceeded
+
+Result = TypeVar("Result")
+SocketAddress = tuple[Any, ...]
+"""Family, kind, protocol, canonical name and address, as `socket.getaddrinfo` returns them."""
+
+
+def within(seconds: float, work: Callable[[], Result], what: str) -> Result:
+    """Call `work` on a daemon thread and wait for it.
+
+    The thread lives on after the deadline until `work` returns, so `work` must end by itself in nearly all cases.
+
+    `what` begins the error message, such as "reading the credentials". Raises `DeadlineExceeded` when `work` has not
+    returned within `seconds`, and whatever `work` raises.
+    """
+    done: Future[Result] = Future()
+    threading.Thread(target=_settle, args=(done, work), name="pulsar-bounded", daemon=True).start()
+    try:
+        return done.result(max(0.0, seconds))
+    except TimeoutError:
+        if done.done():
+            raise
+        raise DeadlineExceeded(f"{what}: expected an end within {seconds:.1f} s, got none") from None
+
+
+def _settle(done: Future[Result], work: Callable[[], Result]) -> None:
+    try:
+        result = work()
+    except BaseException as fault:  # noqa: BLE001 -- the caller raises it
+        done.set_exception(fault)
+    else:
+        done.set_result(result)
+
+
+def addresses_of(host: str, port: int, seconds: float) -> list[SocketAddress]:
+    """Return the socket addresses of a host. Raises `DeadlineExceeded`, and what `socket.getaddrinfo` raises."""
+    return within(
+        seconds,
+        lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM),
+        f"looking up the host {host}",
+    )

@@ -1,0 +1,111 @@
+"""How long a process avoids a host that has failed, and what it remembers for a limited time.
+
+    event                                                      | the next quarantine lasts
+    first fault, or a fault `LONGEST_SECONDS` after the last   | 30 s
+    quarantine has ended                                       |
+    an earlier fault                                           | twice as long as the last one, at most 600 s
+    a fault within a second of the last one                    | as before: threads report the same fault together
+    the host answers during its quarantine                     | 30 s: `end` forgets all faults
+
+Both classes keep at most `MOST_KEYS` keys and drop those that no longer matter, because hosts get new addresses for as
+long as a process runs. Both are safe to use from several threads.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+FIRST_SECONDS: Final = 30.0
+LONGEST_SECONDS: Final = 600.0
+MOST_KEYS: Final = 1024
+_SAME_FAULT_SECONDS: Final = 1.0
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    start: float
+    seconds: float
+
+    @property
+    def end(self) -> float:
+        return self.start + self.seconds
+
+
+class Quarantines(Generic[Key]):
+    """Keys that are avoided for a while after a fault, longer after each further fault."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` returns seconds and never goes back."""
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._terms: dict[Key, _Term] = {}
+
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    def begin(self, key: Key) -> None:
+        """Record a fault, and avoid the key from now on."""
+        with self._lock:
+            now = self._clock()
+            last = self._terms.get(key)
+            if last is not None and now - last.start < _SAME_FAULT_SECONDS:
+                return
+            self._terms.pop(key, None)
+            for stale in [other for other, term in self._terms.items() if now - term.end >= LONGEST_SECONDS]:
+                del self._terms[stale]
+            if len(self._terms) >= MOST_KEYS:
+                del self._terms[next(iter(self._terms))]
+            is_first = last is None or now - last.end >= LONGEST_SECONDS
+            seconds = FIRST_SECONDS if is_first or last is None else min(LONGEST_SECONDS, 2 * last.seconds)
+            self._terms[key] = _Term(now, seconds)
+
+    def end(self, key: Key) -> None:
+        """Forget all faults of the key."""
+        with self._lock:
+            self._terms.pop(key, None)
+
+    def seconds_left(self, key: Key) -> float:
+        """Return for how many seconds the key is still avoided; 0 if it is not."""
+        term = self._terms.get(key)
+        return 0.0 if term is None else max(0.0, term.end - self._clock())
+
+
+class Remembered(Generic[Key]):
+    """A set of keys, each of which is forgotten some time after it was last added."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` returns seconds and never goes back."""
+        self._seconds = seconds
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._ends: dict[Key, float] = {}
+        """In order of their ends."""
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def add(self, key: Key) -> None:
+        """Remember the key from now on."""
+        with self._lock:
+            now = self._clock()
+            self._ends.pop(key, None)
+            while self._ends:
+                oldest, end = next(iter(self._ends.items()))
+                if end > now and len(self._ends) < MOST_KEYS:
+                    break
+                del self._ends[oldest]
+            self._ends[key] = now + self._seconds
+
+    def discard(self, key: Key) -> None:
+        """Forget the key."""
+        with self._lock:
+            self._ends.pop(key, None)
+
+    def __contains__(self, key: Key) -> bool:
+        return self._ends.get(key, 0.0) > self._clock()
