@@ -10,7 +10,6 @@ use crate::conform::uuid_text;
 use crate::decode::avro::default::{code_points, encode_default};
 use crate::encode::json::forms::time_text;
 
-
 /// What a message would have for the default of `field`; `None` when it has none, or one that does not fit.
 pub fn default_text(field: &AvroField) -> Option<String> {
     let value = field.default.as_ref()?;

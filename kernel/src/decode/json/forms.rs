@@ -4,6 +4,7 @@
 //! A number with a point or an exponent is seconds, and Java's `Instant` is one. A number without them counts the unit
 //! that the schema says. Dates and times without a zone are arrays of their parts. All of them may be ISO 8601 texts.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
@@ -79,6 +80,8 @@ impl FormColumn {
     }
 
     /// Append the value at the cursor, which is not null.
+    // Apart, so that the reader of plain columns stays small enough to have the cursor's steps inside.
+    #[inline(never)]
     pub fn read(&mut self, cursor: &mut JsonCursor<'_>, start: ValueStart) -> JsonResult<()> {
         let before = *cursor;
         match &mut self.values {
@@ -94,6 +97,11 @@ impl FormColumn {
         }
         Ok(())
     }
+}
+
+#[inline(never)]
+fn quoted<'a>(cursor: &mut JsonCursor<'a>) -> JsonResult<Cow<'a, [u8]>> {
+    cursor.text()
 }
 
 fn expected(form: JsonForm) -> &'static str {
@@ -122,7 +130,7 @@ fn time(form: JsonForm, cursor: &mut JsonCursor<'_>, start: ValueStart) -> JsonR
             None => seconds(cursor.number()?),
         },
         (JsonForm::Instant(_), ValueStart::Text) => {
-            let text = cursor.text()?;
+            let text = quoted(cursor)?;
             let text = as_text(&text);
             // A whole number in quotes is seconds to Java and the schema's unit to others, so it is neither.
             if text.contains('.') && !text.contains('T') { seconds(text) } else { date_text::instant(text) }
@@ -132,9 +140,9 @@ fn time(form: JsonForm, cursor: &mut JsonCursor<'_>, start: ValueStart) -> JsonR
             number.and_then(|number| in_micros(number, unit))
         }
         (JsonForm::LocalDateTime(_), ValueStart::Text) => {
-            date_text::local_date_time(as_text(&cursor.text()?))
+            date_text::local_date_time(as_text(&quoted(cursor)?))
         }
-        (JsonForm::TimeOfDay(_), ValueStart::Text) => date_text::time_of_day(as_text(&cursor.text()?)),
+        (JsonForm::TimeOfDay(_), ValueStart::Text) => date_text::time_of_day(as_text(&quoted(cursor)?)),
         (JsonForm::LocalDateTime(_), ValueStart::Array) => match parts(cursor)?.as_deref() {
             Some([year, month, day, time @ ..]) => {
                 let days = date_text::days(*year, *month, *day);
@@ -197,7 +205,7 @@ fn seconds(text: &str) -> Option<i64> {
 fn small(form: JsonForm, cursor: &mut JsonCursor<'_>, start: ValueStart) -> JsonResult<Option<i32>> {
     let value = match (form, start) {
         (JsonForm::Date | JsonForm::Character, ValueStart::Number) => cursor.short_integer(),
-        (JsonForm::Date, ValueStart::Text) => date_text::date(as_text(&cursor.text()?)),
+        (JsonForm::Date, ValueStart::Text) => date_text::date(as_text(&quoted(cursor)?)),
         (JsonForm::Date, ValueStart::Array) => match parts(cursor)?.as_deref() {
             Some([year, month, day]) => date_text::days(*year, *month, *day),
             _ => None,
@@ -215,7 +223,7 @@ fn code_unit(cursor: &mut JsonCursor<'_>) -> JsonResult<Option<i64>> {
         cursor.at += 8;
         return Ok(Some(unit));
     }
-    let text = cursor.text()?;
+    let text = quoted(cursor)?;
     let mut units = as_text(&text).encode_utf16();
     Ok(units.next().filter(|_| units.next().is_none()).map(i64::from))
 }
@@ -250,7 +258,7 @@ fn text(
             }
         }
         ValueStart::Text => {
-            let text = cursor.text()?;
+            let text = quoted(cursor)?;
             if is_number(as_text(&text)) {
                 return push(column, &text, cursor);
             }
