@@ -138,7 +138,8 @@ final class JsonValues {
     private static boolean fits(Schema schema, JsonNode node) {
         return switch (schema.getType()) {
             case BOOLEAN -> node.isBoolean();
-            case INT, LONG, FLOAT, DOUBLE -> node.isNumber();
+            case INT, LONG -> node.isNumber() || AvroValues.isLogical(schema) && node.isTextual();
+            case FLOAT, DOUBLE -> node.isNumber();
             case STRING, ENUM, BYTES, FIXED -> node.isTextual() || node.isBinary() || node.isNumber();
             case ARRAY -> node.isArray();
             default -> node.isObject();

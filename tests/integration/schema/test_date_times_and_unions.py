@@ -230,7 +230,8 @@ def test_json_of_the_python_client_both_ways(
     frame = read_topic(topic).select("small", "large", "share", "words", "colour", "list", "counts", "inner")
     assert frame.collect() == [
         Row(-1, 2**53 + 1, 0.1, "é\n", "GREEN", ["x"], {"a": -(2**63)}, Row(4)),
-        Row(*[None] * 8),
+        # The client writes a record that was not given as one without values.
+        Row(*[None] * 7, Row(None)),
     ]
     save(frame.coalesce(1), pulsar, topic)
     found = [schema.encode(message.value()) for message in messages_of(official, topic, schema)]
