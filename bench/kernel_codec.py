@@ -24,6 +24,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.metadata_columns import FIELDS as METADATA
+from pyspark_pulsar.schema.payload import with_times_as_numbers
 from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
 from pyspark_pulsar.schema.write.columns import resolve_write_schema
 
@@ -159,6 +161,8 @@ def sent_entries(sent: list[SendFrames]) -> list[bytes]:
 
 def kernel_encode(rows: pa.RecordBatch, info: SchemaInfo) -> list[SendFrames]:
     schema = resolve_write_schema(rows.schema, info, topic=TOPIC)
+    # As the peers write times.
+    schema = replace(schema, value=with_times_as_numbers(schema.value, where=TOPIC))
     encoder = BatchEncoder(schema, topic=TOPIC, partitions=1, compression="LZ4", batching_max_bytes=1 << 20)
     encoder.set_producer(
         0, producer_id=0, producer_name="producer", next_sequence_id=0, schema_version=bytes(8)

@@ -108,6 +108,25 @@ def _offloaded(target: str) -> Iterator[bytes]:
 def _records(target: str) -> Iterator[bytes]:
     """Values of the record in kernel/fuzz/src/record.rs, which no golden entry has."""
     if target == "json":
+        yield from (
+            json.dumps(form).encode()
+            for form in (
+                {
+                    "at": 1714979289.5,
+                    "zoned": -1.5,
+                    "there": [2024, 5, 6, 7, 8, 9, 1],
+                    "clock": [7, 8],
+                    "days": [[2024, 5, 6]],
+                },
+                {
+                    "at": "2024-05-06T07:08:09.5+02:00",
+                    "zoned": 5e-9,
+                    "clock": "07:08:09.5",
+                    "days": ["2024-05-06", 1],
+                },
+                {"letter": "\ud83d", "amount": 1e3, "count": "5", "any": {"a": [1, "x"]}},
+            )
+        )
         yield json.dumps(
             {
                 "flag": True,

@@ -11,6 +11,7 @@ final class AllCases {
         found.addAll(PojoCases.all());
         found.addAll(ProtobufCases.all());
         found.addAll(KeyValueCases.all(List.copyOf(found)));
+        found.addAll(JavaTypeCases.all());
         return found;
     }
 

@@ -7,6 +7,10 @@ import java.io.UncheckedIOException;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
 import java.util.List;
 import java.util.Map;
 import org.apache.avro.Schema;
@@ -73,8 +77,7 @@ final class JsonValues {
         return switch (schema.getType()) {
             case NULL -> Neutral.of(null);
             case BOOLEAN -> Neutral.of(node.booleanValue());
-            case INT, LONG -> Neutral.of(
-                    AvroValues.isLogical(schema) ? AvroValues.moment(schema, node.longValue()) : (Object) node.longValue());
+            case INT, LONG -> Neutral.of(AvroValues.isLogical(schema) ? moment(schema, node) : (Object) node.longValue());
             case FLOAT -> Neutral.of((double) (float) node.doubleValue());
             case DOUBLE -> Neutral.of(node.doubleValue());
             case STRING, ENUM -> Neutral.of(node.textValue());
@@ -100,6 +103,21 @@ final class JsonValues {
         };
     }
 
+    /** A number of the schema's unit, or the text that this package writes. */
+    private static Object moment(Schema schema, JsonNode node) {
+        if (node.isNumber()) {
+            return AvroValues.moment(schema, node.longValue());
+        }
+        String kind = schema.getLogicalType().getName();
+        if (kind.equals("date")) {
+            return LocalDate.parse(node.textValue());
+        }
+        if (kind.startsWith("time-")) {
+            return LocalTime.parse(node.textValue());
+        }
+        return kind.startsWith("local-") ? LocalDateTime.parse(node.textValue()) : Instant.parse(node.textValue());
+    }
+
     private static JsonNode meaning(Schema schema, JsonNode node) {
         if (AvroValues.isLogical(schema)) {
             return Neutral.of(node.decimalValue().setScale((int) schema.getObjectProp("scale")));
@@ -120,7 +138,8 @@ final class JsonValues {
     private static boolean fits(Schema schema, JsonNode node) {
         return switch (schema.getType()) {
             case BOOLEAN -> node.isBoolean();
-            case INT, LONG, FLOAT, DOUBLE -> node.isNumber();
+            case INT, LONG -> node.isNumber() || AvroValues.isLogical(schema) && node.isTextual();
+            case FLOAT, DOUBLE -> node.isNumber();
             case STRING, ENUM, BYTES, FIXED -> node.isTextual() || node.isBinary() || node.isNumber();
             case ARRAY -> node.isArray();
             default -> node.isObject();

@@ -22,7 +22,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use handmade::{decoder_of, drain, entries, metadata, metadata_fields, stored, utc_micros};
-use record::{AVRO_SCHEMA, EVERYTHING, OLDER_DOCUMENT, everything, fields};
+use record::{AVRO_SCHEMA, EVERYTHING, FORMS_SCHEMA, OLDER_DOCUMENT, everything, fields, form_fields};
 
 /// Names of the value types of one column, `value`, and their Arrow types.
 pub fn primitives() -> [(&'static str, DataType); 16] {
@@ -68,6 +68,11 @@ impl Kind {
     /// "avro" or "json" with a field of every kind.
     pub fn record(value_type: &str) -> Self {
         Self::described(value_type, AVRO_SCHEMA, fields())
+    }
+
+    /// "json" with a field of every form that JSON values have.
+    pub fn json_forms() -> Self {
+        Self::described("json", FORMS_SCHEMA, form_fields())
     }
 
     /// The message of tests/java/Everything.java, by the plan that Python makes of its descriptor.
@@ -213,7 +218,8 @@ fn columns_of(value_type: &str, definition: &str) -> Option<Vec<Field>> {
         let fields = plan.root().ok()?.fields.iter();
         fields.map(|field| Some(column(field)?.with_name(&field.name))).collect::<Option<_>>()?
     } else {
-        let kind = AvroType::parse(definition).ok()?;
+        let parse = if value_type == "json" { AvroType::parse_for_json } else { AvroType::parse };
+        let kind = parse(definition).ok()?;
         let fields = kind.fields().ok()?.iter();
         fields.map(|field| Field::new(&field.name, field.kind.physical(), true)).collect()
     };

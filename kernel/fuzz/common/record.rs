@@ -21,7 +21,35 @@ pub const AVRO_SCHEMA: &str = r#"{"type":"record","name":"R","fields":[
   {"name":"inner","type":["null",{"type":"record","name":"I","fields":[
     {"name":"x","type":"int"}, {"name":"rows","type":{"type":"array","items":"double"}}]}]}]}"#;
 
-/// An older version of it: fields are missing, narrower, in another order, or of no use any more.
+/// A record with a field of every form that JSON values have, as the Python package describes it.
+pub const FORMS_SCHEMA: &str = r#"{"type":"record","name":"F","fields":[
+  {"name":"at","type":["null",{"type":"long","logicalType":"timestamp-micros","jsonForm":"instant-millis"}]},
+  {"name":"zoned","type":["null",{"type":"long","logicalType":"timestamp-micros","jsonForm":"instant-seconds"}]},
+  {"name":"there","type":["null",
+    {"type":"long","logicalType":"local-timestamp-micros","jsonForm":"local-date-time-nanos"}]},
+  {"name":"clock","type":["null",{"type":"long","logicalType":"time-micros","jsonForm":"time-millis"}]},
+  {"name":"days","type":{"type":"array","items":{"type":"int","logicalType":"date","jsonForm":"date"}}, "default":[]},
+  {"name":"letter","type":["null",{"type":"int","jsonForm":"char"}]},
+  {"name":"amount","type":["null",{"type":"string","jsonForm":"decimal"}]},
+  {"name":"count","type":["null",{"type":"string","jsonForm":"integer"}]},
+  {"name":"any","type":["null",{"type":"string","jsonForm":"any"}]}]}"#;
+
+/// The columns of `FORMS_SCHEMA`.
+pub fn form_fields() -> Vec<Field> {
+    nullable([
+        ("at", utc_micros()),
+        ("zoned", utc_micros()),
+        ("there", DataType::Timestamp(TimeUnit::Microsecond, None)),
+        ("clock", DataType::Time64(TimeUnit::Microsecond)),
+        ("days", list_of(DataType::Date32)),
+        ("letter", DataType::Int32),
+        ("amount", DataType::Utf8),
+        ("count", DataType::Utf8),
+        ("any", DataType::Utf8),
+    ])
+}
+
+/// An older version of `AVRO_SCHEMA`: fields are missing, narrower, in another order, or of no use any more.
 pub const OLDER_DOCUMENT: &str = r#"{"type":"record","name":"R","fields":[
   {"name":"gone","type":["null","string"]}, {"name":"large","type":"int"}, {"name":"flag","type":"boolean"},
   {"name":"small","type":["null","int"]}, {"name":"single","type":["float","null"]},

@@ -11,4 +11,9 @@ use libfuzzer_sys::fuzz_target;
 
 static KIND: LazyLock<Kind> = LazyLock::new(|| Kind::record("json"));
 
-fuzz_target!(|input: &[u8]| payload(&KIND, b"", input));
+static FORMS: LazyLock<Kind> = LazyLock::new(Kind::json_forms);
+
+fuzz_target!(|input: &[u8]| {
+    payload(&KIND, b"", input);
+    payload(&FORMS, b"", input);
+});

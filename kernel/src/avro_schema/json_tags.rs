@@ -52,6 +52,8 @@ fn json_look(kind: &AvroType) -> JsonLook {
     match kind {
         AvroType::Boolean => JsonLook::Boolean,
         AvroType::Int(_) | AvroType::Long(_) => JsonLook::Whole,
+        // The package gives no form to the branches of such a union; text is what most forms are written as.
+        AvroType::Json(_) => JsonLook::Text,
         AvroType::Float | AvroType::Double => JsonLook::Fraction,
         AvroType::Decimal { .. } => JsonLook::Number,
         AvroType::Bytes | AvroType::String | AvroType::Fixed(_) | AvroType::Uuid(_) | AvroType::Enum(_) => {

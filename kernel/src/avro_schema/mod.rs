@@ -4,6 +4,7 @@
 //! with one nullable member for each of them. Recursive types have no Arrow column and are refused with the
 //! path of the field.
 
+pub mod json_form;
 pub mod json_tags;
 mod parse;
 
@@ -11,6 +12,7 @@ use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use serde_json::Value;
 
 use crate::error::{KernelError, Result};
+use json_form::JsonForm;
 use parse::Parser;
 
 /// One Avro type, names resolved.
@@ -24,6 +26,8 @@ pub enum AvroType {
     Int(LogicalType),
     /// `long` and what it stands for
     Long(LogicalType),
+    /// `int`, `long` or `string` that JSON writes in a form of its own
+    Json(JsonForm),
     /// `float`
     Float,
     /// `double`
@@ -149,9 +153,18 @@ pub struct AvroField {
 impl AvroType {
     /// Parse a schema. Raises "schema" for what is not Avro or cannot become columns.
     pub fn parse(avro_schema: &str) -> Result<Self> {
+        Self::parse_with(avro_schema, Parser::default())
+    }
+
+    /// Parse the schema of JSON payloads, in which types may name a [`JsonForm`].
+    pub fn parse_for_json(avro_schema: &str) -> Result<Self> {
+        Self::parse_with(avro_schema, Parser::for_json())
+    }
+
+    fn parse_with(avro_schema: &str, mut parser: Parser) -> Result<Self> {
         let value: Value = serde_json::from_str(avro_schema)
             .map_err(|e| KernelError::schema(format!("the Avro schema is not JSON: {e}")))?;
-        Parser::default().parse(&value, "", "")
+        parser.parse(&value, "", "")
     }
 
     /// The fields, when it is a record.
@@ -181,6 +194,7 @@ impl AvroType {
             Self::Boolean => DataType::Boolean,
             Self::Int(_) => DataType::Int32,
             Self::Long(_) => DataType::Int64,
+            Self::Json(form) => form.plain().physical(),
             Self::Float => DataType::Float32,
             Self::Double => DataType::Float64,
             Self::Bytes => DataType::Binary,
@@ -207,6 +221,7 @@ impl AvroType {
             Self::Boolean => "boolean",
             Self::Int(_) => "int",
             Self::Long(_) => "long",
+            Self::Json(form) => form.base(),
             Self::Float => "float",
             Self::Double => "double",
             Self::Bytes | Self::Decimal { fixed: None, .. } => "bytes",

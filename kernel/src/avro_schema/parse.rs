@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use arrow_schema::TimeUnit;
 use serde_json::Value;
 
+use crate::avro_schema::json_form::JsonForm;
 use crate::avro_schema::{AvroField, AvroType, EnumType, FixedType, LogicalType, RecordType, TypeName};
 use crate::error::{KernelError, Result};
 
@@ -22,6 +23,8 @@ pub struct Parser {
     types: usize,
     /// The deepest type so far, below the outermost open one that asks.
     deepest: usize,
+    /// Whether types may name a form in JSON.
+    json: bool,
 }
 
 /// A type that others may refer to.
@@ -34,6 +37,11 @@ struct NamedType {
 }
 
 impl Parser {
+    /// A parser that heeds the forms of values in JSON.
+    pub fn for_json() -> Self {
+        Self { json: true, ..Self::default() }
+    }
+
     /// The type that `value` describes, at `path` inside of `namespace`.
     pub fn parse(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
         let level = usize::from(!value.is_array());
@@ -62,6 +70,13 @@ impl Parser {
             return Err(refuse(path, why));
         }
         Ok(())
+    }
+
+    fn json_form(&self, base: &str, value: &Value) -> Option<JsonForm> {
+        if !self.json {
+            return None;
+        }
+        JsonForm::from_name(base, value.get("jsonForm")?.as_str()?)
     }
 
     fn by_name(&mut self, name: &str, path: &str, namespace: &str) -> Result<AvroType> {
@@ -131,9 +146,12 @@ impl Parser {
                     Ok(AvroType::Map(Box::new(item)))
                 }
                 "bytes" => Ok(decimal(value, logical, None, path)?.unwrap_or(AvroType::Bytes)),
-                "int" => Ok(AvroType::Int(int_meaning(logical))),
-                "long" => Ok(AvroType::Long(long_meaning(logical))),
-                name => self.by_name(name, path, namespace),
+                name => match self.json_form(name, value) {
+                    Some(form) => Ok(AvroType::Json(form)),
+                    None if name == "int" => Ok(AvroType::Int(int_meaning(logical))),
+                    None if name == "long" => Ok(AvroType::Long(long_meaning(logical))),
+                    None => self.by_name(name, path, namespace),
+                },
             },
             Some(nested @ (Value::Object(_) | Value::Array(_))) => self.parse(nested, path, namespace),
             _ => Err(refuse(path, "an Avro type without \"type\"".into())),

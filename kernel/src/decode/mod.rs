@@ -6,7 +6,7 @@ mod bad_rows;
 mod buffers;
 mod entry_columns;
 mod intake;
-mod json;
+pub mod json;
 mod key_value;
 mod list_column;
 mod message_row;

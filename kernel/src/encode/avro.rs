@@ -71,7 +71,9 @@ fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
             out.push(0);
         }
         Bound::Record(_, fields) => record(fields, row, out)?,
-        Bound::Null
+        // Schemas of Avro payloads have no forms.
+        Bound::Form(_)
+        | Bound::Null
         | Bound::Nullable(_, _)
         | Bound::Union(_)
         | Bound::Boolean(_)

@@ -51,7 +51,9 @@ impl ValueKind {
                 "value_type: {value_type:?} is not one the kernel encodes"
             )));
         }
-        let avro_schema = AvroType::parse(schema.definition()?)?;
+        let json = value_type == "json";
+        let parse = if json { AvroType::parse_for_json } else { AvroType::parse };
+        let avro_schema = parse(schema.definition()?)?;
         let value_schema = schema.fields()?;
         let mut fields = Vec::new();
         for field in avro_schema.fields()? {
@@ -62,7 +64,7 @@ impl ValueKind {
         }
         let known: Vec<&str> = fields.iter().map(|(field, _)| field.name.as_str()).collect();
         refuse_unknown(columns, &known)?;
-        Ok(Self::Record { fields, json: value_type == "json" })
+        Ok(Self::Record { fields, json })
     }
 }
 

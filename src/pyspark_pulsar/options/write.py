@@ -35,6 +35,14 @@ class WriteOptions(ProducerOptions):
         "whose schema is registered, or the column `value` as `bytes` without a schema, or as a `string`.",
         default=None,
     )
+    json_times: str = option(
+        "jsonTimes",
+        choice("text", "numbers"),
+        "How dates and times are written in JSON: `text` is ISO 8601, which Java's classes of `java.time`, Go's "
+        "`time.Time` and this package read. `numbers` counts the unit of the topic's schema, for readers whose fields "
+        "are numbers; a Java `Instant` would take such a number for seconds.",
+        default="text",
+    )
     key_value_encoding: str | None = option(
         "keyValueEncoding",
         choice("inline", "separated"),

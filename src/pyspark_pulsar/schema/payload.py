@@ -7,6 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from pyspark_pulsar.schema.avro.json_document import json_document, times_as_numbers
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
@@ -77,8 +78,26 @@ def payload_schema(
     primitive = primitive_of(info, topic=topic)
     if primitive is not None:
         return PayloadSchema(primitive.value_type)
-    fields = record_schema(info.text, where=f"topic {topic}, {info.type.name} schema")
-    return PayloadSchema(RECORD_TYPES[info.type], fields, info.text)
+    document = value_document(info)
+    fields = record_schema(document, where=f"topic {topic}, {info.type.name} schema")
+    return PayloadSchema(RECORD_TYPES[info.type], fields, document)
+
+
+def value_document(info: SchemaInfo) -> str:
+    """The Avro document of an AVRO or JSON schema by which values are read and written. Raises SchemaError."""
+    return json_document(info.text) if info.type is SchemaType.JSON else info.text
+
+
+def with_times_as_numbers(payload: PayloadSchema, *, where: str) -> PayloadSchema:
+    """The same with the dates and times of JSON written as numbers in the unit that the topic's schema says."""
+    if payload.pair is not None:
+        key = with_times_as_numbers(payload.pair.key, where=where)
+        value = with_times_as_numbers(payload.pair.value, where=where)
+        return replace(payload, pair=replace(payload.pair, key=key, value=value))
+    if payload.value_type != RECORD_TYPES[SchemaType.JSON] or payload.definition is None:
+        return payload
+    document = times_as_numbers(payload.definition)
+    return replace(payload, value_schema=record_schema(document, where=where), definition=document)
 
 
 def for_reading(payload: PayloadSchema) -> PayloadSchema:
@@ -107,7 +126,7 @@ def written_schema(info: SchemaInfo, *, topic: str) -> PayloadSchema:
         plan = registered_plan(info, where=f"topic {topic}, {info.type.name} schema")
         return PayloadSchema(PROTOBUF_VALUE, None, plan.document(version_number(info)))
     if info.type in RECORD_TYPES:
-        return PayloadSchema(RECORD_TYPES[info.type], None, info.text)
+        return PayloadSchema(RECORD_TYPES[info.type], None, value_document(info))
     if info.type is SchemaType.KEY_VALUE:
         pair = split(info, topic=topic)
         key, value = (written_schema(side, topic=topic) for side in (pair.key, pair.value))

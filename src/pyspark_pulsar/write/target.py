@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from pyspark_pulsar.errors import (
 )
 from pyspark_pulsar.options import WriteOptions
 from pyspark_pulsar.schema.metadata_columns import ROUTING
+from pyspark_pulsar.schema.payload import with_times_as_numbers
 from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.types.text import type_text
@@ -126,6 +127,9 @@ def _write_schema(
         record_name=topic.without_partition().local,
         descriptor=descriptor,
     )
+    if options.json_times == "numbers":
+        value = with_times_as_numbers(schema.value, where=f"topic {topic}")
+        schema = replace(schema, value=value)
     return schema if options.producer_name is None else with_sequence_ids(schema)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import enum
 import json
 from typing import Any
 
@@ -11,7 +12,19 @@ import pytest
 from fixtures.fix_spark import ReadTopic
 from integration.official import Admin, JavaClient, messages_of
 from integration.sink.test_write import save
-from pulsar.schema import AvroSchema
+from pulsar.schema import (
+    Array,
+    AvroSchema,
+    BytesSchema,
+    CustomEnum,
+    Double,
+    Integer,
+    JsonSchema,
+    Long,
+    Map,
+    Record,
+    String,
+)
 from pyspark.sql import Row, SparkSession
 
 from pyspark_pulsar.standalone import LocalPulsar
@@ -169,3 +182,77 @@ def test_unions_both_ways(
     save(frame.coalesce(1), pulsar, topic)
     schema = AvroSchema(None, schema_definition=json.loads(UNIONS))
     assert [message.value() for message in messages_of(official, topic, schema)] == UNION_MESSAGES * 2
+
+
+class Colour(enum.Enum):
+    """An enum whose values are its names, which is what JSON holds of one."""
+
+    RED = "RED"
+    GREEN = "GREEN"
+
+
+class Inner(Record):  # type: ignore[misc]
+    """Nested."""
+
+    x = Integer()
+
+
+class Everything(Record):  # type: ignore[misc]
+    """What a JSON schema of the Python client can have, but for bytes, which it writes as text."""
+
+    small = Integer()
+    large = Long()
+    share = Double()
+    words = String()
+    colour = CustomEnum(Colour)
+    list = Array(String())
+    counts = Map(Long())
+    inner = Inner()
+
+
+def test_json_of_the_python_client_both_ways(
+    topic: str,
+    spark: SparkSession,
+    pulsar: LocalPulsar,
+    official: official_client.Client,
+    read_topic: ReadTopic,
+) -> None:
+    schema = JsonSchema(Everything)
+    sent = [
+        Everything(small=-1, large=2**53 + 1, share=0.1, words="é\n", colour=Colour.GREEN, list=["x"],
+                   counts={"a": -(2**63)}, inner=Inner(x=4)),
+        Everything(),
+    ]  # fmt: skip
+    producer = official.create_producer(topic, schema=schema)
+    for value in sent:
+        producer.send(value)
+    producer.close()
+    frame = read_topic(topic).select("small", "large", "share", "words", "colour", "list", "counts", "inner")
+    assert frame.collect() == [
+        Row(-1, 2**53 + 1, 0.1, "é\n", "GREEN", ["x"], {"a": -(2**63)}, Row(4)),
+        # The client writes a record that was not given as one without values.
+        Row(*[None] * 7, Row(None)),
+    ]
+    save(frame.coalesce(1), pulsar, topic)
+    found = [schema.encode(message.value()) for message in messages_of(official, topic, schema)]
+    assert found == [schema.encode(value) for value in sent] * 2
+
+
+def test_times_in_json_are_text_or_numbers(
+    topic: str,
+    spark: SparkSession,
+    pulsar: LocalPulsar,
+    official: official_client.Client,
+    read_topic: ReadTopic,
+) -> None:
+    frame = spark.sql(
+        "SELECT timestamp'2024-05-06 07:08:09.5Z' AS at, date'2024-05-06' AS day, "
+        "timestamp_ntz'2024-05-06 07:08:09' AS there"
+    )
+    save(frame, pulsar, topic, valueFormat="json")
+    save(frame, pulsar, topic, jsonTimes="numbers")
+    assert [json.loads(message.value()) for message in messages_of(official, topic, BytesSchema())] == [
+        {"at": "2024-05-06T07:08:09.500000Z", "day": "2024-05-06", "there": "2024-05-06T07:08:09"},
+        {"at": 1_714_979_289_500_000, "day": 19_849, "there": 1_714_979_289_000_000},
+    ]
+    assert read_topic(topic).select("at", "day", "there").distinct().exceptAll(frame).isEmpty()

@@ -223,7 +223,7 @@ def test_avro_logical_types(topic: str, official: official_client.Client, read_t
 def test_json_logical_types_are_numbers_in_their_units(
     topic: str, official: official_client.Client, admin: Admin, read_topic: ReadTopic
 ) -> None:
-    """As Java's JSON schema writes them: whole numbers in the unit that the document names."""
+    """Whole numbers count the unit that the document names."""
     fields = [each for each in LOGICAL["fields"] if each["name"] in ("millis", "micros", "day")]  # type: ignore[index]
     admin.create(topic)
     admin.register(topic, "JSON", json.dumps(LOGICAL | {"fields": fields}))

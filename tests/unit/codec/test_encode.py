@@ -1,5 +1,6 @@
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import fastavro
@@ -12,6 +13,7 @@ from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.encode import BatchEncoder
 from pyspark_pulsar.errors import SchemaError, SendError
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.payload import with_times_as_numbers
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 from pyspark_pulsar.schema.write.columns import WriteSchema, resolve_write_schema
 
@@ -82,10 +84,13 @@ def test_avro_follows_the_document_and_writes_defaults() -> None:
     assert found[1]["at"] is None
 
 
-def test_json_has_the_documents_fields_and_units() -> None:
+@pytest.mark.parametrize("numbers", [False, True])
+def test_json_has_the_documents_fields_and_units(numbers: bool) -> None:
     schema = resolve_write_schema(ORDERS.schema, topic_schema(SchemaType.JSON), topic=TOPIC)
+    if numbers:
+        schema = replace(schema, value=with_times_as_numbers(schema.value, where=TOPIC))
     assert [json.loads(data) for data in payloads(encoder(schema).encode(ORDERS, NOW_MS))] == [
-        {"id": 1, "at": 1500, "status": "OLD"},
+        {"id": 1, "at": 1500 if numbers else "1970-01-01T00:00:01.500999Z", "status": "OLD"},
         {"id": 2, "at": None, "status": "OLD"},
     ]
 

@@ -92,7 +92,7 @@ def test_json_may_lack_every_field() -> None:
     ).value.value_schema
     assert found is not None
     assert all(field.nullable for field in found)
-    assert found.field("place").type == pa.struct([pa.field("seen", pa.timestamp("ms", tz="UTC"))])
+    assert found.field("place").type == pa.struct([pa.field("seen", pa.timestamp("us", tz="UTC"))])
     assert found.field("tags").type == list_of(pa.string(), nullable=True)
     assert found.field("counts").type == map_of(pa.int32(), nullable=True)
 

@@ -58,6 +58,7 @@ impl AvroColumn {
             AvroType::Boolean => Self::Boolean(BooleanValues::default()),
             AvroType::Int(_) => Self::Int(NumberBuffer::default()),
             AvroType::Long(_) => Self::Long(NumberBuffer::default()),
+            AvroType::Json(form) => Self::new(&form.plain()),
             AvroType::Float => Self::Float(NumberBuffer::default()),
             AvroType::Double => Self::Double(NumberBuffer::default()),
             AvroType::Bytes => Self::Bytes(BytesBuffer::default()),

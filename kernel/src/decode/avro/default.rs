@@ -13,6 +13,9 @@ pub fn encode_default(kind: &AvroType, value: &Value, out: &mut Vec<u8>) -> Resu
     match (kind, value) {
         (AvroType::Null, Value::Null) => {}
         (AvroType::Boolean, Value::Bool(flag)) => out.push(u8::from(*flag)),
+        (AvroType::Json(form), _) => {
+            encode_default(&form.plain(), value, out)?;
+        }
         (AvroType::Int(_), Value::Number(_)) => {
             let number = whole(value).and_then(|n| i32::try_from(n).ok()).ok_or_else(refused)?;
             put_long(out, i64::from(number));

@@ -121,6 +121,7 @@ fn skip(kind: &AvroType, cursor: &mut AvroCursor<'_>) -> AvroResult<()> {
         AvroType::Null => {}
         AvroType::Boolean => _ = cursor.take(1)?,
         AvroType::Int(_) | AvroType::Long(_) | AvroType::Enum(_) => _ = cursor.long()?,
+        AvroType::Json(form) => skip(&form.plain(), cursor)?,
         AvroType::Float => _ = cursor.take(4)?,
         AvroType::Double => _ = cursor.take(8)?,
         AvroType::Bytes | AvroType::String | AvroType::Decimal { fixed: None, .. } => _ = cursor.bytes()?,

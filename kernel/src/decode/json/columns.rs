@@ -9,8 +9,9 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, NullArray};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
+use super::forms::FormColumn;
 use super::records::RecordColumn;
-use super::types::UNION;
+use super::types::{FORM, UNION};
 use super::unions::UnionShape;
 use crate::decode::buffers::{BooleanValues, BytesBuffer, NumberBuffer};
 use crate::decode::list_column::{Items, ListColumn};
@@ -35,6 +36,8 @@ pub enum JsonColumn {
     Float(NumberBuffer<Float32Type>),
     /// 64 bits
     Double(NumberBuffer<Float64Type>),
+    /// Times, dates and characters in a form of their own
+    Formed(FormColumn),
     /// Precision and scale
     Decimal(NumberBuffer<Decimal128Type>, u8, i8),
     /// Text
@@ -57,6 +60,11 @@ impl JsonColumn {
         let list = |item: &FieldRef| {
             Ok::<_, ArrowError>(ListColumn::new(field.data_type().clone(), Self::new(item, unions)?))
         };
+        if let Some(name) = field.metadata().get(FORM) {
+            return FormColumn::new(name, field.data_type())
+                .map(Self::Formed)
+                .ok_or_else(|| unreadable(field));
+        }
         Ok(match field.data_type() {
             DataType::Null => Self::Null(0),
             DataType::Boolean => Self::Boolean(BooleanValues::default()),
@@ -101,6 +109,7 @@ impl JsonColumn {
             Self::Long(n) => n.append_null(),
             Self::Float(n) => n.append_null(),
             Self::Double(n) => n.append_null(),
+            Self::Formed(column) => column.append_null(),
             Self::Decimal(n, ..) => n.append_null(),
             Self::Text(b) | Self::Binary(b) => b.append_null(),
             Self::List(list) | Self::Map(list, _) => list.append_null(),
@@ -119,6 +128,7 @@ impl JsonColumn {
             Self::Long(n) => n.truncate(rows),
             Self::Float(n) => n.truncate(rows),
             Self::Double(n) => n.truncate(rows),
+            Self::Formed(column) => column.truncate(rows),
             Self::Decimal(n, ..) => n.truncate(rows),
             Self::Text(b) | Self::Binary(b) => b.truncate(rows),
             Self::List(list) => {
@@ -147,6 +157,7 @@ impl Items for JsonColumn {
             Self::Long(n) => n.len(),
             Self::Float(n) => n.len(),
             Self::Double(n) => n.len(),
+            Self::Formed(column) => column.len(),
             Self::Decimal(n, ..) => n.len(),
             Self::Text(b) | Self::Binary(b) => b.len(),
             Self::List(list) | Self::Map(list, _) => list.len(),
@@ -164,6 +175,7 @@ impl Items for JsonColumn {
             Self::Long(n) => Arc::new(n.finish()?),
             Self::Float(n) => Arc::new(n.finish()?),
             Self::Double(n) => Arc::new(n.finish()?),
+            Self::Formed(column) => column.finish()?,
             Self::Decimal(n, precision, scale) => {
                 Arc::new(n.finish()?.with_precision_and_scale(*precision, *scale)?)
             }

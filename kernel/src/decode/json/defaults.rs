@@ -8,6 +8,7 @@ use super::exact_number::decimal_from_bytes;
 use crate::avro_schema::{AvroField, AvroType};
 use crate::conform::uuid_text;
 use crate::decode::avro::default::{code_points, encode_default};
+use crate::encode::json::forms::time_text;
 
 /// What a message would have for the default of `field`; `None` when it has none, or one that does not fit.
 pub fn default_text(field: &AvroField) -> Option<String> {
@@ -21,6 +22,10 @@ fn written(kind: &AvroType, value: &Value) -> Option<Value> {
     Some(match (kind, value) {
         (AvroType::Bytes | AvroType::Fixed(_), Value::String(text)) => {
             STANDARD.encode(code_points(text)?).into()
+        }
+        // Numbers of a default count the column's microseconds; those of a message may count something else.
+        (AvroType::Json(form), Value::Number(number)) if form.base() == "long" => {
+            time_text(*form, number.as_i64()?).into()
         }
         (AvroType::Uuid(_), Value::String(text)) => uuid_text(&code_points(text)?).into(),
         (AvroType::Decimal { scale, .. }, Value::String(text)) => {

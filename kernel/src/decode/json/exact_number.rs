@@ -15,7 +15,10 @@ pub enum WrittenNumber {
     /// A number.
     Number(ExactNumber),
     /// A number of more digits than any decimal has.
-    TooLong,
+    TooLong {
+        /// Whether it has no fraction.
+        whole: bool,
+    },
 }
 
 impl WrittenNumber {
@@ -49,10 +52,9 @@ impl WrittenNumber {
             return None;
         }
         let exponent = exponent.saturating_sub(behind_point).saturating_add(i64::from(zeros));
-        Some(
-            mantissa
-                .map_or(Self::TooLong, |mantissa| Self::Number(ExactNumber { negative, mantissa, exponent })),
-        )
+        Some(mantissa.map_or(Self::TooLong { whole: exponent >= 0 }, |mantissa| {
+            Self::Number(ExactNumber { negative, mantissa, exponent })
+        }))
     }
 
     /// The number times `10^scale`, if that is whole and has at most 38 digits.
@@ -70,6 +72,37 @@ impl WrittenNumber {
     pub fn decimal(self, precision: u8, scale: i8) -> Option<i128> {
         let limit = 10u128.checked_pow(u32::from(precision)).unwrap_or(u128::MAX);
         self.unscaled(scale).filter(|value| value.unsigned_abs() < limit)
+    }
+
+    /// Nanoseconds of a number of seconds, as Jackson 2.17 reads one into Java's `Instant`: digits below them are cut,
+    /// and behind a negative number of whole seconds the fraction counts forwards, since Jackson writes the seconds of
+    /// an instant, the point, and its nanoseconds. Half a second before 1970 is `-1.500000000`. `None` for numbers that are too large.
+    pub fn java_nanos(self) -> Option<i128> {
+        const SECOND: u128 = 1_000_000_000;
+        let Self::Number(number) = self else { return None };
+        let mantissa = number.mantissa.unsigned_abs();
+        let shift = number.exponent.checked_add(9)?;
+        let power = 10u128.checked_pow(u32::try_from(shift.unsigned_abs()).unwrap_or(u32::MAX));
+        let nanos = match (shift < 0, power) {
+            _ if mantissa == 0 => 0,
+            (false, power) => mantissa.checked_mul(power?)?,
+            (true, power) => power.map_or(0, |power| mantissa / power),
+        };
+        let magnitude = i128::try_from(nanos).ok()?;
+        let fraction = i128::try_from(nanos % SECOND).ok()?;
+        Some(match number.negative {
+            false => magnitude,
+            true if nanos < SECOND => -magnitude,
+            true => 2 * fraction - magnitude,
+        })
+    }
+
+    /// Whether the number has no fraction.
+    pub fn is_whole(self) -> bool {
+        match self {
+            Self::Number(number) => number.mantissa == 0 || number.exponent >= 0,
+            Self::TooLong { whole } => whole,
+        }
     }
 
     /// As a whole number.

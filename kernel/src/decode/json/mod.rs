@@ -6,8 +6,10 @@
 
 mod columns;
 mod cursor;
+mod date_text;
 mod defaults;
-mod exact_number;
+pub mod exact_number;
+mod forms;
 mod members;
 mod numbers;
 mod quoted_key;
@@ -28,6 +30,19 @@ use records::RecordColumn;
 use types::JsonTypes;
 use values::record;
 
+/// Whether `text` is a number of JSON and nothing else.
+pub fn is_number(text: &str) -> bool {
+    JsonCursor::new(text.as_bytes()).is_ok_and(|mut cursor| {
+        cursor.start().is_ok_and(|start| start == ValueStart::Number)
+            && cursor.number().is_ok_and(|number| number == text)
+    })
+}
+
+/// Whether `text` is one value of JSON.
+pub fn is_value(text: &str) -> bool {
+    JsonCursor::new(text.as_bytes()).is_ok_and(|mut cursor| cursor.skip().is_ok() && cursor.is_at_end())
+}
+
 /// The value columns of JSON messages under construction.
 pub struct JsonValues {
     values: RecordColumn,
@@ -39,7 +54,7 @@ impl JsonValues {
     /// `output` fields must all be named in `value_schema`; others of its fields are not decoded. Only the
     /// schema tells a union from a record, and fixed uuids from text.
     pub fn new(output: Vec<FieldRef>, value_schema: &Schema, definition: Option<&str>) -> Result<Self> {
-        let avro_schema = definition.map(AvroType::parse).transpose()?;
+        let avro_schema = definition.map(AvroType::parse_for_json).transpose()?;
         let described = avro_schema.as_ref().map_or(Ok(&[][..]), AvroType::fields)?;
         let mut types = JsonTypes::default();
         let mut columns = Vec::with_capacity(output.len());

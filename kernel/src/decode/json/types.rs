@@ -15,6 +15,9 @@ pub const UNION: &str = "union";
 /// Key of a field's metadata: the JSON that stands for an absent value.
 pub const DEFAULT: &str = "default";
 
+/// Key of a field's metadata: the name of the form of its values, see [`JsonForm`].
+pub const FORM: &str = "form";
+
 /// Walks declared types and the schema beside each other, and collects the unions on the way.
 #[derive(Debug, Default)]
 pub struct JsonTypes {
@@ -48,6 +51,10 @@ impl JsonTypes {
             let metadata = HashMap::from([(UNION.to_owned(), self.unions.len().to_string())]);
             self.unions.push(Arc::new(UnionShape::new(branches)));
             return Field::new(name, DataType::Struct(fields), true).with_metadata(metadata);
+        }
+        if let Some(AvroType::Json(form)) = kind.map(only) {
+            let metadata = HashMap::from([(FORM.to_owned(), form.name())]);
+            return Field::new(name, form.plain().physical(), true).with_metadata(metadata);
         }
         Field::new(name, self.data_type(declared.data_type(), kind.map(only)), true)
     }

@@ -1,4 +1,4 @@
-//! How single JSON values become Arrow values, as Jackson reads them: integers are whole (but may be written 1.0 or
+//! How single JSON values become Arrow values, as Jackson reads them, but for [forms](super::forms): integers are whole (but may be written 1.0 or
 //! in quotes), bytes are base64, decimals are numbers (in quotes too) or base64 of the unscaled value, floats that
 //! JSON has no numbers for are texts. No digit is lost but those that a float has not.
 
@@ -40,6 +40,7 @@ pub fn read(column: &mut JsonColumn, nullable: bool, cursor: &mut JsonCursor<'_>
         (JsonColumn::Binary(b), ValueStart::Text) => bytes(b, cursor)?,
         (JsonColumn::Binary(_), _) => return cursor.expected("bytes as base64 text"),
         (JsonColumn::Decimal(n, precision, scale), _) => n.push(decimal(cursor, start, *precision, *scale)?),
+        (JsonColumn::Formed(column), _) => column.read(cursor, start)?,
         (JsonColumn::Record(fields), ValueStart::Object) => record(fields, cursor)?,
         (JsonColumn::Record(_), _) => return cursor.expected("an object"),
         (JsonColumn::Union(shape, members), _) => union(shape, members, cursor, start)?,
@@ -96,7 +97,7 @@ pub fn record(record: &mut RecordColumn, cursor: &mut JsonCursor<'_>) -> JsonRes
     record.close(filled, cursor)
 }
 
-fn push(column: &mut BytesBuffer, value: &[u8], cursor: &JsonCursor<'_>) -> JsonResult<()> {
+pub fn push(column: &mut BytesBuffer, value: &[u8], cursor: &JsonCursor<'_>) -> JsonResult<()> {
     counted(column.push(value), cursor)
 }
 

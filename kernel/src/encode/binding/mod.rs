@@ -9,6 +9,7 @@ use arrow_array::{
     Float64Array, Int32Array, Int64Array, ListArray, MapArray, StringArray, StructArray,
 };
 
+use super::json::forms::BoundForm;
 use super::json::text::Token;
 use crate::avro_schema::AvroType;
 use crate::error::{KernelError, Result};
@@ -25,6 +26,8 @@ pub enum Bound {
     Int(Int32Array),
     /// `long`
     Long(Int64Array),
+    /// A type with a form of its own in JSON
+    Form(BoundForm),
     /// `float`
     Float(Float32Array),
     /// `double`
@@ -118,6 +121,7 @@ impl Bound {
             AvroType::Boolean => Self::Boolean(array.as_boolean().clone()),
             AvroType::Int(_) => Self::Int(array.as_primitive::<Int32Type>().clone()),
             AvroType::Long(_) => Self::Long(array.as_primitive::<Int64Type>().clone()),
+            AvroType::Json(form) => Self::Form(BoundForm::new(*form, array)),
             AvroType::Float => Self::Float(array.as_primitive::<Float32Type>().clone()),
             AvroType::Double => Self::Double(array.as_primitive::<Float64Type>().clone()),
             AvroType::Bytes => Self::Bytes(array.as_binary::<i32>().clone()),
@@ -164,6 +168,7 @@ impl Bound {
             Self::Boolean(a) => a.is_null(row),
             Self::Int(a) => a.is_null(row),
             Self::Long(a) => a.is_null(row),
+            Self::Form(a) => a.is_null(row),
             Self::Float(a) => a.is_null(row),
             Self::Double(a) => a.is_null(row),
             Self::Bytes(a) => a.is_null(row),

@@ -1,6 +1,7 @@
 //! JSON encoding of bound columns, as Jackson writes a Pulsar JSON schema: logical types as numbers in the
-//! schema's unit, decimals as numbers, bytes as base64, fields in the schema's order.
+//! schema's unit unless they have a [form](forms), decimals as numbers, bytes as base64, fields in the schema's order.
 
+pub mod forms;
 pub mod text;
 
 use std::ops::Range;
@@ -53,6 +54,7 @@ fn put_value(node: &Bound, row: usize, out: &mut Vec<u8>) -> Result<bool, Box<Re
 #[inline(never)]
 fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
     match node {
+        Bound::Form(a) => a.write(row, out)?,
         Bound::Float(a) => put_float(out, a.value(row)),
         Bound::Bytes(a) => put_base64(out, a.value(row)),
         Bound::Fixed(a) => put_base64(out, a.value(row)),

@@ -177,7 +177,8 @@ def _edited(topic: TopicName, info: SchemaInfo | None, changes: Sequence[TableCh
             f"topic {topic}: expected an AVRO or JSON record, whose fields can be changed one by one, got {kind}; "
             "register another version with a Pulsar client, or make another table"
         )
-    record = EditedRecord(json.loads(info.text), where=f"topic {topic}")
+    of_json = info.type is SchemaType.JSON
+    record = EditedRecord(json.loads(info.text), where=f"topic {topic}", of_json=of_json)
     for change in changes:
         _EDITS[change["change"]](record, change)
     record.text()

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from pyspark_pulsar.errors import CatalogUnsupported, SchemaError
 from pyspark_pulsar.schema.avro.from_arrow import record_document
+from pyspark_pulsar.schema.avro.json_document import json_document
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
 from pyspark_pulsar.schema.read_schema import suggestion
 from pyspark_pulsar.schema.types.text import type_text
@@ -52,14 +53,17 @@ class EditedRecord:
     `SchemaError` for fields that are not there or names and types that Avro does not have.
     """
 
-    def __init__(self, node: Node, *, where: str) -> None:
+    def __init__(self, node: Node, *, where: str, of_json: bool = False) -> None:
+        """`of_json`: the document is that of a JSON schema."""
         self._node = node
+        self._of_json = of_json
         self._where = where
 
     def text(self) -> str:
         """The document as compact JSON. Raises SchemaError when it is not a valid one any more."""
         text = json.dumps(self._node, separators=(",", ":"), ensure_ascii=False)
-        record_schema(text, where=f"{self._where} as it would be")
+        document = json_document(text) if self._of_json else text
+        record_schema(document, where=f"{self._where} as it would be")
         return text
 
     def columns(self) -> list[str]:

@@ -28,7 +28,7 @@ from pyspark_pulsar.client.broker.commands import SUBSCRIBE
 from pyspark_pulsar.client.broker.connection import Connection, await_answer
 from pyspark_pulsar.client.broker.consumer import EntryConsumer
 from pyspark_pulsar.client.wire import commands_pb2 as wire
-from pyspark_pulsar.errors import DeadlineExceeded, PulsarError
+from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.position import Position
 
 _EXCLUSIVE = 0

@@ -37,6 +37,8 @@ def leaf_union(one: _Leaf, other: _Leaf, *, by_name: bool) -> _Leaf | None:
         return _decimal(one, other, by_name=by_name)
     if isinstance(one, Fixed) or isinstance(other, Fixed):
         return None
+    if one.form or other.form:
+        return None
     if one.logical or other.logical:
         return None if by_name else _finer(one, other)
     kinds = {one.kind, other.kind}

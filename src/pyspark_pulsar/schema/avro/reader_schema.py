@@ -16,6 +16,8 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import types
 
+from pyspark_pulsar.schema.avro.json_document import FORM
+
 _PROMOTED: Final = {
     (pa.int64(), "int"): "long",
     (pa.float64(), "int"): "double",
@@ -80,7 +82,7 @@ def _promote(node: Any, reader_type: pa.DataType, definitions: Mapping[str, dict
         node["items"] = _promote(node["items"], reader_type.value_type, definitions)
     elif kind == "map" and types.is_map(reader_type):
         node["values"] = _promote(node["values"], reader_type.item_type, definitions)
-    elif (reader_type, kind) in _PROMOTED:
+    elif (reader_type, kind) in _PROMOTED and FORM not in node:
         return _PROMOTED[reader_type, kind]
     return node
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from pyspark_pulsar.schema.avro.json_document import FORM
 from pyspark_pulsar.schema.avro.to_arrow import UUID_BYTES
 
 NULL_DEFAULT: Final = "null"
@@ -36,12 +37,16 @@ class TypeName:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A primitive; `logical` and, for a decimal, its `precision` and `scale`, where the reader minds them."""
+    """A primitive; `logical` and, for a decimal, its `precision` and `scale`, where the reader minds them.
+
+    `form` is the form of its values in JSON, as `json_document` notes it.
+    """
 
     kind: str
     logical: str | None = None
     precision: int = 0
     scale: int = 0
+    form: str | None = None
 
 
 @dataclass(frozen=True)
@@ -223,7 +228,9 @@ def _leaf(kind: str, node: Mapping[str, Any]) -> Leaf:
     logical = node.get("logicalType")
     if kind == "bytes" and logical == "decimal":
         return Leaf(kind, logical, node["precision"], node.get("scale", 0))
-    return Leaf(kind, logical if logical in _MEANINGS.get(kind, ()) else None)
+    form = node.get(FORM)
+    known = logical if logical in _MEANINGS.get(kind, ()) else None
+    return Leaf(kind, known, form=form if isinstance(form, str) else None)
 
 
 def _fixed(name: TypeName, node: Mapping[str, Any]) -> Fixed:
@@ -257,7 +264,8 @@ class _DocumentWriter:
     def node(self, kind: Type) -> Any:
         match kind:
             case Leaf():
-                return _with_logical({"type": kind.kind}, kind) if kind.logical else kind.kind
+                form = {} if kind.form is None else {FORM: kind.form}
+                return _with_logical({"type": kind.kind} | form, kind) if kind.logical or form else kind.kind
             case Union():
                 if len(set(kind.labels)) < len(kind.labels):
                     raise ValueError(

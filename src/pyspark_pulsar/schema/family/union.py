@@ -25,6 +25,7 @@ from pyspark_pulsar.schema.payload import (
     PayloadSchema,
     payload_schema,
     protobuf_payload,
+    value_document,
 )
 from pyspark_pulsar.schema.protobuf.plan import ProtobufPlan
 from pyspark_pulsar.schema.protobuf.registry import PROTOBUF_TYPES, registered_plan
@@ -132,9 +133,10 @@ _UNITED: Final[Mapping[SchemaType, Callable[[Sequence[str], Sequence[SchemaInfo]
 
 
 def _tree(info: SchemaInfo, where: str) -> RecordType:
-    record_schema(info.text, where=where)
+    document = value_document(info)
+    record_schema(document, where=where)
     try:
-        return parse(info.text)
+        return parse(document)
     except RecursionError as error:
         raise SchemaError(
             f"{where}: expected an Avro schema of finite depth, got {error}; register a smaller one"

@@ -14,7 +14,7 @@ from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.avro.to_arrow import field_defaults, record_schema
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
-from pyspark_pulsar.schema.payload import PayloadSchema, payload_schema
+from pyspark_pulsar.schema.payload import PayloadSchema, payload_schema, value_document
 from pyspark_pulsar.schema.primitive import (
     PRIMITIVES,
     RECORD_TYPES,
@@ -147,7 +147,7 @@ def _for_topic_schema(
     if primitive is not None:
         _check_primitive(values, primitive, info, topic)
         return _primitive(values, stored, info, primitive, registers=False)
-    document = info.text
+    document = value_document(info)
     where = f"topic {topic}, {info.type.name} schema"
     fields = record_schema(document, where=where)
     defaults, faults = absent_defaults(values, fields, field_defaults(document, where=where))

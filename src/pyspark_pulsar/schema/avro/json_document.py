@@ -1,0 +1,256 @@
+"""The document of a JSON schema, with the forms that JSON values have.
+
+Pulsar describes JSON by an Avro document, but Jackson writes some classes of Java in a form that the document does not
+tell: `java.time.Instant` is `timestamp-micros` there and a number of seconds with a point in JSON, `java.util.Date` is
+a record without fields there and a number of milliseconds in JSON. `json_document` rewrites such types to the Avro type
+of their column. The attribute `jsonForm` names the form to the kernel (`avro_schema/json_form.rs`):
+
+    instant-UNIT          a number with a point counts seconds, without one it counts the unit; or ISO 8601
+    local-date-time-UNIT  an array of parts, or ISO 8601; a whole number counts the unit
+    time-UNIT             the same
+    date                  an array of parts, or ISO 8601; a whole number counts days
+    char                  a text of one character; the column is its UTF-16 code unit
+    decimal, integer      a number; the column is its text
+    any                   any value; the column is its JSON
+    number                a number, as the document says: no form
+
+What was measured with Pulsar's client 4.0.8 and Jackson 2.17 is in decision 0059.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+FORM: Final = "jsonForm"
+
+_MICROS: Final = {"seconds": (10**6, 1), "millis": (10**3, 1), "micros": (1, 1), "nanos": (1, 10**3)}
+"""By which numbers of a unit are multiplied and divided to become microseconds."""
+
+
+def _of(kind: str, logical: str, form: str) -> dict[str, Any]:
+    return {"type": kind, "logicalType": logical, FORM: form}
+
+
+_TIMES: Final = {
+    ("int", "date"): _of("int", "date", "date"),
+    ("int", "time-millis"): _of("long", "time-micros", "time-millis"),
+    ("long", "time-micros"): _of("long", "time-micros", "time-micros"),
+    **{
+        ("long", f"{logical}-{unit}"): _of("long", f"{logical}-micros", f"{form}-{unit}")
+        for logical, form in (("timestamp", "instant"), ("local-timestamp", "local-date-time"))
+        for unit in ("millis", "micros", "nanos")
+    },
+}
+"""What types with a meaning become."""
+
+_NUMBERS: Final = {
+    made[FORM]: {"type": kind, "logicalType": logical} for (kind, logical), made in _TIMES.items()
+}
+"""The types that the forms of times were made of."""
+
+_DATE: Final = _of("long", "timestamp-millis", "number")
+_ANY: Final = {"type": "string", FORM: "any"}
+_ZONED: Final = _of("long", "timestamp-micros", "instant-seconds")
+
+_BY_JAVA_CLASS: Final = {
+    ("string", "java.math.BigDecimal"): {"type": "string", FORM: "decimal"},
+    ("string", "java.math.BigInteger"): {"type": "string", FORM: "integer"},
+    ("int", "java.lang.Character"): {"type": "int", FORM: "char"},
+}
+
+_RECORDS: Final[dict[str, Any]] = {
+    "java.util.Date": _DATE,
+    "java.util.Calendar": _DATE,
+    "java.util.GregorianCalendar": _DATE,
+    "java.sql.Date": _DATE,
+    "java.sql.Timestamp": _DATE,
+    "java.sql.Time": "string",
+    "java.time.ZonedDateTime": _ZONED,
+    "java.time.OffsetDateTime": _ZONED,
+    "java.time.OffsetTime": _ANY,
+    "java.time.Duration": _ANY,
+    "java.time.Period": "string",
+    "java.time.Year": "int",
+    "java.time.YearMonth": {"type": "array", "items": "int"},
+    "java.time.MonthDay": "string",
+    "java.time.ZoneId": "string",
+    "java.time.ZoneOffset": "string",
+    "java.util.Locale": "string",
+    "java.util.Optional": _ANY,
+    "java.util.OptionalInt": "int",
+    "java.util.OptionalLong": "long",
+    "java.util.OptionalDouble": "double",
+    "java.util.concurrent.atomic.AtomicBoolean": "boolean",
+    "java.util.concurrent.atomic.AtomicInteger": "int",
+    "java.util.concurrent.atomic.AtomicLong": "long",
+    "java.util.concurrent.atomic.AtomicReference": _ANY,
+    "java.lang.Object": _ANY,
+}
+"""Classes that the Java client describes as records without fields, by what Jackson writes of them."""
+
+_PAIR_NAMESPACE: Final = "org.apache.avro.reflect"
+_EMPTY: Final = "java.util.Optional"
+_MAX_TYPES: Final = 100_000
+_DEFINED: Final = ("record", "error", "enum", "fixed")
+
+
+def json_document(document: str) -> str:
+    """Return the document of a JSON schema with every form noted. A document that has them noted stays as it is.
+
+    What is no Avro is left for the parsers that come after, which say what is wrong with it.
+    """
+    try:
+        node = json.loads(document)
+        made = _Rewriter().type(node, "")
+        return json.dumps(made, separators=(",", ":"), ensure_ascii=False) if made != node else document
+    except (ValueError, RecursionError):
+        return document
+
+
+def times_as_numbers(document: str) -> str:
+    """Return a document that `json_document` made with dates and times as numbers in the unit of the topic's schema."""
+    return json.dumps(_without_times(json.loads(document)), separators=(",", ":"), ensure_ascii=False)
+
+
+def _without_times(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_without_times(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if _text(node.get(FORM)) in _NUMBERS:
+        return _NUMBERS[node[FORM]]
+    return {key: each if key == "default" else _without_times(each) for key, each in node.items()}
+
+
+@dataclass
+class _Rewriter:
+    """The walk through one document. Definitions that fall away with a rewritten type are spelled out at their next
+    use."""
+
+    # Definitions by full name, with the namespace around them.
+    known: dict[str, tuple[dict[str, Any], str]] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)
+    types: int = 0
+
+    def type(self, node: Any, namespace: str, *, in_union: bool = False) -> Any:
+        self.types += 1
+        if self.types > _MAX_TYPES:
+            raise ValueError(f"expected at most {_MAX_TYPES} types, got more")
+        if isinstance(node, list):
+            return self._union(node, namespace)
+        if isinstance(node, str):
+            return self._reference(node, namespace, in_union=in_union)
+        if not isinstance(node, dict) or FORM in node:
+            return node
+        kind = node.get("type")
+        if not isinstance(kind, str):
+            return node | {"type": self.type(kind, namespace, in_union=in_union)}
+        if kind in _DEFINED:
+            return self._defined(node, namespace, in_union=in_union)
+        if kind == "array":
+            return self._array(node, namespace)
+        if kind == "map":
+            return node | {"values": self.type(node.get("values"), namespace)}
+        found = _BY_JAVA_CLASS.get((kind, _text(node.get("java-class"))))
+        return found or _TIMES.get((kind, _text(node.get("logicalType"))), node)
+
+    def _union(self, branches: list[Any], namespace: str) -> Any:
+        if len([branch for branch in branches if branch != "null"]) == 1:
+            return [self.type(branch, namespace, in_union=True) for branch in branches]
+        # A form would not tell to which of several branches a value belongs.
+        return [self._branch(branch, namespace) for branch in branches]
+
+    def _branch(self, node: Any, namespace: str) -> Any:
+        made = self.type(node, namespace, in_union=True)
+        return node if isinstance(made, dict) and FORM in made else made
+
+    def _reference(self, name: str, namespace: str, *, in_union: bool) -> Any:
+        full = _full_name(name, namespace)
+        if full not in self.known or full in self.written:
+            return name
+        node, around = self.known[full]
+        # The namespace around may be another one here.
+        return self._defined(node | {"name": full}, around, in_union=in_union)
+
+    def _defined(self, node: dict[str, Any], namespace: str, *, in_union: bool) -> Any:
+        own = node.get("namespace")
+        full = _full_name(_text(node.get("name")), own if isinstance(own, str) else namespace)
+        self.known[full] = (node, namespace)
+        if full in _RECORDS and node.get("fields") == []:
+            found = _RECORDS[full]
+            # A class that may be empty is null in JSON then, whatever the document says.
+            return found if in_union or not full.startswith(_EMPTY) else ["null", found]
+        self.written.add(full)
+        fields = node.get("fields")
+        if not isinstance(fields, list):
+            return node
+        space = full.rpartition(".")[0]
+        return node | {"fields": [self._field(each, space) for each in fields]}
+
+    def _field(self, node: Any, namespace: str) -> Any:
+        if not isinstance(node, dict) or "type" not in node:
+            return node
+        kind = self.type(node["type"], namespace)
+        made = node | {"type": kind}
+        rescaled = "default" in node and kind != node["type"]
+        return made | {"default": _in_micros(node["default"], kind)} if rescaled else made
+
+    def _array(self, node: dict[str, Any], namespace: str) -> Any:
+        items = node.get("items")
+        if node.get("java-class") == "[C":
+            return "string"
+        pair = self._pair(items, namespace)
+        if pair is None:
+            return node | {"items": self.type(items, namespace)}
+        # Jackson writes a map as an object, whatever its keys are.
+        key, value = (each.get("type") if isinstance(each, dict) else None for each in pair["fields"])
+        written = set(self.written)
+        self.type(key, _PAIR_NAMESPACE)
+        self.written = written
+        return {"type": "map", "values": self.type(value, _PAIR_NAMESPACE)}
+
+    def _pair(self, items: Any, namespace: str) -> dict[str, Any] | None:
+        """The record that Avro makes of the entries of a map whose keys are no texts."""
+        full = _full_name(items, namespace) if isinstance(items, str) else ""
+        record = self.known[full][0] if full in self.known else items
+        if not isinstance(record, dict) or record.get("namespace") != _PAIR_NAMESPACE:
+            return None
+        fields = record.get("fields")
+        names = (
+            [each.get("name") for each in fields if isinstance(each, dict)]
+            if isinstance(fields, list)
+            else []
+        )
+        if not _text(record.get("name")).startswith("Pair") or names != ["key", "value"]:
+            return None
+        self.known[_full_name(record["name"], _PAIR_NAMESPACE)] = (record, namespace)
+        return record
+
+
+def _in_micros(default: Any, kind: Any) -> Any:
+    """The default of a field of the rewritten type `kind`, in the unit of that."""
+    if isinstance(kind, list):
+        return _in_micros(default, next((branch for branch in kind if branch != "null"), None))
+    if not isinstance(kind, dict):
+        return default
+    if isinstance(default, int) and not isinstance(default, bool):
+        times, per = _MICROS.get(_text(kind.get(FORM)).rpartition("-")[2], (1, 1))
+        return default * times // per
+    if isinstance(default, list) and kind.get("type") == "array":
+        return [_in_micros(item, kind.get("items")) for item in default]
+    if not isinstance(default, dict):
+        return default
+    if kind.get("type") == "map":
+        return {key: _in_micros(item, kind.get("values")) for key, item in default.items()}
+    types = {each.get("name"): each.get("type") for each in kind.get("fields", ()) if isinstance(each, dict)}
+    return {key: _in_micros(item, types.get(key)) for key, item in default.items()}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _full_name(name: str, namespace: str) -> str:
+    return name if "." in name or not namespace else f"{namespace}.{name}"
