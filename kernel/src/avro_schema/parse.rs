@@ -1,11 +1,13 @@
 //! From a schema's JSON to [`AvroType`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use arrow_schema::TimeUnit;
 use serde_json::Value;
 
-use crate::avro_schema::{AvroField, AvroType, EnumType, FixedType, LogicalType, RecordType, TypeName};
+use crate::avro_schema::{
+    AvroField, AvroType, DecimalType, EnumType, FixedType, LogicalType, RecordType, Recursive, TypeName,
+};
 use crate::error::{KernelError, Result};
 
 /// Types inside each other, unions not counted: every walk over a schema calls itself for each level.
@@ -13,10 +15,14 @@ const MAX_DEPTH: usize = 128;
 /// Types that a schema unfolds to: names that refer to each other many times over grow without end long before
 /// a table of them is of use.
 const MAX_TYPES: usize = 100_000;
+/// Key of a node by which `schema/avro/held.py` says how a column holds it: "omitted" or "text".
+const HELD: &str = "pyspark_pulsar";
 
 /// Named types already complete (`Some`) or still open (`None`: a use inside is recursion).
 #[derive(Default)]
 pub struct Parser {
+    /// Records that contain themselves.
+    recursive: HashSet<String>,
     named: HashMap<String, Option<NamedType>>,
     depth: usize,
     types: usize,
@@ -34,6 +40,15 @@ struct NamedType {
 }
 
 impl Parser {
+    /// The records that were found to contain themselves.
+    pub fn recursive(mut self) -> Recursive {
+        let named = &mut self.named;
+        self.recursive
+            .into_iter()
+            .filter_map(|name| Some((name.clone(), named.remove(&name)??.kind)))
+            .collect()
+    }
+
     /// The type that `value` describes, at `path` inside of `namespace`.
     pub fn parse(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
         let level = usize::from(!value.is_array());
@@ -84,7 +99,9 @@ impl Parser {
                 return match self.named.get(key) {
                     Some(Some(known)) => Ok(known.kind.clone()),
                     Some(None) => {
-                        Err(refuse(path, format!("{name} contains itself; recursive types have no columns")))
+                        let key = key.to_owned();
+                        self.recursive.insert(key.clone());
+                        Ok(AvroType::Reference(key))
                     }
                     None => Err(refuse(path, format!("unknown Avro type {name:?}"))),
                 };
@@ -113,6 +130,12 @@ impl Parser {
     }
 
     fn object(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
+        if value.get(HELD).and_then(Value::as_str) == Some("omitted") {
+            let mut head = value.clone();
+            head.as_object_mut().map(|head| head.remove(HELD));
+            // What is left of it defines no name.
+            return Ok(AvroType::Omitted(Box::new(Self::default().object(&head, path, namespace)?)));
+        }
         let logical = value.get("logicalType").and_then(Value::as_str);
         match value.get("type") {
             Some(Value::String(kind)) => match kind.as_str() {
@@ -121,16 +144,13 @@ impl Parser {
                 "fixed" => self.fixed(value, logical, path, namespace),
                 "array" => {
                     let item = self.parse(&value["items"], &format!("{path}[]"), namespace)?;
-                    if item.may_be_empty() {
-                        return Err(refuse(path, "array items that take no bytes".into()));
-                    }
                     Ok(AvroType::Array(Box::new(item)))
                 }
                 "map" => {
                     let item = self.parse(&value["values"], &format!("{path}{{}}"), namespace)?;
                     Ok(AvroType::Map(Box::new(item)))
                 }
-                "bytes" => Ok(decimal(value, logical, None, path)?.unwrap_or(AvroType::Bytes)),
+                "bytes" => Ok(decimal(value, logical, None).unwrap_or(AvroType::Bytes)),
                 "int" => Ok(AvroType::Int(int_meaning(logical))),
                 "long" => Ok(AvroType::Long(long_meaning(logical))),
                 name => self.by_name(name, path, namespace),
@@ -188,7 +208,7 @@ impl Parser {
         let size = size.ok_or_else(|| refuse(path, "fixed without a size".into()))?;
         let fixed = FixedType { name: declared_name(value, path, namespace)?, size };
         let full = fixed.name.full.clone();
-        let kind = match decimal(value, logical, Some(&fixed), path)? {
+        let kind = match decimal(value, logical, Some(&fixed)) {
             Some(decimal) => decimal,
             None if logical == Some("uuid") && size == 16 => AvroType::Uuid(fixed),
             None => AvroType::Fixed(fixed),
@@ -221,21 +241,28 @@ fn long_meaning(logical: Option<&str>) -> LogicalType {
     }
 }
 
-fn decimal(
-    value: &Value,
-    logical: Option<&str>,
-    fixed: Option<&FixedType>,
-    path: &str,
-) -> Result<Option<AvroType>> {
+/// `None` where the logical type is not valid, which Avro tells readers to ignore: as in its Java library.
+fn decimal(value: &Value, logical: Option<&str>, fixed: Option<&FixedType>) -> Option<AvroType> {
     if logical != Some("decimal") {
-        return Ok(None);
+        return None;
     }
-    let precision = value.get("precision").and_then(Value::as_u64).unwrap_or(0);
-    let scale = value.get("scale").and_then(Value::as_u64).unwrap_or(0);
-    if !(1..=38).contains(&precision) || scale > precision {
-        return Err(refuse(path, format!("decimal({precision}, {scale}): expected a precision of 1 to 38")));
+    let digits = |key: &str| value.get(key).map(|n| n.as_u64().filter(|n| *n <= i32::MAX as u64));
+    let precision = digits("precision")??;
+    let scale = digits("scale").unwrap_or(Some(0))?;
+    let most = fixed.map_or(u64::MAX, |fixed| max_precision(fixed.size));
+    if precision < 1 || precision > most || scale > precision {
+        return None;
     }
-    Ok(Some(AvroType::Decimal { precision: precision as u8, scale: scale as i8, fixed: fixed.cloned() }))
+    let kind = DecimalType { precision: precision as u32, scale: scale as u32, fixed: fixed.cloned() };
+    Some(match value.get(HELD).and_then(Value::as_str) {
+        Some("text") => AvroType::DecimalText(kind),
+        _ => AvroType::Decimal(kind),
+    })
+}
+
+/// Digits of which every number fits so many bytes.
+fn max_precision(size: i32) -> u64 {
+    ((8.0 * f64::from(size) - 1.0) * 2f64.log10()).floor().max(0.0) as u64
 }
 
 fn refuse(path: &str, why: String) -> KernelError {
@@ -251,7 +278,10 @@ fn declared_name(value: &Value, path: &str, namespace: &str) -> Result<TypeName>
     let name = value.get("name").and_then(Value::as_str);
     let name = name.ok_or_else(|| refuse(path, "a named type without a name".into()))?;
     let own = value.get("namespace").and_then(Value::as_str).unwrap_or(namespace);
-    Ok(TypeName { full: full_name(name, own), aliases: aliases(value) })
+    let full = full_name(name, own);
+    let around = full.rsplit_once('.').map_or("", |(space, _)| space);
+    let aliases = aliases(value).iter().map(|alias| full_name(alias, around)).collect();
+    Ok(TypeName { full, aliases })
 }
 
 fn aliases(value: &Value) -> Vec<String> {

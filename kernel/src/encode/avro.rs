@@ -72,6 +72,7 @@ fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
         }
         Bound::Record(_, fields) => record(fields, row, out)?,
         Bound::Null
+        | Bound::Unheld
         | Bound::Nullable(_, _)
         | Bound::Union(_)
         | Bound::Boolean(_)

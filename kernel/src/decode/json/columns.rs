@@ -10,7 +10,7 @@ use arrow_array::{ArrayRef, NullArray};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
 use super::records::RecordColumn;
-use super::types::UNION;
+use super::types::{DIGITS, UNION};
 use super::unions::UnionShape;
 use crate::decode::buffers::{BooleanValues, BytesBuffer, NumberBuffer};
 use crate::decode::list_column::{Items, ListColumn};
@@ -39,6 +39,8 @@ pub enum JsonColumn {
     Decimal(NumberBuffer<Decimal128Type>, u8, i8),
     /// Text
     Text(BytesBuffer),
+    /// Numbers as they are written
+    Digits(BytesBuffer),
     /// Bytes
     Binary(BytesBuffer),
     /// Arrays
@@ -69,6 +71,7 @@ impl JsonColumn {
             DataType::Decimal128(precision, scale) => {
                 Self::Decimal(NumberBuffer::default(), *precision, *scale)
             }
+            DataType::Utf8 if field.metadata().contains_key(DIGITS) => Self::Digits(BytesBuffer::default()),
             DataType::Utf8 => Self::Text(BytesBuffer::default()),
             DataType::Binary => Self::Binary(BytesBuffer::default()),
             DataType::List(item) => Self::List(list(item)?),
@@ -102,7 +105,7 @@ impl JsonColumn {
             Self::Float(n) => n.append_null(),
             Self::Double(n) => n.append_null(),
             Self::Decimal(n, ..) => n.append_null(),
-            Self::Text(b) | Self::Binary(b) => b.append_null(),
+            Self::Text(b) | Self::Digits(b) | Self::Binary(b) => b.append_null(),
             Self::List(list) | Self::Map(list, _) => list.append_null(),
             Self::Record(record) | Self::Union(_, record) => record.append_null(),
         }
@@ -120,7 +123,7 @@ impl JsonColumn {
             Self::Float(n) => n.truncate(rows),
             Self::Double(n) => n.truncate(rows),
             Self::Decimal(n, ..) => n.truncate(rows),
-            Self::Text(b) | Self::Binary(b) => b.truncate(rows),
+            Self::Text(b) | Self::Digits(b) | Self::Binary(b) => b.truncate(rows),
             Self::List(list) => {
                 let items = list.truncate(rows);
                 list.items.truncate(items);
@@ -148,7 +151,7 @@ impl Items for JsonColumn {
             Self::Float(n) => n.len(),
             Self::Double(n) => n.len(),
             Self::Decimal(n, ..) => n.len(),
-            Self::Text(b) | Self::Binary(b) => b.len(),
+            Self::Text(b) | Self::Digits(b) | Self::Binary(b) => b.len(),
             Self::List(list) | Self::Map(list, _) => list.len(),
             Self::Record(record) | Self::Union(_, record) => record.len(),
         }
@@ -167,7 +170,7 @@ impl Items for JsonColumn {
             Self::Decimal(n, precision, scale) => {
                 Arc::new(n.finish()?.with_precision_and_scale(*precision, *scale)?)
             }
-            Self::Text(b) => Arc::new(b.finish_texts()?),
+            Self::Text(b) | Self::Digits(b) => Arc::new(b.finish_texts()?),
             Self::Binary(b) => Arc::new(b.finish()?),
             Self::List(list) => list.finish()?,
             Self::Map(list, keys) => list.finish_maps(Arc::new(keys.finish_texts()?))?,

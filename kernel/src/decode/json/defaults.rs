@@ -23,9 +23,9 @@ fn written(kind: &AvroType, value: &Value) -> Option<Value> {
             STANDARD.encode(code_points(text)?).into()
         }
         (AvroType::Uuid(_), Value::String(text)) => uuid_text(&code_points(text)?).into(),
-        (AvroType::Decimal { scale, .. }, Value::String(text)) => {
+        (AvroType::Decimal(decimal) | AvroType::DecimalText(decimal), Value::String(text)) => {
             let unscaled = decimal_from_bytes(&code_points(text)?)?;
-            format!("{unscaled}e{}", -i32::from(*scale)).into()
+            format!("{unscaled}e-{}", decimal.scale).into()
         }
         (AvroType::Array(item), Value::Array(items)) => {
             items.iter().map(|value| written(item, value)).collect::<Option<Vec<_>>>()?.into()

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from pyspark_pulsar.schema.avro.to_arrow import UUID_BYTES
+from pyspark_pulsar.schema.avro.to_arrow import HELD, OMITTED, UUID_BYTES, decimal_digits
 
 NULL_DEFAULT: Final = "null"
 
@@ -111,7 +111,15 @@ class Union:
         return cls(branches, labels)
 
 
-Type: TypeAlias = Leaf | Fixed | Enum | Array | Map | RecordType | Union
+@dataclass(frozen=True)
+class Omitted:
+    """A union's branch that no column holds (`schema.avro.held`): its label, and its node as JSON."""
+
+    label: str
+    node: str
+
+
+Type: TypeAlias = Leaf | Fixed | Enum | Array | Map | RecordType | Union | Omitted
 
 NULL: Final = Leaf("null")
 
@@ -123,6 +131,8 @@ def label(branch: Type) -> str:
             return branch.kind
         case Fixed() | Enum() | RecordType():
             return branch.name.short
+        case Omitted():
+            return branch.label
     return type(branch).__name__.lower()
 
 
@@ -175,6 +185,9 @@ class _DocumentParser:
         if isinstance(node, str):
             return self._named(node, namespace)
         kind = node["type"]
+        if node.get(HELD) == OMITTED:
+            named = str(node["name"]).rpartition(".")[2] if "name" in node else kind
+            return Omitted(named, json.dumps(node, sort_keys=True))
         match kind:
             case "record" | "error" | "enum" | "fixed":
                 return self._defined(node, kind, namespace)
@@ -221,15 +234,17 @@ class _DocumentParser:
 
 def _leaf(kind: str, node: Mapping[str, Any]) -> Leaf:
     logical = node.get("logicalType")
-    if kind == "bytes" and logical == "decimal":
-        return Leaf(kind, logical, node["precision"], node.get("scale", 0))
+    digits = decimal_digits(node, None) if kind == "bytes" else None
+    if digits is not None:
+        return Leaf(kind, logical, *digits)
     return Leaf(kind, logical if logical in _MEANINGS.get(kind, ()) else None)
 
 
 def _fixed(name: TypeName, node: Mapping[str, Any]) -> Fixed:
     logical, size = node.get("logicalType"), node["size"]
-    if logical == "decimal":
-        return Fixed(name, size, logical, node["precision"], node.get("scale", 0))
+    digits = decimal_digits(node, size)
+    if digits is not None:
+        return Fixed(name, size, logical, *digits)
     return Fixed(name, size, logical if logical == "uuid" and size == UUID_BYTES else None)
 
 
@@ -268,6 +283,8 @@ class _DocumentWriter:
                 return {"type": "array", "items": self.node(kind.items)}
             case Map():
                 return {"type": "map", "values": self.node(kind.values)}
+            case Omitted():
+                return json.loads(kind.node)
         return self._named(kind)
 
     def _named(self, kind: RecordType | Enum | Fixed) -> Any:
