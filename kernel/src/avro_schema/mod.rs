@@ -189,6 +189,11 @@ impl AvroType {
         Ok((kind, parser.recursive()))
     }
 
+    /// Parse a schema without the aliases in it.
+    pub fn parse_unaliased(avro_schema: &str) -> Result<Self> {
+        Parser::unaliased().parse(&json_document(avro_schema)?, "", "")
+    }
+
     /// Whether a column has such values; else only nulls of it are written, and none are read.
     pub fn is_held(&self) -> bool {
         match self {

@@ -21,6 +21,7 @@ const HELD: &str = "pyspark_pulsar";
 /// Named types already complete (`Some`) or still open (`None`: a use inside is recursion).
 #[derive(Default)]
 pub struct Parser {
+    ignores_aliases: bool,
     /// Records that contain themselves.
     recursive: HashSet<String>,
     named: HashMap<String, Option<NamedType>>,
@@ -40,6 +41,11 @@ struct NamedType {
 }
 
 impl Parser {
+    /// One that leaves out other names of types and fields.
+    pub fn unaliased() -> Self {
+        Self { ignores_aliases: true, ..Self::default() }
+    }
+
     /// The records that were found to contain themselves.
     pub fn recursive(mut self) -> Recursive {
         let named = &mut self.named;
@@ -161,7 +167,7 @@ impl Parser {
     }
 
     fn record(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
-        let name = declared_name(value, path, namespace)?;
+        let name = self.declared_name(value, path, namespace)?;
         let inner_namespace = name.full.rsplit_once('.').map_or("", |(ns, _)| ns).to_owned();
         self.named.insert(name.full.clone(), None);
         let (types, around) = (self.types, std::mem::replace(&mut self.deepest, self.depth));
@@ -176,7 +182,12 @@ impl Parser {
             // A field may carry the logical type beside a plain type name; Avro ignores it there, so do we.
             let kind = self.parse(kind, &field_path, &inner_namespace)?;
             let default = field.get("default").cloned();
-            fields.push(AvroField { name: field_name.to_owned(), aliases: aliases(field), kind, default });
+            fields.push(AvroField {
+                name: field_name.to_owned(),
+                aliases: self.aliases(field),
+                kind,
+                default,
+            });
         }
         let full = name.full.clone();
         let kind = AvroType::Record(RecordType { name, fields });
@@ -187,7 +198,7 @@ impl Parser {
     }
 
     fn symbols(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
-        let name = declared_name(value, path, namespace)?;
+        let name = self.declared_name(value, path, namespace)?;
         let symbols = texts(value.get("symbols"));
         if symbols.is_empty() {
             return Err(refuse(path, "an enum without symbols".into()));
@@ -206,7 +217,7 @@ impl Parser {
         let size = value.get("size").and_then(Value::as_i64).and_then(|s| i32::try_from(s).ok());
         let size = size.filter(|s| *s >= 0);
         let size = size.ok_or_else(|| refuse(path, "fixed without a size".into()))?;
-        let fixed = FixedType { name: declared_name(value, path, namespace)?, size };
+        let fixed = FixedType { name: self.declared_name(value, path, namespace)?, size };
         let full = fixed.name.full.clone();
         let kind = match decimal(value, logical, Some(&fixed)) {
             Some(decimal) => decimal,
@@ -214,6 +225,20 @@ impl Parser {
             None => AvroType::Fixed(fixed),
         };
         Ok(self.complete(&full, kind))
+    }
+
+    fn declared_name(&self, value: &Value, path: &str, namespace: &str) -> Result<TypeName> {
+        let name = value.get("name").and_then(Value::as_str);
+        let name = name.ok_or_else(|| refuse(path, "a named type without a name".into()))?;
+        let own = value.get("namespace").and_then(Value::as_str).unwrap_or(namespace);
+        let full = full_name(name, own);
+        let around = full.rsplit_once('.').map_or("", |(space, _)| space);
+        let aliases = self.aliases(value).iter().map(|alias| full_name(alias, around)).collect();
+        Ok(TypeName { full, aliases })
+    }
+
+    fn aliases(&self, value: &Value) -> Vec<String> {
+        if self.ignores_aliases { Vec::new() } else { texts(value.get("aliases")) }
     }
 
     fn complete(&mut self, name: &str, kind: AvroType) -> AvroType {
@@ -272,20 +297,6 @@ fn refuse(path: &str, why: String) -> KernelError {
 
 fn full_name(name: &str, namespace: &str) -> String {
     if name.contains('.') || namespace.is_empty() { name.to_owned() } else { format!("{namespace}.{name}") }
-}
-
-fn declared_name(value: &Value, path: &str, namespace: &str) -> Result<TypeName> {
-    let name = value.get("name").and_then(Value::as_str);
-    let name = name.ok_or_else(|| refuse(path, "a named type without a name".into()))?;
-    let own = value.get("namespace").and_then(Value::as_str).unwrap_or(namespace);
-    let full = full_name(name, own);
-    let around = full.rsplit_once('.').map_or("", |(space, _)| space);
-    let aliases = aliases(value).iter().map(|alias| full_name(alias, around)).collect();
-    Ok(TypeName { full, aliases })
-}
-
-fn aliases(value: &Value) -> Vec<String> {
-    texts(value.get("aliases"))
 }
 
 fn texts(value: Option<&Value>) -> Vec<String> {

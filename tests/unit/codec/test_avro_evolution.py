@@ -172,7 +172,7 @@ def test_blocks_with_a_size_are_read_and_passed_over() -> None:
     [
         # What Avro's Java library makes of them: chains, swaps, a name that another field took.
         ([("b", ["a"]), ("c", ["b"])], {"b": 5, "c": 6}),
-        ([("a", ["b"]), ("b", ["a"])], {"a": 6, "b": 5}),
+        ([("b", ["a"]), ("a", ["b"])], {"a": 6, "b": 5}),
         ([("x", ["a"]), ("y", ["a"])], {"x": None, "y": 5}),
         ([("a", []), ("x", ["a"])], {"a": None, "x": 5}),
     ],
@@ -182,6 +182,11 @@ def test_aliases_go_before_names(fields: list[tuple[str, list[str]]], expected: 
     nullable = {"type": ["null", "int"], "default": None}
     new = record(*({"name": name, "aliases": aliases, **nullable} for name, aliases in fields))
     assert resolved(old, new, {"a": 5, "b": 6}) == [expected]
+
+
+def test_messages_of_the_schema_itself_have_their_own_names() -> None:
+    swapped = [{"name": one, "aliases": [other], "type": "int"} for one, other in ("ab", "ba")]
+    assert resolved(record(*swapped), record(*swapped), {"a": 5, "b": 6}) == [{"a": 5, "b": 6}]
 
 
 def test_names_of_a_union_that_were_swapped() -> None:

@@ -26,6 +26,10 @@ use resolve::record_plan;
 pub struct AvroValues {
     /// The reader's record, with the fields that are columns, in the order of the columns.
     reader: RecordType,
+    /// The same without aliases, by which a writer of the very same schema is read.
+    unaliased: RecordType,
+    /// All of the reader's schema without aliases.
+    whole: AvroType,
     /// Output fields, and the type their schema gives them.
     columns: Vec<(FieldRef, DataType)>,
     values: AvroColumn,
@@ -44,19 +48,25 @@ struct WriterVersion {
 impl AvroValues {
     /// `output` fields must all be named in `value_schema` and in the reader's schema.
     pub fn new(output: Vec<FieldRef>, value_schema: &Schema, reader: &str) -> Result<Self> {
-        let (RecordType { name, fields: all }, _) = record_of(reader)?;
+        let (all, _) = record_of(reader)?;
+        let whole = AvroType::parse_unaliased(reader)?;
         let mut columns = Vec::with_capacity(output.len());
-        let mut fields = Vec::with_capacity(output.len());
         for field in output {
             let missing =
                 || KernelError::schema(format!("column {} is not in the topic's schema", field.name()));
             let declared = value_schema.field_with_name(field.name()).map_err(|_| missing())?;
-            fields.push(all.iter().find(|f| f.name == *field.name()).ok_or_else(missing)?.clone());
+            if all.fields.iter().all(|known| known.name != *field.name()) {
+                return Err(missing());
+            }
             columns.push((field.clone(), declared.data_type().clone()));
         }
-        let reader = RecordType { name, fields };
+        let reader = with_columns(&all, &columns);
+        let unaliased = match &whole {
+            AvroType::Record(record) => with_columns(record, &columns),
+            _ => reader.clone(),
+        };
         let values = AvroColumn::new(&AvroType::Record(reader.clone()));
-        Ok(Self { reader, columns, values, versions: Vec::new(), last: 0 })
+        Ok(Self { reader, unaliased, whole, columns, values, versions: Vec::new(), last: 0 })
     }
 
     /// Make a version known. The same version again is ignored.
@@ -65,7 +75,10 @@ impl AvroValues {
             return Ok(());
         }
         let (writer, recursive) = record_of(avro_schema)?;
-        let plan = record_plan(&writer, &self.reader, &recursive).map_err(|mismatch| {
+        // As in Avro's Java library: in its own messages a name means what it says, though an alias swaps it.
+        let is_same = AvroType::parse_unaliased(avro_schema)? == self.whole;
+        let reader = if is_same { &self.unaliased } else { &self.reader };
+        let plan = record_plan(&writer, reader, &recursive).map_err(|mismatch| {
             let why = format!("field {}: {}", mismatch.path, mismatch.why);
             KernelError::schema(format!("cannot be resolved to the reader's schema: {why}"))
         })?;
@@ -121,6 +134,12 @@ impl AvroValues {
         };
         rows.columns().iter().zip(&self.columns).map(one).collect()
     }
+}
+
+/// The record with the fields that are columns, in their order.
+fn with_columns(record: &RecordType, columns: &[(FieldRef, DataType)]) -> RecordType {
+    let field = |(column, _): &(FieldRef, DataType)| record.fields.iter().find(|f| f.name == *column.name());
+    RecordType { name: record.name.clone(), fields: columns.iter().filter_map(field).cloned().collect() }
 }
 
 fn record_of(avro_schema: &str) -> Result<(RecordType, Recursive)> {

@@ -66,7 +66,7 @@ def held_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, where:
         if name is None:
             return HeldDocument(document)
         wanted = None if unfolding.wanted is None else pa.struct(list(unfolding.wanted))
-        unfolder = _Unfolder(definitions.nodes, definitions.affected(), unfolding.depth, where, {name: None})
+        unfolder = _Unfolder(definitions, definitions.affected(), unfolding.depth, where, {name: None})
         node = unfolder.record(name, "", {}, wanted)
         return HeldDocument(json.dumps(node, separators=(",", ":")), tuple(unfolder.omitted))
     except (KeyError, TypeError, AttributeError, RecursionError):
@@ -81,6 +81,7 @@ class _Definitions:
     """Each with the namespace of the names in it."""
     _around: dict[str, set[str]] = field(default_factory=dict)
     _unheld: set[str] = field(default_factory=set)
+    _empty: dict[str, bool] = field(default_factory=dict)
 
     def walk(self, node: Any, namespace: str, records: tuple[str, ...]) -> None:
         """Collect the types in `node`, which is inside of `records`."""
@@ -95,9 +96,9 @@ class _Definitions:
                 self._define(node, namespace, records)
             elif kind in ("array", "map"):
                 items = node.get("items" if kind == "array" else "values")
-                if records and kind == "array" and _is_null(items):
-                    self._unheld.add(records[-1])
                 self.walk(items, namespace, records)
+                if records and kind == "array" and self.takes_no_bytes(items, namespace):
+                    self._unheld.add(records[-1])
             elif records and kind == "bytes" and _is_too_wide(node):
                 self._unheld.add(records[-1])
             else:
@@ -108,6 +109,30 @@ class _Definitions:
         if not self._unheld or not isinstance(root, dict) or root.get("type") not in _RECORDS:
             return None
         return full_name(root["name"], root.get("namespace"), "")
+
+    def takes_no_bytes(self, node: Any, namespace: str) -> bool:
+        """Whether a value is nothing at all: null, a fixed of no bytes, a record of these."""
+        if isinstance(node, dict):
+            kind = node["type"]
+            if kind not in _NAMED:
+                return self.takes_no_bytes(kind, namespace)
+            return self._is_empty(full_name(node["name"], node.get("namespace"), namespace))
+        if node == "null" or not isinstance(node, str):
+            return bool(node == "null")
+        full = resolved_name(node, namespace, self.nodes)
+        return full is not None and self._is_empty(full)
+
+    def _is_empty(self, full: str) -> bool:
+        if full not in self._empty:
+            # Not while it is looked at: a record in itself ends nowhere.
+            self._empty[full] = False
+            node, inner = self.nodes[full]
+            if node["type"] in _RECORDS:
+                kinds = [member["type"] for member in node["fields"]]
+                self._empty[full] = all(self.takes_no_bytes(kind, inner) for kind in kinds)
+            else:
+                self._empty[full] = node["type"] == "fixed" and node["size"] == 0
+        return self._empty[full]
 
     def affected(self) -> set[str]:
         """The types that contain something that no column holds."""
@@ -143,7 +168,7 @@ class _Definitions:
 class _Unfolder:
     """The walk that writes the document; each method returns the node that is held, or raises `NotHeld`."""
 
-    nodes: Mapping[str, tuple[Mapping[str, Any], str]]
+    definitions: _Definitions
     affected: set[str]
     depth: int
     where: str
@@ -166,12 +191,12 @@ class _Unfolder:
         if isinstance(node, list):
             return self._union(node, namespace, path, around, wanted)
         if isinstance(node, str):
-            full = None if node in PRIMITIVES else resolved_name(node, namespace, self.nodes)
+            full = None if node in PRIMITIVES else resolved_name(node, namespace, self.definitions.nodes)
             return node if full is None else self._named(full, path, around, wanted)
         kind = node["type"]
         match kind:
-            case "array" if _is_null(node["items"]):
-                raise NotHeld("an array of nulls, which could be of any length")
+            case "array" if self.definitions.takes_no_bytes(node["items"], namespace):
+                raise NotHeld("an array of items that take no bytes, which could be of any length")
             case "array":
                 items = self.type(node["items"], namespace, f"{path}[]", around, item_of(wanted))
                 return {"type": "array", "items": items}
@@ -191,7 +216,7 @@ class _Unfolder:
         self, full: str, path: str, around: Mapping[str, int], wanted: pa.DataType | None
     ) -> dict[str, Any]:
         """The record with the fields that are held; at the top possibly with none."""
-        node, namespace = self.nodes[full]
+        node, namespace = self.definitions.nodes[full]
         inside = {**around, full: around.get(full, 0) + 1} if full in self.affected else around
         fields: list[Any] = []
         start = len(self.omitted)
@@ -210,7 +235,7 @@ class _Unfolder:
         return {"type": "record", **_name(node, full), "fields": fields}
 
     def _named(self, full: str, path: str, around: Mapping[str, int], wanted: pa.DataType | None) -> Any:
-        node, _ = self.nodes[full]
+        node, _ = self.definitions.nodes[full]
         if full not in self.affected:
             if full in self.written:
                 return full
@@ -300,15 +325,15 @@ class _Unfolder:
             branch = branch["type"]
         full = None
         if isinstance(branch, str):
-            full = resolved_name(branch, namespace, self.nodes)
+            full = resolved_name(branch, namespace, self.definitions.nodes)
         elif branch["type"] in _NAMED:
             full = full_name(branch["name"], branch.get("namespace"), namespace)
         elif branch["type"] not in ("array", "map", "bytes"):
-            full = resolved_name(branch["type"], namespace, self.nodes)
+            full = resolved_name(branch["type"], namespace, self.definitions.nodes)
         if full is None:
             made = {**branch, "items": "null", "values": "null"}
         else:
-            node, _ = self.nodes[full]
+            node, _ = self.definitions.nodes[full]
             made = {**node, **_name(node, full)} | ({"fields": []} if node["type"] in _RECORDS else {})
         return {**made, HELD: OMITTED}
 

@@ -142,6 +142,11 @@ def branches(kind: Type) -> tuple[Type, ...]:
     return tuple(branch for branch in all_branches if branch != NULL)
 
 
+def held_members(kind: Type) -> tuple[Type, ...]:
+    """The branches of a union of several types that its struct has members for."""
+    return tuple(branch for branch in branches(kind) if not isinstance(branch, Omitted))
+
+
 def is_nullable(kind: Type) -> bool:
     """Whether null is among the values."""
     return kind == NULL or (isinstance(kind, Union) and NULL in kind.branches)
