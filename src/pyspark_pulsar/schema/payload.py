@@ -40,7 +40,8 @@ class PayloadSchema:
     `value_type` is the kernel's name of the type: a primitive's, the format of a record, or `key_value`. For a
     record, `value_schema` holds its fields in the units of `definition`, and `definition` is what describes them, for
     Avro and JSON an Avro schema, for Protobuf a plan; both are None for others. `pair` is there for `key_value` only.
-    `omitted` are the fields that no column holds, which neither `value_schema` nor a reader's `definition` has.
+    `omitted` are the fields that no column holds, which neither `value_schema` nor a reader's `definition` has;
+    `shows_more` says that there are fields that are left out where nothing asks for them, as in tables.
     """
 
     value_type: str
@@ -48,6 +49,7 @@ class PayloadSchema:
     definition: str | None = None
     pair: KeyValuePair | None = None
     omitted: tuple[Omission, ...] = ()
+    shows_more: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,9 @@ def payload_schema(
     where = f"topic {topic}, {info.type.name} schema"
     held = held_document(info.text, unfolding, where=where)
     fields = record_schema(held.text, where=where)
-    return PayloadSchema(RECORD_TYPES[info.type], fields, held.text, omitted=held.omitted)
+    return PayloadSchema(
+        RECORD_TYPES[info.type], fields, held.text, omitted=held.omitted, shows_more=held.shows_more
+    )
 
 
 def for_writing(info: SchemaInfo, *, topic: str) -> PayloadSchema:
@@ -115,7 +119,8 @@ def pair_payload(key: PayloadSchema, value: PayloadSchema, *, separated: bool) -
     """How the sides of a pair lie in bytes together."""
     sides = ((KEY_COLUMN, key), (VALUE_COLUMN, value))
     omitted = tuple(one.below(f"{name}.") for name, side in sides for one in side.omitted)
-    return PayloadSchema(KEY_VALUE_TYPE, pair=KeyValuePair(key, value, separated), omitted=omitted)
+    pair, shows_more = KeyValuePair(key, value, separated), key.shows_more or value.shows_more
+    return PayloadSchema(KEY_VALUE_TYPE, pair=pair, omitted=omitted, shows_more=shows_more)
 
 
 def for_reading(payload: PayloadSchema) -> PayloadSchema:
@@ -135,9 +140,8 @@ def protobuf_payload(
 ) -> PayloadSchema:
     """How messages of the plan lie in bytes; `where` and `version` are for errors. Raises SchemaError."""
     held = held_plan(plan, unfolding, where=where)
-    return PayloadSchema(
-        PROTOBUF_VALUE, held.plan.fields(where=where), held.plan.document(version), omitted=held.omitted
-    )
+    fields, document = held.plan.fields(where=where), held.plan.document(version)
+    return PayloadSchema(PROTOBUF_VALUE, fields, document, omitted=held.omitted, shows_more=held.shows_more)
 
 
 def written_schema(info: SchemaInfo, *, topic: str) -> PayloadSchema:

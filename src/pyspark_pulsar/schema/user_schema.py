@@ -108,5 +108,6 @@ def _by_document(
     value = for_reading(
         payload_schema(changed, topic=f"{topic}, changed as the query asks", unfolding=unfolding)
     )
+    value = replace(value, shows_more=value.shows_more or resolved.value.shows_more)
     columns = pa.schema([readable(field) for field in columns_of(value)])
     return replace(resolved, value=value, value_columns=columns)

@@ -95,7 +95,7 @@ def test_as_avro_java(
         {"b": "a", "a": "b"},
         {"c": "a", "a": "c"},
         {"b": "a", "a": "c", "c": "b"},
-        {"x": "a", "a": "y"},
+        {"x": "a", "b": "y"},
     ],
 )
 def test_aliases_as_avro_java(pulsar: LocalPulsar, kind: dict[str, Any], fields: dict[str, str]) -> None:
@@ -103,10 +103,10 @@ def test_aliases_as_avro_java(pulsar: LocalPulsar, kind: dict[str, Any], fields:
     payload = avro_bytes(writer, {"a": 5, "b": 6, "c": 7})
     reader = record(*({"name": name, "aliases": [alias], **kind} for name, alias in fields.items()))
     expected = by_java(pulsar, writer, reader, payload)
-    try:
-        assert decoded("AVRO", reader, entries(payload), writer) == [expected.get("value")]
-    except SchemaError:
-        assert "refused" in expected
+    [row] = decoded("AVRO", reader, entries(payload), writer)
+    # Java refuses two fields of one name; here the field of that name is read.
+    assert "refused" in expected or row == expected["value"]
+    assert ("refused" in expected) == (fields == {"b": "a", "c": "b"})
 
 
 def test_a_schema_reads_its_own_messages_as_avro_java(pulsar: LocalPulsar) -> None:
@@ -116,14 +116,27 @@ def test_a_schema_reads_its_own_messages_as_avro_java(pulsar: LocalPulsar) -> No
     assert decoded("AVRO", swapped, entries(payload)) == [expected["value"]]
 
 
-@pytest.mark.parametrize("default", [None, True, "x", 1.5, 3, 2**40, {"k": 1}, [1, 2], {"n": 4}])
-def test_defaults_of_later_branches_as_avro_java(pulsar: LocalPulsar, default: Any) -> None:
-    inner = record(("n", "long"), name="Inner")
-    nested = [inner, {"type": "map", "values": "long"}, {"type": "array", "items": "int"}]
-    kinds = ["null", "string", "boolean", "int", "long", "double", *nested]
+@pytest.mark.parametrize(
+    ("kind", "default"),
+    [
+        ("boolean", True),
+        ("string", "x"),
+        ("double", 1.5),
+        ("int", 3),
+        ("long", 2**40),
+        ({"type": "map", "values": "long"}, {"k": 1}),
+        ({"type": "array", "items": "int"}, [1, 2]),
+        (record(("n", "long"), name="Inner"), {"n": 4}),
+    ],
+)
+def test_defaults_of_branches_as_avro_java(pulsar: LocalPulsar, kind: Any, default: Any) -> None:
+    """Pulsar's Avro 1.11 takes defaults of the first branch only; Avro 1.12, as here, of the first that fits."""
     writer = record(("id", "int"))
-    reader = record(("id", "int"), ("later", kinds, default))
     payload = avro_bytes(writer, {"id": 1})
-    expected = by_java(pulsar, writer, reader, payload)
-    [row] = decoded("AVRO", reader, entries(payload), writer)
-    assert neutral(members_merged(row)) == expected.get("value"), expected
+    first, later = ([kind, "null", "bytes"], ["null", "bytes", kind])
+    # A text is a value of bytes too, and those come first.
+    later = ["null", kind, "bytes"] if kind == "string" else later
+    expected = by_java(pulsar, writer, record(("id", "int"), ("x", first, default)), payload)["value"]
+    for kinds in (first, later):
+        [row] = decoded("AVRO", record(("id", "int"), ("x", kinds, default)), entries(payload), writer)
+        assert neutral(members_merged(row)) == expected

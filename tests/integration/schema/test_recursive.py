@@ -1,6 +1,7 @@
 """Topics whose schema contains itself or has a decimal too wide for Spark: SQL, writes, the catalog."""
 
 import json
+import sys
 import uuid
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +19,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from unit.codec.raw_payloads import avro_bytes, record
 
+from pyspark_pulsar import catalog_settings
 from pyspark_pulsar.standalone import LocalPulsar
 
 WIDE = {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": 2}
@@ -78,9 +80,7 @@ def test_attributes_of_spans_in_sql(spark: SparkSession, read_topic: ReadTopic, 
     ]
 
 
-def test_spans_without_the_option(
-    read_topic: ReadTopic, spans: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_spans_without_the_option(read_topic: ReadTopic, spans: str) -> None:
     frame = read_topic(spans)
     [row] = frame.selectExpr(
         "resource_spans[0].scope_spans[0].spans[0].attributes[0].value AS value"
@@ -104,7 +104,7 @@ def values(read_topic: ReadTopic, topic: str, **options: str) -> list[dict[str, 
 
 
 def test_records_in_themselves(
-    spark: SparkSession, read_topic: ReadTopic, chains: str, tmp_path: Path
+    spark: SparkSession, pulsar: LocalPulsar, read_topic: ReadTopic, chains: str, tmp_path: Path
 ) -> None:
     assert values(read_topic, chains) == [{"id": 1}]
     assert values(read_topic, chains, recursiveFieldMaxDepth="2") == [{"id": 1, "next": {"id": 2}}]
@@ -112,8 +112,14 @@ def test_records_in_themselves(
         values(read_topic, chains, columns="next")
     with pytest.raises(AnalysisException):
         read_topic(chains).select("next")
-    stream = read_topic(chains).select("id")
-    assert [row.id for row in stream.collect()] == [1]
+    stream = (
+        spark.readStream.format("pulsar").option("service.url", pulsar.service_url).option("topic", chains)
+    )
+    stream = stream.option("startingOffsets", "earliest").option("recursiveFieldMaxDepth", "3")
+    frame = stream.load().selectExpr("id", "next.next.id AS third")
+    query = frame.writeStream.format("memory").queryName("chained").trigger(availableNow=True)
+    assert query.option("checkpointLocation", str(tmp_path)).start().awaitTermination(120)
+    assert [tuple(row) for row in spark.table("chained").collect()] == [(1, 3)]
 
 
 def test_a_named_schema_shows_raw_forms(spark: SparkSession, pulsar: LocalPulsar, chains: str) -> None:
@@ -141,10 +147,15 @@ def test_writes_have_null_for_what_no_column_holds(
         save(spark.range(1).selectExpr("CAST(id AS int) AS id", "'x' AS next"), pulsar, topic)
 
 
-def test_the_catalog_describes_what_columns_hold(spark: SparkSession, chains: str) -> None:
-    name = chains.rpartition("/")[2]
-    rows = spark.sql(f"DESCRIBE pulsar.`public/default`.`{name}`").collect()
-    named = [row.col_name for row in rows if not row.col_name.startswith(("_", "#")) and row.col_name]
-    assert named[0] == "id"
-    assert "next" not in named
-    assert [row.id for row in spark.sql(f"SELECT id FROM pulsar.`public/default`.`{name}`").collect()] == [1]
+def test_the_catalog_describes_what_columns_hold(
+    spark: SparkSession, pulsar: LocalPulsar, chains: str
+) -> None:
+    catalog = f"c{uuid.uuid4().hex[:8]}"
+    options = {"service.url": pulsar.service_url, "admin.url": pulsar.admin_url, "python": sys.executable}
+    for key, value in catalog_settings(catalog=catalog, options=options).items():
+        spark.conf.set(key, value)
+    table = f"{catalog}.`public/default`.`{chains.rpartition('/')[2]}`"
+    rows = spark.sql(f"DESCRIBE {table}").collect()
+    assert rows[0].col_name == "id"
+    assert not {"next", "amount"} & {row.col_name for row in rows}
+    assert [row.id for row in spark.sql(f"SELECT id FROM {table}").collect()] == [1]

@@ -197,10 +197,11 @@ def test_names_of_a_union_that_were_swapped() -> None:
         ]
 
     old = record(("e", enums("E", "F")), namespace="n")
-    new = record(("e", enums("E", "F", E=["n.F"], F=["E"])), namespace="n")
+    # The same schema but for aliases would be that of the messages.
+    new = record(("e", enums("E", "F", E=["n.F"], F=["E"])), ("x", "int", 0), namespace="n")
     assert resolved(old, new, {"e": ("n.E", "A")}, {"e": ("n.F", "A")}) == [
-        {"e": {"member0": None, "member1": "A"}},
-        {"e": {"member0": "A", "member1": None}},
+        {"e": {"member0": None, "member1": "A"}, "x": 0},
+        {"e": {"member0": "A", "member1": None}, "x": 0},
     ]
 
 

@@ -280,6 +280,8 @@ def test_a_family_of_topics_with_fields_that_no_column_holds() -> None:
             family.info, topic="a", columns=["*"], payload=family.payload, unfolding=Unfolding(depth)
         )
         assert schema.output_schema.names == expected
+        assert schema.value.shows_more == (depth > 1)
+        assert {one.path for one in schema.value.omitted} == {"next" if depth == 1 else "next.next"}
         [row] = rows(schema, entries(avro_bytes(NODE, chain(3))), info(NODE))
         assert row["more"] in (None, 0)
         assert row.get("next", {"id": 2})["id"] == 2

@@ -74,12 +74,12 @@ def schema_of_topics(
         former = partial(_former_versions, client, schemas, family)
         resolved = restrict_to(resolved, user_schema, topic=str(first), older=former, unfolding=unfolding)
     else:
-        _warn_of_omitted(str(first), resolved, options)
+        warn_of_omitted(str(first), resolved, options)
     _check_readable(resolved, family)
     return resolved
 
 
-def _warn_of_omitted(topic: str, resolved: ReadSchema, options: ReadOptions) -> None:
+def warn_of_omitted(topic: str, resolved: ReadSchema, options: ReadOptions) -> None:
     """Name the fields that no column holds, once in each process: those that a depth was asked for are no surprise."""
     omitted = resolved.value.omitted
     if options.recursive_depth is not None:

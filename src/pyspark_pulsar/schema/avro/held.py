@@ -50,6 +50,8 @@ class HeldDocument:
 
     text: str
     omitted: tuple[Omission, ...] = ()
+    shows_more: bool = False
+    """Whether it has fields that are left out where nothing asks for them."""
 
 
 def held_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, where: str) -> HeldDocument:
@@ -68,7 +70,8 @@ def held_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, where:
         wanted = None if unfolding.wanted is None else pa.struct(list(unfolding.wanted))
         unfolder = _Unfolder(definitions, definitions.affected(), unfolding.depth, where, {name: None})
         node = unfolder.record(name, "", {}, wanted)
-        return HeldDocument(json.dumps(node, separators=(",", ":")), tuple(unfolder.omitted))
+        text = json.dumps(node, separators=(",", ":"))
+        return HeldDocument(text, tuple(unfolder.omitted), unfolder.shows_more)
     except (KeyError, TypeError, AttributeError, RecursionError):
         return HeldDocument(document)
 
@@ -175,6 +178,7 @@ class _Unfolder:
     written: dict[str, Any]
     """Names that are taken, each with what they name, if that can be referred to."""
     omitted: Omissions = field(default_factory=Omissions)
+    shows_more: bool = False
     _known: dict[Any, tuple[str, list[Omission]]] = field(default_factory=dict)
     _count: int = 0
 
@@ -204,7 +208,7 @@ class _Unfolder:
                 values = self.type(node["values"], namespace, f"{path}{{}}", around, item_of(wanted))
                 return {"type": "map", "values": values}
             case "bytes" if _is_too_wide(node):
-                return _raw_decimal(node, "bytes", wanted)
+                return self._raw(node, "bytes", wanted)
             case str() if kind in _NAMED:
                 full = full_name(node["name"], node.get("namespace"), namespace)
                 return self._named(full, path, around, wanted)
@@ -244,10 +248,11 @@ class _Unfolder:
                 return self.record(full, path, around, wanted)
             return {**node, **_name(node, full)}
         if node["type"] == "fixed":
-            return self._fixed(full, _raw_decimal(node, {**node, **_name(node, full)}, wanted))
+            return self._fixed(full, self._raw(node, {**node, **_name(node, full)}, wanted))
         is_wanted = wanted is not None and types.is_struct(wanted)
         if 0 < self.depth <= around.get(full, 0) and not is_wanted:
             raise NotHeld.contains_itself(full)
+        self.shows_more |= full in around
         key = (full, tuple(sorted(around.items()))) if wanted is None else None
         if key in self._known:
             name, omitted = self._known[key]
@@ -265,6 +270,11 @@ class _Unfolder:
             below = self.omitted.since(start, path)
             self._known[key] = name, below
         return _renamed(made, name)
+
+    def _raw(self, node: Mapping[str, Any], base: Any, wanted: pa.DataType | None) -> Any:
+        raw = _raw_decimal(node, base, wanted)
+        self.shows_more = True
+        return raw
 
     def _unused(self, full: str) -> str:
         name, number = full, 1

@@ -100,7 +100,13 @@ def _documents(
         text = document(union) if own is None else own
     except ValueError as error:
         raise SchemasDiffer(f"{side}{error}") from None
-    return payload_schema(replace(infos[0], document=text.encode()), topic=names[0], unfolding=unfolding)
+    payload = payload_schema(replace(infos[0], document=text.encode()), topic=names[0], unfolding=unfolding)
+    if own is not None:
+        return payload
+    # The union is made of what columns hold: what they do not is known of each alone.
+    held = [held_document(info.text, unfolding, where=names[0]) for info in infos]
+    omitted = dict.fromkeys(omission for one in held for omission in one.omitted)
+    return replace(payload, omitted=tuple(omitted), shows_more=any(one.shows_more for one in held))
 
 
 def _messages(

@@ -34,6 +34,8 @@ class HeldPlan:
 
     plan: ProtobufPlan
     omitted: tuple[Omission, ...] = ()
+    shows_more: bool = False
+    """Whether it has fields that are left out where nothing asks for them."""
 
 
 def held_plan(plan: ProtobufPlan, unfolding: Unfolding, *, where: str) -> HeldPlan:
@@ -44,7 +46,8 @@ def held_plan(plan: ProtobufPlan, unfolding: Unfolding, *, where: str) -> HeldPl
     wanted = None if unfolding.wanted is None else pa.struct(list(unfolding.wanted))
     unfolder = _Unfolder(plan, affected, unfolding.depth, where)
     unfolder.message(0, "", {}, wanted)
-    return HeldPlan(replace(plan, messages=tuple(unfolder.messages)), tuple(unfolder.omitted))
+    held = replace(plan, messages=tuple(unfolder.messages))
+    return HeldPlan(held, tuple(unfolder.omitted), unfolder.shows_more)
 
 
 def _reaching_a_cycle(plan: ProtobufPlan) -> set[int]:
@@ -81,6 +84,7 @@ class _Unfolder:
     where: str
     messages: list[PlanMessage] = field(default_factory=list)
     omitted: Omissions = field(default_factory=Omissions)
+    shows_more: bool = False
     _known: dict[Any, tuple[int, list[Omission]]] = field(default_factory=dict)
 
     def message(self, index: int, path: str, around: Mapping[int, int], wanted: pa.DataType | None) -> int:
@@ -90,6 +94,7 @@ class _Unfolder:
             around = {}
         elif 0 < self.depth <= around.get(index, 0) and not (wanted is not None and types.is_struct(wanted)):
             raise NotHeld.contains_itself(self.plan.messages[index].name)
+        self.shows_more |= index in around
         key = (index, tuple(sorted(around.items())))
         if wanted is None and key in self._known:
             made, omitted = self._known[key]
@@ -142,6 +147,7 @@ class _Unfolder:
         except NotHeld:
             if item is None or not types.is_binary(item) or member.kind == "group":
                 raise
+            self.shows_more = True
             return replace(member, type=None)
 
     def _map(
