@@ -57,7 +57,9 @@ impl Parser {
 
     /// The type that `value` describes, at `path` inside of `namespace`.
     pub fn parse(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
-        let level = usize::from(!value.is_array());
+        // A union is no level, nor is an object around another type; the depth of the JSON bounds both.
+        let wraps = value.get("type").is_some_and(|inner| inner.is_object() || inner.is_array());
+        let level = usize::from(!value.is_array() && !wraps);
         self.count(1, level, path)?;
         self.depth += level;
         let kind = match value {

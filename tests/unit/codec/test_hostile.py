@@ -61,6 +61,14 @@ def test_types_nested_as_deep_as_columns_can_be(kind: str) -> None:
         resolve_read_schema(info(record(("y", record(("x", node), name="S"))), kind), topic=TOPIC)
 
 
+def test_a_type_in_many_objects_around_it() -> None:
+    kind: Any = "int"
+    for _ in range(200):
+        kind = {"type": kind}
+    payload = avro_bytes(record(("x", "int")), {"x": 7})
+    assert decoded("AVRO", record(("x", kind)), entries(payload)) == [{"x": 7}]
+
+
 def test_a_document_nested_deeper_than_any_is_refused() -> None:
     deep = SchemaInfo("R", SchemaType.AVRO, b'{"type":' * 2_000_000)
     schema = resolve_read_schema(info(WORDS), topic=TOPIC, columns=["*"])
