@@ -19,7 +19,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from unit.codec.raw_payloads import avro_bytes, record
 
-from pyspark_pulsar import catalog_settings
+from pyspark_pulsar.session.configure import catalog_settings
 from pyspark_pulsar.standalone import LocalPulsar
 
 WIDE = {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": 2}
