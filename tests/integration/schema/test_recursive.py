@@ -66,9 +66,10 @@ def test_attributes_of_spans_in_sql(spark: SparkSession, read_topic: ReadTopic, 
           LATERAL VIEW explode(r.scope_spans) AS s
         )
         SELECT name, end_time_unix_nano - start_time_unix_nano AS nanos,
-          filter(attributes, a -> a.key = 'http.status_code')[0].value.int_value AS status,
-          filter(attributes, a -> a.key = 'tags')[0].value.array_value.values[0].string_value AS tag,
-          filter(filter(attributes, a -> a.key = 'user')[0].value.kvlist_value.values, v -> v.key = 'address')[0]
+          get(filter(attributes, a -> a.key = 'http.status_code'), 0).value.int_value AS status,
+          get(filter(attributes, a -> a.key = 'tags'), 0).value.array_value.values[0].string_value AS tag,
+          get(filter(get(filter(attributes, a -> a.key = 'user'), 0).value.kvlist_value.values,
+            v -> v.key = 'address'), 0)
             .value.kvlist_value.values[0].value.string_value AS city,
           resource.attributes[0].value.string_value AS service
         FROM spans ORDER BY name
