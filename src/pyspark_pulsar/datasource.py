@@ -62,6 +62,7 @@ class PulsarDataSource(Shipped, DataSource):
         from pyspark_pulsar.codec.data_keys import check_key_options
         from pyspark_pulsar.read.batch.pushdown import filters_may_come
         from pyspark_pulsar.read.batch.reader import FilteringBatchReader, PulsarBatchReader
+        from pyspark_pulsar.read.planning.tables.known_tables import for_schema
         from pyspark_pulsar.spark.filter_values import keep_constants_beyond_python
 
         options = self._read_options()
@@ -75,7 +76,8 @@ class PulsarDataSource(Shipped, DataSource):
             # Spark reads the filters after it has made the reader, also those that are not pushed.
             keep_constants_beyond_python()
         reader = FilteringBatchReader if pushes and may_come else PulsarBatchReader
-        return reader(options, *self._read_rows(options, schema))
+        rows, changes = self._read_rows(options, schema)
+        return reader(for_schema(options, rows), rows, changes)
 
     def streamReader(self, schema: StructType) -> PulsarStreamReader | RefusedStream:  # noqa: N802
         from pyspark_pulsar.errors import PulsarError
@@ -91,6 +93,7 @@ class PulsarDataSource(Shipped, DataSource):
     def _stream_reader(self, schema: StructType) -> PulsarStreamReader:
         from pyspark_pulsar.codec.data_keys import check_key_options
         from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
+        from pyspark_pulsar.read.planning.tables.known_tables import for_schema
         from pyspark_pulsar.spark.read_limits import SPARK_ASKS_FOR_LIMITS
 
         options = self._read_options()
@@ -103,7 +106,8 @@ class PulsarDataSource(Shipped, DataSource):
             from pyspark_pulsar.read.microbatch.whole_backlog import WholeBacklogReader
 
             reader = WholeBacklogReader
-        return reader(options, *self._read_rows(options, schema))
+        rows, changes = self._read_rows(options, schema)
+        return reader(for_schema(options, rows), rows, changes)
 
     def writer(self, schema: StructType, overwrite: bool) -> PulsarBatchWriter:
         from pyspark_pulsar.errors import OptionError

@@ -137,6 +137,38 @@ def evolved(draw: st.DrawFn, kind: Any) -> Any:
 
 
 @st.composite
+def renamed(draw: st.DrawFn, record: dict[str, Any]) -> dict[str, Any]:
+    """A record whose fields have each other's names or further ones, with the former ones as aliases: chains and
+    swaps; and perhaps a name of its own, with the former one as an alias."""
+    fields = [field for field in record["fields"] if "aliases" not in field]
+    names = [field["name"] for field in fields]
+    others = draw(st.permutations([*names, "chained"]))[: len(names)]
+    for field, name in zip(fields, others, strict=True):
+        if name != field["name"]:
+            field["aliases"] = [field["name"]]
+            field["name"] = name
+    taken = {field["name"] for field in fields}
+    rest = [field for field in record["fields"] if field["name"] not in taken]
+    again = {"name": "Again", "aliases": [record["name"]]} if draw(st.booleans()) else {}
+    return {**record, **again, "fields": [*fields, *rest]}
+
+
+@st.composite
+def with_later_default(draw: st.DrawFn, record: dict[str, Any]) -> dict[str, Any]:
+    """A record with a further field that is a union, whose default is a value of any of its branches."""
+    kinds = draw(
+        st.lists(
+            st.sampled_from(["boolean", "string", "long", "double"]), min_size=1, max_size=3, unique=True
+        )
+    )
+    branches = draw(st.permutations(["null", *kinds]))
+    kind = draw(st.sampled_from(branches))
+    default = None if kind == "null" else draw(_DEFAULTS[kind])
+    field = {"name": "later", "type": branches, "default": default}
+    return {**record, "fields": [*record["fields"], field]}
+
+
+@st.composite
 def evolved_fields(draw: st.DrawFn, fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Fields changed, removed, renamed with an alias, added with a default, in another order."""
     later = []

@@ -50,16 +50,17 @@ enum JsonLook {
 
 fn json_look(kind: &AvroType) -> JsonLook {
     match kind {
+        AvroType::Omitted(kind) => json_look(kind),
         AvroType::Boolean => JsonLook::Boolean,
         AvroType::Int(_) | AvroType::Long(_) => JsonLook::Whole,
         // The package gives no form to the branches of such a union; text is what most forms are written as.
         AvroType::Json(_) => JsonLook::Text,
         AvroType::Float | AvroType::Double => JsonLook::Fraction,
-        AvroType::Decimal { .. } => JsonLook::Number,
+        AvroType::Decimal(_) | AvroType::DecimalText(_) => JsonLook::Number,
         AvroType::Bytes | AvroType::String | AvroType::Fixed(_) | AvroType::Uuid(_) | AvroType::Enum(_) => {
             JsonLook::Text
         }
-        AvroType::Map(_) | AvroType::Record(_) => JsonLook::Object,
+        AvroType::Map(_) | AvroType::Record(_) | AvroType::Reference(_) => JsonLook::Object,
         AvroType::Array(_) => JsonLook::Array,
         AvroType::Null | AvroType::Nullable { .. } | AvroType::Union(_) => JsonLook::Null,
     }

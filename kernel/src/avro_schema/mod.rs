@@ -1,12 +1,16 @@
 //! Avro schemas, as far as they can become Arrow columns.
 //!
 //! <https://avro.apache.org/docs/1.12.0/specification/>. A union of several non-null types becomes a struct
-//! with one nullable member for each of them. Recursive types have no Arrow column and are refused with the
-//! path of the field.
+//! with one nullable member for each of them.
+//!
+//! A record that contains itself is a tree whose leaves refer back to it ([`AvroType::Reference`]). No column has
+//! such a type: readers are given documents that end (`schema/avro/held.py`), writers' documents may recur.
 
 pub mod json_form;
 pub mod json_tags;
 mod parse;
+
+use std::collections::HashMap;
 
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use serde_json::Value;
@@ -14,6 +18,14 @@ use serde_json::Value;
 use crate::error::{KernelError, Result};
 use json_form::JsonForm;
 use parse::Parser;
+
+/// Digits of the widest decimal that a column holds.
+pub const MAX_DIGITS: u32 = 38;
+/// JSON values inside each other in a schema's document: nothing deeper has a use, and the parser calls itself for each.
+const MAX_JSON_DEPTH: usize = 1024;
+
+/// The records that contain themselves, by full name.
+pub type Recursive = HashMap<String, AvroType>;
 
 /// One Avro type, names resolved.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,14 +53,9 @@ pub enum AvroType {
     /// `uuid` on a fixed of 16 bytes
     Uuid(FixedType),
     /// `decimal` on bytes or on a fixed
-    Decimal {
-        /// Total digits, at most 38.
-        precision: u8,
-        /// Digits behind the point.
-        scale: i8,
-        /// The underlying fixed; `None` on bytes.
-        fixed: Option<FixedType>,
-    },
+    Decimal(DecimalType),
+    /// A decimal of a reader whose column is text
+    DecimalText(DecimalType),
     /// `enum`
     Enum(EnumType),
     /// `array`
@@ -66,6 +73,28 @@ pub enum AvroType {
     },
     /// Any other union, its branches in the schema's order: at most one is null, at least one is not.
     Union(Vec<AvroType>),
+    /// A record inside itself, by its full name
+    Reference(String),
+    /// A branch of a reader's union that has no member among the columns: its values are null
+    Omitted(Box<AvroType>),
+}
+
+/// `decimal`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecimalType {
+    /// Total digits, at least 1.
+    pub precision: u32,
+    /// Digits after the point, at most the total.
+    pub scale: u32,
+    /// The underlying fixed; `None` on bytes.
+    pub fixed: Option<FixedType>,
+}
+
+impl DecimalType {
+    /// Precision and scale as Arrow has them; `None` for more digits than a column holds.
+    pub fn digits(&self) -> Option<(u8, i8)> {
+        (self.precision <= MAX_DIGITS).then_some((self.precision as u8, self.scale as i8))
+    }
 }
 
 /// What an `int` or `long` stands for.
@@ -86,7 +115,7 @@ pub enum LogicalType {
 pub struct TypeName {
     /// With the namespace.
     pub full: String,
-    /// Other names, by which writers may have called it.
+    /// Other full names, by which writers may have called it.
     pub aliases: Vec<String>,
 }
 
@@ -97,7 +126,7 @@ impl TypeName {
     }
 
     /// Whether a writer's type of name `writer` is this one. Namespaces do not count: producers of one topic
-    /// live in different packages.
+    /// are in different packages.
     pub fn accepts(&self, writer: &TypeName) -> bool {
         let written = writer.short();
         self.short() == written || self.aliases.iter().any(|alias| short(alias) == written)
@@ -151,20 +180,36 @@ pub struct AvroField {
 }
 
 impl AvroType {
-    /// Parse a schema. Raises "schema" for what is not Avro or cannot become columns.
+    /// Parse a schema. Raises "schema" for what is not Avro.
     pub fn parse(avro_schema: &str) -> Result<Self> {
-        Self::parse_with(avro_schema, Parser::default())
+        Self::parse_recursive(avro_schema).map(|(kind, _)| kind)
     }
 
     /// Parse the schema of JSON payloads, in which types may name a [`JsonForm`].
     pub fn parse_for_json(avro_schema: &str) -> Result<Self> {
-        Self::parse_with(avro_schema, Parser::for_json())
+        Parser::for_json().parse(&json_document(avro_schema)?, "", "")
     }
 
-    fn parse_with(avro_schema: &str, mut parser: Parser) -> Result<Self> {
-        let value: Value = serde_json::from_str(avro_schema)
-            .map_err(|e| KernelError::schema(format!("the Avro schema is not JSON: {e}")))?;
-        parser.parse(&value, "", "")
+    /// Parse a schema that may contain itself. Raises "schema" for what is not Avro.
+    pub fn parse_recursive(avro_schema: &str) -> Result<(Self, Recursive)> {
+        let value = json_document(avro_schema)?;
+        let mut parser = Parser::default();
+        let kind = parser.parse(&value, "", "")?;
+        Ok((kind, parser.recursive()))
+    }
+
+    /// Parse a schema without the aliases in it.
+    pub fn parse_unaliased(avro_schema: &str) -> Result<Self> {
+        Parser::unaliased().parse(&json_document(avro_schema)?, "", "")
+    }
+
+    /// Whether a column has such values; else only nulls of it are written, and none are read.
+    pub fn is_held(&self) -> bool {
+        match self {
+            Self::Reference(_) | Self::Omitted(_) => false,
+            Self::Decimal(decimal) => decimal.digits().is_some(),
+            _ => true,
+        }
     }
 
     /// The fields, when it is a record.
@@ -200,7 +245,11 @@ impl AvroType {
             Self::Bytes => DataType::Binary,
             Self::String | Self::Enum(_) => DataType::Utf8,
             Self::Fixed(fixed) | Self::Uuid(fixed) => DataType::FixedSizeBinary(fixed.size),
-            Self::Decimal { precision, scale, .. } => DataType::Decimal128(*precision, *scale),
+            Self::Decimal(decimal) => {
+                decimal.digits().map_or(DataType::Null, |(digits, scale)| DataType::Decimal128(digits, scale))
+            }
+            Self::DecimalText(_) => DataType::Utf8,
+            Self::Reference(_) | Self::Omitted(_) => DataType::Null,
             Self::Array(item) => DataType::new_list(item.physical(), true),
             Self::Map(value) => map_type(value.physical()),
             Self::Record(record) => DataType::Struct(
@@ -224,14 +273,17 @@ impl AvroType {
             Self::Json(form) => form.base(),
             Self::Float => "float",
             Self::Double => "double",
-            Self::Bytes | Self::Decimal { fixed: None, .. } => "bytes",
+            Self::Bytes => "bytes",
             Self::String => "string",
             Self::Array(_) => "array",
             Self::Map(_) => "map",
-            Self::Fixed(fixed) | Self::Uuid(fixed) | Self::Decimal { fixed: Some(fixed), .. } => {
-                &fixed.name.full
+            Self::Decimal(decimal) | Self::DecimalText(decimal) => {
+                decimal.fixed.as_ref().map_or("bytes", |fixed| &fixed.name.full)
             }
+            Self::Fixed(fixed) | Self::Uuid(fixed) => &fixed.name.full,
             Self::Enum(kind) => &kind.name.full,
+            Self::Reference(name) => name,
+            Self::Omitted(kind) => kind.branch_name(),
             Self::Record(record) => &record.name.full,
             Self::Nullable { .. } | Self::Union(_) => "union",
         }
@@ -241,7 +293,7 @@ impl AvroType {
     pub fn may_be_empty(&self) -> bool {
         match self {
             Self::Null => true,
-            Self::Fixed(fixed) | Self::Decimal { fixed: Some(fixed), .. } => fixed.size == 0,
+            Self::Fixed(fixed) | Self::Decimal(DecimalType { fixed: Some(fixed), .. }) => fixed.size == 0,
             Self::Record(record) => record.fields.iter().all(|f| f.kind.may_be_empty()),
             _ => false,
         }
@@ -257,5 +309,43 @@ fn map_type(value: DataType) -> DataType {
 /// Members as Spark's own Avro source names them.
 fn union_type(members: &[&AvroType]) -> DataType {
     let field = |(i, kind): (usize, &&AvroType)| Field::new(format!("member{i}"), kind.physical(), true);
-    DataType::Struct(members.iter().enumerate().map(field).collect())
+    DataType::Struct(members.iter().enumerate().filter(|(_, kind)| kind.is_held()).map(field).collect())
+}
+
+/// A document as JSON of bounded depth.
+fn json_document(text: &str) -> Result<Value> {
+    if json_depth(text) > MAX_JSON_DEPTH {
+        let why = format!(
+            "the Avro schema: expected at most {MAX_JSON_DEPTH} JSON values inside each other, got more"
+        );
+        return Err(KernelError::schema(why));
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    deserializer.disable_recursion_limit();
+    let mut values = deserializer.into_iter::<Value>();
+    let faulty = |why: &str| KernelError::schema(format!("the Avro schema is not JSON: {why}"));
+    let value = values.next().ok_or_else(|| faulty("it is empty"))?.map_err(|e| faulty(&e.to_string()))?;
+    match values.next() {
+        None => Ok(value),
+        Some(_) => Err(faulty("expected one value, got more")),
+    }
+}
+
+/// How many arrays and objects are open at most.
+fn json_depth(text: &str) -> usize {
+    let (mut depth, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }

@@ -1,12 +1,14 @@
 //! From a schema's JSON to [`AvroType`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use arrow_schema::TimeUnit;
 use serde_json::Value;
 
 use crate::avro_schema::json_form::JsonForm;
-use crate::avro_schema::{AvroField, AvroType, EnumType, FixedType, LogicalType, RecordType, TypeName};
+use crate::avro_schema::{
+    AvroField, AvroType, DecimalType, EnumType, FixedType, LogicalType, RecordType, Recursive, TypeName,
+};
 use crate::error::{KernelError, Result};
 
 /// Types inside each other, unions not counted: every walk over a schema calls itself for each level.
@@ -14,10 +16,15 @@ const MAX_DEPTH: usize = 128;
 /// Types that a schema unfolds to: names that refer to each other many times over grow without end long before
 /// a table of them is of use.
 const MAX_TYPES: usize = 100_000;
+/// Key of a node by which `schema/avro/held.py` says how a column holds it: "omitted" or "text".
+const HELD: &str = "pyspark_pulsar";
 
 /// Named types already complete (`Some`) or still open (`None`: a use inside is recursion).
 #[derive(Default)]
 pub struct Parser {
+    ignores_aliases: bool,
+    /// Records that contain themselves.
+    recursive: HashSet<String>,
     named: HashMap<String, Option<NamedType>>,
     depth: usize,
     types: usize,
@@ -42,9 +49,25 @@ impl Parser {
         Self { json: true, ..Self::default() }
     }
 
+    /// One that leaves out other names of types and fields.
+    pub fn unaliased() -> Self {
+        Self { ignores_aliases: true, ..Self::default() }
+    }
+
+    /// The records that were found to contain themselves.
+    pub fn recursive(mut self) -> Recursive {
+        let named = &mut self.named;
+        self.recursive
+            .into_iter()
+            .filter_map(|name| Some((name.clone(), named.remove(&name)??.kind)))
+            .collect()
+    }
+
     /// The type that `value` describes, at `path` inside of `namespace`.
     pub fn parse(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
-        let level = usize::from(!value.is_array());
+        // A union is no level, nor is an object around another type; the depth of the JSON bounds both.
+        let wraps = value.get("type").is_some_and(|inner| inner.is_object() || inner.is_array());
+        let level = usize::from(!value.is_array() && !wraps);
         self.count(1, level, path)?;
         self.depth += level;
         let kind = match value {
@@ -99,7 +122,9 @@ impl Parser {
                 return match self.named.get(key) {
                     Some(Some(known)) => Ok(known.kind.clone()),
                     Some(None) => {
-                        Err(refuse(path, format!("{name} contains itself; recursive types have no columns")))
+                        let key = key.to_owned();
+                        self.recursive.insert(key.clone());
+                        Ok(AvroType::Reference(key))
                     }
                     None => Err(refuse(path, format!("unknown Avro type {name:?}"))),
                 };
@@ -128,6 +153,12 @@ impl Parser {
     }
 
     fn object(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
+        if value.get(HELD).and_then(Value::as_str) == Some("omitted") {
+            let mut head = value.clone();
+            head.as_object_mut().map(|head| head.remove(HELD));
+            // What is left of it defines no name.
+            return Ok(AvroType::Omitted(Box::new(Self::default().object(&head, path, namespace)?)));
+        }
         let logical = value.get("logicalType").and_then(Value::as_str);
         match value.get("type") {
             Some(Value::String(kind)) => match kind.as_str() {
@@ -136,16 +167,13 @@ impl Parser {
                 "fixed" => self.fixed(value, logical, path, namespace),
                 "array" => {
                     let item = self.parse(&value["items"], &format!("{path}[]"), namespace)?;
-                    if item.may_be_empty() {
-                        return Err(refuse(path, "array items that take no bytes".into()));
-                    }
                     Ok(AvroType::Array(Box::new(item)))
                 }
                 "map" => {
                     let item = self.parse(&value["values"], &format!("{path}{{}}"), namespace)?;
                     Ok(AvroType::Map(Box::new(item)))
                 }
-                "bytes" => Ok(decimal(value, logical, None, path)?.unwrap_or(AvroType::Bytes)),
+                "bytes" => Ok(decimal(value, logical, None).unwrap_or(AvroType::Bytes)),
                 name => match self.json_form(name, value) {
                     Some(form) => Ok(AvroType::Json(form)),
                     None if name == "int" => Ok(AvroType::Int(int_meaning(logical))),
@@ -159,7 +187,7 @@ impl Parser {
     }
 
     fn record(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
-        let name = declared_name(value, path, namespace)?;
+        let name = self.declared_name(value, path, namespace)?;
         let inner_namespace = name.full.rsplit_once('.').map_or("", |(ns, _)| ns).to_owned();
         self.named.insert(name.full.clone(), None);
         let (types, around) = (self.types, std::mem::replace(&mut self.deepest, self.depth));
@@ -174,7 +202,12 @@ impl Parser {
             // A field may carry the logical type beside a plain type name; Avro ignores it there, so do we.
             let kind = self.parse(kind, &field_path, &inner_namespace)?;
             let default = field.get("default").cloned();
-            fields.push(AvroField { name: field_name.to_owned(), aliases: aliases(field), kind, default });
+            fields.push(AvroField {
+                name: field_name.to_owned(),
+                aliases: self.aliases(field),
+                kind,
+                default,
+            });
         }
         let full = name.full.clone();
         let kind = AvroType::Record(RecordType { name, fields });
@@ -185,7 +218,7 @@ impl Parser {
     }
 
     fn symbols(&mut self, value: &Value, path: &str, namespace: &str) -> Result<AvroType> {
-        let name = declared_name(value, path, namespace)?;
+        let name = self.declared_name(value, path, namespace)?;
         let symbols = texts(value.get("symbols"));
         if symbols.is_empty() {
             return Err(refuse(path, "an enum without symbols".into()));
@@ -204,14 +237,28 @@ impl Parser {
         let size = value.get("size").and_then(Value::as_i64).and_then(|s| i32::try_from(s).ok());
         let size = size.filter(|s| *s >= 0);
         let size = size.ok_or_else(|| refuse(path, "fixed without a size".into()))?;
-        let fixed = FixedType { name: declared_name(value, path, namespace)?, size };
+        let fixed = FixedType { name: self.declared_name(value, path, namespace)?, size };
         let full = fixed.name.full.clone();
-        let kind = match decimal(value, logical, Some(&fixed), path)? {
+        let kind = match decimal(value, logical, Some(&fixed)) {
             Some(decimal) => decimal,
             None if logical == Some("uuid") && size == 16 => AvroType::Uuid(fixed),
             None => AvroType::Fixed(fixed),
         };
         Ok(self.complete(&full, kind))
+    }
+
+    fn declared_name(&self, value: &Value, path: &str, namespace: &str) -> Result<TypeName> {
+        let name = value.get("name").and_then(Value::as_str);
+        let name = name.ok_or_else(|| refuse(path, "a named type without a name".into()))?;
+        let own = value.get("namespace").and_then(Value::as_str).unwrap_or(namespace);
+        let full = full_name(name, own);
+        let around = full.rsplit_once('.').map_or("", |(space, _)| space);
+        let aliases = self.aliases(value).iter().map(|alias| full_name(alias, around)).collect();
+        Ok(TypeName { full, aliases })
+    }
+
+    fn aliases(&self, value: &Value) -> Vec<String> {
+        if self.ignores_aliases { Vec::new() } else { texts(value.get("aliases")) }
     }
 
     fn complete(&mut self, name: &str, kind: AvroType) -> AvroType {
@@ -239,21 +286,28 @@ fn long_meaning(logical: Option<&str>) -> LogicalType {
     }
 }
 
-fn decimal(
-    value: &Value,
-    logical: Option<&str>,
-    fixed: Option<&FixedType>,
-    path: &str,
-) -> Result<Option<AvroType>> {
+/// `None` where the logical type is not valid, which Avro tells readers to ignore: as in its Java library.
+fn decimal(value: &Value, logical: Option<&str>, fixed: Option<&FixedType>) -> Option<AvroType> {
     if logical != Some("decimal") {
-        return Ok(None);
+        return None;
     }
-    let precision = value.get("precision").and_then(Value::as_u64).unwrap_or(0);
-    let scale = value.get("scale").and_then(Value::as_u64).unwrap_or(0);
-    if !(1..=38).contains(&precision) || scale > precision {
-        return Err(refuse(path, format!("decimal({precision}, {scale}): expected a precision of 1 to 38")));
+    let digits = |key: &str| value.get(key).map(|n| n.as_u64().filter(|n| *n <= i32::MAX as u64));
+    let precision = digits("precision")??;
+    let scale = digits("scale").unwrap_or(Some(0))?;
+    let most = fixed.map_or(u64::MAX, |fixed| max_precision(fixed.size));
+    if precision < 1 || precision > most || scale > precision {
+        return None;
     }
-    Ok(Some(AvroType::Decimal { precision: precision as u8, scale: scale as i8, fixed: fixed.cloned() }))
+    let kind = DecimalType { precision: precision as u32, scale: scale as u32, fixed: fixed.cloned() };
+    Some(match value.get(HELD).and_then(Value::as_str) {
+        Some("text") => AvroType::DecimalText(kind),
+        _ => AvroType::Decimal(kind),
+    })
+}
+
+/// Digits of which every number fits so many bytes.
+fn max_precision(size: i32) -> u64 {
+    ((8.0 * f64::from(size) - 1.0) * 2f64.log10()).floor().max(0.0) as u64
 }
 
 fn refuse(path: &str, why: String) -> KernelError {
@@ -263,17 +317,6 @@ fn refuse(path: &str, why: String) -> KernelError {
 
 fn full_name(name: &str, namespace: &str) -> String {
     if name.contains('.') || namespace.is_empty() { name.to_owned() } else { format!("{namespace}.{name}") }
-}
-
-fn declared_name(value: &Value, path: &str, namespace: &str) -> Result<TypeName> {
-    let name = value.get("name").and_then(Value::as_str);
-    let name = name.ok_or_else(|| refuse(path, "a named type without a name".into()))?;
-    let own = value.get("namespace").and_then(Value::as_str).unwrap_or(namespace);
-    Ok(TypeName { full: full_name(name, own), aliases: aliases(value) })
-}
-
-fn aliases(value: &Value) -> Vec<String> {
-    texts(value.get("aliases"))
 }
 
 fn texts(value: Option<&Value>) -> Vec<String> {

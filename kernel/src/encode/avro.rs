@@ -74,6 +74,7 @@ fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
         // Schemas of Avro payloads have no forms.
         Bound::Form(_)
         | Bound::Null
+        | Bound::Unheld
         | Bound::Nullable(_, _)
         | Bound::Union(_)
         | Bound::Boolean(_)

@@ -57,10 +57,9 @@ impl ValueKind {
         let value_schema = schema.fields()?;
         let mut fields = Vec::new();
         for field in avro_schema.fields()? {
-            let declared = value_schema.field_with_name(&field.name).map_err(|_| {
-                KernelError::schema(format!("value_schema lacks the schema's field {}", field.name))
-            })?;
-            fields.push((field.clone(), declared.data_type().clone()));
+            // What no column holds is not declared, and written as null.
+            let declared = value_schema.field_with_name(&field.name).ok();
+            fields.push((field.clone(), declared.map_or(DataType::Null, |field| field.data_type().clone())));
         }
         let known: Vec<&str> = fields.iter().map(|(field, _)| field.name.as_str()).collect();
         refuse_unknown(columns, &known)?;

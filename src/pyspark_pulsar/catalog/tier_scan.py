@@ -78,6 +78,8 @@ def _planned(
     partitions = partitions_of(topic, cluster.client.partition_count(topic))
     windows = _windows(options, partitions)
     schema = schema_of_topics(cluster.client, [topic], options, read_descriptor_file(options))
+    if schema.value.shows_more:
+        raise NotScannable("tables lack fields that no column holds unless they are asked for")
     _check_types(columns, schema)
     table = TopicTables(options).load(topic)
     if table is None:

@@ -95,6 +95,16 @@ class ReadOptions(ProtobufOptions, SegmentOptions, TriggerOptions):
         "Default: all value columns and six metadata columns.",
         default=None,
     )
+    recursive_depth: int | None = option(
+        "recursiveFieldMaxDepth",
+        whole(1, 15),
+        "How often a record or message that contains itself is shown on the way to a column, in Avro, JSON and "
+        "Protobuf, as Spark's own readers count (`recursive.fields.max.depth` of `from_protobuf`): 1 leaves out the "
+        "fields that repeat what is around them, 2 shows them once. What lies deeper is not shown, and null in unions. "
+        "Default: 1, with a warning that names what is left out.",
+        default=None,
+        aliases=("recursive.fields.max.depth",),
+    )
     mode: str = option(
         "mode",
         choice("FAILFAST", "PERMISSIVE", "DROPMALFORMED"),

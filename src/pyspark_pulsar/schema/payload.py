@@ -7,12 +7,14 @@ from typing import Final
 
 import pyarrow as pa
 
+from pyspark_pulsar.schema.avro.held import held_document
 from pyspark_pulsar.schema.avro.json_document import json_document, times_as_numbers
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
 from pyspark_pulsar.schema.primitive import PRIMITIVES, RECORD_TYPES, VALUE_COLUMN, primitive_of
 from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile, descriptor_plan
+from pyspark_pulsar.schema.protobuf.held import held_plan
 from pyspark_pulsar.schema.protobuf.plan import ProtobufPlan
 from pyspark_pulsar.schema.protobuf.registry import (
     PROTOBUF_TYPES,
@@ -22,6 +24,7 @@ from pyspark_pulsar.schema.protobuf.registry import (
     version_number,
 )
 from pyspark_pulsar.schema.types.exchange import optional_type
+from pyspark_pulsar.schema.unfolding import UNFOLDED_ONCE, Omission, Unfolding
 
 KEY_VALUE_TYPE: Final = "key_value"
 """The kernel's name of a schema that consists of two."""
@@ -38,12 +41,16 @@ class PayloadSchema:
     `value_type` is the kernel's name of the type: a primitive's, the format of a record, or `key_value`. For a
     record, `value_schema` holds its fields in the units of `definition`, and `definition` is what describes them, for
     Avro and JSON an Avro schema, for Protobuf a plan; both are None for others. `pair` is there for `key_value` only.
+    `omitted` are the fields that no column holds, which neither `value_schema` nor a reader's `definition` has;
+    `shows_more` says that there are fields that are left out where nothing asks for them, as in tables.
     """
 
     value_type: str
     value_schema: pa.Schema | None = None
     definition: str | None = None
     pair: KeyValuePair | None = None
+    omitted: tuple[Omission, ...] = ()
+    shows_more: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,30 +64,64 @@ class KeyValuePair:
 
 
 def payload_schema(
-    info: SchemaInfo, *, topic: str, descriptor: DescriptorFile | None = None
+    info: SchemaInfo,
+    *,
+    topic: str,
+    descriptor: DescriptorFile | None = None,
+    unfolding: Unfolding = UNFOLDED_ONCE,
 ) -> PayloadSchema:
     """How payloads of the schema `info` lie in bytes, fields nullable where their definition says so.
 
     With a `descriptor` they are its Protobuf messages; then `info` must be of Protobuf, or say nothing.
-    `topic` names the origin in errors. Raises SchemaError for a schema that cannot become columns.
+    `topic` names the origin in errors. Fields that no column holds are left out. Raises SchemaError for a schema that
+    is not valid.
     """
     if descriptor is not None:
         plan = descriptor_plan(checked_descriptor(descriptor, info, topic=topic))
-        return protobuf_payload(plan, descriptor.path)
+        return protobuf_payload(plan, descriptor.path, unfolding=unfolding)
     if info.type is SchemaType.KEY_VALUE:
         pair = split(info, topic=topic)
-        key = payload_schema(pair.key, topic=f"{topic}, key of its KEY_VALUE schema")
-        value = payload_schema(pair.value, topic=f"{topic}, value of its KEY_VALUE schema")
-        return PayloadSchema(KEY_VALUE_TYPE, pair=KeyValuePair(key, value, pair.separated))
+        key, value = (
+            payload_schema(
+                side, topic=f"{topic}, {name} of its KEY_VALUE schema", unfolding=unfolding.of_side(name)
+            )
+            for name, side in ((KEY_COLUMN, pair.key), (VALUE_COLUMN, pair.value))
+        )
+        return pair_payload(key, value, separated=pair.separated)
     if info.type in PROTOBUF_TYPES:
         where = f"topic {topic}, {info.type.name} schema"
-        return protobuf_payload(registered_plan(info, where=where), where, version_number(info))
+        plan = registered_plan(info, where=where)
+        return protobuf_payload(plan, where, version_number(info), unfolding=unfolding)
     primitive = primitive_of(info, topic=topic)
     if primitive is not None:
         return PayloadSchema(primitive.value_type)
-    document = value_document(info)
-    fields = record_schema(document, where=f"topic {topic}, {info.type.name} schema")
-    return PayloadSchema(RECORD_TYPES[info.type], fields, document)
+    where = f"topic {topic}, {info.type.name} schema"
+    held = held_document(value_document(info), unfolding, where=where)
+    fields = record_schema(held.text, where=where)
+    return PayloadSchema(
+        RECORD_TYPES[info.type], fields, held.text, omitted=held.omitted, shows_more=held.shows_more
+    )
+
+
+def for_writing(info: SchemaInfo, *, topic: str) -> PayloadSchema:
+    """The same to a writer, whose messages have every field of the schema: of what no column holds it writes null.
+
+    Raises SchemaError.
+    """
+    payload = payload_schema(info, topic=topic)
+    if payload.pair is not None:
+        pair = split(info, topic=topic)
+        key, value = (for_writing(side, topic=topic) for side in (pair.key, pair.value))
+        return replace(payload, pair=replace(payload.pair, key=key, value=value))
+    return replace(payload, definition=value_document(info)) if info.type in RECORD_TYPES else payload
+
+
+def pair_payload(key: PayloadSchema, value: PayloadSchema, *, separated: bool) -> PayloadSchema:
+    """How the sides of a pair lie in bytes together."""
+    sides = ((KEY_COLUMN, key), (VALUE_COLUMN, value))
+    omitted = tuple(one.below(f"{name}.") for name, side in sides for one in side.omitted)
+    pair, shows_more = KeyValuePair(key, value, separated), key.shows_more or value.shows_more
+    return PayloadSchema(KEY_VALUE_TYPE, pair=pair, omitted=omitted, shows_more=shows_more)
 
 
 def value_document(info: SchemaInfo) -> str:
@@ -97,7 +138,8 @@ def with_times_as_numbers(payload: PayloadSchema, *, where: str) -> PayloadSchem
     if payload.value_type != RECORD_TYPES[SchemaType.JSON] or payload.definition is None:
         return payload
     document = times_as_numbers(payload.definition)
-    return replace(payload, value_schema=record_schema(document, where=where), definition=document)
+    held = held_document(document, where=where).text
+    return replace(payload, value_schema=record_schema(held, where=where), definition=document)
 
 
 def for_reading(payload: PayloadSchema) -> PayloadSchema:
@@ -112,9 +154,13 @@ def for_reading(payload: PayloadSchema) -> PayloadSchema:
     return replace(payload, value_schema=pa.schema(fields))
 
 
-def protobuf_payload(plan: ProtobufPlan, where: str, version: str = "") -> PayloadSchema:
+def protobuf_payload(
+    plan: ProtobufPlan, where: str, version: str = "", *, unfolding: Unfolding = UNFOLDED_ONCE
+) -> PayloadSchema:
     """How messages of the plan lie in bytes; `where` and `version` are for errors. Raises SchemaError."""
-    return PayloadSchema(PROTOBUF_VALUE, plan.fields(where=where), plan.document(version))
+    held = held_plan(plan, unfolding, where=where)
+    fields, document = held.plan.fields(where=where), held.plan.document(version)
+    return PayloadSchema(PROTOBUF_VALUE, fields, document, omitted=held.omitted, shows_more=held.shows_more)
 
 
 def written_schema(info: SchemaInfo, *, topic: str) -> PayloadSchema:

@@ -15,6 +15,7 @@ from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import PayloadSchema, columns_of, for_reading, payload_schema
 from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
 from pyspark_pulsar.schema.types.exchange import readable
+from pyspark_pulsar.schema.unfolding import UNFOLDED_ONCE, Omission, Unfolding, omission_of
 
 ALL_VALUE_COLUMNS: Final = "*"
 DEFAULT_CORRUPT_COLUMN: Final = "_corrupt_record"
@@ -62,23 +63,26 @@ def resolve_read_schema(
     columns: ColumnChoice | Sequence[str] | None = None,
     descriptor: DescriptorFile | None = None,
     payload: PayloadSchema | None = None,
+    unfolding: Unfolding = UNFOLDED_ONCE,
 ) -> ReadSchema:
     """The schema that reading `topic` yields; `info` None is a topic without schema, read as bytes.
 
     `columns` as in `ColumnChoice`, of which plain names are short. `descriptor` says what the Protobuf messages
     are, of a topic whose schema does not, or less well. `payload` is how values lie in bytes where `info` does not say
-    it: in topics whose schemas differ (`topic_family`). Raises SchemaError for an unsupported schema, an unknown
-    or repeated column, and a value field that bears the name of a metadata column or of the corrupt-record column
-    that is to be shown.
+    it: in topics whose schemas differ (`topic_family`), where `unfolding` was applied already. Raises SchemaError for
+    an unsupported schema, an unknown or repeated column, a field that no column holds, and a value field that bears
+    the name of a metadata column or of the corrupt-record column that is to be shown.
     """
     choice = columns if isinstance(columns, ColumnChoice) else ColumnChoice(columns)
     schema = info or SchemaInfo("", SchemaType.NONE)
-    value = for_reading(payload or payload_schema(schema, topic=topic, descriptor=descriptor))
+    value = for_reading(
+        payload or payload_schema(schema, topic=topic, descriptor=descriptor, unfolding=unfolding)
+    )
     fields = columns_of(value)
     _refuse_collisions(fields, choice, topic)
     values = pa.schema([readable(field) for field in fields])
     corrupt = None if choice.corrupt_column in fields.names else choice.corrupt_column
-    output = _select(values, corrupt, choice, topic)
+    output = _select(values, corrupt, choice, topic, value.omitted)
     return ReadSchema(value, output, values, info, corrupt)
 
 
@@ -114,7 +118,9 @@ def _refuse_collisions(fields: pa.Schema, choice: ColumnChoice, topic: str) -> N
         )
 
 
-def _select(values: pa.Schema, corrupt: str | None, choice: ColumnChoice, topic: str) -> pa.Schema:
+def _select(
+    values: pa.Schema, corrupt: str | None, choice: ColumnChoice, topic: str, omitted: Iterable[Omission]
+) -> pa.Schema:
     known = known_columns(values, corrupt)
     if choice.names is None:
         shown = [known[corrupt]] if choice.shows_bad_rows and corrupt is not None else []
@@ -125,6 +131,9 @@ def _select(values: pa.Schema, corrupt: str | None, choice: ColumnChoice, topic:
         names.extend(values.names if name == ALL_VALUE_COLUMNS else [name])
     for name in names:
         if name not in known:
+            omission = omission_of(name, omitted)
+            if omission is not None:
+                raise SchemaError(f"topic {topic}: no column holds {omission.text()}")
             raise SchemaError(
                 f"topic {topic} has no column {name}{suggestion(name, known)}; it has {', '.join(known)}"
             )

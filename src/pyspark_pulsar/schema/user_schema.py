@@ -20,7 +20,9 @@ from pyspark_pulsar.schema.read_schema import (
 )
 from pyspark_pulsar.schema.types.exchange import readable
 from pyspark_pulsar.schema.types.widening import forbids_null, misfits
+from pyspark_pulsar.schema.unfolding import UNFOLDED_ONCE, Unfolding
 
+_SHOWN: Final = 5
 _BY_DOCUMENT: Final = (SchemaType.AVRO, SchemaType.JSON)
 
 OlderSchemas = Callable[[], Iterable[SchemaInfo]]
@@ -28,7 +30,12 @@ OlderSchemas = Callable[[], Iterable[SchemaInfo]]
 
 
 def restrict_to(
-    resolved: ReadSchema, user_schema: pa.Schema, *, topic: str, older: OlderSchemas = tuple
+    resolved: ReadSchema,
+    user_schema: pa.Schema,
+    *,
+    topic: str,
+    older: OlderSchemas = tuple,
+    unfolding: Unfolding = UNFOLDED_ONCE,
 ) -> ReadSchema:
     """The read schema that yields exactly `user_schema`, the columns of `.schema(...)`, in its order.
 
@@ -38,17 +45,21 @@ def restrict_to(
     """
     if user_schema.equals(resolved.output_schema):
         return resolved
-    with_former = _with_former_fields(resolved, user_schema, older, topic)
+    with_former = _with_former_fields(resolved, user_schema, older, topic, unfolding)
     known = known_columns(with_former.value_columns, with_former.corrupt_column)
     faults = [fault for field in user_schema for fault in _faults(field, known)]
     if faults:
         # A type that does not fit is no missing column: the columns are listed where one is missing.
         listed = "" if set(user_schema.names) <= known.keys() else f"; the topic has {', '.join(known)}"
+        if with_former.value.omitted:
+            # A member may be named below the place where its type is left out.
+            left_out = ", ".join(omission.text() for omission in with_former.value.omitted[:_SHOWN])
+            listed += f"; no column holds {left_out}"
         raise SchemaError(
             f"topic {topic}: the schema asks for what cannot be had: {'; '.join(faults)}{listed}"
         )
     check_output(user_schema, with_former.value_columns, with_former.corrupt_column, topic)
-    return replace(_widened(with_former, user_schema, topic), output_schema=user_schema)
+    return replace(_widened(with_former, user_schema, topic, unfolding), output_schema=user_schema)
 
 
 def _faults(field: pa.Field, known: dict[str, pa.Field]) -> Iterator[str]:
@@ -62,7 +73,7 @@ def _faults(field: pa.Field, known: dict[str, pa.Field]) -> Iterator[str]:
 
 
 def _with_former_fields(
-    resolved: ReadSchema, user_schema: pa.Schema, older: OlderSchemas, topic: str
+    resolved: ReadSchema, user_schema: pa.Schema, older: OlderSchemas, topic: str, unfolding: Unfolding
 ) -> ReadSchema:
     known = known_columns(resolved.value_columns, resolved.corrupt_column)
     missing = [name for name in user_schema.names if name not in known]
@@ -79,19 +90,24 @@ def _with_former_fields(
             break
     if not former:
         return resolved
-    return _by_document(resolved, latest, with_old_fields(latest.text, former), topic)
+    return _by_document(resolved, latest, with_old_fields(latest.text, former), topic, unfolding)
 
 
-def _widened(resolved: ReadSchema, user_schema: pa.Schema, topic: str) -> ReadSchema:
+def _widened(resolved: ReadSchema, user_schema: pa.Schema, topic: str, unfolding: Unfolding) -> ReadSchema:
     info, document = resolved.info, resolved.value.definition
     if info is None or info.type not in _BY_DOCUMENT or document is None:
         return resolved
     values = [field for field in user_schema if field.name in resolved.value_columns.names]
-    return _by_document(resolved, info, promoted(document, values), topic)
+    return _by_document(resolved, info, promoted(document, values), topic, unfolding)
 
 
-def _by_document(resolved: ReadSchema, info: SchemaInfo, document: str, topic: str) -> ReadSchema:
+def _by_document(
+    resolved: ReadSchema, info: SchemaInfo, document: str, topic: str, unfolding: Unfolding
+) -> ReadSchema:
     changed = replace(info, document=document.encode())
-    value = for_reading(payload_schema(changed, topic=f"{topic}, changed as the query asks"))
+    value = for_reading(
+        payload_schema(changed, topic=f"{topic}, changed as the query asks", unfolding=unfolding)
+    )
+    value = replace(value, shows_more=value.shows_more or resolved.value.shows_more)
     columns = pa.schema([readable(field) for field in columns_of(value)])
     return replace(resolved, value=value, value_columns=columns)

@@ -26,6 +26,7 @@ from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.family.same_schema import identity
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.read_schema import ALL_VALUE_COLUMNS, ReadSchema
+from pyspark_pulsar.schema.unfolding import DEPTH_OPTION
 from pyspark_pulsar.topic import TopicName
 
 _BOUNDS: Final = (
@@ -110,7 +111,13 @@ def _refuse_bounds(options: ReadOptions) -> None:
 
 
 def topic_schema(client: BrokerClient, options: ReadOptions) -> ReadSchema:
-    """How the rows of the table are read; `options` of `tiering_options`. Raises `SchemaError`."""
+    """How the rows of the table are read; `options` of `tiering_options`. Raises `SchemaError`, and `OptionError` for a
+    depth of types that contain themselves: rows of a table have one shape, whoever reads or tiers them."""
+    if options.recursive_depth is not None:
+        raise OptionError(
+            f"option {DEPTH_OPTION!r}: expected none, since tables hold no types inside themselves, got "
+            f"{options.recursive_depth}; leave it out"
+        )
     return schema_of_topics(
         client, [TopicName.parse(str(options.topic))], options, read_descriptor_file(options)
     )

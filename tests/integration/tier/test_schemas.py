@@ -13,7 +13,7 @@ from integration.tier.conftest import DELTA, ENTRIES, ICEBERG, Tier, both_format
 from pulsar.schema import AvroSchema
 from pyspark.sql import SparkSession
 
-from pyspark_pulsar.errors import DecodeError, SchemaError
+from pyspark_pulsar.errors import DecodeError, OptionError, SchemaError
 
 Same = Callable[..., pa.Table]
 
@@ -208,6 +208,20 @@ def test_messages_that_do_not_decode(tier: Tier, same: Same) -> None:
     with pytest.raises(DecodeError, match="one that did not when it was tiered"):
         tier.rows()
     assert same(columns="__messageId").num_rows == ENTRIES
+
+
+def test_fields_that_no_column_holds_are_not_in_the_table(tier: Tier, same: Same) -> None:
+    written = document(field("id", "int"), field("next", ["null", "Node"], default=None))
+    written["name"] = "Node"
+    _allow_every_schema(tier)
+    _send(tier, "AVRO", written, {"next": {"id": 7, "next": None}}, ENTRIES)
+    tier.roll()
+    assert tier.run().rows == ENTRIES
+    assert set(tier.places()) == {"columns"}
+    assert same(columns="id").num_rows == ENTRIES
+    assert "next" not in tier.rows().column_names
+    with pytest.raises(OptionError, match="recursiveFieldMaxDepth"):
+        tier.run(recursiveFieldMaxDepth="2")
 
 
 def _allow_every_schema(tier: Tier) -> None:

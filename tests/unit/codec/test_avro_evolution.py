@@ -167,7 +167,45 @@ def test_blocks_with_a_size_are_read_and_passed_over() -> None:
     assert decoded("AVRO", NOTHING, entries(payload), old) == [{"keep": 9}]
 
 
-def test_fields_are_matched_by_name_then_alias() -> None:
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        # What Avro's Java library makes of them: chains, swaps, a name that another field took.
+        ([("b", ["a"]), ("c", ["b"])], {"b": 5, "c": 6}),
+        ([("b", ["a"]), ("a", ["b"])], {"a": 6, "b": 5}),
+        ([("x", ["a"]), ("y", ["a"])], {"x": None, "y": 5}),
+        ([("a", []), ("x", ["a"])], {"a": None, "x": 5}),
+    ],
+)
+def test_aliases_go_before_names(fields: list[tuple[str, list[str]]], expected: dict[str, Any]) -> None:
+    old = record(("a", "int"), ("b", "int"))
+    nullable = {"type": ["null", "int"], "default": None}
+    new = record(*({"name": name, "aliases": aliases, **nullable} for name, aliases in fields))
+    assert resolved(old, new, {"a": 5, "b": 6}) == [expected]
+
+
+def test_messages_of_the_schema_itself_have_their_own_names() -> None:
+    swapped = [{"name": one, "aliases": [other], "type": "int"} for one, other in ("ab", "ba")]
+    assert resolved(record(*swapped), record(*swapped), {"a": 5, "b": 6}) == [{"a": 5, "b": 6}]
+
+
+def test_names_of_a_union_that_were_swapped() -> None:
+    def enums(*names: str, **aliases: list[str]) -> list[Any]:
+        return [
+            {"type": "enum", "name": name, "symbols": ["A", name], "aliases": aliases.get(name, [])}
+            for name in names
+        ]
+
+    old = record(("e", enums("E", "F")), namespace="n")
+    # The same schema but for aliases would be that of the messages.
+    new = record(("e", enums("E", "F", E=["n.F"], F=["E"])), ("x", "int", 0), namespace="n")
+    assert resolved(old, new, {"e": ("n.E", "A")}, {"e": ("n.F", "A")}) == [
+        {"e": {"member0": None, "member1": "A"}, "x": 0},
+        {"e": {"member0": "A", "member1": None}, "x": 0},
+    ]
+
+
+def test_a_field_keeps_its_name_where_an_alias_would_make_two_of_it() -> None:
     old = record(("a", "int"), ("b", "string"))
     new = record(
         {"name": "renamed", "type": "long", "aliases": ["other", "a"]},

@@ -47,6 +47,36 @@ def test_a_version_that_unfolds_without_end(document: dict[str, Any]) -> None:
         decoded("AVRO", record(("f0", ["null", "int"])), entries(b""), document)
 
 
+@pytest.mark.parametrize("kind", ["AVRO", "JSON"])
+def test_types_nested_as_deep_as_columns_can_be(kind: str) -> None:
+    """The document has three values of JSON for each of its types, which a parser of 128 at most refuses."""
+    node: Any = "int"
+    value: Any = 7
+    for number in range(59):
+        node = record(("x", node), name=f"R{number}")
+        value = {"x": value}
+    payload = avro_bytes(node, value) if kind == "AVRO" else json.dumps(value).encode()
+    assert decoded(kind, node, entries(payload)) == [value]
+    with pytest.raises(SchemaError, match="expected at most 60 types inside each other"):
+        resolve_read_schema(info(record(("y", record(("x", node), name="S"))), kind), topic=TOPIC)
+
+
+def test_a_type_in_many_objects_around_it() -> None:
+    kind: Any = "int"
+    for _ in range(200):
+        kind = {"type": kind}
+    payload = avro_bytes(record(("x", "int")), {"x": 7})
+    assert decoded("AVRO", record(("x", kind)), entries(payload)) == [{"x": 7}]
+
+
+def test_a_document_nested_deeper_than_any_is_refused() -> None:
+    deep = SchemaInfo("R", SchemaType.AVRO, b'{"type":' * 2_000_000)
+    schema = resolve_read_schema(info(WORDS), topic=TOPIC, columns=["*"])
+    decoder = EntryDecoder(schema, topic=TOPIC, partition=-1, fetch_schema=lambda _: deep)
+    with pytest.raises(SchemaError, match="expected at most 1024 JSON values inside each other, got more"):
+        list(decoder.decode(entries(b"")))
+
+
 def test_a_batch_of_bad_rows_takes_no_time_for_versions_it_does_not_have() -> None:
     """Once each row looked for every version among all rows behind it."""
     schema = resolve_read_schema(info(WORDS), topic=TOPIC, columns=["*"])

@@ -62,11 +62,16 @@ impl AvroColumn {
             AvroType::Float => Self::Float(NumberBuffer::default()),
             AvroType::Double => Self::Double(NumberBuffer::default()),
             AvroType::Bytes => Self::Bytes(BytesBuffer::default()),
-            AvroType::String | AvroType::Enum(_) => Self::Text(BytesBuffer::default()),
+            AvroType::String | AvroType::Enum(_) | AvroType::DecimalText(_) => {
+                Self::Text(BytesBuffer::default())
+            }
             AvroType::Fixed(fixed) | AvroType::Uuid(fixed) => {
                 Self::Fixed(FixedSizeBinaryBuilder::new(fixed.size))
             }
-            AvroType::Decimal { .. } => Self::Decimal(NumberBuffer::default(), kind.physical()),
+            AvroType::Decimal(decimal) if decimal.digits().is_some() => {
+                Self::Decimal(NumberBuffer::default(), kind.physical())
+            }
+            AvroType::Decimal(_) | AvroType::Reference(_) | AvroType::Omitted(_) => Self::Null(0),
             AvroType::Array(item) => Self::List(ListColumn::new(kind.physical(), Self::new(item))),
             AvroType::Map(value) => {
                 Self::Map(ListColumn::new(kind.physical(), Self::new(value)), BytesBuffer::default())
@@ -77,7 +82,10 @@ impl AvroColumn {
             AvroType::Nullable { inner, .. } => Self::new(inner),
             AvroType::Union(_) => match kind.members().as_slice() {
                 [only] => Self::new(only),
-                members => Self::Struct(StructColumn::new(kind, members.iter().copied())),
+                members => {
+                    let held = members.iter().copied().filter(|member| member.is_held());
+                    Self::Struct(StructColumn::new(kind, held))
+                }
             },
         }
     }

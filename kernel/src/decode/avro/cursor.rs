@@ -1,5 +1,10 @@
 //! Avro bytes, value by value: <https://avro.apache.org/docs/1.12.0/specification/#binary-encoding>.
 
+use crate::avro_schema::{AvroType, Recursive};
+
+/// Values inside each other that are skipped; as many as JSON may have.
+const MAX_DEPTH: usize = 1000;
+
 /// A value that is not what its schema says.
 #[derive(Debug)]
 pub struct AvroFault {
@@ -10,6 +15,12 @@ pub struct AvroFault {
 }
 
 impl AvroFault {
+    /// Without the path below a record that is inside of itself, which can be as long as the message.
+    pub fn of_outermost(mut self: Box<Self>) -> Box<Self> {
+        self.path.clear();
+        self
+    }
+
     /// Below the field, item or key `step`.
     pub fn below(mut self: Box<Self>, step: &str) -> Box<Self> {
         let dot = if self.path.is_empty() || self.path.starts_with(['[', '{']) { "" } else { "." };
@@ -29,12 +40,38 @@ pub fn fault<T>(why: impl Into<String>) -> AvroResult<T> {
 /// The bytes of one message that are not read yet.
 pub struct AvroCursor<'a> {
     rest: &'a [u8],
+    /// The records of the writer that contain themselves.
+    recursive: Option<&'a Recursive>,
+    /// Values around the one that is skipped.
+    depth: usize,
 }
 
 impl<'a> AvroCursor<'a> {
     /// At the start of `payload`.
     pub fn new(payload: &'a [u8]) -> Self {
-        Self { rest: payload }
+        Self { rest: payload, recursive: None, depth: 0 }
+    }
+
+    /// The same, of a writer with records that contain themselves.
+    pub fn recursive(payload: &'a [u8], recursive: &'a Recursive) -> Self {
+        Self { rest: payload, recursive: Some(recursive), depth: 0 }
+    }
+
+    /// What a reference of the writer's schema refers to.
+    pub fn record(&self, name: &str) -> AvroResult<&'a AvroType> {
+        let record = self.recursive.and_then(|records| records.get(name));
+        record.map_or_else(|| fault(format!("record {name} is not known here; please report this")), Ok)
+    }
+
+    /// Do something with what is inside of the present value.
+    pub fn inside(&mut self, what: impl FnOnce(&mut Self) -> AvroResult<()>) -> AvroResult<()> {
+        if self.depth == MAX_DEPTH {
+            return fault(format!("expected values at most {MAX_DEPTH} deep, got more"));
+        }
+        self.depth += 1;
+        what(self)?;
+        self.depth -= 1;
+        Ok(())
     }
 
     /// Bytes that are left.

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::avro_schema::{AvroType, RecordType};
+use crate::avro_schema::{AvroType, DecimalType, RecordType};
 use crate::wire::put_varint;
 
 /// Append `value` as `kind`. Says what was expected when it is not one; `out` is then of no use.
@@ -26,11 +26,20 @@ pub fn encode_default(kind: &AvroType, value: &Value, out: &mut Vec<u8>) -> Resu
         }
         (AvroType::Double, _) => out.extend_from_slice(&float(value).ok_or_else(refused)?.to_le_bytes()),
         (AvroType::String, Value::String(text)) => put_bytes(out, text.as_bytes()),
-        (AvroType::Bytes | AvroType::Decimal { fixed: None, .. }, Value::String(text)) => {
+        (AvroType::Omitted(kind), _) => encode_default(kind, value, out)?,
+        (
+            AvroType::Bytes
+            | AvroType::Decimal(DecimalType { fixed: None, .. })
+            | AvroType::DecimalText(DecimalType { fixed: None, .. }),
+            Value::String(text),
+        ) => {
             put_bytes(out, &code_points(text).ok_or_else(refused)?);
         }
         (
-            AvroType::Fixed(fixed) | AvroType::Uuid(fixed) | AvroType::Decimal { fixed: Some(fixed), .. },
+            AvroType::Fixed(fixed)
+            | AvroType::Uuid(fixed)
+            | AvroType::Decimal(DecimalType { fixed: Some(fixed), .. })
+            | AvroType::DecimalText(DecimalType { fixed: Some(fixed), .. }),
             Value::String(text),
         ) => {
             let bytes = code_points(text).filter(|bytes| bytes.len() == fixed.size as usize);

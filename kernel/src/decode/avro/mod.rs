@@ -2,15 +2,17 @@
 
 mod columns;
 mod cursor;
+mod decimal;
 pub mod default;
 mod plan;
 mod read;
 mod resolve;
+mod skip;
 
 use arrow_array::ArrayRef;
 use arrow_schema::{DataType, FieldRef, Schema};
 
-use crate::avro_schema::{AvroType, RecordType};
+use crate::avro_schema::{AvroType, RecordType, Recursive};
 use crate::conform::{conform, conform_type};
 use crate::error::{KernelError, Result};
 use crate::payload_schema::is_same_version;
@@ -24,32 +26,47 @@ use resolve::record_plan;
 pub struct AvroValues {
     /// The reader's record, with the fields that are columns, in the order of the columns.
     reader: RecordType,
+    /// The same without aliases, by which a writer of the very same schema is read.
+    unaliased: RecordType,
+    /// All of the reader's schema without aliases.
+    whole: AvroType,
     /// Output fields, and the type their schema gives them.
     columns: Vec<(FieldRef, DataType)>,
     values: AvroColumn,
-    versions: Vec<(Vec<u8>, AvroPlan)>,
+    versions: Vec<WriterVersion>,
     /// Index of the version of the last message.
     last: usize,
+}
+
+/// How messages of a version are read.
+struct WriterVersion {
+    version: Vec<u8>,
+    plan: AvroPlan,
+    recursive: Recursive,
 }
 
 impl AvroValues {
     /// `output` fields must all be named in `value_schema` and in the reader's schema.
     pub fn new(output: Vec<FieldRef>, value_schema: &Schema, reader: &str) -> Result<Self> {
-        let AvroType::Record(RecordType { name, fields: all }) = record_of(reader)? else {
-            return Err(KernelError::schema("expected a record at the top of the reader's schema"));
-        };
+        let (all, _) = record_of(reader)?;
+        let whole = AvroType::parse_unaliased(reader)?;
         let mut columns = Vec::with_capacity(output.len());
-        let mut fields = Vec::with_capacity(output.len());
         for field in output {
             let missing =
                 || KernelError::schema(format!("column {} is not in the topic's schema", field.name()));
             let declared = value_schema.field_with_name(field.name()).map_err(|_| missing())?;
-            fields.push(all.iter().find(|f| f.name == *field.name()).ok_or_else(missing)?.clone());
+            if all.fields.iter().all(|known| known.name != *field.name()) {
+                return Err(missing());
+            }
             columns.push((field.clone(), declared.data_type().clone()));
         }
-        let reader = RecordType { name, fields };
+        let reader = with_columns(&all, &columns);
+        let unaliased = match &whole {
+            AvroType::Record(record) => with_columns(record, &columns),
+            _ => reader.clone(),
+        };
         let values = AvroColumn::new(&AvroType::Record(reader.clone()));
-        Ok(Self { reader, columns, values, versions: Vec::new(), last: 0 })
+        Ok(Self { reader, unaliased, whole, columns, values, versions: Vec::new(), last: 0 })
     }
 
     /// Make a version known. The same version again is ignored.
@@ -57,20 +74,25 @@ impl AvroValues {
         if self.knows(version) {
             return Ok(());
         }
-        let AvroType::Record(writer) = record_of(avro_schema)? else {
-            return Err(KernelError::schema("expected a record at the top of the writer's schema"));
-        };
-        let plan = record_plan(&writer, &self.reader).map_err(|mismatch| {
+        let (writer, recursive) = record_of(avro_schema)?;
+        // As in Avro's Java library: in its own messages a name means what it says, though an alias swaps it.
+        let is_same = AvroType::parse_unaliased(avro_schema)? == self.whole;
+        let reader = if is_same { &self.unaliased } else { &self.reader };
+        let plan = record_plan(&writer, reader, &recursive).map_err(|mismatch| {
             let why = format!("field {}: {}", mismatch.path, mismatch.why);
             KernelError::schema(format!("cannot be resolved to the reader's schema: {why}"))
         })?;
-        self.versions.push((version.to_vec(), AvroPlan::Record(plan)));
+        self.versions.push(WriterVersion {
+            version: version.to_vec(),
+            plan: AvroPlan::Record(plan),
+            recursive,
+        });
         Ok(())
     }
 
     /// Whether `add_version` was called with it.
     pub fn knows(&self, version: &[u8]) -> bool {
-        self.versions.iter().any(|(known, _)| known == version)
+        self.versions.iter().any(|known| known.version == version)
     }
 
     /// Add one message; `None` is a null value. After an error the columns are of no use.
@@ -79,15 +101,15 @@ impl AvroValues {
             self.values.append_null();
             return Ok(());
         };
-        if self.versions.get(self.last).is_none_or(|(known, _)| !is_same_version(known, version)) {
-            let index = self.versions.iter().position(|(known, _)| known == version);
+        if self.versions.get(self.last).is_none_or(|known| !is_same_version(&known.version, version)) {
+            let index = self.versions.iter().position(|known| known.version == version);
             self.last = index.ok_or_else(|| {
                 KernelError::schema(format!("schema version {version:?} was not added to the decoder"))
             })?;
         }
-        let Some((_, plan)) = self.versions.get(self.last) else { return Ok(()) };
-        let mut cursor = AvroCursor::new(payload);
-        read(plan, &mut self.values, &mut cursor).map_err(|fault| {
+        let Some(known) = self.versions.get(self.last) else { return Ok(()) };
+        let mut cursor = AvroCursor::recursive(payload, &known.recursive);
+        read(&known.plan, &mut self.values, &mut cursor).map_err(|fault| {
             let place =
                 if fault.path.is_empty() { String::new() } else { format!(" in field {}", fault.path) };
             KernelError::payload(format!("not Avro of the schema it names{place}: {}", fault.why))
@@ -114,8 +136,17 @@ impl AvroValues {
     }
 }
 
-fn record_of(avro_schema: &str) -> Result<AvroType> {
-    let kind = AvroType::parse(avro_schema)?;
+/// The record with the fields that are columns, in their order.
+fn with_columns(record: &RecordType, columns: &[(FieldRef, DataType)]) -> RecordType {
+    let field = |(column, _): &(FieldRef, DataType)| record.fields.iter().find(|f| f.name == *column.name());
+    RecordType { name: record.name.clone(), fields: columns.iter().filter_map(field).cloned().collect() }
+}
+
+fn record_of(avro_schema: &str) -> Result<(RecordType, Recursive)> {
+    let (kind, recursive) = AvroType::parse_recursive(avro_schema)?;
     kind.fields()?;
-    Ok(kind)
+    match kind {
+        AvroType::Record(record) => Ok((record, recursive)),
+        _ => Err(KernelError::schema("expected a record at the top of the schema")),
+    }
 }

@@ -37,6 +37,10 @@ pub enum AvroPlan {
     Union(Vec<AvroPlan>),
     /// A member of the reader's union
     Member(usize, Box<AvroPlan>),
+    /// A value that the reader has no place for: a null
+    Skipped(AvroType),
+    /// The digits of a decimal as text
+    DecimalText(DecimalTextPlan),
     /// A value that is here is an error.
     Refused(Box<Mismatch>),
     /// The reader's default: bytes of the reader's own schema
@@ -61,6 +65,17 @@ pub struct DecimalPlan {
     pub factor: i128,
     /// One more than the largest unscaled value.
     pub limit: i128,
+}
+
+/// A decimal of the writer as text.
+#[derive(Debug, Clone, Copy)]
+pub struct DecimalTextPlan {
+    /// Bytes of the fixed it is in.
+    pub fixed: Option<usize>,
+    /// Digits after the point.
+    pub scale: usize,
+    /// Most bytes of a value: the time that digits take grows with their square.
+    pub max_bytes: usize,
 }
 
 /// Fields in the order of the writer, then those that it lacks.

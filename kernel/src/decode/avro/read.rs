@@ -4,8 +4,9 @@
 
 use super::columns::AvroColumn;
 use super::cursor::{AvroCursor, AvroFault, AvroResult, fault};
-use super::plan::{AvroPlan, DecimalPlan, FieldStep, RecordPlan, Rescale};
-use crate::avro_schema::AvroType;
+use super::decimal::{decimal, decimal_text};
+use super::plan::{AvroPlan, FieldStep, RecordPlan, Rescale};
+use super::skip::skip;
 use crate::decode::ascii::checked_text;
 use crate::decode::buffers::BytesBuffer;
 use crate::decode::list_column::ListColumn;
@@ -33,6 +34,9 @@ pub fn read(plan: &AvroPlan, column: &mut AvroColumn, cursor: &mut AvroCursor<'_
             b.append_value(cursor.take(*size)?).or_else(|e| fault(e.to_string()))?;
         }
         (AvroPlan::Decimal(how), AvroColumn::Decimal(b, _)) => b.push(decimal(how, cursor)?),
+        (AvroPlan::DecimalText(how), AvroColumn::Text(b)) => {
+            append(b, decimal_text(how, cursor)?.as_bytes())?
+        }
         (AvroPlan::Enum(symbols), AvroColumn::Text(b)) => match cursor.branch(symbols)? {
             Ok(symbol) => append(b, symbol.as_bytes())?,
             Err(why) => return fault(why),
@@ -48,6 +52,10 @@ pub fn read(plan: &AvroPlan, column: &mut AvroColumn, cursor: &mut AvroCursor<'_
                 if i == *index { read(plan, child, cursor)? } else { child.append_null() }
             }
             s.close(true);
+        }
+        (AvroPlan::Skipped(kind), column) => {
+            skip(kind, cursor)?;
+            column.append_null();
         }
         (AvroPlan::Default(bytes, plan), column) => read(plan, column, &mut AvroCursor::new(bytes))?,
         (AvroPlan::Refused(mismatch), _) => {
@@ -115,82 +123,9 @@ fn record(fields: &RecordPlan, columns: &mut [AvroColumn], cursor: &mut AvroCurs
     Ok(())
 }
 
-/// Go past a value that the reader does not want.
-fn skip(kind: &AvroType, cursor: &mut AvroCursor<'_>) -> AvroResult<()> {
-    match kind {
-        AvroType::Null => {}
-        AvroType::Boolean => _ = cursor.take(1)?,
-        AvroType::Int(_) | AvroType::Long(_) | AvroType::Enum(_) => _ = cursor.long()?,
-        AvroType::Json(form) => skip(&form.plain(), cursor)?,
-        AvroType::Float => _ = cursor.take(4)?,
-        AvroType::Double => _ = cursor.take(8)?,
-        AvroType::Bytes | AvroType::String | AvroType::Decimal { fixed: None, .. } => _ = cursor.bytes()?,
-        AvroType::Fixed(fixed) | AvroType::Uuid(fixed) | AvroType::Decimal { fixed: Some(fixed), .. } => {
-            cursor.take(fixed.size as usize)?;
-        }
-        AvroType::Array(item) => skip_blocks(cursor, |cursor| skip(item, cursor))?,
-        AvroType::Map(value) => skip_blocks(cursor, |cursor| {
-            cursor.bytes()?;
-            skip(value, cursor)
-        })?,
-        AvroType::Record(record) => {
-            for field in &record.fields {
-                skip(&field.kind, cursor).map_err(|e| e.below(&field.name))?;
-            }
-        }
-        AvroType::Nullable { inner, null_branch } => match cursor.long()? {
-            index if index == i64::from(*null_branch) => {}
-            0 | 1 => skip(inner, cursor)?,
-            other => return fault(format!("expected branch 0 or 1, got {other}")),
-        },
-        AvroType::Union(branches) => skip(cursor.branch(branches)?, cursor)?,
-    }
-    Ok(())
-}
-
-fn skip_blocks<'a>(
-    cursor: &mut AvroCursor<'a>,
-    mut item: impl FnMut(&mut AvroCursor<'a>) -> AvroResult<()>,
-) -> AvroResult<()> {
-    loop {
-        match cursor.block()? {
-            (0, _) => return Ok(()),
-            (_, Some(size)) => match usize::try_from(size) {
-                Ok(size) => _ = cursor.take(size)?,
-                Err(_) => return fault(format!("expected the size of a block, got {size}")),
-            },
-            (count, None) => {
-                for _ in 0..count {
-                    item(cursor)?;
-                }
-            }
-        }
-    }
-}
-
 fn rescaled(value: i64, rescale: &Rescale) -> AvroResult<i64> {
     let scaled = value.checked_mul(rescale.multiply).map(|v| v.div_euclid(rescale.divide.max(1)));
     scaled.map_or_else(|| fault(format!("expected a time that fits the reader's unit, got {value}")), Ok)
-}
-
-/// Two's complement, big endian, of any length.
-fn decimal(how: &DecimalPlan, cursor: &mut AvroCursor<'_>) -> AvroResult<i128> {
-    let bytes = match how.fixed {
-        Some(size) => cursor.take(size)?,
-        None => cursor.bytes()?,
-    };
-    let sign: u8 = if bytes.first().is_some_and(|b| b & 0x80 != 0) { 0xff } else { 0 };
-    let (head, tail) = bytes.split_at(bytes.len().saturating_sub(16));
-    let mut wide = [sign; 16];
-    for (to, from) in wide.iter_mut().rev().zip(tail.iter().rev()) {
-        *to = *from;
-    }
-    let value = i128::from_be_bytes(wide);
-    // What lies before the last 16 bytes may only repeat the sign.
-    let whole = head.iter().all(|b| *b == sign) && (value < 0) == (sign == 0xff);
-    let scaled =
-        value.checked_mul(how.factor).filter(|v| whole && v.unsigned_abs() < how.limit.unsigned_abs());
-    scaled.map_or_else(|| fault("expected a decimal of the schema's precision, got more digits"), Ok)
 }
 
 /// `bytes`, if they are text.

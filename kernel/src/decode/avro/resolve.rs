@@ -15,7 +15,7 @@
 //! | union                 | anything              | a plan for each branch; the branch number in the bytes chooses      |
 //! | null                  | with null             | a null                                                              |
 //! | anything but a union  | union                 | the plan of the branch that `branch_for` chooses                    |
-//! | record                | record                | fields by name or the reader's aliases, see below                   |
+//! | record                | record                | fields by the reader's aliases or by name, see below                |
 //! | enum                  | enum                  | by symbol; an unknown one is the reader's default, or an error      |
 //! | array, map            | array, map            | a plan for the items, the values                                    |
 //! | fixed                 | fixed                 | of the same size and name                                           |
@@ -44,97 +44,179 @@
 //!   logical type takes the meaning that the other side gives it.
 //! * A nullable field that a writer lacks needs no default.
 //!
-//! Why it ends: schemas are trees here, since the parser refuses recursive types and bounds their depth.
+//! Why it ends: the reader's schema is a tree of bounded depth (`schema/avro/held.py` sees to that), and each step
+//! into a record of the writer, which may contain itself, is one into a record of the reader.
 
 use super::default::encode_default;
-use super::plan::{AvroPlan, DecimalPlan, FieldStep, Mismatch, RecordPlan, Rescale};
-use crate::avro_schema::{AvroField, AvroType, EnumType, FixedType, LogicalType, RecordType};
+use super::plan::{AvroPlan, DecimalPlan, DecimalTextPlan, FieldStep, Mismatch, RecordPlan, Rescale};
+use crate::avro_schema::{
+    AvroField, AvroType, DecimalType, EnumType, FixedType, LogicalType, RecordType, Recursive, TypeName,
+};
 use crate::conform::per_second;
+
+/// Digits of the largest decimal that is read as text.
+const MAX_TEXT_DIGITS: usize = 1000;
 
 type Resolved = Result<AvroPlan, Box<Mismatch>>;
 
-/// How to read `writer` as `reader`.
-pub fn resolve(writer: &AvroType, reader: &AvroType) -> Resolved {
-    match (writer, reader) {
-        (AvroType::Nullable { inner, null_branch }, _) => {
-            let branches =
-                if *null_branch == 0 { [&AvroType::Null, inner] } else { [inner, &AvroType::Null] };
-            written_union(&branches, reader)
-        }
-        (AvroType::Union(branches), _) => written_union(&branches.iter().collect::<Vec<_>>(), reader),
-        (AvroType::Null, AvroType::Nullable { .. }) => Ok(AvroPlan::Null),
-        (_, AvroType::Nullable { inner, .. }) => resolve(writer, inner),
-        (AvroType::Null, AvroType::Union(branches)) if branches.contains(&AvroType::Null) => {
-            Ok(AvroPlan::Null)
-        }
-        (_, AvroType::Union(_)) => {
-            let members = reader.members();
-            let Some(index) = branch_for(writer, &members) else { return Err(mismatch(writer, reader)) };
-            let Some(member) = members.get(index) else { return Err(mismatch(writer, reader)) };
-            let plan = resolve(writer, member)?;
-            Ok(if members.len() == 1 { plan } else { AvroPlan::Member(index, Box::new(plan)) })
-        }
-        (AvroType::Array(item), AvroType::Array(reader_item)) => {
-            Ok(AvroPlan::Array(Box::new(resolve(item, reader_item).map_err(|e| e.below("[]"))?)))
-        }
-        (AvroType::Map(value), AvroType::Map(reader_value)) => {
-            Ok(AvroPlan::Map(Box::new(resolve(value, reader_value).map_err(|e| e.below("{}"))?)))
-        }
-        (AvroType::Record(written), AvroType::Record(read)) => {
-            record_plan(written, read).map(AvroPlan::Record)
-        }
-        (AvroType::Enum(written), AvroType::Enum(read)) if read.name.accepts(&written.name) => {
-            Ok(AvroPlan::Enum(written.symbols.iter().map(|symbol| read_symbol(symbol, read)).collect()))
-        }
-        _ => leaf(writer, reader),
-    }
+/// How to read `writer` as `reader`. `recursive` are the records of the writer that contain themselves; the reader has
+/// none, so that every walk ends.
+pub fn record_plan(
+    writer: &RecordType,
+    reader: &RecordType,
+    recursive: &Recursive,
+) -> Result<RecordPlan, Box<Mismatch>> {
+    Resolver { recursive }.record(writer, reader)
 }
 
-fn written_union(branches: &[&AvroType], reader: &AvroType) -> Resolved {
-    let plans: Vec<_> = branches.iter().map(|branch| resolve(branch, reader)).collect();
-    // With no branch but null that could ever be read, the schemas have nothing in common.
-    let mut members = branches.iter().zip(&plans).filter(|(branch, _)| **branch != &AvroType::Null);
-    if let Some((_, Err(why))) = members.clone().next().filter(|_| members.all(|(_, plan)| plan.is_err())) {
-        return Err(why.clone());
-    }
-    Ok(AvroPlan::Union(plans.into_iter().map(|plan| plan.unwrap_or_else(AvroPlan::Refused)).collect()))
+struct Resolver<'a> {
+    recursive: &'a Recursive,
 }
 
-/// Fields of the reader by name or alias.
-pub fn record_plan(writer: &RecordType, reader: &RecordType) -> Result<RecordPlan, Box<Mismatch>> {
-    let source = |field: &AvroField| {
-        let named = |name: &String| writer.fields.iter().position(|own| own.name == *name);
-        named(&field.name).or_else(|| field.aliases.iter().find_map(named))
-    };
-    let sources: Vec<Option<usize>> = reader.fields.iter().map(source).collect();
-    let mut steps = Vec::with_capacity(writer.fields.len());
-    for (i, own) in writer.fields.iter().enumerate() {
-        let target = sources.iter().position(|source| *source == Some(i));
-        steps.push(match target.and_then(|index| Some((index, reader.fields.get(index)?))) {
-            Some((index, field)) => {
-                let plan = resolve(&own.kind, &field.kind).map_err(|e| e.below(&own.name))?;
-                FieldStep::Read(index, own.name.clone(), plan)
+impl Resolver<'_> {
+    fn resolve(&self, writer: &AvroType, reader: &AvroType) -> Resolved {
+        match (writer, reader) {
+            (AvroType::Reference(name), _) => match self.recursive.get(name) {
+                Some(record) => self.resolve(record, reader),
+                None => Err(mismatch(writer, reader)),
+            },
+            // A default of the reader's union that its column has no member for.
+            (AvroType::Omitted(_), _) => Ok(AvroPlan::Skipped(writer.clone())),
+            (AvroType::Nullable { inner, null_branch }, _) => {
+                let branches =
+                    if *null_branch == 0 { [&AvroType::Null, inner] } else { [inner, &AvroType::Null] };
+                self.written_union(&branches, reader)
             }
-            None => FieldStep::Skip(own.name.clone(), own.kind.clone()),
-        });
+            (AvroType::Union(branches), _) => {
+                self.written_union(&branches.iter().collect::<Vec<_>>(), reader)
+            }
+            (AvroType::Null, AvroType::Nullable { .. }) => Ok(AvroPlan::Null),
+            (_, AvroType::Nullable { inner, .. }) => self.resolve(writer, inner),
+            (AvroType::Null, AvroType::Union(branches)) if branches.contains(&AvroType::Null) => {
+                Ok(AvroPlan::Null)
+            }
+            (_, AvroType::Union(_)) => self.member(writer, reader),
+            (AvroType::Array(item), AvroType::Array(_)) if item.may_be_empty() => {
+                Err(because("array items that take no bytes could be of any number"))
+            }
+            (AvroType::Array(item), AvroType::Array(reader_item)) => {
+                Ok(AvroPlan::Array(Box::new(self.resolve(item, reader_item).map_err(|e| e.below("[]"))?)))
+            }
+            (AvroType::Map(value), AvroType::Map(reader_value)) => {
+                Ok(AvroPlan::Map(Box::new(self.resolve(value, reader_value).map_err(|e| e.below("{}"))?)))
+            }
+            (AvroType::Record(written), AvroType::Record(read)) => {
+                self.record(written, read).map(AvroPlan::Record)
+            }
+            (AvroType::Enum(written), AvroType::Enum(read)) if read.name.accepts(&written.name) => {
+                Ok(AvroPlan::Enum(written.symbols.iter().map(|symbol| read_symbol(symbol, read)).collect()))
+            }
+            _ => leaf(writer, reader),
+        }
     }
-    let lacking = reader.fields.iter().enumerate().filter(|(i, _)| {
-        // Two fields of the reader may name one of the writer: the first takes it.
-        let source = sources.get(*i).copied().flatten();
-        source.is_none() || sources.iter().position(|other| *other == source) != Some(*i)
-    });
-    let absent = lacking.map(|(i, field)| Ok((i, default_plan(field).map_err(|e| e.below(&field.name))?)));
-    Ok(RecordPlan { steps, absent: absent.collect::<Result<_, Box<Mismatch>>>()? })
+
+    fn written_union(&self, branches: &[&AvroType], reader: &AvroType) -> Resolved {
+        let plans: Vec<_> = branches.iter().map(|branch| self.resolve(branch, reader)).collect();
+        // With no branch but null that could ever be read, the schemas have nothing in common.
+        let mut members = branches.iter().zip(&plans).filter(|(branch, _)| **branch != &AvroType::Null);
+        if let Some((_, Err(why))) = members.clone().next().filter(|_| members.all(|(_, plan)| plan.is_err()))
+        {
+            return Err(why.clone());
+        }
+        Ok(AvroPlan::Union(plans.into_iter().map(|plan| plan.unwrap_or_else(AvroPlan::Refused)).collect()))
+    }
+
+    /// As a branch of the reader's union; null where the column has no member for the branch.
+    fn member(&self, writer: &AvroType, reader: &AvroType) -> Resolved {
+        let members = reader.members();
+        let chosen = self.branch_for(writer, &members).and_then(|index| Some((index, *members.get(index)?)));
+        let Some((index, member)) = chosen else { return Err(mismatch(writer, reader)) };
+        if matches!(member, AvroType::Omitted(_)) {
+            return Ok(AvroPlan::Skipped(writer.clone()));
+        }
+        let plan = self.resolve(writer, member)?;
+        let place = members.iter().take(index).filter(|member| member.is_held()).count();
+        Ok(if members.len() == 1 { plan } else { AvroPlan::Member(place, Box::new(plan)) })
+    }
+
+    /// Fields of the reader by alias or name.
+    fn record(&self, writer: &RecordType, reader: &RecordType) -> Result<RecordPlan, Box<Mismatch>> {
+        let sources = sources(writer, reader);
+        let mut steps = Vec::with_capacity(writer.fields.len());
+        for (i, own) in writer.fields.iter().enumerate() {
+            let target = sources.iter().position(|source| *source == Some(i));
+            steps.push(match target.and_then(|index| Some((index, reader.fields.get(index)?))) {
+                Some((index, field)) => {
+                    let plan = self.resolve(&own.kind, &field.kind).map_err(|e| e.below(&own.name))?;
+                    FieldStep::Read(index, own.name.clone(), plan)
+                }
+                None => FieldStep::Skip(own.name.clone(), own.kind.clone()),
+            });
+        }
+        let lacking = reader.fields.iter().enumerate().zip(&sources).filter(|(_, source)| source.is_none());
+        let absent = lacking
+            .map(|((i, field), _)| Ok((i, self.default_plan(field).map_err(|e| e.below(&field.name))?)));
+        Ok(RecordPlan { steps, absent: absent.collect::<Result<_, Box<Mismatch>>>()? })
+    }
+
+    fn default_plan(&self, field: &AvroField) -> Resolved {
+        let Some(default) = &field.default else {
+            let nullable = self.resolve(&AvroType::Null, &field.kind);
+            return nullable
+                .map_err(|_| because("the writer's schema lacks it and the reader's has no default"));
+        };
+        let mut bytes = Vec::new();
+        encode_default(&field.kind, default, &mut bytes).map_err(because)?;
+        Ok(AvroPlan::Default(bytes, Box::new(self.resolve(&field.kind, &field.kind)?)))
+    }
+
+    /// Which of the reader's branches a value of the writer is read as, by the rules of Avro's Java library: the
+    /// type that has the writer's name as an alias, the same type (named types by full name), a record of fitting
+    /// shape, a promotion.
+    fn branch_for(&self, writer: &AvroType, members: &[&AvroType]) -> Option<usize> {
+        let first = |fits: &dyn Fn(&AvroType) -> bool| members.iter().position(|member| fits(member));
+        let fits = |member: &AvroType| match member {
+            AvroType::Omitted(head) => same_type(writer, head),
+            member => self.resolve(writer, member).is_ok(),
+        };
+        let same = |member: &AvroType| same_type(writer, member);
+        let full = writer.branch_name();
+        let renamed =
+            |m: &AvroType| named(m).is_some_and(|name| name.aliases.iter().any(|alias| alias == full));
+        first(&|m| same(m) && renamed(m))
+            .or_else(|| first(&|m| full == m.branch_name() && same(m)))
+            .or_else(|| {
+                first(&|m| {
+                    same(m) && named(m).zip(named(writer)).is_none_or(|(m, w)| m.accepts(w)) && fits(m)
+                })
+            })
+            .or_else(|| first(&|m| same(m) && fits(m)))
+            .or_else(|| first(&fits))
+    }
 }
 
-fn default_plan(field: &AvroField) -> Resolved {
-    let Some(default) = &field.default else {
-        let nullable = resolve(&AvroType::Null, &field.kind);
-        return nullable.map_err(|_| because("the writer's schema lacks it and the reader's has no default"));
+/// For each field of the reader the index of the writer's that it is read from.
+///
+/// As in Avro's Java library, an alias goes before a name: a writer's field is the reader's that has its name as an
+/// alias, though another one has its name; of several the last. Where that would leave two fields of the writer for
+/// one of the reader, which Java refuses, the writer's field keeps its name.
+fn sources(writer: &RecordType, reader: &RecordType) -> Vec<Option<usize>> {
+    let is_renamed = |name: &String| reader.fields.iter().any(|field| field.aliases.contains(name));
+    let is_taken = |field: &AvroField| {
+        !is_renamed(&field.name) && writer.fields.iter().any(|own| own.name == field.name)
     };
-    let mut bytes = Vec::new();
-    encode_default(&field.kind, default, &mut bytes).map_err(because)?;
-    Ok(AvroPlan::Default(bytes, Box::new(resolve(&field.kind, &field.kind)?)))
+    let target = |own: &AvroField| {
+        let renames = |field: &AvroField| field.aliases.contains(&own.name) && !is_taken(field);
+        let by_alias = reader.fields.iter().rposition(renames);
+        by_alias.or_else(|| reader.fields.iter().position(|field| field.name == own.name))
+    };
+    let mut sources = vec![None; reader.fields.len()];
+    for (i, own) in writer.fields.iter().enumerate() {
+        if let Some(source) = target(own).and_then(|index| sources.get_mut(index)) {
+            source.get_or_insert(i);
+        }
+    }
+    sources
 }
 
 fn read_symbol(symbol: &str, reader: &EnumType) -> Result<String, String> {
@@ -146,56 +228,44 @@ fn read_symbol(symbol: &str, reader: &EnumType) -> Result<String, String> {
     })
 }
 
-/// Which of the reader's branches a value of the writer is read as, by the rules of Avro's Java library: the
-/// same type (named types by full name), a record of fitting shape, a promotion.
-fn branch_for(writer: &AvroType, members: &[&AvroType]) -> Option<usize> {
-    let first = |fits: &dyn Fn(&AvroType) -> bool| members.iter().position(|member| fits(member));
-    let fits = |member: &AvroType| resolve(writer, member).is_ok();
-    let same = |member: &AvroType| same_type(writer, member);
-    first(&|m| writer.branch_name() == m.branch_name() && same(m))
-        .or_else(|| {
-            first(&|m| same(m) && named(m).zip(named(writer)).is_none_or(|(m, w)| m.accepts(w)) && fits(m))
-        })
-        .or_else(|| first(&|m| same(m) && fits(m)))
-        .or_else(|| first(&fits))
-}
-
-fn named(kind: &AvroType) -> Option<&crate::avro_schema::TypeName> {
+fn named(kind: &AvroType) -> Option<&TypeName> {
     match kind {
         AvroType::Record(record) => Some(&record.name),
         AvroType::Enum(kind) => Some(&kind.name),
-        AvroType::Fixed(fixed) | AvroType::Uuid(fixed) | AvroType::Decimal { fixed: Some(fixed), .. } => {
-            Some(&fixed.name)
-        }
-        _ => None,
+        AvroType::Omitted(kind) => named(kind),
+        kind => fixed_of(kind).map(|fixed| &fixed.name),
     }
 }
 
 /// Whether both are one type of Avro's, not looking below it.
 fn same_type(writer: &AvroType, reader: &AvroType) -> bool {
-    use AvroType::{Array, Boolean, Bytes, Decimal, Double, Enum, Float, Int, Long, Map, Record, String};
+    use AvroType::{Array, Boolean, Double, Enum, Float, Int, Long, Map, Omitted, Record, String};
     match (writer, reader) {
+        (_, Omitted(kind)) => same_type(writer, kind),
         (Boolean, Boolean) | (Int(_), Int(_)) | (Long(_), Long(_)) | (Float, Float) | (Double, Double) => {
             true
         }
         (String, String) | (Enum(_), Enum(_)) | (Array(_), Array(_)) | (Map(_), Map(_)) => true,
         (Record(_), Record(_)) => true,
-        (Bytes | Decimal { fixed: None, .. }, Bytes | Decimal { fixed: None, .. }) => true,
-        _ => fixed_of(writer).is_some() && fixed_of(reader).is_some(),
+        _ => {
+            let on_bytes = |kind: &AvroType| kind.branch_name() == "bytes";
+            (on_bytes(writer) && on_bytes(reader))
+                || (fixed_of(writer).is_some() && fixed_of(reader).is_some())
+        }
     }
 }
 
 fn fixed_of(kind: &AvroType) -> Option<&FixedType> {
     match kind {
         AvroType::Fixed(fixed) | AvroType::Uuid(fixed) => Some(fixed),
-        AvroType::Decimal { fixed, .. } => fixed.as_ref(),
+        AvroType::Decimal(decimal) | AvroType::DecimalText(decimal) => decimal.fixed.as_ref(),
         _ => None,
     }
 }
 
 /// Types without types below them.
 fn leaf(writer: &AvroType, reader: &AvroType) -> Resolved {
-    use AvroType::{Boolean, Bytes, Decimal, Double, Float, Int, Long, Null, String};
+    use AvroType::{Boolean, Bytes, Decimal, DecimalText, Double, Float, Int, Long, Null, String};
     let plan = match (writer, reader) {
         (Null, Null) => Some(AvroPlan::Null),
         (Boolean, Boolean) => Some(AvroPlan::Boolean),
@@ -205,11 +275,13 @@ fn leaf(writer: &AvroType, reader: &AvroType) -> Resolved {
         (Long(_), Float | Double) => Some(AvroPlan::Long),
         (Float, Float | Double) => Some(AvroPlan::Float),
         (Double, Double) => Some(AvroPlan::Double),
-        (Bytes | String, Bytes | String) | (Decimal { fixed: None, .. }, Bytes) => Some(AvroPlan::Bytes),
-        (Bytes, Decimal { fixed: None, precision, .. }) => decimal(None, 0, *precision),
-        (Decimal { fixed: None, scale: from, .. }, Decimal { fixed: None, scale: to, precision }) => {
-            decimal(None, to - from, *precision)
-        }
+        (Bytes | String, Bytes | String) => Some(AvroPlan::Bytes),
+        (Bytes, Decimal(read) | DecimalText(read)) if read.fixed.is_none() => decimal(read, reader),
+        (Decimal(written), _) if written.fixed.is_none() => match reader {
+            Bytes => Some(AvroPlan::Bytes),
+            Decimal(read) | DecimalText(read) if read.fixed.is_none() => decimal(written, reader),
+            _ => None,
+        },
         _ => match (fixed_of(writer), fixed_of(reader)) {
             (Some(written), Some(read)) if written.size == read.size && read.name.accepts(&written.name) => {
                 fixed(writer, reader, written.size as usize)
@@ -222,19 +294,32 @@ fn leaf(writer: &AvroType, reader: &AvroType) -> Resolved {
 
 fn fixed(writer: &AvroType, reader: &AvroType, size: usize) -> Option<AvroPlan> {
     match (writer, reader) {
-        (AvroType::Decimal { scale: from, .. }, AvroType::Decimal { scale: to, precision, .. }) => {
-            decimal(Some(size), to - from, *precision)
+        (AvroType::Decimal(written), AvroType::Decimal(_) | AvroType::DecimalText(_)) => {
+            decimal(written, reader)
         }
-        (_, AvroType::Decimal { precision, .. }) => decimal(Some(size), 0, *precision),
+        (_, AvroType::Decimal(read) | AvroType::DecimalText(read)) => decimal(read, reader),
         _ => Some(AvroPlan::Fixed(size)),
     }
 }
 
-/// Fewer digits behind the point than written would lose some.
-fn decimal(fixed: Option<usize>, more_digits: i8, precision: u8) -> Option<AvroPlan> {
-    let factor = 10i128.checked_pow(u32::try_from(more_digits).ok()?)?;
-    let limit = 10i128.checked_pow(u32::from(precision))?;
-    Some(AvroPlan::Decimal(DecimalPlan { fixed, factor, limit }))
+/// A decimal as `written`, or where the writer only has bytes as the reader's own, read as the decimal `reader`. Fewer
+/// digits after the point than written would lose some.
+fn decimal(written: &DecimalType, reader: &AvroType) -> Option<AvroPlan> {
+    let fixed = written.fixed.as_ref().map(|fixed| fixed.size as usize);
+    match reader {
+        AvroType::DecimalText(read) => {
+            let digits = written.precision.max(read.precision) as usize;
+            let (scale, max_bytes) = (written.scale as usize, digits.min(MAX_TEXT_DIGITS) / 2 + 1);
+            Some(AvroPlan::DecimalText(DecimalTextPlan { fixed, scale, max_bytes }))
+        }
+        AvroType::Decimal(read) => {
+            let (precision, _) = read.digits()?;
+            let factor = 10i128.checked_pow(read.scale.checked_sub(written.scale)?)?;
+            let limit = 10i128.checked_pow(u32::from(precision))?;
+            Some(AvroPlan::Decimal(DecimalPlan { fixed, factor, limit }))
+        }
+        _ => None,
+    }
 }
 
 /// Units are converted; a bare number takes the meaning that the other side gives it.
@@ -268,9 +353,12 @@ fn describe(kind: &AvroType) -> String {
             format!("{} (time)", kind.branch_name())
         }
         AvroType::Long(LogicalType::Moment(_)) => "long (timestamp)".to_owned(),
-        AvroType::Decimal { precision, scale, .. } => {
+        AvroType::Decimal(DecimalType { precision, scale, .. })
+        | AvroType::DecimalText(DecimalType { precision, scale, .. }) => {
             format!("{} (decimal({precision}, {scale}))", kind.branch_name())
         }
+        AvroType::Reference(name) => format!("record {name}"),
+        AvroType::Omitted(kind) => describe(kind),
         AvroType::Fixed(fixed) | AvroType::Uuid(fixed) => {
             format!("fixed {} of {} bytes", fixed.name.full, fixed.size)
         }

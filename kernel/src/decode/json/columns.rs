@@ -11,7 +11,7 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
 use super::forms::FormColumn;
 use super::records::RecordColumn;
-use super::types::{FORM, UNION};
+use super::types::{DIGITS, FORM, UNION};
 use super::unions::UnionShape;
 use crate::decode::buffers::{BooleanValues, BytesBuffer, NumberBuffer};
 use crate::decode::list_column::{Items, ListColumn};
@@ -42,6 +42,8 @@ pub enum JsonColumn {
     Decimal(NumberBuffer<Decimal128Type>, u8, i8),
     /// Text
     Text(BytesBuffer),
+    /// Numbers as they are written
+    Digits(BytesBuffer),
     /// Bytes
     Binary(BytesBuffer),
     /// Arrays
@@ -77,6 +79,7 @@ impl JsonColumn {
             DataType::Decimal128(precision, scale) => {
                 Self::Decimal(NumberBuffer::default(), *precision, *scale)
             }
+            DataType::Utf8 if field.metadata().contains_key(DIGITS) => Self::Digits(BytesBuffer::default()),
             DataType::Utf8 => Self::Text(BytesBuffer::default()),
             DataType::Binary => Self::Binary(BytesBuffer::default()),
             DataType::List(item) => Self::List(list(item)?),
@@ -111,7 +114,7 @@ impl JsonColumn {
             Self::Double(n) => n.append_null(),
             Self::Formed(column) => column.append_null(),
             Self::Decimal(n, ..) => n.append_null(),
-            Self::Text(b) | Self::Binary(b) => b.append_null(),
+            Self::Text(b) | Self::Digits(b) | Self::Binary(b) => b.append_null(),
             Self::List(list) | Self::Map(list, _) => list.append_null(),
             Self::Record(record) | Self::Union(_, record) => record.append_null(),
         }
@@ -130,7 +133,7 @@ impl JsonColumn {
             Self::Double(n) => n.truncate(rows),
             Self::Formed(column) => column.truncate(rows),
             Self::Decimal(n, ..) => n.truncate(rows),
-            Self::Text(b) | Self::Binary(b) => b.truncate(rows),
+            Self::Text(b) | Self::Digits(b) | Self::Binary(b) => b.truncate(rows),
             Self::List(list) => {
                 let items = list.truncate(rows);
                 list.items.truncate(items);
@@ -159,7 +162,7 @@ impl Items for JsonColumn {
             Self::Double(n) => n.len(),
             Self::Formed(column) => column.len(),
             Self::Decimal(n, ..) => n.len(),
-            Self::Text(b) | Self::Binary(b) => b.len(),
+            Self::Text(b) | Self::Digits(b) | Self::Binary(b) => b.len(),
             Self::List(list) | Self::Map(list, _) => list.len(),
             Self::Record(record) | Self::Union(_, record) => record.len(),
         }
@@ -179,7 +182,7 @@ impl Items for JsonColumn {
             Self::Decimal(n, precision, scale) => {
                 Arc::new(n.finish()?.with_precision_and_scale(*precision, *scale)?)
             }
-            Self::Text(b) => Arc::new(b.finish_texts()?),
+            Self::Text(b) | Self::Digits(b) => Arc::new(b.finish_texts()?),
             Self::Binary(b) => Arc::new(b.finish()?),
             Self::List(list) => list.finish()?,
             Self::Map(list, keys) => list.finish_maps(Arc::new(keys.finish_texts()?))?,

@@ -28,9 +28,9 @@ fn written(kind: &AvroType, value: &Value) -> Option<Value> {
             time_text(*form, number.as_i64()?).into()
         }
         (AvroType::Uuid(_), Value::String(text)) => uuid_text(&code_points(text)?).into(),
-        (AvroType::Decimal { scale, .. }, Value::String(text)) => {
+        (AvroType::Decimal(decimal) | AvroType::DecimalText(decimal), Value::String(text)) => {
             let unscaled = decimal_from_bytes(&code_points(text)?)?;
-            format!("{unscaled}e{}", -i32::from(*scale)).into()
+            format!("{unscaled}e-{}", decimal.scale).into()
         }
         (AvroType::Array(item), Value::Array(items)) => {
             items.iter().map(|value| written(item, value)).collect::<Option<Vec<_>>>()?.into()

@@ -14,6 +14,8 @@ use crate::avro_schema::{AvroField, AvroType};
 pub const UNION: &str = "union";
 /// Key of a field's metadata: the JSON that stands for an absent value.
 pub const DEFAULT: &str = "default";
+/// Key of a field's metadata: the text is that of a number.
+pub const DIGITS: &str = "digits";
 
 /// Key of a field's metadata: the name of the form of its values, see [`JsonForm`].
 pub const FORM: &str = "form";
@@ -47,7 +49,8 @@ impl JsonTypes {
         if let (Some(AvroType::Union(branches)), DataType::Struct(members)) = (kind, declared.data_type())
             && let Some(kinds) = kind.map(AvroType::members).filter(|kinds| kinds.len() > 1)
         {
-            let fields = members.iter().zip(kinds).map(|(f, kind)| self.member(f, Some(kind))).collect();
+            let held = kinds.into_iter().filter(|kind| kind.is_held());
+            let fields = members.iter().zip(held).map(|(f, kind)| self.member(f, Some(kind))).collect();
             let metadata = HashMap::from([(UNION.to_owned(), self.unions.len().to_string())]);
             self.unions.push(Arc::new(UnionShape::new(branches)));
             return Field::new(name, DataType::Struct(fields), true).with_metadata(metadata);
@@ -56,7 +59,13 @@ impl JsonTypes {
             let metadata = HashMap::from([(FORM.to_owned(), form.name())]);
             return Field::new(name, form.plain().physical(), true).with_metadata(metadata);
         }
-        Field::new(name, self.data_type(declared.data_type(), kind.map(only)), true)
+        let field = Field::new(name, self.data_type(declared.data_type(), kind.map(only)), true);
+        match kind.map(only) {
+            Some(AvroType::DecimalText(_)) => {
+                field.with_metadata(HashMap::from([(DIGITS.to_owned(), String::new())]))
+            }
+            _ => field,
+        }
     }
 
     fn data_type(&mut self, declared: &DataType, kind: Option<&AvroType>) -> DataType {

@@ -37,6 +37,12 @@ impl UnionShape {
         Self { members, tags: BranchTags::new(branches) }
     }
 
+    /// The index of a member's column; `None` for one that has none.
+    fn place(&self, member: usize) -> Option<usize> {
+        self.members.get(member).filter(|kind| kind.is_held())?;
+        Some(self.members.iter().take(member).filter(|kind| kind.is_held()).count())
+    }
+
     fn tagged<'a>(&self, mut cursor: JsonCursor<'a>) -> JsonResult<Option<Tagged<'a>>> {
         cursor.open();
         if !cursor.more(true, b'}')? {
@@ -78,16 +84,24 @@ pub fn union(
     if tagged.is_some() && value.start()? == ValueStart::Null {
         return value.expected("a value behind the name of a union's branch");
     }
-    if let Some(column) = members.children.get_mut(member) {
-        read(column, false, &mut value)?;
+    match shape.place(member).and_then(|place| members.children.get_mut(place)) {
+        Some(column) => read(column, false, &mut value)?,
+        None => value.skip()?,
     }
     *cursor = tagged.map_or(value, |tagged| tagged.end);
-    members.close(1, cursor)
+    match shape.place(member) {
+        Some(_) => members.close(1, cursor),
+        None => {
+            members.append_null();
+            Ok(())
+        }
+    }
 }
 
 /// Whether a value can be one of `kind`; `far` allows numbers to change their kind.
 fn fits(kind: &AvroType, mut cursor: JsonCursor<'_>, start: ValueStart, far: bool) -> JsonResult<bool> {
     Ok(match (start, kind) {
+        (_, AvroType::Omitted(kind)) => fits(kind, cursor, start, far)?,
         (ValueStart::Boolean, _) => matches!(kind, AvroType::Boolean),
         (ValueStart::Number, _) => number_fits(kind, cursor.number()?, far),
         (ValueStart::Text, _) => text_fits(kind, as_text(&cursor.text()?)),
@@ -113,7 +127,10 @@ fn number_fits(kind: &AvroType, text: &str, far: bool) -> bool {
         AvroType::Int(_) => (whole || far) && number.integer().is_some_and(|n| i32::try_from(n).is_ok()),
         AvroType::Long(_) => (whole || far) && number.integer().is_some(),
         AvroType::Float | AvroType::Double => far || !whole,
-        AvroType::Decimal { precision, scale, .. } => number.decimal(*precision, *scale).is_some(),
+        AvroType::Decimal(decimal) => {
+            decimal.digits().is_none_or(|(precision, scale)| number.decimal(precision, scale).is_some())
+        }
+        AvroType::DecimalText(_) => true,
         _ => false,
     }
 }

@@ -29,6 +29,16 @@ pub fn read(column: &mut JsonColumn, nullable: bool, cursor: &mut JsonCursor<'_>
         (JsonColumn::Null(_), _) => return cursor.expected("null"),
         (JsonColumn::Text(b), ValueStart::Text) => push(b, &cursor.text()?, cursor)?,
         (JsonColumn::Text(_), _) => return cursor.expected("a text"),
+        (JsonColumn::Digits(b), ValueStart::Number) => push(b, cursor.number()?.as_bytes(), cursor)?,
+        (JsonColumn::Digits(b), ValueStart::Text) => {
+            let before = *cursor;
+            let text = cursor.text()?;
+            if WrittenNumber::parse(as_text(&text).trim_ascii()).is_none() {
+                return before.expected("a number");
+            }
+            push(b, text.trim_ascii(), cursor)?;
+        }
+        (JsonColumn::Digits(_), _) => return cursor.expected("a number"),
         (JsonColumn::Long(n), _) => n.push(integer(cursor, start, "an integer of 64 bits")?),
         (JsonColumn::Int(n), _) => n.push(integer(cursor, start, "an integer of 32 bits")?),
         (JsonColumn::Short(n), _) => n.push(integer(cursor, start, "an integer of 16 bits")?),

@@ -20,6 +20,8 @@ use union::BoundUnion;
 pub enum Bound {
     /// Always null.
     Null,
+    /// A value that no column holds: always null, where the schema allows that.
+    Unheld,
     /// `boolean`
     Boolean(BooleanArray),
     /// `int`
@@ -128,8 +130,13 @@ impl Bound {
             AvroType::String => Self::String(array.as_string::<i32>().clone()),
             AvroType::Fixed(_) => Self::Fixed(array.as_fixed_size_binary().clone()),
             AvroType::Uuid(_) => Self::Uuid(array.as_fixed_size_binary().clone()),
-            AvroType::Decimal { fixed, .. } => {
-                let size = fixed.as_ref().map(|fixed| fixed.size);
+            kind if !kind.is_held() => Self::Unheld,
+            AvroType::Reference(_) | AvroType::Omitted(_) => Self::Unheld,
+            AvroType::DecimalText(_) => {
+                return Err(KernelError::schema("a decimal as text is only read; please report this"));
+            }
+            AvroType::Decimal(decimal) => {
+                let size = decimal.fixed.as_ref().map(|fixed| fixed.size);
                 Self::Decimal(array.as_primitive::<Decimal128Type>().clone(), size)
             }
             AvroType::Enum(kind) => Self::Enum(array.as_string::<i32>().clone(), kind.symbols.clone()),
@@ -164,7 +171,7 @@ impl Bound {
     #[inline]
     pub fn is_null(&self, row: usize) -> bool {
         match self {
-            Self::Null => true,
+            Self::Null | Self::Unheld => true,
             Self::Boolean(a) => a.is_null(row),
             Self::Int(a) => a.is_null(row),
             Self::Long(a) => a.is_null(row),

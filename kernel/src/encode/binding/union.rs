@@ -35,7 +35,8 @@ impl BoundUnion {
     pub fn new(branches: &[AvroType], array: &StructArray) -> Result<Self> {
         let mut columns = array.columns().iter();
         let mut members = Vec::with_capacity(array.num_columns());
-        for (branch, kind) in branches.iter().enumerate().filter(|(_, kind)| **kind != AvroType::Null) {
+        let held = branches.iter().enumerate().filter(|(_, kind)| **kind != AvroType::Null && kind.is_held());
+        for (branch, kind) in held {
             let column = columns
                 .next()
                 .ok_or_else(|| KernelError::schema("a union with fewer members than branches"))?;

@@ -71,6 +71,7 @@ fn put_rarer(node: &Bound, row: usize, out: &mut Vec<u8>) -> EncodeResult {
         Bound::Map(a, keys, values) => map(span(a.value_offsets(), row), keys, values, out)?,
         Bound::Record(_, fields) => record(fields, row, out)?,
         Bound::Null
+        | Bound::Unheld
         | Bound::Nullable(_, _)
         | Bound::Lone(_)
         | Bound::Union(_)

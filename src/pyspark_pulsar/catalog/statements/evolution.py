@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from pyspark_pulsar.errors import CatalogUnsupported, SchemaError
 from pyspark_pulsar.schema.avro.from_arrow import record_document
+from pyspark_pulsar.schema.avro.held import held_document
 from pyspark_pulsar.schema.avro.json_document import json_document
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
 from pyspark_pulsar.schema.read_schema import suggestion
@@ -63,7 +64,8 @@ class EditedRecord:
         """The document as compact JSON. Raises SchemaError when it is not a valid one any more."""
         text = json.dumps(self._node, separators=(",", ":"), ensure_ascii=False)
         document = json_document(text) if self._of_json else text
-        record_schema(document, where=f"{self._where} as it would be")
+        where = f"{self._where} as it would be"
+        record_schema(held_document(document, where=where).text, where=where)
         return text
 
     def columns(self) -> list[str]:

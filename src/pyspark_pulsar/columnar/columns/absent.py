@@ -76,7 +76,7 @@ def _within(node: tree.Type, kind: pa.DataType) -> Members:
     if len(others) > 1:
         return {
             member.name: Absent(members=_within(branch, member.type))
-            for branch, member in zip(others, kind, strict=True)
+            for branch, member in zip(tree.held_members(node), kind, strict=True)
         }
     only = others[0] if others else node
     if isinstance(only, tree.RecordType) and types.is_struct(kind):

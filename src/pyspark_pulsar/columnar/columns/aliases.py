@@ -48,7 +48,7 @@ def _collect(record: tree.RecordType, fields: Iterable[pa.Field], path: str, ren
 def _within(node: tree.Type, kind: pa.DataType, path: str, renamed: dict[str, str]) -> None:
     others = [branch for branch in tree.branches(node) if branch != tree.NULL]
     if len(others) > 1 and types.is_struct(kind):
-        for branch, member in zip(others, kind, strict=False):
+        for branch, member in zip(tree.held_members(node), kind, strict=False):
             _within(branch, member.type, f"{path}.{member.name}", renamed)
         return
     only = others[0] if others else node

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from typing import Final
 
 import pyarrow as pa
 
@@ -19,10 +21,15 @@ from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 from pyspark_pulsar.schema.protobuf.descriptor import DescriptorFile
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.read_schema import ColumnChoice, ReadSchema, resolve_read_schema
+from pyspark_pulsar.schema.unfolding import Omission, Unfolding
 from pyspark_pulsar.schema.user_schema import restrict_to
 from pyspark_pulsar.topic import TopicName
 
 _FORMER_VERSIONS = 100
+_SHOWN_FIELDS: Final = 5
+
+_log: Final = logging.getLogger(__name__)
+_warned: Final[set[tuple[str, tuple[Omission, ...]]]] = set()
 
 
 def resolve_source_schema(options: ReadOptions, user_schema: pa.Schema | None = None) -> ReadSchema:
@@ -50,7 +57,8 @@ def schema_of_topics(
         discover_partitions(client, topics)
     names = sorted({topic.without_partition() for topic in topics})
     schemas = dict.fromkeys(names) if options.different_schemas else client.schemas(names)
-    family = topic_family(schemas) if descriptor is None else described_family(schemas)
+    unfolding = Unfolding(options.recursive_depth or 1, user_schema)
+    family = topic_family(schemas, unfolding) if descriptor is None else described_family(schemas)
     first, info = family.members[0][0], family.info
     resolved = resolve_read_schema(
         info,
@@ -58,14 +66,32 @@ def schema_of_topics(
         columns=column_choice(options),
         descriptor=descriptor,
         payload=family.payload,
+        unfolding=unfolding,
     )
     if options.topic is None and descriptor is None:
         resolved = replace(resolved, own_schemas=family.digest)
     if user_schema is not None:
         former = partial(_former_versions, client, schemas, family)
-        resolved = restrict_to(resolved, user_schema, topic=str(first), older=former)
+        resolved = restrict_to(resolved, user_schema, topic=str(first), older=former, unfolding=unfolding)
+    else:
+        warn_of_omitted(str(first), resolved, options)
     _check_readable(resolved, family)
     return resolved
+
+
+def warn_of_omitted(topic: str, resolved: ReadSchema, options: ReadOptions) -> None:
+    """Name the fields that no column holds, once in each process: those that a depth was asked for are no surprise."""
+    omitted = resolved.value.omitted
+    if options.recursive_depth is not None:
+        omitted = tuple(omission for omission in omitted if not omission.is_recursion)
+    if options.columns is not None or not omitted or (topic, omitted) in _warned:
+        return
+    _warned.add((topic, omitted))
+    more = f" and {len(omitted) - _SHOWN_FIELDS} more" if len(omitted) > _SHOWN_FIELDS else ""
+    _log.warning(
+        "topic %s: fields that no column holds are left out: %s%s",
+        topic, ", ".join(omission.text() for omission in omitted[:_SHOWN_FIELDS]), more,
+    )  # fmt: skip
 
 
 def column_choice(options: ReadOptions) -> ColumnChoice:

@@ -26,7 +26,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark_pulsar.codec.changes import Changes
 from pyspark_pulsar.errors import OptionError
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.read.log_end import Positions
+from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.microbatch.offset import StreamOffset
 from pyspark_pulsar.read.microbatch.reader import PulsarStreamReader
 from pyspark_pulsar.schema.read_schema import ReadSchema

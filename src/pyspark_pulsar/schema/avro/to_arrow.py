@@ -4,7 +4,8 @@ Pulsar describes both its AVRO and its JSON schemas by an Avro document (Avro 1.
 https://avro.apache.org/docs/1.11.1/specification/). Supported are records whose fields are primitives,
 enums, fixed, arrays, maps, records, and unions of these; logical types are date, time-*, timestamp-*,
 local-timestamp-*, decimal up to 38 digits, and uuid. Logical types that Avro tells readers to ignore
-(unknown, or on the wrong base type) are ignored. A union of null with one type is that type, nullable; a
+(unknown, on the wrong base type, decimals with impossible digits) are ignored. `schema.avro.held` leaves out what no
+column holds before this module sees it. A union of null with one type is that type, nullable; a
 union of several is a struct of `member0`, `member1`, ... in the order of its branches without null, as in
 Spark's own Avro source: one member is set, and for null the struct itself is null.
 """
@@ -12,6 +13,7 @@ Spark's own Avro source: one member is set, and for null the struct itself is nu
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -25,7 +27,15 @@ from pyspark_pulsar.schema.avro.scope import NamedType, Scope
 MAX_DECIMAL_DIGITS: Final = 38
 UUID_BYTES: Final = 16
 
-_PRIMITIVES: Final = {
+HELD: Final = "pyspark_pulsar"
+"""Key of a node that says how a column holds it: `OMITTED` for a union's branch without a member, `TEXT` for a decimal
+as text (`schema.avro.held` writes it, kernel/src/avro_schema/parse.rs reads it)."""
+OMITTED: Final = "omitted"
+TEXT: Final = "text"
+
+_MAX_INT: Final = 2**31 - 1
+
+PRIMITIVES: Final = {
     "boolean": pa.bool_(),
     "int": pa.int32(),
     "long": pa.int64(),
@@ -58,7 +68,7 @@ def record_schema(document: str, *, where: str) -> pa.Schema:
     """
     scope = Scope(where=where)
     try:
-        node = _parse(document, where)
+        node = parse_json(document, where)
         if not isinstance(node, dict) or node.get("type") not in ("record", "error"):
             raise scope.refuse(
                 "a record at the top of its Avro document", _describe(node), "register a record schema"
@@ -72,7 +82,7 @@ def record_schema(document: str, *, where: str) -> pa.Schema:
 
 def field_defaults(document: str, *, where: str) -> dict[str, object]:
     """The defaults of the record's own fields, as JSON values, for the fields that have one."""
-    node = _parse(document, where)
+    node = parse_json(document, where)
     return {field["name"]: field["default"] for field in node["fields"] if "default" in field}
 
 
@@ -86,7 +96,8 @@ def map_of(item: pa.DataType, *, nullable: bool) -> pa.DataType:
     return pa.map_(pa.field("key", pa.string(), nullable=False), pa.field("value", item, nullable=nullable))
 
 
-def _parse(document: str, where: str) -> Any:
+def parse_json(document: str, where: str) -> Any:
+    """The document as JSON. Raises SchemaError."""
     try:
         return json.loads(document)
     except (ValueError, RecursionError) as error:
@@ -113,7 +124,7 @@ def _type_of(node: object, scope: Scope) -> tuple[pa.DataType, bool]:
     if _is_null(node):
         return pa.null(), True
     if isinstance(node, str):
-        return (_PRIMITIVES[node] if node in _PRIMITIVES else _reference(node, scope)), False
+        return (PRIMITIVES[node] if node in PRIMITIVES else _reference(node, scope)), False
     if isinstance(node, dict):
         kind = node.get("type")
         if isinstance(kind, dict | list):
@@ -134,8 +145,12 @@ def _union(branches: list[object], scope: Scope) -> tuple[pa.DataType, bool]:
     if len(others) == 1:
         branch_type, inner = _type_of(others[0], scope)
         return branch_type, nullable or inner
-    members = [_type_of(branch, scope.below(""))[0] for branch in others]
-    return pa.struct([pa.field(f"member{index}", kind) for index, kind in enumerate(members)]), nullable
+    members = [
+        pa.field(f"member{index}", _type_of(branch, scope.below(""))[0])
+        for index, branch in enumerate(others)
+        if not (isinstance(branch, dict) and branch.get(HELD) == OMITTED)
+    ]
+    return pa.struct(members), nullable
 
 
 def _is_null(branch: object) -> bool:
@@ -149,7 +164,7 @@ def _branch_name(branch: object, scope: Scope) -> str:
         if kind in ("record", "error", "enum", "fixed") and isinstance(name, str):
             return scope.full_name(name, branch.get("namespace"))
         return _branch_name(kind, scope)
-    if isinstance(branch, str) and branch not in (*_PRIMITIVES, "null", "array", "map"):
+    if isinstance(branch, str) and branch not in (*PRIMITIVES, "null", "array", "map"):
         return scope.full_name(branch)
     return str(branch)
 
@@ -180,10 +195,10 @@ def _complex(node: Mapping[str, Any], kind: object, scope: Scope) -> pa.DataType
     if kind == "map":
         item, nullable = _type_of(node.get("values"), scope.below("{}", levels=2))
         return map_of(item, nullable=nullable)
-    if kind == "bytes" and node.get("logicalType") == "decimal":
-        return _decimal(node, scope)
-    if isinstance(kind, str) and kind in _PRIMITIVES:
-        return _LOGICAL.get((kind, str(node.get("logicalType"))), _PRIMITIVES[kind])
+    if kind == "bytes":
+        return _decimal(node, scope) or pa.binary()
+    if isinstance(kind, str) and kind in PRIMITIVES:
+        return _LOGICAL.get((kind, str(node.get("logicalType"))), PRIMITIVES[kind])
     if isinstance(kind, str):
         return _reference(kind, scope)
     raise scope.refuse("an Avro type", repr(dict(node)), _SUPPORTED)
@@ -241,23 +256,34 @@ def _fixed(node: Mapping[str, Any], scope: Scope) -> pa.DataType:
     size = node.get("size")
     if not isinstance(size, int) or not 0 <= size < 2**31:
         raise scope.refuse("a fixed of 0 to 2147483647 bytes", repr(size), "register a valid Avro schema")
-    if node.get("logicalType") == "decimal":
-        return _decimal(node, scope)
-    if node.get("logicalType") == "duration":
-        raise scope.refuse("a type that Spark has", "duration", "use a long with a unit of your own")
+    decimal = _decimal(node, scope, size)
+    if decimal is not None:
+        return decimal
     if node.get("logicalType") == "uuid" and size == UUID_BYTES:
         return pa.string()
     return pa.binary(size)
 
 
-def _decimal(node: Mapping[str, Any], scope: Scope) -> pa.DataType:
-    precision: Any = node.get("precision")
-    scale: Any = node.get("scale", 0)
-    usable = isinstance(precision, int) and isinstance(scale, int) and precision <= MAX_DECIMAL_DIGITS
-    if not usable or not 0 <= scale <= precision or precision < 1:
+def _decimal(node: Mapping[str, Any], scope: Scope, size: int | None = None) -> pa.DataType | None:
+    digits = decimal_digits(node, size)
+    if digits is None or node.get(HELD) == TEXT:
+        return digits and pa.string()
+    if digits[0] > MAX_DECIMAL_DIGITS:
         raise scope.refuse(
-            f"a decimal of 1 to {MAX_DECIMAL_DIGITS} digits whose scale is not above its precision",
-            f"precision {precision} and scale {scale}",
-            "Spark has no wider decimal; use a narrower one or bytes",
+            f"a decimal of at most {MAX_DECIMAL_DIGITS} digits", f"{digits[0]}", "read it as string or binary"
         )
-    return pa.decimal128(precision, scale)
+    return pa.decimal128(*digits)
+
+
+def decimal_digits(node: Mapping[str, Any], size: int | None) -> tuple[int, int] | None:
+    """Precision and scale of a decimal on bytes, or on a fixed of `size` bytes.
+
+    None where it is not valid, as in Avro's Java library: Avro tells readers to ignore the logical type then.
+    """
+    if node.get("logicalType") != "decimal":
+        return None
+    precision, scale = node.get("precision"), node.get("scale", 0)
+    if type(precision) is not int or type(scale) is not int:
+        return None
+    most = _MAX_INT if size is None else min(_MAX_INT, math.floor(math.log10(2) * (8 * size - 1)))
+    return (precision, scale) if 1 <= precision <= most and 0 <= scale <= precision else None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from pyspark_pulsar.schema.avro.json_document import FORM
-from pyspark_pulsar.schema.avro.to_arrow import UUID_BYTES
+from pyspark_pulsar.schema.avro.to_arrow import HELD, OMITTED, UUID_BYTES, decimal_digits
 
 NULL_DEFAULT: Final = "null"
 
@@ -116,7 +116,15 @@ class Union:
         return cls(branches, labels)
 
 
-Type: TypeAlias = Leaf | Fixed | Enum | Array | Map | RecordType | Union
+@dataclass(frozen=True)
+class Omitted:
+    """A union's branch that no column holds (`schema.avro.held`): its label, and its node as JSON."""
+
+    label: str
+    node: str
+
+
+Type: TypeAlias = Leaf | Fixed | Enum | Array | Map | RecordType | Union | Omitted
 
 NULL: Final = Leaf("null")
 
@@ -128,6 +136,8 @@ def label(branch: Type) -> str:
             return branch.kind
         case Fixed() | Enum() | RecordType():
             return branch.name.short
+        case Omitted():
+            return branch.label
     return type(branch).__name__.lower()
 
 
@@ -135,6 +145,11 @@ def branches(kind: Type) -> tuple[Type, ...]:
     """The branches of a union besides null, or the type itself; nothing for null."""
     all_branches = kind.branches if isinstance(kind, Union) else (kind,)
     return tuple(branch for branch in all_branches if branch != NULL)
+
+
+def held_members(kind: Type) -> tuple[Type, ...]:
+    """The branches of a union of several types that its struct has members for."""
+    return tuple(branch for branch in branches(kind) if not isinstance(branch, Omitted))
 
 
 def is_nullable(kind: Type) -> bool:
@@ -180,6 +195,9 @@ class _DocumentParser:
         if isinstance(node, str):
             return self._named(node, namespace)
         kind = node["type"]
+        if node.get(HELD) == OMITTED:
+            named = str(node["name"]).rpartition(".")[2] if "name" in node else kind
+            return Omitted(named, json.dumps(node, sort_keys=True))
         match kind:
             case "record" | "error" | "enum" | "fixed":
                 return self._defined(node, kind, namespace)
@@ -226,8 +244,9 @@ class _DocumentParser:
 
 def _leaf(kind: str, node: Mapping[str, Any]) -> Leaf:
     logical = node.get("logicalType")
-    if kind == "bytes" and logical == "decimal":
-        return Leaf(kind, logical, node["precision"], node.get("scale", 0))
+    digits = decimal_digits(node, None) if kind == "bytes" else None
+    if digits is not None:
+        return Leaf(kind, logical, *digits)
     form = node.get(FORM)
     known = logical if logical in _MEANINGS.get(kind, ()) else None
     return Leaf(kind, known, form=form if isinstance(form, str) else None)
@@ -235,8 +254,9 @@ def _leaf(kind: str, node: Mapping[str, Any]) -> Leaf:
 
 def _fixed(name: TypeName, node: Mapping[str, Any]) -> Fixed:
     logical, size = node.get("logicalType"), node["size"]
-    if logical == "decimal":
-        return Fixed(name, size, logical, node["precision"], node.get("scale", 0))
+    digits = decimal_digits(node, size)
+    if digits is not None:
+        return Fixed(name, size, logical, *digits)
     return Fixed(name, size, logical if logical == "uuid" and size == UUID_BYTES else None)
 
 
@@ -276,6 +296,8 @@ class _DocumentWriter:
                 return {"type": "array", "items": self.node(kind.items)}
             case Map():
                 return {"type": "map", "values": self.node(kind.values)}
+            case Omitted():
+                return json.loads(kind.node)
         return self._named(kind)
 
     def _named(self, kind: RecordType | Enum | Fixed) -> Any:

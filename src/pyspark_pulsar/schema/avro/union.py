@@ -27,6 +27,7 @@ from pyspark_pulsar.schema.avro.tree import (
     Fixed,
     Leaf,
     Map,
+    Omitted,
     RecordType,
     Type,
     TypeName,
@@ -263,6 +264,8 @@ def described(kind: Type) -> str:
             return f"array of {described(kind.items)}"
         case Map():
             return f"map of {described(kind.values)}"
+        case Omitted():
+            return f"{kind.label}, which no column holds"
     return "union of " + ", ".join(described(branch) for branch in kind.branches)
 
 

@@ -20,6 +20,7 @@ from pyspark_pulsar.schema.family.union import SchemasDiffer, Shape, shape, unit
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import PayloadSchema
 from pyspark_pulsar.schema.protobuf.registry import PROTOBUF_TYPES
+from pyspark_pulsar.schema.unfolding import UNFOLDED_ONCE, Unfolding
 from pyspark_pulsar.topic import TopicName
 
 _SHOWN_GROUPS: Final = 10
@@ -44,13 +45,13 @@ class TopicFamily:
     digest: str
 
 
-def topic_family(schemas: Schemas) -> TopicFamily:
+def topic_family(schemas: Schemas, unfolding: Unfolding = UNFOLDED_ONCE) -> TopicFamily:
     """What reads all of `schemas`, of at least one topic. Raises `SchemaError` listing the topics by schema, and why
     they are not one table."""
     groups = _by_shape(schemas)
     members = tuple((topics[0], schemas[topics[0]]) for topics in groups)
     try:
-        info, payload = united({str(topic): info for topic, info in members})
+        info, payload = united({str(topic): info for topic, info in members}, unfolding)
     except SchemasDiffer as differ:
         raise _refused(schemas, groups, str(differ)) from None
     return TopicFamily(info, payload, members, _digest(schemas))

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.avro.held import held_document
 from pyspark_pulsar.schema.avro.to_arrow import record_schema
 from pyspark_pulsar.schema.avro.tree import RecordType, document, parse, width
 from pyspark_pulsar.schema.avro.union import IncompatibleTypes, record_union
@@ -20,9 +21,8 @@ from pyspark_pulsar.schema.family.same_schema import identity, schema_text
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
 from pyspark_pulsar.schema.payload import (
-    KEY_VALUE_TYPE,
-    KeyValuePair,
     PayloadSchema,
+    pair_payload,
     payload_schema,
     protobuf_payload,
     value_document,
@@ -30,6 +30,7 @@ from pyspark_pulsar.schema.payload import (
 from pyspark_pulsar.schema.protobuf.plan import ProtobufPlan
 from pyspark_pulsar.schema.protobuf.registry import PROTOBUF_TYPES, registered_plan
 from pyspark_pulsar.schema.protobuf.union import plan_union
+from pyspark_pulsar.schema.unfolding import UNFOLDED_ONCE, Unfolding
 
 _BY_DOCUMENT: Final = (SchemaType.AVRO, SchemaType.JSON)
 
@@ -67,7 +68,9 @@ def shape(info: SchemaInfo | None) -> Shape:
     return Shape(identity(info))
 
 
-def united(schemas: Mapping[str, SchemaInfo | None]) -> tuple[SchemaInfo | None, PayloadSchema | None]:
+def united(
+    schemas: Mapping[str, SchemaInfo | None], unfolding: Unfolding = UNFOLDED_ONCE
+) -> tuple[SchemaInfo | None, PayloadSchema | None]:
     """What reads all of `schemas`, each of another shape, at least one; their keys are what messages call them.
 
     The schema: the first one, or in Avro and JSON the union, which has no version. And how values lie in bytes, None
@@ -81,14 +84,16 @@ def united(schemas: Mapping[str, SchemaInfo | None]) -> tuple[SchemaInfo | None,
         if first is None or other is None or first.type is not other.type or first.type not in _UNITED:
             raise SchemasDiffer(f"{schema_text(first)} in {names[0]}, {schema_text(other)} in {name}")
     infos = [info for info in schemas.values() if info is not None]
-    payload = _UNITED[infos[0].type](names, infos, "")
+    payload = _UNITED[infos[0].type](names, infos, "", unfolding)
     if infos[0].type in _BY_DOCUMENT and payload.definition is not None:
         return replace(infos[0], document=payload.definition.encode(), version=None), payload
     return first, payload
 
 
-def _documents(names: Sequence[str], infos: Sequence[SchemaInfo], side: str) -> PayloadSchema:
-    trees = _each(names, infos, side, _tree)
+def _documents(
+    names: Sequence[str], infos: Sequence[SchemaInfo], side: str, unfolding: Unfolding
+) -> PayloadSchema:
+    trees = _each(names, infos, side, lambda info, where: _tree(info, where, unfolding))
     union = _union(names, side, partial(record_union, trees, by_name=infos[0].type is SchemaType.JSON))
     # A topic's own document is as good as ours, and better known.
     own = next((info.text for tree, info in zip(trees, infos, strict=True) if tree == union), None)
@@ -96,34 +101,48 @@ def _documents(names: Sequence[str], infos: Sequence[SchemaInfo], side: str) -> 
         text = document(union) if own is None else own
     except ValueError as error:
         raise SchemasDiffer(f"{side}{error}") from None
-    return payload_schema(replace(infos[0], document=text.encode()), topic=names[0])
+    payload = payload_schema(replace(infos[0], document=text.encode()), topic=names[0], unfolding=unfolding)
+    if own is not None:
+        return payload
+    # The union is made of what columns hold: what they do not is known of each alone.
+    held = [held_document(info.text, unfolding, where=names[0]) for info in infos]
+    omitted = dict.fromkeys(omission for one in held for omission in one.omitted)
+    return replace(payload, omitted=tuple(omitted), shows_more=any(one.shows_more for one in held))
 
 
-def _messages(names: Sequence[str], infos: Sequence[SchemaInfo], side: str) -> PayloadSchema:
+def _messages(
+    names: Sequence[str], infos: Sequence[SchemaInfo], side: str, unfolding: Unfolding
+) -> PayloadSchema:
     plans = _each(names, infos, side, lambda info, where: registered_plan(info, where=where))
-    return protobuf_payload(_union(names, side, partial(plan_union, plans)), names[0])
+    return protobuf_payload(_union(names, side, partial(plan_union, plans)), names[0], unfolding=unfolding)
 
 
-def _pairs(names: Sequence[str], infos: Sequence[SchemaInfo], _side: str) -> PayloadSchema:
+def _pairs(
+    names: Sequence[str], infos: Sequence[SchemaInfo], _side: str, unfolding: Unfolding
+) -> PayloadSchema:
     pairs = _each(names, infos, "", lambda info, where: split(info, topic=where))
-    key = _side_of(names, [pair.key for pair in pairs], "key")
-    value = _side_of(names, [pair.value for pair in pairs], "value")
-    return PayloadSchema(KEY_VALUE_TYPE, pair=KeyValuePair(key, value, pairs[0].separated))
+    key = _side_of(names, [pair.key for pair in pairs], "key", unfolding)
+    value = _side_of(names, [pair.value for pair in pairs], "value", unfolding)
+    return pair_payload(key, value, separated=pairs[0].separated)
 
 
-def _side_of(names: Sequence[str], infos: Sequence[SchemaInfo], side: str) -> PayloadSchema:
-    first = infos[0]
+def _side_of(
+    names: Sequence[str], infos: Sequence[SchemaInfo], side: str, unfolding: Unfolding
+) -> PayloadSchema:
+    first, unfolding = infos[0], unfolding.of_side(side)
     for name, info in zip(names, infos, strict=True):
         if _payload_type(info) is not _payload_type(first):
             raise SchemasDiffer(
                 f"field {side} is {schema_text(first)} in {names[0]}, {schema_text(info)} in {name}"
             )
     if first.type in _UNITED and len({shape(info) for info in infos}) > 1:
-        return _UNITED[first.type](names, infos, f"{side}.")
-    return payload_schema(first, topic=f"{names[0]}, {side}")
+        return _UNITED[first.type](names, infos, f"{side}.", unfolding)
+    return payload_schema(first, topic=f"{names[0]}, {side}", unfolding=unfolding)
 
 
-_UNITED: Final[Mapping[SchemaType, Callable[[Sequence[str], Sequence[SchemaInfo], str], PayloadSchema]]] = {
+_Unite: TypeAlias = Callable[[Sequence[str], Sequence[SchemaInfo], str, Unfolding], PayloadSchema]
+
+_UNITED: Final[Mapping[SchemaType, _Unite]] = {
     SchemaType.AVRO: _documents,
     SchemaType.JSON: _documents,
     SchemaType.PROTOBUF: _messages,
@@ -132,11 +151,11 @@ _UNITED: Final[Mapping[SchemaType, Callable[[Sequence[str], Sequence[SchemaInfo]
 }
 
 
-def _tree(info: SchemaInfo, where: str) -> RecordType:
-    document = value_document(info)
-    record_schema(document, where=where)
+def _tree(info: SchemaInfo, where: str, unfolding: Unfolding = UNFOLDED_ONCE) -> RecordType:
+    text = held_document(value_document(info), unfolding, where=where).text
+    record_schema(text, where=where)
     try:
-        return parse(document)
+        return parse(text)
     except RecursionError as error:
         raise SchemaError(
             f"{where}: expected an Avro schema of finite depth, got {error}; register a smaller one"

@@ -11,13 +11,12 @@ from pyarrow import types
 
 from pyspark_pulsar.errors import SchemaError
 from pyspark_pulsar.schema import metadata_columns
-from pyspark_pulsar.schema.avro.to_arrow import field_defaults, record_schema
+from pyspark_pulsar.schema.avro.to_arrow import field_defaults
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.key_value import split
-from pyspark_pulsar.schema.payload import PayloadSchema, payload_schema, value_document
+from pyspark_pulsar.schema.payload import PayloadSchema, for_writing, payload_schema, value_document
 from pyspark_pulsar.schema.primitive import (
     PRIMITIVES,
-    RECORD_TYPES,
     VALUE_COLUMN,
     Primitive,
     primitive_for,
@@ -149,13 +148,14 @@ def _for_topic_schema(
         return _primitive(values, stored, info, primitive, registers=False)
     document = value_document(info)
     where = f"topic {topic}, {info.type.name} schema"
-    fields = record_schema(document, where=where)
+    value = for_writing(info, topic=topic)
+    fields = value.value_schema or pa.schema([])
     defaults, faults = absent_defaults(values, fields, field_defaults(document, where=where))
     added = [fields.field(name) for name, _ in defaults]
-    faults += record_mismatches([*values, *added], fields)
+    faults += [*record_mismatches([*values, *added], fields), *_unheld_faults(value, values)]
     _refuse(faults, f"topic {topic}: the columns do not fit its {info.type.name} schema")
     return WriteSchema(
-        PayloadSchema(RECORD_TYPES[info.type], fields, document),
+        value,
         info,
         registers=False,
         input_schema=pa.schema(values + added + stored),
@@ -172,9 +172,21 @@ def _for_protobuf(
     topic: str,
 ) -> WriteSchema:
     value = payload_schema(info, topic=topic, descriptor=descriptor)
-    faults = record_mismatches(values, value.value_schema or ())
-    _refuse(list(faults), f"topic {topic}: the columns do not fit its {info.type.name} schema")
+    faults = [*record_mismatches(values, value.value_schema or ()), *_unheld_faults(value, values)]
+    _refuse(faults, f"topic {topic}: the columns do not fit its {info.type.name} schema")
     return WriteSchema(value, info, registers=False, input_schema=pa.schema(values + stored))
+
+
+def _unheld_faults(value: PayloadSchema, columns: Sequence[pa.Field]) -> list[str]:
+    """Fields that no column holds, and that are written as null, where a value is needed or a column is given."""
+    given = {column.name for column in columns}
+    faults = []
+    for omission in value.omitted:
+        if omission.path in given:
+            faults.append(f"{omission.text()} cannot be written; leave it out")
+        elif omission.required and "[]" not in omission.path and "{}" not in omission.path:
+            faults.append(f"{omission.text()} is required by the topic's schema and cannot be written")
+    return faults
 
 
 def _check_format(value_format: str | None, schema_type: SchemaType, topic: str) -> None:
@@ -197,12 +209,12 @@ def _pair(
     value_format: str | None = None,
     registers: bool,
 ) -> WriteSchema:
-    payload = payload_schema(info, topic=topic)
+    payload = for_writing(info, topic=topic)
     pair = payload.pair
     if pair is None:
         raise SchemaError(f"topic {topic}: expected a KEY_VALUE schema, got {info.type.name}")
     fitted = fit_pair(values, pair, where=f"topic {topic}, KEY_VALUE schema")
-    faults = list(fitted.faults)
+    faults = [*fitted.faults, *_unheld_faults(payload, values)]
     if pair.separated and any(column.name == "__key" for column in stored):
         faults.append("column __key, which is the key itself in a separated pair; drop it")
     if value_format is not None and value_format not in (pair.key.value_type, pair.value.value_type):

@@ -289,7 +289,6 @@ def test_topics_that_have_nothing_to_do_with_each_other() -> None:
         info(None, "BYTES"),
         info(record(("id", "int")), "JSON"),
         info({"type": "record", "name": "b", "fields": [{"name": "id", "type": "no_type"}]}),
-        info(record(("id", "int"), ("next", ["null", "b"], None), name="b")),
     ],
 )
 def test_other_kinds_of_schema(other: SchemaInfo | None) -> None:

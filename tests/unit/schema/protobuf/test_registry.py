@@ -19,6 +19,7 @@ from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.protobuf.from_arrow import native_info
 from pyspark_pulsar.schema.protobuf.parsing_info import PARSING_INFO
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
+from pyspark_pulsar.schema.unfolding import Unfolding
 
 F = descriptor_pb2.FieldDescriptorProto
 Field = tuple[str, int, int] | tuple[str, int, int, str]
@@ -110,18 +111,23 @@ def test_descriptors_that_do_not_fit_together() -> None:
         columns(None, descriptor_file(SIMPLE, message="shop.Nope"))
 
 
-def test_a_message_that_contains_itself_is_refused_by_path() -> None:
+def test_a_message_that_contains_itself_is_shown_to_the_depth() -> None:
     file = file_of(("child", 1, F.TYPE_MESSAGE, ".shop.Node"))
     node = file.message_type.add(name="Node")
     node.field.add(name="next", number=1, type=F.TYPE_MESSAGE, type_name=".shop.Node", label=F.LABEL_REPEATED)
-    with pytest.raises(
-        SchemaError, match=r"topic t, PROTOBUF_NATIVE schema: .*shop\.Node within itself at child\.next"
-    ):
-        columns(native(file))
+    node.field.add(name="id", number=2, type=F.TYPE_INT32, label=F.LABEL_OPTIONAL)
+    payload = bytes.fromhex("0a0e 0a06 1002 0a02 1003 0a02 1004 1001".replace(" ", ""))
+    inner: list[dict[str, object]] = [{"id": 2}, {"id": 4}]
+    for depth, expected in [(1, {"id": 1}), (2, {"next": inner, "id": 1})]:
+        unfolding = Unfolding(depth)
+        schema = resolve_read_schema(native(file), topic="t", columns=["*"], unfolding=unfolding)
+        decoder = EntryDecoder(schema, topic="t", partition=-1, fetch_schema=lambda _: native(file))
+        batches = [*decoder.decode(stored([payload])), *decoder.finish()]
+        assert [batch.to_pylist() for batch in batches] == [[{"child": expected}]]
     json_like = file_of(("any", 1, F.TYPE_MESSAGE, ".google.protobuf.Struct"))
     json_like.dependency.append(struct_pb2.DESCRIPTOR.name)
-    with pytest.raises(SchemaError, match=r"google\.protobuf\.\w+ within itself at any\.fields\.value"):
-        columns(native(json_like))
+    value = columns(native(json_like)).field("any").type.field("fields").type.item_type
+    assert [member.name for member in value] == ["null_value", "number_value", "string_value", "bool_value"]
 
 
 def test_a_message_that_unfolds_without_end_is_refused() -> None:

@@ -16,7 +16,7 @@ from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.errors import ConnectionFailed, PermissionDenied
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
-from pyspark_pulsar.read.log_end import Positions
+from pyspark_pulsar.read.cursor_requests import Positions
 from pyspark_pulsar.read.microbatch.progress.lag import Lag, LagReport, LagWatch, is_at_end
 from pyspark_pulsar.read.microbatch.progress.retention import RetentionWatch
 from pyspark_pulsar.read.microbatch.progress.subscription import SubscriptionCursors

@@ -11,9 +11,10 @@ is known of it: `PositionsOfTable`. What the planner concludes from the end of a
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final
 
@@ -21,13 +22,16 @@ from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.positions import TieredPartition, TieredPositions
 from pyspark_pulsar.columnar.table import ColumnarTable
 from pyspark_pulsar.columnar.topic_tables import TopicTables
-from pyspark_pulsar.errors import TierMismatch
+from pyspark_pulsar.errors import OptionError, TierMismatch
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers
 from pyspark_pulsar.read.planning.tables.file_range import FileRange, file_ranges
+from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.time_window import TimeWindow
 from pyspark_pulsar.topic import TopicName, TopicPartition
+
+_log: Final = logging.getLogger(__name__)
 
 _LOOK_AGAIN_SECONDS: Final = 60.0
 AUTO: Final = "auto"
@@ -41,6 +45,22 @@ def uses_tables(options: ReadOptions) -> bool:
     if options.behind_table is not None:
         return True
     return options.names_tables and options.read_from in (AUTO, COLUMNS) and not options.read_compacted
+
+
+def for_schema(options: ReadOptions, schema: ReadSchema) -> ReadOptions:
+    """The options of a read of `schema`: without tables where it shows fields that tables lack, such as a record inside
+    itself. Raises OptionError where the rows are to come from a table only."""
+    if not schema.value.shows_more or not uses_tables(options) or options.behind_table is not None:
+        return options
+    if options.read_from == COLUMNS:
+        raise OptionError(
+            "option 'readFrom': expected auto, since tables lack the fields inside themselves or in raw form that the "
+            f"query asks for, got {COLUMNS}; leave it out, or ask for other columns"
+        )
+    _log.warning(
+        "topics' tables lack fields that the query asks for: all rows are read from brokers and bookies"
+    )
+    return replace(options, tier_catalog=(), tier_catalog_secrets=())
 
 
 @dataclass(slots=True)

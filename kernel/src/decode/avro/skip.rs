@@ -1,0 +1,77 @@
+//! Going past values that the reader does not want.
+
+use super::cursor::{AvroCursor, AvroFault, AvroResult, fault};
+use crate::avro_schema::{AvroType, DecimalType};
+
+/// Go past a value of type `kind`.
+pub fn skip(kind: &AvroType, cursor: &mut AvroCursor<'_>) -> AvroResult<()> {
+    match kind {
+        AvroType::Null => {}
+        AvroType::Boolean => _ = cursor.take(1)?,
+        AvroType::Int(_) | AvroType::Long(_) | AvroType::Enum(_) => _ = cursor.long()?,
+        AvroType::Json(form) => skip(&form.plain(), cursor)?,
+        AvroType::Float => _ = cursor.take(4)?,
+        AvroType::Double => _ = cursor.take(8)?,
+        AvroType::Bytes | AvroType::String => _ = cursor.bytes()?,
+        AvroType::Decimal(DecimalType { fixed, .. }) | AvroType::DecimalText(DecimalType { fixed, .. }) => {
+            match fixed {
+                Some(fixed) => _ = cursor.take(fixed.size as usize)?,
+                None => _ = cursor.bytes()?,
+            }
+        }
+        AvroType::Fixed(fixed) | AvroType::Uuid(fixed) => _ = cursor.take(fixed.size as usize)?,
+        AvroType::Array(item) => skip_array(item, cursor)?,
+        AvroType::Map(value) => cursor.inside(|cursor| {
+            skip_blocks(cursor, |cursor| {
+                cursor.bytes()?;
+                skip(value, cursor).map(|()| true)
+            })
+        })?,
+        AvroType::Record(record) => cursor.inside(|cursor| {
+            record
+                .fields
+                .iter()
+                .try_for_each(|field| skip(&field.kind, cursor).map_err(|e| e.below(&field.name)))
+        })?,
+        AvroType::Nullable { inner, null_branch } => match cursor.long()? {
+            index if index == i64::from(*null_branch) => {}
+            0 | 1 => skip(inner, cursor)?,
+            other => return fault(format!("expected branch 0 or 1, got {other}")),
+        },
+        AvroType::Union(branches) => skip(cursor.branch(branches)?, cursor)?,
+        AvroType::Reference(name) => skip(cursor.record(name)?, cursor).map_err(AvroFault::of_outermost)?,
+        AvroType::Omitted(kind) => skip(kind, cursor)?,
+    }
+    Ok(())
+}
+
+fn skip_array(item: &AvroType, cursor: &mut AvroCursor<'_>) -> AvroResult<()> {
+    // Items without bytes could be of any number.
+    let takes_bytes = !item.may_be_empty();
+    cursor.inside(|cursor| {
+        skip_blocks(cursor, |cursor| if takes_bytes { skip(item, cursor).map(|()| true) } else { Ok(false) })
+    })
+}
+
+/// `item` skips one item of a block, and returns whether there may be more of the block's bytes to skip.
+fn skip_blocks<'a>(
+    cursor: &mut AvroCursor<'a>,
+    mut item: impl FnMut(&mut AvroCursor<'a>) -> AvroResult<bool>,
+) -> AvroResult<()> {
+    loop {
+        match cursor.block()? {
+            (0, _) => return Ok(()),
+            (_, Some(size)) => match usize::try_from(size) {
+                Ok(size) => _ = cursor.take(size)?,
+                Err(_) => return fault(format!("expected the size of a block, got {size}")),
+            },
+            (count, None) => {
+                for _ in 0..count {
+                    if !item(cursor)? {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}

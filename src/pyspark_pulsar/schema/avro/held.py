@@ -1,0 +1,407 @@
+"""An Avro document without what no column holds: records inside themselves, decimals of more digits than Spark has.
+
+The result ends: a record that contains itself is defined once for each level that is shown, `Node`, `Node_2`, and so
+on, each with the name of the first as an alias. A field that cannot be shown is left out, a branch of a union is
+marked (`HELD`), so that readers make null of its values. Documents of which every field is held stay as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import types
+
+from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.avro.to_arrow import (
+    HELD,
+    MAX_DECIMAL_DIGITS,
+    OMITTED,
+    PRIMITIVES,
+    TEXT,
+    decimal_digits,
+    parse_json,
+)
+from pyspark_pulsar.schema.unfolding import (
+    DEPTH_OPTION,
+    UNFOLDED_ONCE,
+    NotHeld,
+    Omission,
+    Omissions,
+    Unfolding,
+    item_of,
+    member_of,
+)
+
+_NAMED: Final = ("record", "error", "enum", "fixed")
+_RECORDS: Final = ("record", "error")
+# The kernel reads no longer decimals as text.
+_MAX_TEXT_DIGITS: Final = 1000
+# As many types as a table may have.
+_MAX_NODES: Final = 20_000
+
+
+@dataclass(frozen=True)
+class HeldDocument:
+    """The document of what columns hold, and the fields that are not in it."""
+
+    text: str
+    omitted: tuple[Omission, ...] = ()
+    shows_more: bool = False
+    """Whether it has fields that are left out where nothing asks for them."""
+
+
+def held_document(document: str, unfolding: Unfolding = UNFOLDED_ONCE, *, where: str) -> HeldDocument:
+    """Leave out of `document` what no column holds.
+
+    A document that is not valid is returned as it is: `record_schema` refuses it. Raises SchemaError for one that is
+    not JSON, and for one that unfolds to too many types.
+    """
+    root = parse_json(document, where)
+    definitions = _Definitions()
+    try:
+        definitions.walk(root, "", ())
+        name = definitions.unheld_root(root)
+        if name is None:
+            return HeldDocument(document)
+        wanted = None if unfolding.wanted is None else pa.struct(list(unfolding.wanted))
+        unfolder = _Unfolder(definitions, definitions.affected(), unfolding.depth, where, {name: None})
+        node = unfolder.record(name, "", {}, wanted)
+        text = json.dumps(node, separators=(",", ":"))
+        return HeldDocument(text, tuple(unfolder.omitted), unfolder.shows_more)
+    except (KeyError, TypeError, AttributeError, RecursionError):
+        return HeldDocument(document)
+
+
+@dataclass
+class _Definitions:
+    """The named types of a document, by full name, and which of them contain something that no column holds."""
+
+    nodes: dict[str, tuple[Mapping[str, Any], str]] = field(default_factory=dict)
+    """Each with the namespace of the names in it."""
+    _around: dict[str, set[str]] = field(default_factory=dict)
+    _unheld: set[str] = field(default_factory=set)
+    _empty: dict[str, bool] = field(default_factory=dict)
+
+    def walk(self, node: Any, namespace: str, records: tuple[str, ...]) -> None:
+        """Collect the types in `node`, which is inside of `records`."""
+        if isinstance(node, list):
+            for branch in node:
+                self.walk(branch, namespace, records)
+        elif isinstance(node, str):
+            self._refer(node, namespace, records)
+        elif isinstance(node, dict):
+            kind = node.get("type")
+            if kind in _NAMED:
+                self._define(node, namespace, records)
+            elif kind in ("array", "map"):
+                items = node.get("items" if kind == "array" else "values")
+                self.walk(items, namespace, records)
+                if records and kind == "array" and self.takes_no_bytes(items, namespace):
+                    self._unheld.add(records[-1])
+            elif records and kind == "bytes" and _is_too_wide(node):
+                self._unheld.add(records[-1])
+            else:
+                self.walk(kind, namespace, records)
+
+    def unheld_root(self, root: Any) -> str | None:
+        """The full name of the record at the top, if it contains something that no column holds."""
+        if not self._unheld or not isinstance(root, dict) or root.get("type") not in _RECORDS:
+            return None
+        return full_name(root["name"], root.get("namespace"), "")
+
+    def takes_no_bytes(self, node: Any, namespace: str) -> bool:
+        """Whether a value is nothing at all: null, a fixed of no bytes, a record of these."""
+        if isinstance(node, dict):
+            kind = node["type"]
+            if kind not in _NAMED:
+                return self.takes_no_bytes(kind, namespace)
+            return self._is_empty(full_name(node["name"], node.get("namespace"), namespace))
+        if node == "null" or not isinstance(node, str):
+            return bool(node == "null")
+        full = resolved_name(node, namespace, self.nodes)
+        return full is not None and self._is_empty(full)
+
+    def _is_empty(self, full: str) -> bool:
+        if full not in self._empty:
+            # Not while it is looked at: a record in itself ends nowhere.
+            self._empty[full] = False
+            node, inner = self.nodes[full]
+            if node["type"] in _RECORDS:
+                kinds = [member["type"] for member in node["fields"]]
+                self._empty[full] = all(self.takes_no_bytes(kind, inner) for kind in kinds)
+            else:
+                self._empty[full] = node["type"] == "fixed" and node["size"] == 0
+        return self._empty[full]
+
+    def affected(self) -> set[str]:
+        """The types that contain something that no column holds."""
+        found: set[str] = set()
+        waiting = list(self._unheld)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting.extend(self._around.get(name, ()))
+        return found
+
+    def _refer(self, name: str, namespace: str, records: tuple[str, ...]) -> None:
+        full = resolved_name(name, namespace, self.nodes)
+        if full is not None and records:
+            self._around.setdefault(full, set()).add(records[-1])
+            if full in records:
+                self._unheld.add(full)
+
+    def _define(self, node: Mapping[str, Any], namespace: str, records: tuple[str, ...]) -> None:
+        full = full_name(node["name"], node.get("namespace"), namespace)
+        inner = full.rpartition(".")[0]
+        self.nodes[full] = node, inner
+        if records:
+            self._around.setdefault(full, set()).add(records[-1])
+        if node["type"] == "fixed" and _is_too_wide(node):
+            self._unheld.add(full)
+        for member in node["fields"] if node["type"] in _RECORDS else ():
+            self.walk(member["type"], inner, (*records, full))
+
+
+@dataclass
+class _Unfolder:
+    """The walk that writes the document; each method returns the node that is held, or raises `NotHeld`."""
+
+    definitions: _Definitions
+    affected: set[str]
+    depth: int
+    where: str
+    written: dict[str, Any]
+    """Names that are taken, each with what they name, if that can be referred to."""
+    omitted: Omissions = field(default_factory=Omissions)
+    shows_more: bool = False
+    _known: dict[Any, tuple[str, list[Omission]]] = field(default_factory=dict)
+    _count: int = 0
+
+    def type(
+        self, node: Any, namespace: str, path: str, around: Mapping[str, int], wanted: pa.DataType | None
+    ) -> Any:
+        """`around` counts the records around by name."""
+        self._count += 1
+        if self._count > _MAX_NODES:
+            raise SchemaError(
+                f"{self.where}, field {path}: expected at most {_MAX_NODES} types with those they refer to, got more; "
+                f"lower option {DEPTH_OPTION}, or name fewer members in .schema(...)"
+            )
+        if isinstance(node, list):
+            return self._union(node, namespace, path, around, wanted)
+        if isinstance(node, str):
+            full = None if node in PRIMITIVES else resolved_name(node, namespace, self.definitions.nodes)
+            return node if full is None else self._named(full, path, around, wanted)
+        kind = node["type"]
+        match kind:
+            case "array" if self.definitions.takes_no_bytes(node["items"], namespace):
+                raise NotHeld("an array of items that take no bytes, which could be of any length")
+            case "array":
+                items = self.type(node["items"], namespace, f"{path}[]", around, item_of(wanted))
+                return {"type": "array", "items": items}
+            case "map":
+                values = self.type(node["values"], namespace, f"{path}{{}}", around, item_of(wanted))
+                return {"type": "map", "values": values}
+            case "bytes" if _is_too_wide(node):
+                return self._raw(node, "bytes", wanted)
+            case str() if kind in _NAMED:
+                full = full_name(node["name"], node.get("namespace"), namespace)
+                return self._named(full, path, around, wanted)
+            case str() if kind in PRIMITIVES:
+                return node
+        return self.type(kind, namespace, path, around, wanted)
+
+    def record(
+        self, full: str, path: str, around: Mapping[str, int], wanted: pa.DataType | None
+    ) -> dict[str, Any]:
+        """The record with the fields that are held; at the top possibly with none."""
+        node, namespace = self.definitions.nodes[full]
+        inside = {**around, full: around.get(full, 0) + 1} if full in self.affected else around
+        fields: list[Any] = []
+        start = len(self.omitted)
+        why: NotHeld | None = None
+        for member in node["fields"]:
+            below = f"{path}.{member['name']}" if path else member["name"]
+            try:
+                kind = self.type(member["type"], namespace, below, inside, member_of(wanted, member["name"]))
+                fields.append({**member, "type": kind})
+            except NotHeld as fault:
+                why = why or fault
+                self.omitted.note(fault.at(below, required=not _is_nullable(member["type"])))
+        if why is not None and not fields and path:
+            del self.omitted[start:]
+            raise why
+        return {"type": "record", **_name(node, full), "fields": fields}
+
+    def _named(self, full: str, path: str, around: Mapping[str, int], wanted: pa.DataType | None) -> Any:
+        node, _ = self.definitions.nodes[full]
+        if full not in self.affected:
+            if full in self.written:
+                return full
+            self.written[full] = node
+            if node["type"] in _RECORDS:
+                return self.record(full, path, around, wanted)
+            return {**node, **_name(node, full)}
+        if node["type"] == "fixed":
+            return self._fixed(full, self._raw(node, {**node, **_name(node, full)}, wanted))
+        is_wanted = wanted is not None and types.is_struct(wanted)
+        if 0 < self.depth <= around.get(full, 0) and not is_wanted:
+            raise NotHeld.contains_itself(full)
+        self.shows_more |= full in around
+        key = (full, tuple(sorted(around.items()))) if wanted is None else None
+        if key in self._known:
+            name, omitted = self._known[key]
+            self.omitted.repeat(omitted, path)
+            return name
+        start = len(self.omitted)
+        name = self._unused(full)
+        self.written[name] = None
+        try:
+            made = self.record(full, path, around, wanted)
+        except NotHeld:
+            del self.written[name]
+            raise
+        if key is not None:
+            below = self.omitted.since(start, path)
+            self._known[key] = name, below
+        return _renamed(made, name)
+
+    def _raw(self, node: Mapping[str, Any], base: Any, wanted: pa.DataType | None) -> Any:
+        raw = _raw_decimal(node, base, wanted)
+        self.shows_more = True
+        return raw
+
+    def _unused(self, full: str) -> str:
+        name, number = full, 1
+        while name in self.written:
+            number += 1
+            name = f"{full}_{number}"
+        return name
+
+    def _fixed(self, full: str, made: Any) -> Any:
+        """A decimal's fixed in the form that is asked for; a reference where the same one was written before."""
+        same = next((name for name, other in self.written.items() if other == made), None)
+        if same is not None:
+            return same
+        name = self._unused(full)
+        self.written[name] = made
+        return _renamed(made, name)
+
+    def _union(
+        self,
+        branches: list[Any],
+        namespace: str,
+        path: str,
+        around: Mapping[str, int],
+        wanted: pa.DataType | None,
+    ) -> list[Any]:
+        others = [branch for branch in branches if not _is_null(branch)]
+        if len(others) < 2:  # noqa: PLR2004
+            return [
+                branch if _is_null(branch) else self.type(branch, namespace, path, around, wanted)
+                for branch in branches
+            ]
+        made: list[Any] = []
+        faults: list[NotHeld] = []
+        start = len(self.omitted)
+        index = 0
+        for branch in branches:
+            if _is_null(branch):
+                made.append(branch)
+                continue
+            member = f"member{index}"
+            index += 1
+            try:
+                made.append(
+                    self.type(branch, namespace, f"{path}.{member}", around, member_of(wanted, member))
+                )
+            except NotHeld as fault:
+                faults.append(fault)
+                self.omitted.note(fault.at(f"{path}.{member}", required=False))
+                made.append(self._marked(branch, namespace))
+        if len(faults) == len(others):
+            del self.omitted[start:]
+            raise faults[0]
+        return made
+
+    def _marked(self, branch: Any, namespace: str) -> dict[str, Any]:
+        """What is left of a branch whose values are null: enough to tell it from others."""
+        while isinstance(branch, dict) and isinstance(branch["type"], dict):
+            branch = branch["type"]
+        full = None
+        if isinstance(branch, str):
+            full = resolved_name(branch, namespace, self.definitions.nodes)
+        elif branch["type"] in _NAMED:
+            full = full_name(branch["name"], branch.get("namespace"), namespace)
+        elif branch["type"] not in ("array", "map", "bytes"):
+            full = resolved_name(branch["type"], namespace, self.definitions.nodes)
+        if full is None:
+            made = {**branch, "items": "null", "values": "null"}
+        else:
+            node, _ = self.definitions.nodes[full]
+            made = {**node, **_name(node, full)} | ({"fields": []} if node["type"] in _RECORDS else {})
+        return {**made, HELD: OMITTED}
+
+
+def _renamed(made: dict[str, Any], name: str) -> dict[str, Any]:
+    if name == made["name"]:
+        return made
+    return {**made, "name": name, "aliases": [*made.get("aliases", ()), made["name"]]}
+
+
+def resolved_name(name: str, namespace: str, known: Mapping[str, object]) -> str | None:
+    """The full name that a reference means; None for one that is not known."""
+    full = full_name(name, None, namespace)
+    return next((candidate for candidate in (full, name) if candidate in known), None)
+
+
+def full_name(name: str, own: object, around: str) -> str:
+    """The full name of a type with the namespace `own`, if it has one, inside of the namespace `around`."""
+    if "." in name:
+        return name
+    space = own if isinstance(own, str) else around
+    return f"{space}.{name}" if space else name
+
+
+def _name(node: Mapping[str, Any], full: str) -> dict[str, Any]:
+    """Name and aliases in full, which mean the same inside of any namespace."""
+    space = full.rpartition(".")[0]
+    aliases = [full_name(alias, None, space) for alias in node.get("aliases", ()) if isinstance(alias, str)]
+    return {"name": full, "namespace": space} | ({"aliases": aliases} if aliases else {})
+
+
+def _raw_decimal(node: Mapping[str, Any], base: Any, wanted: pa.DataType | None) -> Any:
+    """A decimal that is too wide for Spark, in the form that is asked for."""
+    digits, scale = node["precision"], node.get("scale", 0)
+    if wanted is not None and types.is_string(wanted) and digits <= _MAX_TEXT_DIGITS:
+        return {**(base if isinstance(base, dict) else node), HELD: TEXT}
+    if wanted is not None and types.is_binary(wanted):
+        return (
+            {key: value for key, value in base.items() if key != "logicalType"}
+            if isinstance(base, dict)
+            else base
+        )
+    forms = "string or binary" if digits <= _MAX_TEXT_DIGITS else "binary"
+    raise NotHeld(
+        f"decimal({digits}, {scale}) has more than {MAX_DECIMAL_DIGITS} digits; .schema(...) reads it as {forms}"
+    )
+
+
+def _is_too_wide(node: Mapping[str, Any]) -> bool:
+    if HELD in node:
+        return False
+    digits = decimal_digits(node, node.get("size") if node["type"] == "fixed" else None)
+    return digits is not None and digits[0] > MAX_DECIMAL_DIGITS
+
+
+def _is_null(node: Any) -> bool:
+    return node == "null" or (isinstance(node, dict) and node.get("type") == "null")
+
+
+def _is_nullable(node: Any) -> bool:
+    return any(map(_is_null, node)) if isinstance(node, list) else _is_null(node)
