@@ -157,7 +157,7 @@ def _converse(connection: socket.socket, proof: _Proof, imported: threading.Even
         with connection.makefile("rwb", _BUFFER) as stream:
             length = int.from_bytes(stream.read(4), "big")
             name, _, levels = stream.read(length).decode("ascii").partition(" ")
-            follow_levels(levels)
+            follow_levels(levels or None)
             imported.wait()
             if name in _PROGRAMS:
                 _run(name, stream)
