@@ -137,7 +137,7 @@ def test_writes_have_null_for_what_no_column_holds(
 ) -> None:
     topic = new_topic("written")
     admin.register(topic, "AVRO", json.dumps(NODE))
-    save(spark.range(3).selectExpr("CAST(id AS int) AS id"), pulsar, topic)
+    save(spark.range(3).coalesce(1).selectExpr("CAST(id AS int) AS id"), pulsar, topic)
     found = values(read_topic, topic, recursiveFieldMaxDepth="2")
     assert sorted(row["id"] for row in found) == [0, 1, 2]
     assert all(row["next"] is None for row in found)

@@ -175,9 +175,9 @@ def test_a_topic_that_gets_its_schema_while_a_micro_batch_is_planned(
     assert reader.latestOffset(reached, ReadAllAvailable()) != reached
     plain = LogEnds.present_ends
 
-    def write_first(self: LogEnds, *arguments: Any) -> Any:
+    def write_first(self: LogEnds, *arguments: Any, **named: Any) -> Any:
         write(few, range(3, 4), "id, 7 AS item")
-        return plain(self, *arguments)
+        return plain(self, *arguments, **named)
 
     monkeypatch.setattr(LogEnds, "present_ends", write_first)
     with pytest.raises(SchemaError, match=r"which the query has just found: .*field item is string in"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import time
 
@@ -184,20 +183,9 @@ def test_bounds_of_a_stream_must_be_json(
     assert "begin" in refused(lambda: reader.option("startingOffsets", "begin").load(), "OptionError")
 
 
-NODE = json.dumps(
-    {
-        "type": "record",
-        "name": "Node",
-        "fields": [{"name": "next", "type": ["null", "Node"], "default": None}],
-    }
-)
-
-
 @pytest.mark.parametrize(
     ("kind", "document", "words"),
     [
-        ("AVRO", NODE, ["field next", "Node, which contains itself"]),
-        ("JSON", NODE, ["field next", "Node, which contains itself"]),
         ("PROTOBUF", ONE_RECORD, ["__PARSING_INFO__", "protobufDescriptorFile"]),
     ],
 )

@@ -350,12 +350,16 @@ class BrokerClient:
         counts: dict[TopicName, int] = {}
         for topic, count in self.present_partitions(topics, create=create).items():
             if count is None:
-                raise self.missing_topic(topic)
+                # Without similar names: writers create the topic instead, in many threads.
+                raise missing_topic(topic, tuple)
             counts[topic] = count
         return counts
 
     def missing_topic(self, topic: TopicName) -> TopicNotFoundError:
-        """Return the error for a topic that does not exist. Asks the broker once for topics with a similar name."""
+        """Return the error for a topic that does not exist. Asks the broker once for topics with a similar name.
+
+        For a client that one thread uses, as `until`.
+        """
 
         def listed() -> Iterable[TopicName]:
             namespace = topic.namespace

@@ -13,10 +13,12 @@ import org.apache.arrow.vector.BigIntVector;
 import org.apache.arrow.vector.BitVector;
 import org.apache.arrow.vector.DateDayVector;
 import org.apache.arrow.vector.DecimalVector;
+import org.apache.arrow.vector.DurationVector;
 import org.apache.arrow.vector.FieldVector;
 import org.apache.arrow.vector.Float4Vector;
 import org.apache.arrow.vector.Float8Vector;
 import org.apache.arrow.vector.IntVector;
+import org.apache.arrow.vector.NullVector;
 import org.apache.arrow.vector.SmallIntVector;
 import org.apache.arrow.vector.TimeNanoVector;
 import org.apache.arrow.vector.TimeStampMicroTZVector;
@@ -55,7 +57,7 @@ final class HeapVector extends ColumnVector {
       Set.of(
           BitVector.class, TinyIntVector.class, SmallIntVector.class, IntVector.class, BigIntVector.class,
           Float4Vector.class, Float8Vector.class, DecimalVector.class, DateDayVector.class, TimeNanoVector.class,
-          TimeStampMicroVector.class, TimeStampMicroTZVector.class);
+          TimeStampMicroVector.class, TimeStampMicroTZVector.class, DurationVector.class);
   private static final Set<Class<?>> VARIABLE_WIDTH = Set.of(VarCharVector.class, VarBinaryVector.class);
   private static final int DECIMAL_BYTES = 16;
   private static final byte[] NO_BYTES = {};
@@ -81,9 +83,15 @@ final class HeapVector extends ColumnVector {
     this.children = children;
   }
 
-  /** Copies a column of the Spark type `type`. The caller makes sure that no other thread frees `vector` meanwhile. */
+  /**
+   * Copies a column of the Spark type `type`. Durations are microseconds in Arrow, as in Spark. The caller makes sure that
+   * no other thread frees `vector` meanwhile.
+   */
   static HeapVector copyOf(DataType type, FieldVector vector) {
     int rows = vector.getValueCount();
+    if (vector instanceof NullVector) {
+      return new HeapVector(type, rows, new byte[bitmapBytes(rows)], NO_BYTES, NO_OFFSETS, NO_CHILDREN);
+    }
     int nulls = vector.getNullCount();
     byte[] validity = nulls == 0 ? null : bytes(vector.getValidityBuffer(), bitmapBytes(rows));
     if (vector instanceof BaseFixedWidthVector fixed && FIXED_WIDTH.contains(vector.getClass())) {
