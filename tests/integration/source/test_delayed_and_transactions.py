@@ -6,7 +6,6 @@ import base64
 from dataclasses import replace
 from typing import Any
 
-import pulsar as official_client
 import pytest
 from fixtures.fix_spark import ReadTopic
 from integration.official import SPECIAL_MESSAGES, Admin, JavaClient, as_base64
@@ -168,14 +167,3 @@ def test_what_no_consumer_sees_is_no_message(
     offset = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
     assert offset["positions"] == {topic: "earliest"}
     reader.stop()
-
-
-def test_a_compacted_view_without_messages_is_empty(
-    topic: str, read_topic: ReadTopic, admin: Admin, official: official_client.Client
-) -> None:
-    producer = official.create_producer(topic)
-    for value in (b"x", b""):
-        producer.send(value, partition_key="key")
-    producer.close()
-    admin.compact(topic)
-    assert read_topic(topic, readCompacted="true").count() == 0
