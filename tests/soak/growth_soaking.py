@@ -38,6 +38,8 @@ _MARGINS = {
     "children": 2,
 }
 """How much more the last count may show than the first one."""
+_POOLS = ("QueryStageCreator", "ResultQueryStageExecution", "shuffle-exchange", "broadcast-exchange")
+"""Threads of Spark's adaptive execution: pools with an upper limit, which queries fill."""
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -164,7 +166,9 @@ def held(spark: SparkSession) -> Held:
         heap_mib=management.getMemoryMXBean().getHeapMemoryUsage().getUsed() >> 20,
         direct_mib=max(0, jvm.io.netty.util.internal.PlatformDependent.usedDirectMemory()) >> 20,
         arrow_mib=jvm.org.apache.spark.sql.util.ArrowUtils.rootAllocator().getAllocatedMemory() >> 20,
-        threads=management.getThreadMXBean().getThreadCount(),
+        threads=sum(
+            not str(each.getName()).startswith(_POOLS) for each in jvm.Thread.getAllStackTraces().keySet()
+        ),
         files=len(opened),
         sockets=sum(link.startswith("socket:") for link in opened),
         children=len(_family(process)) - 1,
