@@ -119,7 +119,10 @@ def unblock(topic: str, service_url: str, settings: tuple[str, ...]) -> None:
     given = dict(key_and_value(setting, "--option") for setting in settings)
     options = parse_options(WriteOptions, {**given, "topic": topic, "service.url": service_url})
     for partition in unblock_topic(options, TopicName.parse(topic)):
-        click.echo(f"{printable(partition)}: rows of transactions that have ended hide nothing any more.")
+        click.echo(
+            f"{printable(partition)}: rows of transactions that have ended hide nothing "
+            "once all transactions that began before them have ended."
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -164,31 +165,35 @@ def test_one_partition_that_cannot_be_written_to_leaves_the_others_alone(
 
 
 def test_a_buffer_that_is_not_ready_remembers_nothing(
-    pulsar: LocalPulsar, official: official_client.Client, topic: str, monkeypatch: pytest.MonkeyPatch
+    topic: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Negative control."""
-    monkeypatch.setattr(abort, "_make_ready", lambda *_: None)
-    with BrokerClient(options(pulsar, topic)) as client:
-        sink = Sink.open(client, f"{topic}-journal")
-        take_over(sink, WRITER)
-        transaction = begin(sink, [topic])
-        abort_epoch(sink, WRITER, 0, [])
-        send_late(pulsar, topic, transaction)
-        producer = official.create_producer(topic)
-        producer.send(b"plain")
-        producer.close()
-        reader = official.create_reader(topic, official_client.MessageId.earliest)
-        assert not reader.has_message_available()
-        reader.close()
-        still_open = begin(sink, [f"{topic}-other"])
-    # There is a command that ends it at once, and nothing that is open.
-    arguments = ["transactions", "unblock", topic, "--service-url", pulsar.service_url]
-    assert CliRunner().invoke(cli, arguments, catch_exceptions=False).output.startswith(f"{topic}: rows")
-    assert read(official, topic) == {"plain": 1}
-    with BrokerClient(options(pulsar, topic)) as client:
-        coordinators = Coordinators(client)
-        assert coordinators.still_open([still_open], f"{topic}-other") == [still_open]
-        coordinators.abort_all([still_open])
+    """Negative control. On a server of its own: open transactions of other tests hold the low water mark back."""
+    with (
+        LocalPulsar(data=tmp_path) as pulsar,
+        closing(official_client.Client(pulsar.service_url)) as official,
+    ):
+        monkeypatch.setattr(abort, "_make_ready", lambda *_: None)
+        with BrokerClient(options(pulsar, topic)) as client:
+            sink = Sink.open(client, f"{topic}-journal")
+            take_over(sink, WRITER)
+            transaction = begin(sink, [topic])
+            abort_epoch(sink, WRITER, 0, [])
+            send_late(pulsar, topic, transaction)
+            producer = official.create_producer(topic)
+            producer.send(b"plain")
+            producer.close()
+            reader = official.create_reader(topic, official_client.MessageId.earliest)
+            assert not reader.has_message_available()
+            reader.close()
+            still_open = begin(sink, [f"{topic}-other"])
+        # There is a command that ends it at once, and nothing that is open.
+        arguments = ["transactions", "unblock", topic, "--service-url", pulsar.service_url]
+        assert CliRunner().invoke(cli, arguments, catch_exceptions=False).output.startswith(f"{topic}: rows")
+        assert read(official, topic) == {"plain": 1}
+        with BrokerClient(options(pulsar, topic)) as client:
+            coordinators = Coordinators(client)
+            assert coordinators.still_open([still_open], f"{topic}-other") == [still_open]
+            coordinators.abort_all([still_open])
 
 
 def test_a_topic_that_was_deleted_or_made_again_stays_so(

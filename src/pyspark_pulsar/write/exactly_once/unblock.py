@@ -2,7 +2,8 @@
 
 A row that reaches a topic partition after its transaction was aborted can count as a row of an open transaction there,
 which no coordinator knows any longer (`abort`). The partition forgets it when another transaction of the same
-coordinator ends there. So an empty transaction of each coordinator is sent to each partition and aborted.
+coordinator ends there, and no transaction of that coordinator that began earlier is open any more. So an empty
+transaction of each coordinator is sent to each partition and aborted.
 """
 
 from __future__ import annotations
