@@ -161,7 +161,7 @@ def sent_entries(sent: list[SendFrames]) -> list[bytes]:
 
 def kernel_encode(rows: pa.RecordBatch, info: SchemaInfo) -> list[SendFrames]:
     schema = resolve_write_schema(rows.schema, info, topic=TOPIC)
-    # As the peers write times.
+    # The peers write times as numbers too.
     schema = replace(schema, value=with_times_as_numbers(schema.value, where=TOPIC))
     encoder = BatchEncoder(schema, topic=TOPIC, partitions=1, compression="LZ4", batching_max_bytes=1 << 20)
     encoder.set_producer(

@@ -95,7 +95,7 @@ class EntryDecoder:
         if resting is not None and not resting.serves(fetch_schema):
             resting = None
         self._learnt: dict[bytes, SchemaInfo | None] = {} if resting is None else dict(resting.learnt)
-        """What `fetch_schema` has answered for the versions that the decoder knows."""
+        """The answers of `fetch_schema` for the versions that the decoder knows."""
         try:
             if resting is not None:
                 resting.decoder.rewind(partition, start, end, self._row_filter)

@@ -36,7 +36,7 @@ class RestingDecoder:
     learnt: Mapping[bytes, SchemaInfo | None]
 
     def serves(self, fetch_schema: Callable[[bytes], SchemaInfo | None]) -> bool:
-        """Whether the registry answers the same for another split."""
+        """Return whether the registry gives another split the same answers."""
         try:
             return all(fetch_schema(version) == info for version, info in self.learnt.items())
         except PulsarError:

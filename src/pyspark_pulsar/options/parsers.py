@@ -59,7 +59,7 @@ def url(*schemes: str) -> Callable[[str], str]:
 
 
 def _is_host(text: str) -> bool:
-    """Whether the text is a host, `host:port` or `[IPv6]:port`."""
+    """Return whether the text is a host, `host:port` or `[IPv6]:port`."""
     host, separator, port = text.strip().rpartition(":")
     if not separator or "]" in port:
         return bool(text.strip())

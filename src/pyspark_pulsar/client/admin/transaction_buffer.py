@@ -149,8 +149,8 @@ class TransactionOutcomes:
 
 
 def has_open_transaction(rest: RestClient, partition: TopicPartition) -> bool:
-    """Whether a transaction is open in the topic partition, which hides whatever comes behind its first message. False
-    also where nobody tells: the broker knows no transactions, has not loaded the topic, or cannot be reached.
+    """Return whether an open transaction hides messages of the topic partition from its first message on. Return False
+    also if that is unknown: the broker knows no transactions, has not loaded the topic, or cannot be reached.
 
     Source: `ongoingTxnSize` of `GET /admin/v3/transactions/transactionBufferStats/...`.
     """

@@ -26,7 +26,7 @@ import scala.collection.immutable.Map;
  *
  * <p>Spark's runner frees its Arrow memory when the task ends, in the task's thread. An operator may ask for the next
  * batch in a thread of its own at that moment ({@code SELECT TRANSFORM} with a limit). So a lock stands between the two:
- * the end of the task waits until the other thread has left the runner, and whoever asks for a batch later gets an
+ * the end of the task waits until the other thread has left the runner, and a thread that asks for a batch later gets an
  * error instead of freed memory.
  */
 final class ColumnarReader implements PartitionReader<ColumnarBatch> {

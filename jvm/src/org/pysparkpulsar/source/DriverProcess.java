@@ -188,7 +188,7 @@ final class DriverProcess {
   }
 
   private record Running(Process process, StandardError errors, ProgramConnection.Door door, String version) {
-    /** Whether the process has ended, or is about to: its connections break a moment before. */
+    /** Returns whether the process has ended. Waits a second, because its connections break a moment before it ends. */
     boolean hasEnded() {
       try {
         return process.waitFor(END_MILLIS, TimeUnit.MILLISECONDS);
