@@ -63,6 +63,6 @@ def documentation_url() -> str | None:
     try:
         urls = metadata("pyspark-pulsar").get_all("Project-URL") or []
     except PackageNotFoundError:
-        # As when only the package's files were sent to a machine.
+        # For example, the files were sent to a machine without being installed there.
         return None
     return next((url.removeprefix(_URL) for url in urls if url.startswith(_URL)), None)

@@ -61,7 +61,7 @@ public final class TypedClient {
                 .topic(job.get("topic").asText())
                 .startMessageId(MessageId.earliest)
                 .create()) {
-            while (reader.hasMessageAvailable()) {
+            while (Clients.hasMessage(reader)) {
                 Message<Object> message = reader.readNext();
                 Object value = message.getValue();
                 found.add(value == null ? Neutral.of(null) : each.cells().apply(value));

@@ -37,7 +37,7 @@ class Answers:
     log_ends: dict[TopicPartition, LogEnd] = field(default_factory=dict)
     deleted: dict[TopicPartition, TopicNotFoundError] = field(default_factory=dict)
     failures: list[ConnectionFailed] = field(default_factory=list)
-    """Of the last attempt; they pass."""
+    """Lost connections of the last attempt. Another attempt may succeed."""
 
     def is_done(self, partition: TopicPartition) -> bool:
         return partition in self.log_ends or partition in self.deleted
@@ -47,7 +47,7 @@ class CursorRequests:
     """The idle consumers of a query. Used by one thread."""
 
     def __init__(self, client: BrokerClient, *, read_compacted: bool, tells_firsts: bool) -> None:
-        """As `LogEnds`."""
+        """Take the same arguments as `LogEnds`."""
         self._client = client
         self._read_compacted = read_compacted
         self._tells_firsts = tells_firsts

@@ -75,7 +75,7 @@ public class KeyValueClient {
         Schema<?> schema = job.get("key").asText().equals("AUTO") ? Schema.AUTO_CONSUME() : pair(job);
         try (Reader<?> reader = client.newReader(schema).topic(job.get("topic").asText())
                 .startMessageId(MessageId.earliest).create()) {
-            while (reader.hasMessageAvailable()) {
+            while (Clients.hasMessage(reader)) {
                 found.add(row(reader.readNext()));
             }
         }

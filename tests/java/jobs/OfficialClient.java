@@ -80,7 +80,7 @@ public class OfficialClient {
                 .topic(job.get("topic").asText())
                 .startMessageId(MessageId.earliest)
                 .create()) {
-            while (reader.hasMessageAvailable()) {
+            while (Clients.hasMessage(reader)) {
                 found.add(row(reader.readNext()));
             }
         }

@@ -56,7 +56,7 @@ public class ProtobufClient {
                 .topic(job.get("topic").asText())
                 .startMessageId(MessageId.earliest)
                 .create()) {
-            while (reader.hasMessageAvailable()) {
+            while (Clients.hasMessage(reader)) {
                 Message<?> message = reader.readNext();
                 Object value = message.getValue();
                 Object content = value instanceof GenericRecord record ? record.getNativeObject() : value;

@@ -126,7 +126,7 @@ public class SpecialMessages {
             builder.defaultCryptoKeyReader(files(job.get("privateKeys")));
         }
         try (Reader<byte[]> reader = builder.create()) {
-            while (reader.hasMessageAvailable()) {
+            while (Clients.hasMessage(reader)) {
                 Message<byte[]> message = reader.readNext(60, TimeUnit.SECONDS);
                 if (message == null) {
                     throw new IllegalStateException("no message came within 60 s, and there are some");

@@ -10,7 +10,7 @@ nothing behind. It never creates a topic.
     `abandon`         | CLOSE_CONSUMER. Brokers close a consumer that is not there yet, too.
     `end`             | the same, when the broker has made the consumer; waits for both answers
 
-Whoever begins a subscription calls one of the last two for it, also when an error comes between.
+After `begin_subscribe`, the caller must call `consumer`, `abandon` or `end`, even when an error occurs in between.
 
 Protocol: CommandSubscribe.
 """
