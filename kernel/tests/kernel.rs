@@ -24,6 +24,7 @@ mod frames;
 mod json;
 mod json_text;
 mod json_values;
+mod kept_payloads;
 mod key_filters;
 mod key_values;
 mod map_file;

@@ -409,6 +409,14 @@ class DecoderOptions(Protocol):
         """Name of the output column (binary) that holds the payloads of such messages."""
 
     @property
+    def payload_column(self) -> str | None:
+        """Name of the output column (binary) that holds the payloads of messages of which the value columns do not tell
+        all: of versions that `keep_payloads` names; JSON with a member that no column holds, or without one for which a
+        default stands; Protobuf with a field that no column holds, with the value that an absent field stands for, or
+        with a time finer than microseconds; and of bad rows. With it an entry that cannot be opened always raises. The
+        output schema must have all value columns."""
+
+    @property
     def intake(self) -> IntakeOptions: ...
 
 class Decoder:
@@ -421,6 +429,9 @@ class Decoder:
         """Make a registry version known (b"" is the version of messages that name none), by what its
         messages were written with. Only avro, protobuf and key_value need it. Raises KernelError "schema" when it
         cannot be resolved to the reader's schema."""
+
+    def keep_payloads(self, version: bytes) -> None:
+        """Put the payload of every message of this version into `payload_column`."""
 
     def refuse_version(self, version: bytes, why: str) -> None:
         """Make every message of this version a bad row for the reason `why`. Instead of `add_writer_schema`.

@@ -114,7 +114,7 @@ impl KeyValues {
 }
 
 /// Key and value of an inline form.
-fn split(payload: &[u8]) -> Result<[Option<&[u8]>; 2]> {
+pub fn split(payload: &[u8]) -> Result<[Option<&[u8]>; 2]> {
     let (key, rest) = split_side(payload, "key")?;
     let (value, rest) = split_side(rest, "value")?;
     if !rest.is_empty() {

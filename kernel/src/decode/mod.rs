@@ -4,9 +4,11 @@ mod ascii;
 mod avro;
 mod bad_rows;
 mod buffers;
+mod completeness;
 mod entry_columns;
 mod intake;
 pub mod json;
+mod kept_payloads;
 mod key_value;
 mod list_column;
 mod message_row;
@@ -50,6 +52,8 @@ enum OutputColumn {
     Metadata(usize),
     /// The payloads of bad rows.
     Corrupt,
+    /// The payloads of which the columns do not tell all.
+    Payload,
 }
 
 /// Decodes entries in the order in which they are pushed.
@@ -91,6 +95,8 @@ impl Decoder {
                 OutputColumn::Metadata(metadata_count - 1)
             } else if Some(field.name()) == options.corrupt_column.as_ref() {
                 OutputColumn::Corrupt
+            } else if Some(field.name()) == options.payload_column.as_ref() {
+                OutputColumn::Payload
             } else {
                 value_fields.push(field.clone());
                 OutputColumn::Value(value_fields.len() - 1)
@@ -107,7 +113,11 @@ impl Decoder {
             selection: Arc::new(Selection { range: options.range, filter: options.filter }),
             values,
             queue: VecDeque::new(),
-            intake: Intake::new(options.intake, options.bad_rows != BadRows::Fail),
+            // A payload that is kept is that of a message, and not of an entry that cannot be opened.
+            intake: Intake::new(
+                options.intake,
+                options.bad_rows != BadRows::Fail && options.payload_column.is_none(),
+            ),
             open: None,
             joined: Vec::new(),
             rows: Vec::new(),
@@ -119,6 +129,11 @@ impl Decoder {
     /// Make a schema version known; only avro and key_value need it.
     pub fn add_writer_schema(&mut self, version: &[u8], written: &PayloadSchema) -> Result<()> {
         self.values.add_version(version, written)
+    }
+
+    /// Keep the payloads of all messages of a version, since the columns do not tell all of them.
+    pub fn keep_payloads(&mut self, version: &[u8]) {
+        self.values.keep_payloads(version);
     }
 
     /// Make every message of this version a bad row, since it cannot be decoded; `why` says so in errors.
@@ -278,6 +293,7 @@ impl OutputColumn {
                 Some(payloads) => Ok(Arc::new(payloads.clone())),
                 None => Ok(new_null_array(field.data_type(), rows)),
             },
+            Self::Payload => found(values.payloads.as_ref()),
         }
     }
 }

@@ -31,6 +31,8 @@ pub struct DecoderOptions {
     pub bad_rows: BadRows,
     /// Name of the output column that holds the payloads of such messages.
     pub corrupt_column: Option<String>,
+    /// Name of the output column that holds the payloads of which the columns do not tell all, and of bad rows.
+    pub payload_column: Option<String>,
 }
 
 /// What becomes of a message that is whole but whose value does not decode.

@@ -1,9 +1,12 @@
 //! The value columns of an open batch, whatever their type, and what happens to messages that do not decode.
 
+use std::sync::Arc;
+
 use arrow_array::{ArrayRef, BinaryArray};
 use arrow_schema::FieldRef;
 
 use super::bad_rows::{BatchMessages, is_of_message, named};
+use super::kept_payloads::KeptPayloads;
 use super::message_row::MessageRow;
 use super::options::{BadRows, DecoderOptions};
 use super::values::Values;
@@ -16,6 +19,8 @@ pub struct FinishedValues {
     pub columns: Vec<ArrayRef>,
     /// The payload of each bad row, null in the others; `None` when no row is bad.
     pub bad: Option<BinaryArray>,
+    /// The payloads of which the columns do not tell all, and of bad rows; `None` unless they are kept.
+    pub payloads: Option<ArrayRef>,
 }
 
 /// How many messages were bad so far, and why the first one was.
@@ -38,6 +43,7 @@ pub struct ValueColumns {
     /// `values` failed: the rows of the batch are only kept, until it is finished.
     broken: bool,
     count: BadRowCount,
+    kept: Option<KeptPayloads>,
 }
 
 impl ValueColumns {
@@ -52,6 +58,7 @@ impl ValueColumns {
             messages: BatchMessages::new(options.value.clone(), fields),
             broken: false,
             count: BadRowCount::default(),
+            kept: options.payload_column.as_ref().map(|_| KeptPayloads::new(&options.value)).transpose()?,
         })
     }
 
@@ -85,6 +92,13 @@ impl ValueColumns {
         self.refuses = true;
     }
 
+    /// Keep the payloads of all messages of a version.
+    pub fn keep_payloads(&mut self, version: &[u8]) {
+        if let Some(kept) = &mut self.kept {
+            kept.add_version(version);
+        }
+    }
+
     /// Bad rows of all finished batches.
     pub fn bad_rows(&self) -> &BadRowCount {
         &self.count
@@ -106,6 +120,7 @@ impl ValueColumns {
         if row.undecryptable && !self.values.shows_undecryptable() {
             let undecryptable =
                 || KernelError::payload("the message is still encrypted, so its value is not known");
+            self.keep_whole(row.payload);
             return self.append_bad(row.payload, fault.unwrap_or_else(undecryptable));
         }
         // A message that stays encrypted names a version, but is not of it.
@@ -116,8 +131,22 @@ impl ValueColumns {
             None => self.values.payload(row, joined),
         };
         match payload {
-            Ok(payload) => self.append_value(payload, version),
-            Err(fault) => self.append_bad(row.payload, fault),
+            Ok(payload) => {
+                if let Some(kept) = &mut self.kept {
+                    kept.append(row.payload, payload, version);
+                }
+                self.append_value(payload, version)
+            }
+            Err(fault) => {
+                self.keep_whole(row.payload);
+                self.append_bad(row.payload, fault)
+            }
+        }
+    }
+
+    fn keep_whole(&mut self, payload: Option<&[u8]>) {
+        if let Some(kept) = &mut self.kept {
+            kept.append_whole(payload);
         }
     }
 
@@ -161,7 +190,8 @@ impl ValueColumns {
             match self.values.finish(at) {
                 Ok(columns) => {
                     self.messages.clear();
-                    return Ok(FinishedValues { columns, bad: None });
+                    let payloads = self.payloads(None);
+                    return Ok(FinishedValues { columns, bad: None, payloads });
                 }
                 Err(error) if self.tolerates(&error) => {}
                 Err(error) => return Err(self.messages.blame(error, at)),
@@ -173,7 +203,13 @@ impl ValueColumns {
         self.messages.clear();
         self.broken = false;
         self.values = self.messages.decoder(self.batch_rows)?;
-        Ok(FinishedValues { columns: salvage.columns, bad: Some(salvage.bad) })
+        let payloads = self.payloads(Some(&salvage.bad));
+        Ok(FinishedValues { columns: salvage.columns, bad: Some(salvage.bad), payloads })
+    }
+
+    fn payloads(&mut self, bad: Option<&BinaryArray>) -> Option<ArrayRef> {
+        let payloads = self.kept.as_mut()?.finish(bad);
+        Some(Arc::new(payloads))
     }
 
     fn keeps_payloads(&self) -> bool {

@@ -32,6 +32,7 @@ pub struct PyDecoderOptions {
     row_filter: PyRowFilter,
     bad_rows: String,
     corrupt_column: Option<String>,
+    payload_column: Option<String>,
     intake: PyIntakeOptions,
 }
 
@@ -75,6 +76,7 @@ impl TryFrom<PyDecoderOptions> for decode::DecoderOptions {
             filter: options.row_filter.into(),
             bad_rows: BadRows::from_name(&options.bad_rows)?,
             corrupt_column: options.corrupt_column,
+            payload_column: options.payload_column,
             intake: decode::IntakeOptions {
                 max_open_chunked: options.intake.max_open_chunked,
                 on_crypto_failure: OnFailure::from_name(&options.intake.crypto_failure_action)?,
@@ -112,6 +114,10 @@ impl PyDecoder {
     ) -> PyResult<()> {
         let (decoder, written) = (self.inner(), written.into());
         Ok(py.detach(|| decoder.add_writer_schema(version, &written))?)
+    }
+
+    fn keep_payloads(&mut self, version: &[u8]) {
+        self.inner().keep_payloads(version);
     }
 
     fn refuse_version(&mut self, version: &[u8], why: &str) {

@@ -111,6 +111,7 @@ pub fn decoder_of(value: PayloadSchema, columns: Vec<Field>) -> DecoderOptions {
         intake: IntakeOptions::default(),
         bad_rows: BadRows::default(),
         corrupt_column: None,
+        payload_column: None,
     }
 }
 

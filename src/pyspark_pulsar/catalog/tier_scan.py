@@ -9,7 +9,7 @@ What makes them the same:
     rows       all files of one state of the table; the data source begins at the positions of that very state
     times      filters beside the scan, exactly as the data source filters messages
     columns    `columnar.spark_columns`
-    bad rows   files that may have some are left to the data source, where the query looks at values
+    payloads   files that keep some are left to the data source, where the query looks at values
     rights     asking for the ends of the topic partitions shows the broker that the role may consume
 
 The data source is left out where nothing is behind the table: its planner and its task would cost more than a small
@@ -88,7 +88,7 @@ def _planned(
     _check_ends(options.ending_offsets, table.positions)
     files = cluster.known_files.of(table, fields)
     _check_rows(table.positions, partitions, files)
-    _check_bad_rows(columns.names, files)
+    _check_payloads(columns.names, files)
     absent, stored = absent_columns(schema.value), table.columns
     scanned = [scanned_column(field, stored, files, absent.get(name, NULL)) for name, field in fields.items()]
     with closing(LogEnds(cluster.client, cluster.admin)) as log_ends:
@@ -188,12 +188,12 @@ def _holds_all(positions: TieredPositions, ends: Mapping[TopicPartition, Positio
     )
 
 
-def _check_bad_rows(names: Sequence[str], files: TableFiles) -> None:
-    """Raises `NotScannable` for files whose messages may not decode, where that would be noticed: a query of no column
-    at all decodes one too."""
+def _check_payloads(names: Sequence[str], files: TableFiles) -> None:
+    """Raises `NotScannable` for files that keep payloads, where the query looks at values: these are decoded anew. A
+    query of no column at all decodes one too."""
     is_noticed = not names or not all(name in metadata_columns.FIELDS for name in names)
-    if is_noticed and files.may_have_bad_rows:
-        raise NotScannable("messages in it did not decode")
+    if is_noticed and files.may_have_payloads:
+        raise NotScannable("it keeps payloads of messages, which Spark's scan does not decode")
 
 
 # How

@@ -20,6 +20,7 @@ from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 from pyspark_pulsar.schema.payload import PayloadSchema, written_schema
 from pyspark_pulsar.schema.primitive import RECORD_TYPES
 from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.schema.whole_columns import columns_are_whole
 from pyspark_pulsar.topic import TopicName
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ class EntryDecoder:
                         row_filter=self._row_filter,
                         bad_rows=_BAD_ROWS[mode],
                         corrupt_column=schema.corrupt_column,
+                        payload_column=schema.payload_column,
                         intake=self._intake,
                     )
                 )
@@ -141,7 +143,7 @@ class EntryDecoder:
     def finish(self, chunked: ChunkedMessages | None = None) -> Iterator[pa.RecordBatch]:
         """Yield what remains after the last entries; the same errors as `decode`. Logs how many messages were
         bad, fills `chunked`, and leaves the kernel's decoder to the next split."""
-        yield from self._batches(flush=True)
+        yield from self.flush()
         if chunked is not None:
             for name, first in self._decoder.chunked_messages():
                 chunked.add(name, first)
@@ -149,6 +151,10 @@ class EntryDecoder:
         tell_discarded(self._decoder, self._full_name)
         if self._key:
             DECODERS.give_back(self._key, self._decoder, self._learnt)
+
+    def flush(self) -> Iterator[pa.RecordBatch]:
+        """Yield what remains after the last entries; the same errors as `decode`."""
+        return self._batches(flush=True)
 
     def learn(self, version: bytes) -> None:
         """Make a schema version known that messages may name. Raises SchemaError for one that is lost, or does not
@@ -159,6 +165,8 @@ class EntryDecoder:
         try:
             if written.value_type == own:
                 self._decoder.add_writer_schema(version, written)
+                if self._schema.payload_column is not None and not self._tells_all(version, written):
+                    self._decoder.keep_payloads(version)
                 return
         except KernelError as error:
             why = error.message
@@ -187,6 +195,13 @@ class EntryDecoder:
                 "schema again, start the read behind them, or read around them with mode=PERMISSIVE"
             )
         return written_schema(info, topic=f"{self._full_name}, schema version {version_text(version)}")
+
+    def _tells_all(self, version: bytes, written: PayloadSchema) -> bool:
+        """Return whether the columns of the reader's schema hold all that messages of a version say, as far as schemas
+        tell."""
+        info = self._schema.info if version else None
+        own = None if info is None else written_schema(info, topic=self._full_name)
+        return columns_are_whole(self._schema.value, written, own)
 
     def _unnamed(self) -> PayloadSchema:
         """What messages that name no version were written with: the form that the topic's schema has now, whatever

@@ -31,4 +31,5 @@ class DecoderOptions:
     row_filter: RowFilter = field(default_factory=RowFilter)
     bad_rows: str = "fail"
     corrupt_column: str | None = None
+    payload_column: str | None = None
     intake: Intake = field(default_factory=Intake)

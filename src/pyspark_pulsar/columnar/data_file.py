@@ -37,8 +37,8 @@ class DataFile:
     """The least event time, in Unix milliseconds, of the rows that have one."""
     columns: frozenset[int] | None = None
     """Ids of the leaf columns that the file has; None where files are read by the names of columns."""
-    has_bad_rows: bool | None = None
-    """Whether there are rows whose message did not decode."""
+    has_payloads: bool | None = None
+    """Whether there are rows that keep the payload of their message (`layout.PAYLOAD_COLUMN`)."""
     key: tuple[Any, ...] = ()
     """The table's partition that it is in: values as the format has them."""
     deletes: tuple[str, ...] = ()

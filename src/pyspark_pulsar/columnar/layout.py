@@ -33,8 +33,9 @@ ORDER_KEY: Final = b"pulsar.order"
 """In a file's footer ..."""
 BY_POSITION: Final = b"position"
 """... says that its rows are in the order of positions. Only our writer says so; engines that rewrite files do not."""
-CORRUPT_COLUMN: Final = "_corrupt_record"
-"""Of a table: the payload of a message that did not decode, null for all others."""
+PAYLOAD_COLUMN: Final = "__payload"
+"""The column of a table that keeps the payload of a message whose value columns do not tell all that it says, or that
+did not decode. It is null for all others."""
 IDENTITY_TRANSFORM: Final = "identity"
 _UNITS: Final = ("hour", "day", "month", "year")
 _FIELD: Final = re.compile(r"(?:(?P<transform>\w+)\((?P<source>.+)\))|(?P<column>[^()]+)")

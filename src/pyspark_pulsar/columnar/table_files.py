@@ -61,8 +61,8 @@ class TableFiles:
     """By the paths of columns: `LEDGER`, `__partition`, and of those that were asked for the ones with simple types."""
     leaves: frozenset[frozenset[int] | None]
     """The ids of leaf columns that files have, each set of them once; None for a file of which nobody tells."""
-    may_have_bad_rows: bool
-    """Whether there may be rows whose message did not decode."""
+    may_have_payloads: bool
+    """Whether there may be rows that keep the payload of their message (`layout.PAYLOAD_COLUMN`)."""
     unclear_names: frozenset[str]
     """Columns, in small letters, whose files may have values of another column, at any depth, under the same name: the
     names of fields have changed in the table."""

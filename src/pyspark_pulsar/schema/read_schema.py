@@ -31,6 +31,8 @@ class ReadSchema:
     made from, None for topics without one. `corrupt_column` is the name of the column that holds the payloads
     of messages that do not decode, None where a value field has that name. `own_schemas` is a digest of the
     schemas that the topics have each for itself, where the read may have several topics; empty where it is of one.
+    `payload_column` is the name of an output column that keeps the payload of each message whose value columns do not
+    tell all that it says to a later reader, as of each that does not decode; None where none are kept.
     """
 
     value: PayloadSchema
@@ -39,6 +41,7 @@ class ReadSchema:
     info: SchemaInfo | None = None
     corrupt_column: str | None = None
     own_schemas: str = ""
+    payload_column: str | None = None
 
 
 @dataclass(frozen=True)

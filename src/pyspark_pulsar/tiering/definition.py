@@ -1,8 +1,8 @@
 """The columns of a topic's table: those of the topic's schema as it is now, and how the table follows when it changes.
 
-The table has all value columns, then the column of messages that did not decode where `mode` is `PERMISSIVE`, then
-all metadata columns. Columns that the topic no longer has stay in the table; files that are written then lack them,
-as files lack what came later, so that a reader can tell "there was none" from null. Driver only.
+The table has all value columns, then all metadata columns, then the payloads of messages of which the value columns do
+not tell all (`PAYLOAD_COLUMN`). Columns that the topic no longer has stay in the table. Files that are written then
+lack them, as files lack what came later, so that a reader can tell "there was none" from null. Driver only.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pyarrow import types
 
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.columnar.columns.aliases import renamed_fields
-from pyspark_pulsar.columnar.layout import BY_DAY, CORRUPT_COLUMN, FileLayout, PartitionField
+from pyspark_pulsar.columnar.layout import BY_DAY, PAYLOAD_COLUMN, FileLayout, PartitionField
 from pyspark_pulsar.columnar.table import ColumnarTable, TableDefinition
-from pyspark_pulsar.errors import OptionError
+from pyspark_pulsar.errors import OptionError, SchemaError
 from pyspark_pulsar.options import ReadOptions, option_fields
 from pyspark_pulsar.read.bounds.schema import schema_of_topics
 from pyspark_pulsar.schema import metadata_columns
@@ -73,8 +73,8 @@ def tiering_options(options: ReadOptions, topic: TopicName) -> ReadOptions:
     would leave messages out."""
     if options.mode == "DROPMALFORMED":
         raise OptionError(
-            "option 'mode': expected FAILFAST or PERMISSIVE, got DROPMALFORMED, which would leave messages out of the "
-            "table; PERMISSIVE keeps their bytes"
+            "option 'mode': expected none, got DROPMALFORMED, which would leave messages out of the table; leave the "
+            "option out: the table keeps the payloads of messages that do not decode, and each read has its own mode"
         )
     if options.crypto_failure_action != "FAIL":
         raise OptionError(
@@ -85,14 +85,13 @@ def tiering_options(options: ReadOptions, topic: TopicName) -> ReadOptions:
     _refuse_bounds(options)
     if not options.names_tables:
         raise OptionError("option 'tierCatalog' is missing: expected where the tables of topics are")
-    shown = (CORRUPT_COLUMN,) if options.mode == "PERMISSIVE" else ()
     return replace(
         options,
         topic=str(topic),
         topics=None,
         topics_pattern=None,
-        columns=(ALL_VALUE_COLUMNS, *shown, *metadata_columns.FIELDS),
-        corrupt_column=CORRUPT_COLUMN,
+        columns=(ALL_VALUE_COLUMNS, *metadata_columns.FIELDS),
+        mode="PERMISSIVE",
         read_from="auto",
         tier_catalog=(),
         tier_catalog_secrets=(),
@@ -118,9 +117,16 @@ def topic_schema(client: BrokerClient, options: ReadOptions) -> ReadSchema:
             f"option {DEPTH_OPTION!r}: expected none, since tables hold no types inside themselves, got "
             f"{options.recursive_depth}; leave it out"
         )
-    return schema_of_topics(
+    schema = schema_of_topics(
         client, [TopicName.parse(str(options.topic))], options, read_descriptor_file(options)
     )
+    if PAYLOAD_COLUMN in schema.value_columns.names:
+        raise SchemaError(
+            f"topic {options.topic}: expected value fields with other names than {PAYLOAD_COLUMN}, where tables "
+            f"keep payloads, got that one; rename the field in the topic's schema, or leave the topic out of tiering"
+        )
+    output = schema.output_schema.append(pa.field(PAYLOAD_COLUMN, pa.binary()))
+    return replace(schema, output_schema=output, payload_column=PAYLOAD_COLUMN)
 
 
 def definition_of(schema: ReadSchema, topic: TopicName, settings: TableSettings) -> TableDefinition:

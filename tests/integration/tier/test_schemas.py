@@ -138,7 +138,7 @@ ROWS: list[dict[str, Any]] = [
 def test_a_schema_that_changes_between_rounds(
     kind: str, catalog: dict[str, str], tier: Tier, same: Same
 ) -> None:
-    _allow_every_schema(tier)
+    allow_every_schema(tier)
     versions = [FIRST_WIDE, *VERSIONS[1:]] if catalog["type"] == DELTA else VERSIONS
     for version, (written, row) in enumerate(zip(versions, ROWS, strict=True)):
         _send(tier, kind, written, row, ENTRIES)
@@ -155,7 +155,7 @@ def test_a_schema_that_changes_between_rounds(
 
 @both_formats
 def test_a_renamed_field(tier: Tier, same: Same) -> None:
-    _allow_every_schema(tier)
+    allow_every_schema(tier)
     _send(tier, "AVRO", document(field("id", "int"), inner(A)), {"line": {"a": 1}}, ENTRIES)
     tier.roll()
     tier.run()
@@ -179,7 +179,7 @@ def test_a_renamed_field(tier: Tier, same: Same) -> None:
 
 @both_formats
 def test_a_schema_that_no_column_can_follow(tier: Tier) -> None:
-    _allow_every_schema(tier)
+    allow_every_schema(tier)
     _send(tier, "AVRO", document(field("id", "int")), {}, ENTRIES)
     tier.roll()
     tier.run()
@@ -199,13 +199,11 @@ def test_messages_that_do_not_decode(tier: Tier, same: Same) -> None:
     for number in range(ENTRIES):
         producer.send(b"{broken" if number % 5 == 0 else b'{"id": %d}' % number)
     tier.roll()
-    with pytest.raises(DecodeError):
-        tier.run()
-    assert tier.run(mode="PERMISSIVE").rows == ENTRIES
+    assert tier.run().rows == ENTRIES
     assert set(tier.places(mode="PERMISSIVE")) == {"columns"}
     same(mode="PERMISSIVE", columns="id,_corrupt_record,__messageId")
     assert same(mode="DROPMALFORMED").num_rows == ENTRIES - ENTRIES // 5
-    with pytest.raises(DecodeError, match="one that did not when it was tiered"):
+    with pytest.raises(DecodeError, match=r"ledger \d+, entry 0: not JSON.*mode=PERMISSIVE"):
         tier.rows()
     assert same(columns="__messageId").num_rows == ENTRIES
 
@@ -213,7 +211,7 @@ def test_messages_that_do_not_decode(tier: Tier, same: Same) -> None:
 def test_fields_that_no_column_holds_are_not_in_the_table(tier: Tier, same: Same) -> None:
     written = document(field("id", "int"), field("next", ["null", "Node"], default=None))
     written["name"] = "Node"
-    _allow_every_schema(tier)
+    allow_every_schema(tier)
     _send(tier, "AVRO", written, {"next": {"id": 7, "next": None}}, ENTRIES)
     tier.roll()
     assert tier.run().rows == ENTRIES
@@ -224,7 +222,7 @@ def test_fields_that_no_column_holds_are_not_in_the_table(tier: Tier, same: Same
         tier.run(recursiveFieldMaxDepth="2")
 
 
-def _allow_every_schema(tier: Tier) -> None:
+def allow_every_schema(tier: Tier) -> None:
     namespace = "/".join(tier.topic.split("/")[2:4])
     policy = tier.admin.request(
         "PUT", f"namespaces/{namespace}/schemaCompatibilityStrategy", "ALWAYS_COMPATIBLE"

@@ -14,7 +14,7 @@ from integration.tier.test_schemas import (
     ROWS,
     VERSIONS,
     A,
-    _allow_every_schema as allow_every_schema,
+    allow_every_schema,
     _send as send,
     document,
     field,

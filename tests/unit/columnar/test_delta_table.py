@@ -62,7 +62,7 @@ def test_files_are_described_by_the_log(folder: DeltaFolder) -> None:
     for file in files.values():
         assert (file.rows, file.partitions, file.ledgers, file.entries) == (3, (0, 0), (7, 7), (0, 2))
         assert file.published == (1_700_000_000_000, 1_700_000_000_002)
-        assert file.has_bad_rows is False
+        assert file.has_payloads is False
         assert file.url in table.known_urls()
         with table.rows.storage.open_input(file.url) as source:
             assert source.size() == file.size
@@ -70,11 +70,11 @@ def test_files_are_described_by_the_log(folder: DeltaFolder) -> None:
 
 
 def test_bad_rows_are_told(folder: DeltaFolder) -> None:
-    columns = pa.schema([*COLUMNS, ("_corrupt_record", pa.binary())])
+    columns = pa.schema([*COLUMNS, ("__payload", pa.binary())])
     table = folder.create(IDENTIFIER, definition(columns=columns))
-    add_ledger(table, 1, _corrupt_record=b"?")
+    add_ledger(table, 1, __payload=b"?")
     add_ledger(table, 2)
-    assert [file.has_bad_rows for file in sorted(table.files(), key=lambda file: file.first)] == [True, False]
+    assert [file.has_payloads for file in sorted(table.files(), key=lambda file: file.first)] == [True, False]
 
 
 def test_which_tables_there_are(folder: DeltaFolder, table: Any) -> None:

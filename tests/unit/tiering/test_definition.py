@@ -16,7 +16,7 @@ GIVEN = {"service.url": "pulsar://h:1", "topic": str(TOPIC), "tierCatalog": '{"t
 @pytest.mark.parametrize(
     ("further", "words"),
     [
-        ({"mode": "DROPMALFORMED"}, "PERMISSIVE keeps their bytes"),
+        ({"mode": "DROPMALFORMED"}, "the table keeps the payloads of messages that do not decode"),
         ({"pulsar.consumer.cryptoFailureAction": "CONSUME"}, "expected FAIL, got CONSUME"),
         ({"pulsar.reader.cryptoFailureAction": "DISCARD"}, "expected FAIL, got DISCARD"),
         ({"startingOffsets": "earliest"}, "'startingOffsets': expected none"),

@@ -5,6 +5,7 @@
 //! are read, and their meaning is put on afterwards.
 
 mod columns;
+pub mod completeness;
 mod cursor;
 mod date_text;
 mod defaults;

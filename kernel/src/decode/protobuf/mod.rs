@@ -5,6 +5,7 @@
 //! be taken for something else.
 
 mod bytes;
+pub mod completeness;
 mod cursor;
 mod leaf;
 mod list;

@@ -16,7 +16,7 @@ from pyarrow import types
 from pyspark_pulsar.columnar.data_file import Bounds, DataFile
 from pyspark_pulsar.columnar.delta.partitions import constants
 from pyspark_pulsar.columnar.delta.place import TablePlace
-from pyspark_pulsar.columnar.layout import CORRUPT_COLUMN, IDENTITY, PARTITION, PartitionField
+from pyspark_pulsar.columnar.layout import IDENTITY, PARTITION, PAYLOAD_COLUMN, PartitionField
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -42,13 +42,13 @@ def added_files(
     paths = actions.column("path").to_pylist()
     sizes = actions.column("size_bytes").to_pylist()
     rows = _values(actions, "num_records") or [None] * len(paths)
-    nulls = _values(actions, "null_count", CORRUPT_COLUMN)
+    nulls = _values(actions, "null_count", PAYLOAD_COLUMN)
     partitions = _values(actions, "partition") or [None] * len(paths)
     bounds = {
         name: _bounds(actions, *name)
         for name in ((PARTITION,), (IDENTITY, "ledger"), (IDENTITY, "entry"), (_PUBLISHED,), (_HAPPENED,))
     }
-    has_bad_column = CORRUPT_COLUMN in columns.names
+    has_payload_column = PAYLOAD_COLUMN in columns.names
     added = []
     for index, path in enumerate(paths):
         values = partitions[index] or {}
@@ -64,7 +64,9 @@ def added_files(
             entries=entries,
             published=None if published is None else (published[0] // 1000, -(-published[1] // 1000)),
             event_from=None if happened is None else happened[0] // 1000,
-            has_bad_rows=_is_fewer(nulls[index] if nulls else None, rows[index]) if has_bad_column else False,
+            has_payloads=_is_fewer(nulls[index] if nulls else None, rows[index])
+            if has_payload_column
+            else False,
             key=tuple(values.get(field.column) for field in fields),
             constants=own,
         )

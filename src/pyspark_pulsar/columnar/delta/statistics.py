@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types
 
-from pyspark_pulsar.columnar.layout import CORRUPT_COLUMN
+from pyspark_pulsar.columnar.layout import PAYLOAD_COLUMN
 from pyspark_pulsar.schema import metadata_columns
 
 Path = tuple[str, ...]
@@ -33,7 +33,7 @@ _LAST_LETTER: Final = "\U0010ffff"
 _MOST_COLUMNS: Final = 256
 """Of which a commit tells, beside the metadata columns: it is read as a whole."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_ALWAYS: Final = frozenset([CORRUPT_COLUMN, *metadata_columns.FIELDS])
+_ALWAYS: Final = frozenset([PAYLOAD_COLUMN, *metadata_columns.FIELDS])
 
 
 def file_statistics(footer: pq.FileMetaData) -> str:

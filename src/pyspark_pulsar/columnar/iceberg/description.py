@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark_pulsar.columnar.data_file import Bounds, DataFile
 from pyspark_pulsar.columnar.layout import (
-    CORRUPT_COLUMN,
     IDENTITY,
     PARTITION,
+    PAYLOAD_COLUMN,
 )
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class FileDescription:
 
     def __init__(self, table: Table) -> None:
         schema = table.schema()
-        names = (*BOUNDED, PARTITION, _PUBLISHED, _HAPPENED, CORRUPT_COLUMN)
+        names = (*BOUNDED, PARTITION, _PUBLISHED, _HAPPENED, PAYLOAD_COLUMN)
         self._fields = {name: field for name in names if (field := _field(schema, name)) is not None}
 
     def of(self, file: IcebergFile, deletes: tuple[str, ...]) -> DataFile:
@@ -42,7 +42,7 @@ class FileDescription:
             published=None if published is None else (published[0] // 1000, published[1] // 1000),
             event_from=None if happened is None else happened[0] // 1000,
             columns=frozenset(file.value_counts) if file.value_counts else None,
-            has_bad_rows=self._has_values(file, CORRUPT_COLUMN),
+            has_payloads=self._has_values(file, PAYLOAD_COLUMN),
             key=tuple(file.partition[index] for index in range(len(file.partition))),
             deletes=deletes,
         )

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark_pulsar.columnar.layout import CORRUPT_COLUMN, PARTITION
+from pyspark_pulsar.columnar.layout import PARTITION, PAYLOAD_COLUMN
 from pyspark_pulsar.columnar.table_files import (
     LEDGER,
     Bound,
@@ -64,7 +64,7 @@ def table_files(table: Table, columns: Collection[str], known: Parts) -> TableFi
         rows=collected.rows,
         statistics={path: column.statistics for path, column in collected.columns.items()},
         leaves=frozenset(collected.leaves),
-        may_have_bad_rows=collected.may_have_bad_rows,
+        may_have_payloads=collected.may_have_payloads,
         unclear_names=unclear_names(schema, table.metadata.schemas),
         changed_ms=0 if snapshot is None else snapshot.timestamp_ms,
     )
@@ -103,13 +103,13 @@ class _Collected:
     """What is kept of some files."""
 
     columns: dict[str, _Column]
-    corrupt: int | None
-    """The id of the column of rows that did not decode; None where the table has none."""
+    payload: int | None
+    """The field id of the column `PAYLOAD_COLUMN`; None where the table lacks it."""
     urls: list[str] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
     leaves: set[frozenset[int] | None] = field(default_factory=set)
-    may_have_bad_rows: bool = False
+    may_have_payloads: bool = False
 
     @classmethod
     def of(cls, schema: Schema, names: Collection[str]) -> _Collected:
@@ -118,13 +118,13 @@ class _Collected:
             decoder = _decoder(column.field_type) if column.name in (PARTITION, *names) else None
             if decoder is not None:
                 columns[column.name] = _Column(column.field_id, *decoder)
-        corrupt = next((column.field_id for column in schema.fields if column.name == CORRUPT_COLUMN), None)
-        return cls(columns, corrupt)
+        payload = next((column.field_id for column in schema.fields if column.name == PAYLOAD_COLUMN), None)
+        return cls(columns, payload)
 
     def covers(self, asked: _Collected) -> bool:
         """Whether all is there that is asked for."""
         numbers = {column.number for column in self.columns.values()}
-        return asked.corrupt in (None, self.corrupt) and all(
+        return asked.payload in (None, self.payload) and all(
             column.number in numbers for column in asked.columns.values()
         )
 
@@ -134,7 +134,7 @@ class _Collected:
         self.sizes += part.sizes
         self.rows += part.rows
         self.leaves |= part.leaves
-        self.may_have_bad_rows |= part.may_have_bad_rows
+        self.may_have_payloads |= part.may_have_payloads
         by_number = {column.number: column for column in part.columns.values()}
         for column in self.columns.values():
             read = by_number[column.number]
@@ -156,9 +156,9 @@ class _Collected:
             column.lower += [bounds.get(number) for bounds in lower]
             column.upper += [bounds.get(number) for bounds in upper]
             column.nulls += [told.get(number) for told in nulls]
-        if self.corrupt is not None:
-            self.may_have_bad_rows |= any(
-                not values or not absent or values.get(self.corrupt, 0) > absent.get(self.corrupt, 0)
+        if self.payload is not None:
+            self.may_have_payloads |= any(
+                not values or not absent or values.get(self.payload, 0) > absent.get(self.payload, 0)
                 for values, absent in zip(counts, nulls, strict=True)
             )
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pyspark_pulsar.columnar.data_file import Bounds, DataFile
-from pyspark_pulsar.columnar.layout import BY_POSITION, IDENTITY, ORDER_KEY, PARTITION
+from pyspark_pulsar.columnar.layout import BY_POSITION, IDENTITY, ORDER_KEY, PARTITION, PAYLOAD_COLUMN
 from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.position import Position
 
@@ -73,6 +73,16 @@ class RowGroup:
     @property
     def rows(self) -> int:
         return int(self.file.parquet.metadata.row_group(self.index).num_rows)
+
+    @property
+    def keeps_payloads(self) -> bool:
+        """Whether some row may have a value in `PAYLOAD_COLUMN`."""
+        metadata = self.file.parquet.metadata
+        paths = [metadata.schema.column(index).path for index in range(len(metadata.schema))]
+        if PAYLOAD_COLUMN not in paths:
+            return False
+        statistics = metadata.row_group(self.index).column(paths.index(PAYLOAD_COLUMN)).statistics
+        return statistics is None or not statistics.has_null_count or statistics.null_count < self.rows
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Its rows without those that are deleted, with these columns of the file, in the file's order."""

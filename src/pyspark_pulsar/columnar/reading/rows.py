@@ -2,13 +2,14 @@
 give.
 
 Executor only. A row group that lies in the range as a whole, and overlaps no other, is read alone, and only the
-columns that the query has; all others are merged by position (`merge`). Then rows are filtered as the kernel filters
-messages, and converted to the reader's schema (`projection`).
+columns that the query has; all others are merged by position (`merge`). Rows are converted to the reader's schema
+(`projection`) and filtered as the kernel filters messages. Messages whose payloads the table keeps are decoded anew
+(`kept_payloads`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
@@ -16,19 +17,23 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyspark_pulsar.codec.payload_rows import BAD_COLUMN
 from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.codec.row_slots import SLOT_COLUMNS, within_slots
 from pyspark_pulsar.columnar.columns.absent import NULL, absent_columns
 from pyspark_pulsar.columnar.columns.projection import ColumnProjection, constant
 from pyspark_pulsar.columnar.data_file import DataFile
-from pyspark_pulsar.columnar.layout import CORRUPT_COLUMN, IDENTITY, PARTITION
+from pyspark_pulsar.columnar.layout import IDENTITY, PARTITION, PAYLOAD_COLUMN
+from pyspark_pulsar.columnar.reading.kept_payloads import PAYLOAD_FIELDS, KeptPayloads
 from pyspark_pulsar.columnar.reading.merge import merged
 from pyspark_pulsar.columnar.reading.row_groups import OpenFile, RowGroup, RowRange, apart, row_groups
 from pyspark_pulsar.columnar.storage import TableStorage
-from pyspark_pulsar.errors import ColumnsUnavailable, DecodeError, SchemaError
+from pyspark_pulsar.errors import ColumnsUnavailable, SchemaError
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.schema import metadata_columns
+from pyspark_pulsar.schema.info import SchemaInfo
 from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.topic import TopicPartition
 
 _PUBLISHED: Final = "__publishTime"
 _HAPPENED: Final = "__eventTime"
@@ -54,8 +59,10 @@ class RowRequest:
     schema: ReadSchema
     row_filter: RowFilter
     mode: str
-    """What becomes of messages that did not decode: option `mode`."""
+    """What becomes of messages that do not decode: option `mode`."""
     batch_rows: int
+    fetch_schema: Callable[[bytes], SchemaInfo | None] = lambda _: None
+    """Returns the registry's schema of a version, for payloads that the table keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +78,14 @@ class RowBatch:
 class TableReader:
     """Reads ranges of one topic partition. Used by one task."""
 
-    def __init__(self, table: TableRows, request: RowRequest, where: str) -> None:
-        """`where` begins the texts of errors: the topic partition. Raises `SchemaError` for a table whose columns
-        cannot be the query's."""
+    def __init__(self, table: TableRows, request: RowRequest, partition: TopicPartition) -> None:
+        """Raises `SchemaError` for a table whose columns cannot be the query's."""
         self._table = table
         self._request = request
-        self._where = where
+        self._where = str(partition)
         output, row_filter = request.schema.output_schema, request.row_filter
         window = row_filter.window
-        fields = {field.name: field for field in output}
-        self._decodes = bool(fields.keys() & set(request.schema.value_columns.names))
-        """Whether the query would notice a message that does not decode."""
+        fields = {field.name: field for field in output if field.name != request.schema.corrupt_column}
         filters = {
             _PUBLISHED: window.bounds_publish_times,
             _HAPPENED: window.event_before is not None or row_filter.event_from is not None,
@@ -90,17 +94,17 @@ class TableReader:
         needed = [name for name, is_needed in filters.items() if is_needed]
         for name in [*needed, *(SLOT_COLUMNS if row_filter.slots is not None else ())]:
             fields.setdefault(name, metadata_columns.FIELDS[name])
-        self._bad = CORRUPT_COLUMN in table.columns.names and self._decodes
-        if self._bad:
-            fields[_BAD] = pa.field(CORRUPT_COLUMN, pa.binary())
         self._fields = fields
         self._absent = absent_columns(request.schema.value)
+        self._payloads: KeptPayloads | None = None
+        if PAYLOAD_COLUMN in table.columns.names and fields.keys() & set(request.schema.value_columns.names):
+            self._payloads = KeptPayloads(request, partition)
 
     def rows(self, files: Sequence[DataFile], wanted: RowRange) -> Generator[RowBatch, None, None]:
         """All that the query wants of the range, in the order of positions.
 
-        Raises `ColumnsUnavailable` for a file that cannot be read, `SchemaError`, and `DecodeError` for a message that
-        did not decode, as option `mode` says.
+        Raises `ColumnsUnavailable` for a file that cannot be read, `SchemaError`, and the errors of `EntryDecoder` for
+        a message that does not decode, as option `mode` says.
         """
         opening: DataFile | None = None
         try:
@@ -114,6 +118,8 @@ class TableReader:
                     for batch in self._cluster(cluster, wanted):
                         yield from (RowBatch(rows, None) for rows in self._output(batch))
                     yield RowBatch(None, _behind(cluster, following, wanted))
+            if self._payloads is not None:
+                self._payloads.tell_bad_rows()
         except (OSError, pa.ArrowException) as fault:
             raise ColumnsUnavailable(
                 f"{self._where}, from {wanted.start} up to {wanted.end}: expected to read "
@@ -122,11 +128,13 @@ class TableReader:
             ) from None
 
     def _cluster(self, cluster: Sequence[RowGroup], wanted: RowRange) -> Iterator[pa.RecordBatch]:
-        only = cluster[0]
+        only, fields = cluster[0], self._fields
+        if self._payloads is not None and any(group.keeps_payloads for group in cluster):
+            fields = {**PAYLOAD_FIELDS, **fields}
         if len(cluster) == 1 and only.is_within and only.file.is_ordered:
-            return self._read(only, self._fields)
+            return self._read(only, fields)
         needed = {
-            **self._fields,
+            **fields,
             IDENTITY: metadata_columns.FIELDS[IDENTITY],
             PARTITION: metadata_columns.FIELDS[PARTITION],
         }
@@ -160,8 +168,8 @@ class TableReader:
     def _output(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """As the query wants them; no batch is empty, nor has more than `batch_rows` rows."""
         kept = self._filtered(batch)
-        if self._bad and kept.num_rows:
-            kept = self._without_bad(kept)
+        if self._payloads is not None and PAYLOAD_COLUMN in kept.schema.names:
+            kept = self._payloads.decoded(kept)
         output = self._request.schema.output_schema
         columns = [self._column(kept, field) for field in output]
         rows = pa.RecordBatch.from_arrays(columns, schema=output) if columns else kept
@@ -169,9 +177,11 @@ class TableReader:
         yield from (rows.slice(start, most) for start in range(0, rows.num_rows, most))
 
     def _column(self, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
-        if self._bad and field.name == self._request.schema.corrupt_column:
-            return batch.column(_BAD)
-        return batch.column(field.name)
+        if field.name != self._request.schema.corrupt_column:
+            return batch.column(field.name)
+        return (
+            batch.column(BAD_COLUMN) if BAD_COLUMN in batch.schema.names else pa.nulls(len(batch), field.type)
+        )
 
     def _filtered(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         row_filter, window = self._request.row_filter, self._request.row_filter.window
@@ -195,21 +205,6 @@ class TableReader:
         for mask in masks[1:]:
             masks[0] = pc.and_(masks[0], mask)
         return batch.filter(masks[0]) if masks else batch
-
-    def _without_bad(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        is_bad = pc.is_valid(batch.column(_BAD))
-        if not pc.any(is_bad).as_py() or self._request.mode == "PERMISSIVE":
-            return batch
-        if self._request.mode == "DROPMALFORMED":
-            return batch.filter(pc.invert(is_bad))
-        raise DecodeError(
-            f"{self._where}, table {self._table.name}: expected messages that decode, got one that did not when it was "
-            f"tiered; read it with mode=PERMISSIVE, which shows its bytes, or leave it out with mode=DROPMALFORMED"
-        )
-
-
-_BAD: Final = "__bad"
-"""Under this name the table's column of bad rows is read beside the query's own."""
 
 
 def _behind(

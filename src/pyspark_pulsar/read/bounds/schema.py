@@ -96,11 +96,12 @@ def warn_of_omitted(topic: str, resolved: ReadSchema, options: ReadOptions) -> N
 
 def column_choice(options: ReadOptions) -> ColumnChoice:
     """What the options say about columns."""
+    is_shown = options.columns is None or options.corrupt_column in options.columns
     return ColumnChoice(
         names=options.columns,
         further=("__schemaVersion",) if options.different_schemas else (),
         corrupt_column=options.corrupt_column,
-        shows_bad_rows=options.mode == "PERMISSIVE",
+        shows_bad_rows=options.mode == "PERMISSIVE" and is_shown,
     )
 
 

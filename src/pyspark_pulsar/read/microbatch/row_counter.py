@@ -56,7 +56,7 @@ def count_rows(tables: KnownTables, request: MeasureRequest, published_from: int
 def _positions(part: FileRange, request: MeasureRequest, window: TimeWindow) -> Iterator[pa.RecordBatch]:
     location = part.location
     rows = RowRequest(_POSITIONS, RowFilter(window), "PERMISSIVE", _BATCH_ROWS)
-    reader = TableReader(location.table, rows, str(request.partition))
+    reader = TableReader(location.table, rows, request.partition)
     wanted = RowRange(request.partition.index, part.start, part.end)
     with closing(reader.rows(location.files, wanted)) as batches:
         for batch in batches:

@@ -49,7 +49,7 @@ class FromColumns(Location):
     def rows(
         self, access: PartitionAccess, start: Position, end: Position, request: RowRequest
     ) -> Generator[RowBatch, None, None]:
-        reader = TableReader(self.table, request, str(access.partition))
+        reader = TableReader(self.table, request, access.partition)
         return reader.rows(self.files, RowRange(access.partition.index, start, end))
 
     def missing(self, start: Position, end: Position, progress: RangeProgress) -> Missing | None:

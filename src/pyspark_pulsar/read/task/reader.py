@@ -109,7 +109,7 @@ def _record_batches(
             )
 
         reader = RangeReader(access, audit, told)
-        request = RowRequest(schema, row_filter, options.mode, options.batch_rows)
+        request = RowRequest(schema, row_filter, options.mode, options.batch_rows, fetch_schema)
         decoder: EntryDecoder | None = None
         # Of a topic partition, what its table holds comes before all else, so no row waits in the decoder.
         for split_range in split.ranges:

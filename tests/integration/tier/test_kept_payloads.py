@@ -1,0 +1,170 @@
+"""Messages that say more than the columns of their time hold: the table keeps their payloads, for schemas to come."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from integration.tier.conftest import Tier, both_formats
+from integration.tier.test_schemas import Same, allow_every_schema, document, field
+from pulsar.schema import AvroSchema, BytesSchema
+
+from pyspark_pulsar.errors import DecodeError, OptionError, SchemaError
+
+
+def _send(tier: Tier, written: dict[str, Any], *rows: dict[str, Any]) -> None:
+    """Send rows by a producer that stays with this schema, whatever the topic's latest one is."""
+    schema = AvroSchema(None, schema_definition=written)
+    producer = tier.official.create_producer(tier.topic, schema=schema, batching_enabled=False)
+    for row in rows:
+        producer.send(row)
+    producer.close()
+
+
+def _send_json(tier: Tier, *rows: Any) -> None:
+    producer = tier.official.create_producer(tier.topic, batching_enabled=False)
+    for row in rows:
+        producer.send(row if isinstance(row, bytes) else json.dumps(row).encode())
+    producer.close()
+
+
+def _register(tier: Tier, kind: str, *fields: dict[str, Any]) -> None:
+    tier.admin.register(tier.topic, kind, json.dumps(document(*fields)))
+
+
+def _tier(tier: Tier, count: int) -> None:
+    tier.roll()
+    assert tier.run().rows == count
+    assert set(tier.places()) == {"columns"}
+
+
+ID, NAME = field("id", "int"), field("name", ["null", "string"], default=None)
+
+
+@both_formats
+def test_a_field_that_was_away_while_its_messages_were_tiered(tier: Tier, same: Same) -> None:
+    allow_every_schema(tier)
+    first = document(ID, NAME)
+    _send(tier, first, {"id": 0, "name": "a"})
+    _register(tier, "AVRO", ID)
+    # A producer that was not updated.
+    _send(tier, first, {"id": 1, "name": "b"}, {"id": 2, "name": None})
+    _send(tier, document(ID), {"id": 3})
+    _tier(tier, 4)
+    assert same().column("id").to_pylist() == [0, 1, 2, 3]
+    _register(
+        tier, "AVRO", ID, field("name", ["null", "string"], default=None), field("more", "int", default=5)
+    )
+    assert same().column("name").to_pylist() == ["a", "b", None, None]
+    assert (
+        same(columns="name").num_rows == same(columns="more").num_rows == same(columns="__key").num_rows == 4
+    )
+
+
+@both_formats
+def test_a_default_that_changes(tier: Tier, same: Same) -> None:
+    allow_every_schema(tier)
+    _send(tier, document(ID), {"id": 0})
+    _register(tier, "AVRO", ID, field("level", "int", default=7))
+    _tier(tier, 1)
+    assert same().column("level").to_pylist() == [7]
+    _register(tier, "AVRO", ID, field("level", "int", default=8))
+    assert same().column("level").to_pylist() == [8]
+
+
+@both_formats
+def test_an_enum_symbol_that_the_schema_of_the_time_did_not_have(tier: Tier, same: Same) -> None:
+    def kind(*symbols: str) -> dict[str, Any]:
+        return field(
+            "kind", {"type": "enum", "name": "Kind", "symbols": list(symbols), "default": symbols[0]}
+        )
+
+    allow_every_schema(tier)
+    _send(tier, document(ID, kind("P", "Q", "R")), {"id": 0, "kind": "R"}, {"id": 1, "kind": "Q"})
+    _register(tier, "AVRO", ID, kind("P", "Q"))
+    _tier(tier, 2)
+    assert same().column("kind").to_pylist() == ["P", "Q"]
+    _register(tier, "AVRO", ID, kind("Q", "R"))
+    assert same().column("kind").to_pylist() == ["R", "Q"]
+
+
+@both_formats
+def test_members_of_json_that_no_field_is_for_yet(tier: Tier, same: Same) -> None:
+    allow_every_schema(tier)
+    _register(tier, "JSON", ID)
+    _send_json(
+        tier, {"id": 0}, {"id": 1, "name": "b"}, {"name": None, "id": 2}, {"id": 3, "other": {"name": 1}}
+    )
+    _tier(tier, 4)
+    assert same().column("id").to_pylist() == [0, 1, 2, 3]
+    _register(tier, "JSON", ID, NAME)
+    assert same().column("name").to_pylist() == [None, "b", None, None]
+    assert same(columns="name,__messageId", mode="PERMISSIVE").num_rows == 4
+
+
+@both_formats
+def test_bad_messages_are_to_each_read_what_they_are_to_it(tier: Tier, same: Same) -> None:
+    """Of a topic whose own field has the name that bad rows have elsewhere."""
+    mine = field("_corrupt_record", ["null", "string"], default=None)
+    allow_every_schema(tier)
+    _register(tier, "JSON", ID, mine)
+    _send_json(tier, {"id": 0, "_corrupt_record": "mine"}, {"id": 1 << 40}, b"{broken", {"id": 3})
+    _tier(tier, 4)
+    bad = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "bad", "columns": "*,bad,__messageId"}
+    assert [cell is None for cell in same(**bad).column("bad").to_pylist()] == [True, False, False, True]
+    assert same(mode="DROPMALFORMED").column("_corrupt_record").to_pylist() == ["mine", None]
+    with pytest.raises(
+        DecodeError, match=r"ledger \d+, entry 1: the JSON does not fit its schema in field id"
+    ):
+        tier.rows()
+    with pytest.raises(OptionError, match="leave the option out: the table keeps the payloads"):
+        tier.run(mode="DROPMALFORMED")
+    # Another schema makes a good row of the second message.
+    _register(tier, "JSON", field("id", "long"), mine)
+    found = same(**bad)
+    assert [cell is None for cell in found.column("bad").to_pylist()] == [True, True, False, True]
+    assert found.column("id").to_pylist() == [0, 1 << 40, None, 3]
+
+
+@both_formats
+def test_a_field_with_the_name_of_the_column_of_payloads(tier: Tier) -> None:
+    allow_every_schema(tier)
+    _register(tier, "JSON", field("__payload", "int"))
+    _send_json(tier, {"__payload": 0})
+    tier.roll()
+    with pytest.raises(SchemaError, match="other names than __payload, where tables keep payloads"):
+        tier.run()
+
+
+@both_formats
+def test_payloads_outlive_compaction_and_other_partitions(tier: Tier, same: Same) -> None:
+    from pyspark_pulsar.tiering.upkeep import compact
+
+    allow_every_schema(tier)
+    _register(tier, "JSON", ID)
+    for start in (0, 10, 20):
+        _send_json(tier, {"id": start}, {"id": start + 1, "name": "n"})
+        tier.roll()
+        tier.run()
+    assert compact(tier.table) == (3, 1)
+    _register(tier, "JSON", ID, NAME)
+    assert same().column("name").to_pylist() == [None, "n"] * 3
+
+
+def test_messages_that_name_no_version(tier: Tier, same: Same) -> None:
+    """They are read by the topic's own schema of the time of the read."""
+    import io
+
+    import fastavro
+
+    allow_every_schema(tier)
+    _register(tier, "AVRO", ID)
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(document(ID, NAME)), {"id": 4, "name": "x"})
+    producer = tier.official.create_producer(tier.topic, schema=BytesSchema(), batching_enabled=False)
+    producer.send(out.getvalue())
+    producer.close()
+    _tier(tier, 1)
+    _register(tier, "AVRO", ID, NAME)
+    assert same().column("name").to_pylist() == ["x"]
