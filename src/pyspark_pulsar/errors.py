@@ -116,7 +116,8 @@ class ColumnsUnavailable(PulsarError):
 
 
 class TierMismatch(PulsarError):
-    """A table is not the tier of this topic: it is of another topic, of one that was made again, or no tier at all."""
+    """A table is not the tier of this topic: it is another topic's, an earlier one's of the same name, or no tier at
+    all; or the topic's own table is not where it is looked for, or lost rows that it had."""
 
 
 class WriterKilled(PulsarError):

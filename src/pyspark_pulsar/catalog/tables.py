@@ -20,10 +20,12 @@ from pyspark_pulsar.catalog.names import COLUMNS_TABLE, Table, parse_namespace, 
 from pyspark_pulsar.catalog.properties.table import key_column
 from pyspark_pulsar.catalog.system_tables import SCHEMAS, with_tables
 from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.columnar.tier_note import TierNote
 from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import NamespaceNotFoundError, PermissionDenied, TopicNotFoundError
 from pyspark_pulsar.read.bounds.schema import schema_of_topics
 from pyspark_pulsar.read.planning.tables.known_tables import COLUMNS
+from pyspark_pulsar.read.planning.tables.topic_notes import check_note, fetch_note
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.read_schema import ReadSchema
@@ -102,10 +104,12 @@ def load_table(cluster: Cluster, namespace: Sequence[str], table: str) -> dict[s
 
 def _columns_table(cluster: Cluster, named: Table) -> dict[str, Any]:
     """The topic as its table holds it. Raises `TopicNotFoundError` also where it has none, `CatalogUnsupported`, and
-    the errors of `TopicTables`."""
+    the errors of `TopicTables`, and `TierMismatch` where the topic was tiered to another table."""
     options = with_tables(cluster, named.topic)
     resolved = read_schema(cluster, named.topic)
-    if TopicTables(options).load(named.topic) is None:
+    tables = TopicTables(options)
+    if tables.load(named.topic) is None:
+        check_note(named.topic, _shown_note(cluster, named.topic), tables, None)
         raise TopicNotFoundError(
             f"topic {named.topic}: expected a table of its columns, got none; tier it first"
         )
@@ -250,6 +254,14 @@ def _shown_properties(answer: Future[Properties]) -> Properties:
     except (PermissionDenied, TopicNotFoundError) as fault:
         _log.info("without a comment and a key column: %s", fault)
         return {}
+
+
+def _shown_note(cluster: Cluster, topic: TopicName) -> TierNote | None:
+    try:
+        return fetch_note(cluster.brief_admin, topic)
+    except PermissionDenied as fault:
+        _log.info("without the place of the table of %s: %s", topic, fault)
+        return None
 
 
 def _metadata(cluster: Cluster, resolved: ReadSchema) -> Any:

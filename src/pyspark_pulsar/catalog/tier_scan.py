@@ -10,6 +10,7 @@ What makes them the same:
     times      filters beside the scan, exactly as the data source filters messages
     columns    `columnar.spark_columns`
     payloads   files that keep some are left to the data source, where the query looks at values
+    topic      the topic says that the table is its own, or the data source compares times of creation
     rights     asking for the ends of the topic partitions shows the broker that the role may consume
 
 The data source is left out where nothing is behind the table: its planner and its task would cost more than a small
@@ -43,6 +44,7 @@ from pyspark_pulsar.read.bounds.timestamps import resolve_windows
 from pyspark_pulsar.read.bounds.topics import partitions_of
 from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.read.planning.tables.known_tables import COLUMNS, behind_table, uses_tables
+from pyspark_pulsar.read.planning.tables.topic_notes import check_note, fetch_note
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
 from pyspark_pulsar.schema.read_schema import ReadSchema, known_columns
@@ -81,7 +83,8 @@ def _planned(
     if schema.value.shows_more:
         raise NotScannable("tables lack fields that no column holds unless they are asked for")
     _check_types(columns, schema)
-    table = TopicTables(options).load(topic)
+    tables = TopicTables(options)
+    table = tables.load(topic)
     if table is None:
         raise NotScannable("it has none")
     fields = _fields(columns, windows)
@@ -94,6 +97,9 @@ def _planned(
     with closing(LogEnds(cluster.client, cluster.admin)) as log_ends:
         ends = log_ends.ends(partitions)
     is_all = options.read_from == COLUMNS or _holds_all(table.positions, ends)
+    if is_all:
+        # No ledger is asked for then, which would tell that the topic was made again.
+        _check_note(cluster, tables, topic, table)
     return _answer(texts, table, files, scanned, windows, is_all=is_all)
 
 
@@ -186,6 +192,14 @@ def _holds_all(positions: TieredPositions, ends: Mapping[TopicPartition, Positio
         end <= tiered[partition].end and not end.is_earliest if partition in tiered else end.is_earliest
         for partition, end in ends.items()
     )
+
+
+def _check_note(cluster: Cluster, tables: TopicTables, topic: TopicName, table: ColumnarTable) -> None:
+    """Raises `TierMismatch` unless the topic names this table, `NotScannable` where it names none."""
+    note = fetch_note(cluster.admin, topic)
+    if note is None:
+        raise NotScannable("the topic does not say that the table is its own")
+    check_note(topic, note, tables, table)
 
 
 def _check_payloads(names: Sequence[str], files: TableFiles) -> None:
@@ -289,4 +303,4 @@ def _window(window: TimeWindow, indexes: list[int] | None) -> dict[str, Any]:
 def _rest(texts: Mapping[str, str], table: ColumnarTable) -> dict[str, str]:
     """Without what the tables are reached by: the rest has no second look at them."""
     kept = {key: text for key, text in texts.items() if key not in _OF_TABLES}
-    return {**kept, _BEHIND: behind_table(table.name, table.positions)}
+    return {**kept, _BEHIND: behind_table(table.name, table.id, table.positions)}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from pyspark_pulsar.cli.setting import key_and_value
-from pyspark_pulsar.errors import PulsarError, printable
+from pyspark_pulsar.errors import PulsarError, TierMismatch, printable
 
 if TYPE_CHECKING:
     from pyspark_pulsar.options import ReadOptions
@@ -34,8 +34,8 @@ def tier() -> None:
     """Topics' history as columns, in Iceberg or Delta tables."""
 
 
-def tier_arguments(command: Command) -> Command:
-    """What all of the commands take: which topics, and where their tables are."""
+def cluster_arguments(command: Command) -> Command:
+    """Add the arguments of a command about named topics: which topics, and how to reach their cluster."""
     for decorate in (
         click.option(
             "--option",
@@ -44,6 +44,19 @@ def tier_arguments(command: Command) -> Command:
             metavar="KEY=VALUE",
             help="Any option of spark.read; repeatable.",
         ),
+        click.option("--admin-url", required=True, metavar="URL", help="Address of the admin REST API."),
+        click.option(
+            "--service-url", required=True, metavar="URL", help="Address of the brokers or the proxy."
+        ),
+        click.argument("topics", nargs=-1, metavar="[TOPIC]..."),
+    ):
+        command = decorate(command)
+    return command
+
+
+def tier_arguments(command: Command) -> Command:
+    """Add the arguments of a command about tables: which topics, and where their tables are."""
+    for decorate in (
         click.option("--table", metavar="TEMPLATE", help="Names of tables: option tierTable."),
         click.option(
             "--catalog",
@@ -51,17 +64,13 @@ def tier_arguments(command: Command) -> Command:
             metavar="JSON|FILE",
             help="Where the tables are: option tierCatalog, as JSON, or a file that holds it. Put secrets into a file.",
         ),
-        click.option("--admin-url", required=True, metavar="URL", help="Address of the admin REST API."),
-        click.option(
-            "--service-url", required=True, metavar="URL", help="Address of the brokers or the proxy."
-        ),
         click.option("--topics-pattern", metavar="REGEX", help="Instead of TOPIC: all topics that match."),
         click.option(
             "--namespace",
             metavar="TENANT/NAMESPACE",
             help="Instead of TOPIC: the topics of the namespace whose property `tier` says so.",
         ),
-        click.argument("topics", nargs=-1, metavar="[TOPIC]..."),
+        cluster_arguments,
     ):
         command = decorate(command)
     return command
@@ -190,20 +199,59 @@ def compact(*, expire_days: float, sweep_days: float, **arguments: Any) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def drop(*, keep_files: bool, yes: bool, **arguments: Any) -> None:
     """Drop the tables of each TOPIC. What retention has removed from the topics is gone then."""
+    from pyspark_pulsar.client.admin.client import AdminClient
     from pyspark_pulsar.columnar.topic_tables import TopicTables
-    from pyspark_pulsar.topic import TopicName
+    from pyspark_pulsar.tiering.topic_note import drop_table
+
+    options, failed = _options(arguments), False
+    topics = _named_topics(options, "a pattern does not drop tables")
+    tables = TopicTables(options)
+    with AdminClient.for_planning(options) as admin:
+        for topic in topics:
+            name = tables.identifier(topic)
+            if not yes:
+                click.confirm(f"Drop table {name}?", abort=True)
+            try:
+                dropped = drop_table(admin, tables, topic, keep_files=keep_files)
+            except TierMismatch as fault:
+                failed = True
+                click.echo(f"{name}: {fault}", err=True)
+            else:
+                click.echo(f"{name}: {'dropped' if dropped else 'there is no such table'}")
+    if failed:
+        raise SystemExit(_FAILED)
+
+
+@tier.command(short_help="Forget where the history of topics is.")
+@cluster_arguments
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def forget(*, yes: bool, **arguments: Any) -> None:
+    """Forget in which table the history of each TOPIC is, so that the next round begins again, in any catalog.
+
+    The table stays as it is. What retention has removed from the topic is in that table only.
+    """
+    from pyspark_pulsar.client.admin.client import AdminClient
+    from pyspark_pulsar.tiering.topic_note import remove_note
 
     options = _options(arguments)
+    topics = _named_topics(options, "a pattern does not forget tables")
+    with AdminClient.for_planning(options) as admin:
+        for topic in topics:
+            name = printable(str(topic))
+            if not yes:
+                click.confirm(f"Forget the table of {name}?", abort=True)
+            forgotten = remove_note(admin, topic)
+            click.echo(f"{name}: {'forgotten' if forgotten else 'no table was noted'}")
+
+
+def _named_topics(options: ReadOptions, reason: str) -> list[TopicName]:
+    """Return the topics that the options name. Raises `click.UsageError` for a pattern."""
+    from pyspark_pulsar.topic import TopicName
+
     if options.topics is None:
-        msg = "Name the topics; a pattern does not drop tables."
+        msg = f"Name the topics; {reason}."
         raise click.UsageError(msg)
-    tables = TopicTables(options)
-    for text in options.topics:
-        name = tables.identifier(TopicName.parse(text))
-        if not yes:
-            click.confirm(f"Drop table {name}?", abort=True)
-        dropped = tables.catalog.drop(name, keep_files=keep_files)
-        click.echo(f"{name}: {'dropped' if dropped else 'there is no such table'}")
+    return [TopicName.parse(text).without_partition() for text in options.topics]
 
 
 def _options(arguments: dict[str, Any]) -> ReadOptions:
@@ -211,10 +259,11 @@ def _options(arguments: dict[str, Any]) -> ReadOptions:
     from pyspark_pulsar.options import ReadOptions, parse_options
     from pyspark_pulsar.tiering.run import namespace_pattern
 
-    topics, pattern = arguments["topics"], arguments["topics_pattern"]
-    if arguments["namespace"] is not None and pattern is None:
-        pattern = namespace_pattern(arguments["namespace"])
-    elif arguments["namespace"] is not None:
+    topics, pattern = arguments["topics"], arguments.get("topics_pattern")
+    namespace = arguments.get("namespace")
+    if namespace is not None and pattern is None:
+        pattern = namespace_pattern(namespace)
+    elif namespace is not None:
         msg = "Give --namespace or --topics-pattern."
         raise click.UsageError(msg)
     if bool(topics) == (pattern is not None):
@@ -222,8 +271,9 @@ def _options(arguments: dict[str, Any]) -> ReadOptions:
         raise click.UsageError(msg)
     texts = {"service.url": arguments["service_url"], "admin.url": arguments["admin_url"]}
     texts |= {"topics": json.dumps(topics)} if topics else {"topicsPattern": pattern}
-    texts |= _catalog(arguments["catalog"])
-    if arguments["table"] is not None:
+    if "catalog" in arguments:
+        texts |= _catalog(arguments["catalog"])
+    if arguments.get("table") is not None:
         texts["tierTable"] = arguments["table"]
     for setting in arguments["settings"]:
         key, value = key_and_value(setting, "--option")

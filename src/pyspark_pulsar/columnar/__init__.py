@@ -5,6 +5,7 @@ all of them and each once (`positions`), as rows with the topic's value columns 
 these are is the business of the table's format, Iceberg or Delta; what lies in a file is the same for both: Parquet.
 
     positions     up to where each topic partition is tiered; kept in the table, committed with the files
+    tier_note     where a topic says that its table is
     topic_tables  which table is a topic's: options `tierCatalog` and `tierTable`
     table         what every format offers: state, files of a range, one commit
     iceberg       ... by pyiceberg; driver only

@@ -72,6 +72,11 @@ class ColumnarTable(ABC):
 
     @property
     @abstractmethod
+    def id(self) -> str:
+        """The table's identity, whatever its state and name: a table that is made again has another."""
+
+    @property
+    @abstractmethod
     def topic(self) -> str | None:
         """The topic that it says it is of; None for a table that nobody has made for one."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from threading import Lock
 from typing import Final
 
 from pyspark_pulsar.columnar.table import ColumnarTable, TableCatalog
+from pyspark_pulsar.columnar.tier_note import catalog_place
 from pyspark_pulsar.errors import TierMismatch
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.topic import TopicName
@@ -47,6 +49,16 @@ class TopicTables:
             "topic": _letters(topic.local),
         }
         return self._template.format_map(named)
+
+    @property
+    def catalog_place(self) -> dict[str, str]:
+        """Where the catalog is, without secrets."""
+        settings, secrets = self._settings
+        return catalog_place({**dict(settings), **dict(secrets)})
+
+    def place(self, topic: TopicName) -> str:
+        """Where the topic's table is looked for, as errors show it."""
+        return f"table {self.identifier(topic)} of catalog {json.dumps(self.catalog_place)}"
 
     def load(self, topic: TopicName) -> ColumnarTable | None:
         """The topic's table; None without one. Raises `ColumnsUnavailable`, `TierMismatch`."""

@@ -1,6 +1,7 @@
 """One round of tiering a topic: what is complete becomes data files and is committed. Runs in any process.
 
     look       the table's positions; the topic's ledgers; up to where no open transaction reaches      complete
+    compare    the table is the one that the topic names, and the topic names it from now on            topic_note
     follow     a table is made where there is none, or gets the columns that the topic's schema has     definition
     plan       splits of what is complete, by the planner of reads                                      read.planning
     write      each split to data files, wherever the writers are                                       writers
@@ -25,7 +26,9 @@ from typing import Final
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.admin.transaction_buffer import readable_end
 from pyspark_pulsar.client.broker.client import BrokerClient
+from pyspark_pulsar.columnar.positions import TieredPartition
 from pyspark_pulsar.columnar.table import ColumnarTable, TableMoved
+from pyspark_pulsar.columnar.tier_note import TierNote
 from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.columnar.writing.writer import WrittenFile
 from pyspark_pulsar.errors import ProtocolError
@@ -34,11 +37,12 @@ from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.topics import discover_partitions
 from pyspark_pulsar.read.log_end import LogEnds
-from pyspark_pulsar.read.planning.ledgers.data_loss import retention_ms
+from pyspark_pulsar.read.planning.ledgers.data_loss import is_cut_off, retention_ms
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_ledgers
 from pyspark_pulsar.read.planning.partition_plan import splits_of
 from pyspark_pulsar.read.planning.planner import SplitPlanner
 from pyspark_pulsar.read.planning.tables.known_tables import check_same_topic
+from pyspark_pulsar.read.planning.tables.topic_notes import check_note, fetch_note
 from pyspark_pulsar.tiering.chunked import held_back
 from pyspark_pulsar.tiering.complete import CompletePart, complete_part
 from pyspark_pulsar.tiering.definition import (
@@ -49,6 +53,7 @@ from pyspark_pulsar.tiering.definition import (
     tiering_options,
     topic_schema,
 )
+from pyspark_pulsar.tiering.topic_note import write_note
 from pyspark_pulsar.tiering.topic_properties import topic_settings
 from pyspark_pulsar.tiering.writers import Writers, WriteTask
 from pyspark_pulsar.topic import TopicName, TopicPartition
@@ -90,13 +95,16 @@ class TierRound:
 
     def run(self, topic: TopicName) -> RoundResult:
         """Raises `DataLossError` for ledgers that are gone and not tiered, `TierMismatch`, `SchemaError`,
-        `ColumnsUnavailable`, `OptionError`, and the errors of planning and reading. Then nothing is committed."""
+        `ColumnsUnavailable`, `OptionError`, `PermissionDenied` where the topic's note cannot be written, and the errors
+        of planning and reading. Then nothing is committed."""
         topic = topic.without_partition()
         options = tiering_options(self.options, topic)
         tables = TopicTables(self.options)
         with BrokerClient(options) as client, AdminClient.for_planning(options) as admin:
             schema = topic_schema(client, options)
-            table = tables.load(topic)
+            # The table is loaded after the note is read, so it is not behind it.
+            note, table = fetch_note(admin, topic), tables.load(topic)
+            check_note(topic, note, tables, table)
             try:
                 if table is None:
                     catalog = tables.catalog
@@ -108,7 +116,8 @@ class TierRound:
             storage, layout = table.rows.storage, present_layout(table.layout, schema.output_schema)
             held: dict[TopicPartition, int] = {}
             while True:
-                parts, ledgers = self._complete(client, admin, options, topic, table, held)
+                parts, ledgers = self._complete(client, admin, options, topic, table, note, held)
+                note = write_note(admin, tables, topic, table, note)
                 splits = splits_of(SplitPlanner(options, client, admin).plan(_requests(parts)))
                 tasks = [WriteTask(options, schema, split, layout, storage) for split in splits]
                 written = self.writers.write(tasks)
@@ -128,6 +137,7 @@ class TierRound:
         options: ReadOptions,
         topic: TopicName,
         table: ColumnarTable,
+        note: TierNote | None,
         held: Mapping[TopicPartition, int],
     ) -> tuple[dict[TopicPartition, CompletePart], dict[TopicPartition, TopicLedgers]]:
         """What comes next of each topic partition, and the ledgers of all. `held`: the ledgers from which on chunked
@@ -141,7 +151,10 @@ class TierRound:
         for partition in partitions:
             former = positions.of(partition)
             if former is not None:
-                check_same_topic(partition, former, table.name, ledgers[partition])
+                present, place = ledgers[partition], (f"table {table.name}", table.id)
+                check_same_topic(partition, former, place, present, lambda: note)
+                if note is not None and options.fail_on_data_loss and is_cut_off(former.end, present):
+                    _check_end(admin, partition, former, present, note)
             part = complete_part(
                 partition,
                 ledgers[partition],
@@ -156,6 +169,19 @@ class TierRound:
             if part is not None:
                 parts[partition] = part
         return parts, ledgers
+
+
+def _check_end(
+    admin: AdminClient,
+    partition: TopicPartition,
+    tiered: TieredPartition,
+    present: TopicLedgers,
+    note: TierNote,
+) -> None:
+    """Raise `TierMismatch` where a table that went back ends before the ledgers that are left."""
+    kept_ms = partial(retention_ms, admin, partition)
+    if not tiered.is_outlived(present.ledgers[0].id, time.time_ns() // 1_000_000, kept_ms):
+        note.check_end(partition, tiered)
 
 
 def _requests(parts: Mapping[TopicPartition, CompletePart]) -> list[RangeRequest]:

@@ -10,6 +10,7 @@ from typing import Any
 from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.columnar.table import ColumnarTable
+from pyspark_pulsar.columnar.tier_note import TierNote
 from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
@@ -17,6 +18,7 @@ from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.topics import discover_partitions
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_ledgers
 from pyspark_pulsar.read.planning.tables.known_tables import check_same_topic
+from pyspark_pulsar.read.planning.tables.topic_notes import check_note, fetch_note
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 
@@ -79,10 +81,12 @@ def _status(client: BrokerClient, admin: AdminClient, tables: TopicTables, topic
     name = tables.identifier(topic)
     table: ColumnarTable | None = None
     try:
-        table = tables.load(topic)
+        # The table is loaded after the note is read, so it is not behind it.
+        note, table = fetch_note(admin, topic), tables.load(topic)
+        check_note(topic, note, tables, table)
         partitions = discover_partitions(client, [topic])
         ledgers = fetch_ledgers(admin, partitions)
-        behind = tuple(_partition(partition, ledgers[partition], table) for partition in partitions)
+        behind = tuple(_partition(partition, ledgers[partition], table, note) for partition in partitions)
         files = () if table is None else table.files()
     except PulsarError as fault:
         return TierStatus(topic, name, None if table is None else table.format, fault=str(fault))
@@ -102,12 +106,12 @@ def _status(client: BrokerClient, admin: AdminClient, tables: TopicTables, topic
 
 
 def _partition(
-    partition: TopicPartition, ledgers: TopicLedgers, table: ColumnarTable | None
+    partition: TopicPartition, ledgers: TopicLedgers, table: ColumnarTable | None, note: TierNote | None
 ) -> PartitionStatus:
     """Raises `TierMismatch`."""
     tiered = None if table is None else table.positions.of(partition)
     if table is not None and tiered is not None:
-        check_same_topic(partition, tiered, table.name, ledgers)
+        check_same_topic(partition, tiered, (f"table {table.name}", table.id), ledgers, lambda: note)
     end = EARLIEST if tiered is None else tiered.end
     rest = [
         ledger for ledger in ledgers.ledgers if ledger.entries and Position(ledger.id, ledger.entries) > end

@@ -23,6 +23,7 @@ from pyspark_pulsar.catalog.tier_scan import tier_scan
 from pyspark_pulsar.columnar.positions import TieredPartition, TieredPositions
 from pyspark_pulsar.columnar.table import ColumnarTable
 from pyspark_pulsar.columnar.table_files import LEDGER
+from pyspark_pulsar.columnar.tier_note import TIER_NOTE, TierNote
 from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.columnar.writing.writer import DataFileWriter
 from pyspark_pulsar.errors import PermissionDenied
@@ -111,13 +112,28 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> dict[TopicPartition, Position]:
     return told
 
 
-def cluster(broker: Broker | None = None) -> Cluster:
-    return cluster_of(broker or Broker(there={TOPIC: (2, SCHEMA)}), Admin())
+def cluster(broker: Broker | None = None, note: TierNote | None = None) -> Cluster:
+    properties = {} if note is None else {TIER_NOTE: note.to_json()}
+    return cluster_of(broker or Broker(there={TOPIC: (2, SCHEMA)}), Admin(properties={TOPIC: properties}))
 
 
-def asked(texts: dict[str, str], *columns: pa.Field, broker: Broker | None = None, **further: str) -> Any:
+def table_of(texts: dict[str, str]) -> ColumnarTable:
+    table = TopicTables(parse_options(ReadOptions, texts)).load(TopicName.parse(TOPIC))
+    assert table is not None
+    return table
+
+
+def asked(
+    texts: dict[str, str],
+    *columns: pa.Field,
+    broker: Broker | None = None,
+    note: TierNote | None = None,
+    **further: str,
+) -> Any:
+    """`note`: of the topic, if it is another than the one that names the table."""
     given = texts | {key.lower(): text for key, text in further.items()}
-    return tier_scan(cluster(broker), given, spark_schema(pa.schema(columns)).jsonValue())
+    note = note or TierNote("t", "i").of_table(table_of(texts), "t", {})
+    return tier_scan(cluster(broker, note), given, spark_schema(pa.schema(columns)).jsonValue())
 
 
 def test_files_columns_and_rest(texts: dict[str, str]) -> None:
@@ -160,6 +176,20 @@ def test_nothing_is_left_to_read(
     ends.update(dict.fromkeys(PARTITIONS, Position(8, 3)))
     ends[PARTITIONS[1]] = last
     assert (asked(texts, ID)["rest"] is None) == is_all
+
+
+def test_the_table_of_another_topic_of_this_name(
+    texts: dict[str, str], ends: dict[TopicPartition, Position]
+) -> None:
+    """No ledger is asked for where the table is all, so the topic's note has to name the table."""
+    ends.update(dict.fromkeys(PARTITIONS, END))
+    for further in ({}, {"readFrom": "columns"}):
+        assert asked(texts, ID, **further)["rest"] is None
+        refused = asked(texts, ID, note=TierNote("t", "another"), **further)["refused"]
+        assert f"whose id is {table_of(texts).id}" in refused
+        given = texts | {key.lower(): text for key, text in further.items()}
+        unnamed = tier_scan(cluster(), given, spark_schema(pa.schema([ID])).jsonValue())
+        assert unnamed["refused"] == "the topic does not say that the table is its own"
 
 
 def test_rows_are_counted_by_a_column(texts: dict[str, str]) -> None:

@@ -28,6 +28,7 @@ from pyspark_pulsar.catalog.properties.units import threshold_bytes, ttl_seconds
 from pyspark_pulsar.catalog.statements.drop_table import refuse_unchangeable
 from pyspark_pulsar.catalog.statements.evolution import EditedRecord
 from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.columnar.tier_note import TIER_NOTE
 from pyspark_pulsar.errors import CatalogUnsupported, SchemaError, TopicNotFoundError
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo, SchemaType
 from pyspark_pulsar.schema.payload import columns_of, payload_schema
@@ -96,7 +97,9 @@ def _sorted(topic: TopicName, changes: Sequence[TableChange]) -> _Alteration:
             alteration.properties[key] = str(change["value"])
             alteration.unset.discard(key)
         elif kind == "remove":
-            key = _changeable(topic, change["property"])
+            # To unset the note of the topic's table states that its history begins again.
+            named = change["property"]
+            key = named if named == TIER_NOTE else _changeable(topic, named)
             if key == _PARTITIONS:
                 raise _fixed(topic, key)
             alteration.properties.pop(key, None)

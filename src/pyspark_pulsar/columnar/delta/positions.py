@@ -18,8 +18,9 @@ whatever they do to files, and a commit brings files and numbers or neither. So 
 
 To ask for a number is to read the end of the log, so hundreds of them take long. Therefore each commit of ours also
 holds the document of `columnar.positions`, with the number of the commit, in its commit information, which people can
-read in the table's history. The last commit of ours is mostly one of the last few, and holds the positions. Where it is
-not, or log cleanup has deleted it, the numbers are asked for.
+read in the table's history. The last commit of ours is mostly one of the last few, and holds the positions. Where log
+cleanup has deleted it, the numbers are asked for. Numbers do not go back when a table is restored, so the log is
+searched as far as it reaches.
 """
 
 from __future__ import annotations

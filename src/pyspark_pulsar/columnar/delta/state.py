@@ -30,8 +30,6 @@ from pyspark_pulsar.topic import TopicName
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-_RECENT: Final = 10
-"""Commits in which the document of positions is looked for."""
 _ID_LETTERS: Final = 8
 _INFORMATION: Final = re.compile(rb'\s*\{\s*"commitInfo"')
 _AT_ONCE: Final = 16
@@ -139,17 +137,32 @@ class TableState:
 
     @cached_property
     def _document(self) -> tuple[int, str] | None:
-        """Of the last commit of ours, if it is a recent one: its number and the positions. Files of a table that was
-        restored are those of an older version, and so are its positions."""
-        version = self.version
-        for _ in range(_RECENT):
-            commit = self.information(version)
-            if commit is None:
-                return None
-            document = document_in(commit)
-            if document is not None:
-                return document
-            version = version - 1 if commit.get("operation") != _RESTORE else self._restored(commit)
+        """The number and the positions of the last commit of ours; None where the log no longer has it. Files of a
+        table that was restored are those of an earlier version, and so are its positions. Transaction identifiers do
+        not go back, so every commit since the last one of ours is looked at. Raises `TierMismatch` where the log does
+        not tell what was restored."""
+        version, count, restored = self.version, 1, None
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pulsar-delta-log") as pool:
+            while version >= 0:
+                # The last commit is mostly one of ours.
+                versions = range(version, max(version - count, -1), -1)
+                count, version = min(4 * count, _AT_ONCE), versions[-1] - 1
+                for commit in pool.map(self.information, versions):
+                    document = None if commit is None else document_in(commit)
+                    if document is not None:
+                        return document
+                    if commit is None:
+                        version = -1
+                        break
+                    if commit.get("operation") == _RESTORE:
+                        version = restored = self._restored(commit)
+                        break
+        if restored is not None:
+            raise TierMismatch(
+                f"table {self.place.url}: expected its log to hold the positions of version {restored}, which it was "
+                f"restored to, got a log that no longer has them; restore it to a later version, or drop the table "
+                f"and tier the topic again (pyspark-pulsar tier drop)"
+            )
         return None
 
     def _restored(self, commit: Mapping[str, Any]) -> int:

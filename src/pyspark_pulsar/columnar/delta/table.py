@@ -192,6 +192,10 @@ class DeltaColumnarTable(ColumnarTable):
         return "delta"
 
     @property
+    def id(self) -> str:
+        return self._state.id
+
+    @property
     def topic(self) -> str | None:
         return self._state.configuration.get(TOPIC)
 

@@ -28,6 +28,7 @@ from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.iceberg.description import FileDescription
 from pyspark_pulsar.columnar.iceberg.faults import told
 from pyspark_pulsar.columnar.iceberg.files import table_files
+from pyspark_pulsar.columnar.iceberg.positions import positions_of_snapshot
 from pyspark_pulsar.columnar.iceberg.statistics import CommitStatistics
 from pyspark_pulsar.columnar.layout import (
     FILE_BYTES,
@@ -71,6 +72,8 @@ class IcebergTable(ColumnarTable):
         self._identifier = identifier
         self._secrets = secrets
         self._by_url: dict[str, IcebergFile] = {}
+        self._positions = "", TieredPositions()
+        """Of the state that has this version."""
 
     @property
     def name(self) -> str:
@@ -79,6 +82,10 @@ class IcebergTable(ColumnarTable):
     @property
     def format(self) -> str:
         return "iceberg"
+
+    @property
+    def id(self) -> str:
+        return str(self._table.metadata.table_uuid)
 
     @property
     def topic(self) -> str | None:
@@ -92,7 +99,26 @@ class IcebergTable(ColumnarTable):
                 f"table {self.name}: expected the property {POSITIONS}, which the table of a topic has, got none; "
                 f"somebody has removed it: drop the table and tier the topic again"
             )
-        return TieredPositions.from_json(text, f"table {self.name}")
+        version, positions = self._positions
+        if version != self.version:
+            positions = self._present_positions(text)
+            self._positions = self.version, positions
+        return positions
+
+    def _present_positions(self, text: str) -> TieredPositions:
+        """Raises `TierMismatch`, `ProtocolError`."""
+        where = f"table {self.name}"
+        present = positions_of_snapshot(self._table.metadata, text)
+        claimed = TieredPositions.from_json(text if present is None else present, where)
+        if present is None and claimed.partitions:
+            raise TierMismatch(
+                f"{where}: expected a commit of pyspark-pulsar among the ancestors of its current snapshot "
+                f"{self._table.metadata.current_snapshot_id}, got none, though its property {POSITIONS} says that "
+                f"messages are tiered: the table was rolled back, replaced, or made from the definition of another. "
+                f"Set its current snapshot to a state with these rows (rollback_to_snapshot), or drop the table and "
+                f"tier the topic again (pyspark-pulsar tier drop)"
+            )
+        return claimed
 
     @property
     def schema(self) -> str | None:

@@ -4,7 +4,8 @@ A plan is made in steps. Each takes what the step before has made of every topic
 many topic partitions at once:
 
     step        makes                                        asks                       in
-    tables      what topics' tables hold of the ranges       their catalog              tables.tiered_ranges
+    tables      what topics' tables hold of the ranges       their catalog, admin REST  tables.tiered_ranges,
+                and whether they are still the topics'                                  tables.topic_notes
     ledgers     which ledgers there are behind that, but     admin REST, some at once   ledgers.known_ledgers,
                 for many small ranges                                                   ledgers.small_ranges
     loss        an error for what retention has removed      -                          ledgers.data_loss
@@ -265,6 +266,8 @@ class SplitPlanner:
             [request for request in behind if not request.is_empty or tiered.begins_at_end(request)]
         )
         if tiered.find_newer(behind, known):
+            behind = [tiered.behind(request) for request in requests]
+        if tiered.check(requests, known):
             behind = [tiered.behind(request) for request in requests]
         return behind, known
 

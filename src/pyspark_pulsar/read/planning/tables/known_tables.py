@@ -21,6 +21,7 @@ from typing import Final
 from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.positions import TieredPartition, TieredPositions
 from pyspark_pulsar.columnar.table import ColumnarTable
+from pyspark_pulsar.columnar.tier_note import TierNote
 from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import OptionError, TierMismatch
 from pyspark_pulsar.options import ReadOptions
@@ -118,11 +119,27 @@ class KnownTables:
         known = self._known.get(partition.topic)
         return None if known is None else known.table
 
-    def check(self, partition: TopicPartition, ledgers: TopicLedgers) -> None:
-        """Raises `TierMismatch` where the topic was deleted and made again behind the table's back."""
-        tiered, table = self.of(partition), self.table(partition)
+    def is_known(self, partition: TopicPartition) -> bool:
+        """Whether the catalog was asked for the topic's table, and answered."""
+        return partition.topic in self._known
+
+    def id(self, partition: TopicPartition) -> str | None:
+        """The identity of the topic's table; None where there is no table."""
+        table = self.table(partition)
+        return None if table is None else table.id
+
+    def place(self, topic: TopicName) -> str:
+        """Where the topic's table is looked for, as errors show it."""
+        return self._tables.place(topic)
+
+    def check(
+        self, partition: TopicPartition, ledgers: TopicLedgers, note: Callable[[], TierNote | None]
+    ) -> None:
+        """Raise `TierMismatch` where the topic was deleted and made again since its table was written. `note`: as
+        `check_same_topic` takes it."""
+        tiered, table = self.of(partition), self.id(partition)
         if tiered is not None and table is not None:
-            check_same_topic(partition, tiered, table.name, ledgers)
+            check_same_topic(partition, tiered, (self.place(partition.topic), table), ledgers, note)
 
     def ranges(
         self, partition: TopicPartition, start: Position, end: Position, window: TimeWindow
@@ -144,7 +161,8 @@ class PositionsOfTable(KnownTables):
 
     def __init__(self, document: str) -> None:
         """`document`: of option `behindTable`, as `behind_table` writes it. Raises `ProtocolError`."""
-        self._name = str(json.loads(document).get("table"))
+        named = json.loads(document)
+        self._name, self._id = str(named.get("table")), str(named.get("id"))
         self._positions = TieredPositions.from_json(document, "option 'behindTable'")
 
     def refresh(self, partitions: Iterable[TopicPartition], older_than: float = 0.0) -> None:
@@ -156,10 +174,14 @@ class PositionsOfTable(KnownTables):
     def table(self, partition: TopicPartition) -> ColumnarTable | None:  # noqa: ARG002
         return None
 
-    def check(self, partition: TopicPartition, ledgers: TopicLedgers) -> None:
-        tiered = self.of(partition)
-        if tiered is not None:
-            check_same_topic(partition, tiered, self._name, ledgers)
+    def is_known(self, partition: TopicPartition) -> bool:  # noqa: ARG002
+        return True
+
+    def id(self, partition: TopicPartition) -> str | None:  # noqa: ARG002
+        return self._id
+
+    def place(self, topic: TopicName) -> str:  # noqa: ARG002
+        return f"table {self._name}"
 
     def ranges(
         self, partition: TopicPartition, start: Position, end: Position, window: TimeWindow
@@ -172,24 +194,41 @@ def known_tables(options: ReadOptions) -> KnownTables:
     return KnownTables(options) if options.behind_table is None else PositionsOfTable(options.behind_table)
 
 
-def behind_table(name: str, positions: TieredPositions) -> str:
-    """For option `behindTable`: the positions of the table of that name."""
-    return json.dumps({"table": name, **json.loads(positions.to_json())})
+def behind_table(name: str, identity: str, positions: TieredPositions) -> str:
+    """Return for option `behindTable` the name, the identity and the positions of a table."""
+    return json.dumps({"table": name, "id": identity, **json.loads(positions.to_json())})
 
 
 def check_same_topic(
-    partition: TopicPartition, tiered: TieredPartition, table: str, ledgers: TopicLedgers
+    partition: TopicPartition,
+    tiered: TieredPartition,
+    table: tuple[str, str],
+    ledgers: TopicLedgers,
+    note: Callable[[], TierNote | None],
 ) -> None:
-    """Raises `TierMismatch` unless the topic partition is the one of which the table has rows."""
+    """Raise `TierMismatch` unless the topic partition is the one of which the table has rows.
+
+    Args:
+        partition: The topic partition.
+        tiered: What the table says of it.
+        table: Where the table is, as errors show it, and its identity.
+        ledgers: The topic partition's ledgers now.
+        note: Called where the time of creation differs: returns what the topic says of its table.
+
+    """
     if tiered.created in (None, ledgers.created):
         return
+    place, identity = table
     if any(ledger.id == tiered.end.ledger for ledger in ledgers.ledgers):
-        # Ids of ledgers are given once: it is the same, and its metadata was moved.
-        return
+        # A cluster gives an id of a ledger once, but another cluster gives it too.
+        known = note()
+        if known is not None and known.id == identity:
+            # It is the same topic, and its metadata was moved.
+            return
     raise TierMismatch(
-        f"{partition}: expected the topic of table {table}, which was made at {tiered.created}, got one that was "
-        f"made at {ledgers.created}: it was deleted and made again; drop or rename the table (pyspark-pulsar tier "
-        f"drop), or read without tierCatalog"
+        f"{partition}: expected the topic of {place}, which was made at {tiered.created}, got one that was made at "
+        f"{ledgers.created}: it was deleted and made again; drop or rename the table (pyspark-pulsar tier drop), or "
+        f"read without tierCatalog"
     )
 
 

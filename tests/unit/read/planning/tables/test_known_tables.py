@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.columnar.positions import TieredPartition, TieredPositions
+from pyspark_pulsar.columnar.tier_note import TierNote
 from pyspark_pulsar.errors import OptionError, ProtocolError, TierMismatch
 from pyspark_pulsar.options import ReadOptions, parse_options
 from pyspark_pulsar.position import Position
@@ -16,7 +18,7 @@ PARTITION = TopicPartition.parse("persistent://public/default/t-partition-0")
 OTHER = TopicPartition.parse("persistent://public/default/t-partition-1")
 TIERED = TieredPartition(Position(9, 3), created="2026-01-31T08:00:00.000Z")
 OPTIONS = {"service.url": "pulsar://h:1", "admin.url": "http://h:1", "topic": "t"}
-BEHIND = behind_table("n.t", TieredPositions({PARTITION: TIERED}))
+BEHIND = behind_table("n.t", "id-1", TieredPositions({PARTITION: TIERED}))
 
 
 def options(**further: str) -> ReadOptions:
@@ -34,10 +36,28 @@ def test_the_end_of_the_table_is_all_that_is_known() -> None:
     assert tables.table(PARTITION) is None
 
 
-def test_a_topic_that_was_made_again() -> None:
-    ledgers = TopicLedgers((), created="2026-02-01T00:00:00.000Z")
-    with pytest.raises(TierMismatch, match=r"table n\.t"):
-        known_tables(options(behindTable=BEHIND)).check(PARTITION, ledgers)
+LATER = "2026-02-01T00:00:00.000Z"
+SAME_LEDGER = (Ledger(9, 3, 100, opened_ms=None, closed_ms=0),)
+
+
+@pytest.mark.parametrize(
+    ("ledgers", "note"),
+    [
+        ((), TierNote("n.t", "id-1")),
+        # Another cluster gives the same ids of ledgers.
+        (SAME_LEDGER, None),
+        (SAME_LEDGER, TierNote("n.t", "id-2")),
+    ],
+)
+def test_a_topic_that_was_made_again(ledgers: tuple[Ledger, ...], note: TierNote | None) -> None:
+    tables = known_tables(options(behindTable=BEHIND))
+    with pytest.raises(TierMismatch, match=r"topic of table n\.t.* made again"):
+        tables.check(PARTITION, TopicLedgers(ledgers, created=LATER), lambda: note)
+
+
+def test_a_topic_whose_metadata_was_moved() -> None:
+    tables = known_tables(options(behindTable=BEHIND))
+    tables.check(PARTITION, TopicLedgers(SAME_LEDGER, created=LATER), lambda: TierNote("n.t", "id-1"))
 
 
 def test_what_the_option_takes() -> None:

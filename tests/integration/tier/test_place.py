@@ -1,0 +1,352 @@
+"""Where a topic's table is: a place that is empty, another table, an earlier state or another topic is never an empty
+history."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from deltalake import DeltaTable
+from fixtures.http_gate import HttpGate, Request
+from integration.tier.conftest import DELTA, ENTRIES, Tier, both_formats, in_sql, on_delta, tables_in
+from integration.tier.sql_table import SqlTable, cells, numbered, write
+from integration.tier.test_streams import Query
+from integration.tier.test_tables import catalog_of, fill
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from pyspark_pulsar.cli import cli
+from pyspark_pulsar.client.admin.client import AdminClient
+from pyspark_pulsar.columnar.delta.table import DeltaColumnarTable
+from pyspark_pulsar.columnar.iceberg.table import IcebergTable
+from pyspark_pulsar.columnar.tier_note import TierNote
+from pyspark_pulsar.columnar.topic_tables import TopicTables
+from pyspark_pulsar.errors import ColumnsUnavailable, PulsarError, TierMismatch
+from pyspark_pulsar.read.planning.tables import topic_notes
+from pyspark_pulsar.read.planning.tables.topic_notes import fetch_note
+from pyspark_pulsar.tiering.status import tier_status
+from pyspark_pulsar.topic import TopicName
+
+Same = Callable[..., pa.Table]
+
+
+def note_of(tier: Tier) -> TierNote | None:
+    with AdminClient(tier.options()) as admin:
+        return fetch_note(admin, TopicName.parse(tier.topic))
+
+
+def command(tier: Tier, name: str, *arguments: str) -> str:
+    where = [f"--service-url={tier.server.service_url}", f"--admin-url={tier.server.admin_url}"]
+    done = CliRunner().invoke(cli, ["tier", name, tier.topic, *where, *arguments])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def stream(tier: Tier, **options: str) -> pa.Table:
+    """All rows of a query from earliest on."""
+    with closing(Query(tier, **options)) as query:
+        return pa.concat_tables(list(query.rest()))
+
+
+def every_way(tier: Tier, **options: str) -> list[Callable[[], Any]]:
+    """All ways in which the topic's table is used, without Spark."""
+    return [
+        lambda: tier.rows(**options),
+        lambda: tier.rows(readFrom="columns", **options),
+        lambda: stream(tier, **options),
+        lambda: tier.run(**options),
+    ]
+
+
+def fails(ways: list[Callable[[], Any]], words: str, kind: type[PulsarError] = TierMismatch) -> None:
+    for number, way in enumerate(ways):
+        with pytest.raises(kind, match=words):
+            print("way", number, way())  # noqa: T201
+
+
+@both_formats
+def test_an_empty_place(tier: Tier, tmp_path: Path) -> None:
+    """A folder that is not mounted, and a name with a slip, are errors before the first row."""
+    tier.send(range(4 * ENTRIES), batching_enabled=False)
+    tier.roll()
+    tier.run()
+    tier.send(range(ENTRIES // 2), batching_enabled=False)
+    tier.trim()
+    everything = tier.rows()
+    assert everything.num_rows > 4 * ENTRIES
+    table, note = tier.table, note_of(tier)
+    assert note is not None
+    assert (note.id, note.catalog["type"]) == (table.id, tier.catalog["type"])
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    empty = tables_in(elsewhere, table.format)
+    for options in ({"tierCatalog": json.dumps(empty)}, {"tierTable": "{tenant}_{namespace}.{topic}s"}):
+        fails(every_way(tier, **options), f"expected table {note.table} .*id {table.id}.*got no table at")
+        (status,) = tier_status(tier.options(**options), [TopicName.parse(tier.topic)])
+        assert f"id {table.id}" in str(status.fault)
+        # From a position whose ledger is gone, too; where ledgers tell that nothing is missing, no table is needed.
+        first, last = (everything["__messageId"][number].as_py() for number in (5, -1))
+        start = json.dumps({tier.topic: f"{first['ledger']}:{first['entry']}"})
+        fails([lambda: tier.rows(startingOffsets=start, **options)], "got no table at")  # noqa: B023
+        start = json.dumps({tier.topic: f"{last['ledger']}:{last['entry']}"})
+        assert tier.rows(startingOffsets=start, **options).num_rows == 1
+    assert tier.rows().equals(everything)
+    # Beginning again is what somebody asks for.
+    other = replace(tier, catalog=empty)
+    assert "forgotten" in command(tier, "forget", "--yes")
+    assert "no table was noted" in command(tier, "forget", "--yes")
+    other.roll()
+    left = other.run().rows
+    assert left == ENTRIES // 2
+    assert other.rows().num_rows == left
+    # The former table is another one by now, and says what it holds as long as ledgers show that it is the topic's.
+    fails(
+        [lambda: tier.rows(readFrom="columns"), tier.run],
+        f"expected table .*id {other.table.id}.*whose id is",
+    )
+    catalog = f"--catalog={json.dumps(empty)}"
+    assert "dropped" in command(tier, "drop", "--yes", catalog)
+    assert note_of(tier) is None
+
+
+@both_formats
+def test_a_table_that_is_dropped(tier: Tier) -> None:
+    fill(tier, 3)
+    tier.trim()
+    catalog = f"--catalog={json.dumps(tier.catalog)}"
+    assert "dropped" in command(tier, "drop", "--yes", "--keep-files", catalog)
+    assert note_of(tier) is None
+    tier.send(range(2 * ENTRIES), batching_enabled=False)
+    tier.roll()
+    rows = tier.run().rows
+    identity = tier.table.id
+    # By another engine: the command does not know which table that was.
+    if tier.catalog["type"] == DELTA:
+        Path(tier.table.name.removeprefix("file://"), "_delta_log").rename(f"{tier.table.name[7:]}/gone")
+    else:
+        catalog_of(tier).drop_table(tier.table.name)
+    fails(every_way(tier), f"id {identity}.*got no table at")
+    where = [f"--service-url={tier.server.service_url}", f"--admin-url={tier.server.admin_url}", catalog]
+    told = CliRunner().invoke(cli, ["tier", "drop", tier.topic, "--yes", *where])
+    assert told.exit_code == 1
+    assert "which does not exist" in told.output
+    assert note_of(tier) is not None
+    command(tier, "forget", "--yes")
+    assert tier.run().rows == rows
+    assert tier.table.id != identity
+
+
+@both_formats
+def test_a_table_that_goes_back(tier: Tier, same: Same) -> None:
+    """Its positions go back with its rows. What is missing comes from the ledgers, or is an error."""
+    fill(tier, 2)
+    back = state_of(tier)
+    for number in range(2, 5):
+        tier.send(range(number * ENTRIES, (number + 1) * ENTRIES), batching_enabled=False)
+        tier.roll()
+        tier.run()
+    go_back(tier, back)
+    assert same().num_rows == 5 * ENTRIES
+    assert {"columns", "bookie"} & set(tier.places()) == {"columns", "bookie"}
+    fails([lambda: tier.rows(readFrom="columns")], "as it did, got messages up to .* earlier state")
+    assert tier.run().rows == 3 * ENTRIES
+    assert tier.rows(readFrom="columns").equals(same())
+    everything = same()
+    last = state_of(tier)
+    go_back(tier, back)
+    tier.send(range(1), batching_enabled=False)
+    tier.trim()
+    fails(every_way(tier), "as it did, got messages up to .* earlier state")
+    if tier.catalog["type"] == DELTA:
+        DeltaTable(tier.table.name).restore(last)
+    else:
+        table = catalog_of(tier).load_table(tier.table.name)
+        table.manage_snapshots().set_current_snapshot(last).commit()
+    assert tier.rows().slice(0, 5 * ENTRIES).equals(everything)
+    tier.roll()
+    assert tier.run().rows == 1
+
+
+@on_delta
+def test_a_table_that_goes_back_to_before_its_first_commit(tier: Tier) -> None:
+    fill(tier, 2)
+    tier.trim()
+    DeltaTable(tier.table.name).restore(0)
+    fails(every_way(tier), "as it did, got nothing of it")
+
+
+@both_formats
+def test_a_table_that_is_made_from_the_definition_of_another(tier: Tier) -> None:
+    """SHOW CREATE TABLE shows the property with the positions, and no rows."""
+    fill(tier, 2)
+    tier.send(range(1), batching_enabled=False)
+    tier.trim()
+    name = tier.table.name
+    if tier.catalog["type"] == DELTA:
+        delta = DeltaTable(name)
+        metadata, columns = delta.metadata(), delta.schema()
+        shutil.rmtree(f"{name.removeprefix('file://')}/_delta_log")
+        DeltaTable.create(
+            name, columns, partition_by=metadata.partition_columns, configuration=dict(metadata.configuration),
+            raise_if_key_not_exists=False,
+        )  # fmt: skip
+        fails(every_way(tier), "expected positions, which the table of a topic has, got none|whose id is")
+        return
+    catalog = catalog_of(tier)
+    table = catalog.load_table(name)
+    rows = table.scan(limit=3).to_arrow()
+    properties, schema, spec = table.properties, table.schema(), table.spec()
+    catalog.drop_table(name)
+    made = catalog.create_table(name, schema, partition_spec=spec, properties=properties)
+    words = "none, though its property pulsar.positions says|whose id is"
+    fails(every_way(tier), words)
+    made.append(rows)
+    fails(every_way(tier), words)
+
+
+def state_of(tier: Tier) -> int:
+    """The number by which an engine goes back to the present state."""
+    if tier.catalog["type"] == DELTA:
+        return DeltaTable(tier.table.name).version()
+    snapshot = catalog_of(tier).load_table(tier.table.name).current_snapshot()
+    assert snapshot is not None
+    return snapshot.snapshot_id
+
+
+def go_back(tier: Tier, state: int) -> None:
+    if tier.catalog["type"] == DELTA:
+        DeltaTable(tier.table.name).restore(state)
+    else:
+        table = catalog_of(tier).load_table(tier.table.name)
+        table.manage_snapshots().rollback_to_snapshot(state).commit()
+
+
+@both_formats
+def test_a_topic_that_was_made_again_is_another(tier: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for those who ask no ledgers: columns alone, ranges within the table, streams that are still within it."""
+    monkeypatch.setattr(topic_notes, "_LOOK_AGAIN_SECONDS", 0.0)
+    fill(tier, 4)
+    middle = tier.rows(columns="__messageId").to_pylist()[2 * ENTRIES + 5]["__messageId"]
+    until = {"endingOffsets": json.dumps({tier.topic: f"{middle['ledger']}:{middle['entry']}"})}
+    assert tier.rows(**until).num_rows == 2 * ENTRIES + 5
+    with closing(Query(tier, maxRecordsPerTrigger=str(ENTRIES // 2))) as query:
+        assert query.trigger() is not None
+        assert query.trigger() is not None
+        tier.admin.delete(tier.topic)
+        tier.send(range(2 * ENTRIES), batching_enabled=False)
+        tier.roll()
+        fails([query.trigger], "made again")
+    fails([*every_way(tier), lambda: tier.rows(**until)], "made again; drop or rename the table")
+    (status,) = tier_status(tier.options(), [TopicName.parse(tier.topic)])
+    assert "made again" in str(status.fault)
+    command(tier, "drop", "--yes", f"--catalog={json.dumps(tier.catalog)}")
+    assert tier.run().rows == 2 * ENTRIES
+    assert tier.rows(readFrom="columns").num_rows == 2 * ENTRIES
+
+
+def test_a_note_is_asked_for_where_it_is_needed(tier: Tier) -> None:
+    """Thousands of topics have one plan, and each note is a request."""
+    fill(tier, 4)
+    tier.send(range(ENTRIES // 2), batching_enabled=False)
+    middle = tier.rows(columns="__messageId").to_pylist()[2 * ENTRIES]["__messageId"]
+    position = json.dumps({tier.topic: f"{middle['ledger']}:{middle['entry']}"})
+    asked: list[str] = []
+
+    def watch(request: Request) -> None:
+        if not request.is_answered and "/properties" in request.path:
+            asked.append(request.method)
+
+    with HttpGate(tier.server.admin_url, watch) as gate:
+        here = {"admin.url": gate.endpoint}
+
+        def requests(action: Callable[[], Any]) -> list[str]:
+            asked.clear()
+            action()
+            return list(asked)
+
+        assert requests(lambda: tier.rows(**here)) == []
+        assert requests(lambda: tier.rows(startingOffsets=position, **here)) == []
+        assert requests(lambda: tier.rows(tierCatalog="{}", **here)) == []
+        assert requests(lambda: tier.rows(endingOffsets=position, **here)) == ["GET"]
+        assert requests(lambda: tier.rows(readFrom="columns", **here)) == ["GET"]
+        # Ten micro-batches within the table, and the rest.
+        assert requests(lambda: stream(tier, maxRecordsPerTrigger="8", **here)) == ["GET"]
+        # A round that has nothing to do only looks; one that commits is noted by the round after it.
+        tier.run()
+        assert requests(lambda: tier.run(**here)) == ["GET"]
+        tier.roll()
+        assert requests(lambda: tier.run(**here)) == ["GET", "GET", "PUT"]
+
+
+def test_sql(sql: SqlTable, spark: SparkSession, tmp_path: Path) -> None:
+    tier = sql.tier
+    write(tier, numbered(range(100)))
+    tier.roll()
+    tier.run()
+    assert spark.table(sql.columns).count() == 100
+    tier.trim()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with in_sql(spark, replace(tier, catalog=tables_in(elsewhere))) as other:
+        for frame in (other.frame, lambda: spark.table(other.columns)):
+            with pytest.raises(PySparkException, match=r"expected table .*got no table at"):
+                frame().collect()
+        (row,) = spark.table(f"{other.namespace}.`{other.topic}$tier`").collect()
+        assert "got no table at" in row.fault
+    assert len(cells(sql.frame())) == 100
+    # The note is nobody's to copy: SHOW CREATE TABLE must not give a topic the history of another.
+    shown = dict(spark.sql(f"SHOW TBLPROPERTIES {sql.name}").collect())
+    assert not any(key.startswith("pyspark-pulsar.") for key in shown)
+    with pytest.raises(PySparkException, match="keeps for itself"):
+        spark.sql(f"ALTER TABLE {sql.name} SET TBLPROPERTIES ('pyspark-pulsar.tier' = '{{}}')")
+    tier.admin.delete(tier.topic)
+    write(tier, numbered(range(10)))
+    tier.roll()
+    assert sql.frame(readFrom="broker").count() == 10
+    for frame in (sql.frame, lambda: sql.frame(readFrom="columns"), lambda: spark.table(sql.columns)):
+        with pytest.raises(PySparkException, match="made again"):
+            frame().select("id").collect()
+    TopicTables(tier.options()).catalog.drop(tier.table.name, keep_files=False)
+    assert tier.run().rows == 10
+    assert note_of(tier) is not None
+    spark.sql(f"ALTER TABLE {sql.name} UNSET TBLPROPERTIES ('pyspark-pulsar.tier')")
+    assert note_of(tier) is None
+
+
+@both_formats
+def test_a_tierer_that_dies_before_and_after_a_commit(
+    tier: Tier, same: Same, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The note comes before the first commit, and its ends after: the table may be ahead of it, and never behind."""
+    kind = DeltaColumnarTable if tier.catalog["type"] == DELTA else IcebergTable
+    commit = kind.commit
+    tier.send(range(3 * ENTRIES), batching_enabled=False)
+    tier.roll()
+
+    def die(*arguments: Any, after: bool) -> None:
+        if after:
+            commit(*arguments)
+        raise ColumnsUnavailable("killed")
+
+    for after in (False, True):
+        monkeypatch.setattr(kind, "commit", lambda *given: die(*given, after=after))  # noqa: B023
+        with pytest.raises(ColumnsUnavailable, match="killed"):
+            tier.run()
+        note = note_of(tier)
+        assert note is not None
+        assert (note.id, note.ends) == (tier.table.id, {})
+        assert same().num_rows == 3 * ENTRIES
+    monkeypatch.undo()
+    assert tier.run().rows == 0
+    (tiered,) = tier.table.positions.partitions.values()
+    note = note_of(tier)
+    assert note is not None
+    assert note.ends == {-1: tiered.end}
