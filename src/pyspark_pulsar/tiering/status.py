@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,12 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.columnar.table import ColumnarTable
 from pyspark_pulsar.columnar.topic_tables import TopicTables
-from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.topics import discover_partitions
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_ledgers
 from pyspark_pulsar.read.planning.tables.known_tables import check_same_topic
+from pyspark_pulsar.tiering.faults import catalog_settings, topic_fault
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 
@@ -72,10 +72,18 @@ def tier_status(options: ReadOptions, topics: Sequence[TopicName]) -> list[TierS
     `PrerequisiteMissing`, `ConnectionFailed`."""
     tables = TopicTables(options)
     with BrokerClient.for_planning(options) as client, AdminClient.for_planning(options) as admin:
-        return [_status(client, admin, tables, topic.without_partition()) for topic in topics]
+        settings = catalog_settings(options)
+        return [_status(client, admin, tables, settings, topic.without_partition()) for topic in topics]
 
 
-def _status(client: BrokerClient, admin: AdminClient, tables: TopicTables, topic: TopicName) -> TierStatus:
+def _status(
+    client: BrokerClient,
+    admin: AdminClient,
+    tables: TopicTables,
+    settings: Mapping[str, str],
+    topic: TopicName,
+) -> TierStatus:
+    """`settings`: those of the catalog."""
     name = tables.identifier(topic)
     table: ColumnarTable | None = None
     try:
@@ -84,8 +92,9 @@ def _status(client: BrokerClient, admin: AdminClient, tables: TopicTables, topic
         ledgers = fetch_ledgers(admin, partitions)
         behind = tuple(_partition(partition, ledgers[partition], table) for partition in partitions)
         files = () if table is None else table.files()
-    except PulsarError as fault:
-        return TierStatus(topic, name, None if table is None else table.format, fault=str(fault))
+    except Exception as fault:  # noqa: BLE001 - the state of other topics is told all the same
+        named = topic_fault(str(topic), fault, settings)
+        return TierStatus(topic, name, None if table is None else table.format, fault=str(named))
     if table is None:
         return TierStatus(topic, name, None, partitions=behind)
     half = table.layout.file_bytes // 2
