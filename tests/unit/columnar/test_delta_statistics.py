@@ -16,7 +16,7 @@ from deltalake.transaction import AddAction
 from hypothesis import given, strategies as st
 
 from pyspark_pulsar.columnar.delta.statistics import file_statistics
-from pyspark_pulsar.columnar.writing.footer import nan_counts
+from pyspark_pulsar.columnar.writing.footer import fractions_of
 
 UTC = dt.UTC
 LAST = "\U0010ffff"
@@ -27,7 +27,7 @@ def stored(table: pa.Table, path: Path, rows: int = 2) -> dict[str, Any]:
     """The statistics of a file with row groups of so many rows; fractions as texts."""
     pq.write_table(table, path, row_group_size=rows)
     told: dict[str, Any] = json.loads(
-        file_statistics(pq.read_metadata(path), nan_counts(table)), parse_float=str
+        file_statistics(pq.read_metadata(path), fractions_of(table)), parse_float=str
     )
     return told
 
@@ -148,7 +148,7 @@ def test_delta_rs_reads_them(tmp_path: Path) -> None:
     delta = deltalake.DeltaTable.create(str(tmp_path), table.schema)
     pq.write_table(table, tmp_path / "x.parquet")
     footer = pq.read_metadata(tmp_path / "x.parquet")
-    action = AddAction("x.parquet", 1000, {}, 0, True, file_statistics(footer, nan_counts(table)))
+    action = AddAction("x.parquet", 1000, {}, 0, True, file_statistics(footer, fractions_of(table)))
     delta.create_write_transaction([action], "append", delta.schema())
     (told,) = pa.table(deltalake.DeltaTable(str(tmp_path)).get_add_actions()).to_pylist()
     assert told["num_records"] == 2

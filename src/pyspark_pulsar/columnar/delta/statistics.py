@@ -25,7 +25,13 @@ import pyarrow.parquet as pq
 from pyarrow import types
 
 from pyspark_pulsar.columnar.layout import CORRUPT_COLUMN
-from pyspark_pulsar.columnar.writing.footer import LeafStatistics, Path, largest_text, leaf_statistics
+from pyspark_pulsar.columnar.writing.footer import (
+    Fractions,
+    LeafStatistics,
+    Path,
+    largest_text,
+    leaf_statistics,
+)
 from pyspark_pulsar.schema import metadata_columns
 
 _LETTERS: Final = 32
@@ -35,18 +41,18 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ALWAYS: Final = frozenset([CORRUPT_COLUMN, *metadata_columns.FIELDS])
 
 
-def file_statistics(footer: pq.FileMetaData, nans: Mapping[Path, int]) -> str:
+def file_statistics(footer: pq.FileMetaData, fractions: Mapping[Path, Fractions]) -> str:
     """Return JSON with the members `numRecords`, `minValues`, `maxValues`, `nullCount`.
 
     Args:
         footer: The file's.
-        nans: The number of NaN in each leaf of fractions.
+        fractions: What is known of each leaf of fractions.
 
     """
     least: dict[Path, str] = {}
     largest: dict[Path, str] = {}
     nulls: dict[Path, str] = {}
-    for leaf in _described(leaf_statistics(footer, nans)):
+    for leaf in _described(leaf_statistics(footer, fractions)):
         if leaf.nulls is None:
             continue
         nulls[leaf.path] = str(leaf.nulls)

@@ -251,8 +251,9 @@ class DeltaColumnarTable(ColumnarTable):
         check_names(stored, self.name, present)
         partitions.table_columns(stored, self._state.partition_fields, self.name)
         try:
+            known = frozenset(present.names)
             for column in stored:
-                if column.name in present.names:
+                if column.name in known:
                     check_widened(column.name, present.field(column.name).type, column.type, may_widen=False)
             self._add_columns(stored)
         except (ValueError, SchemaMismatchError) as fault:
@@ -330,7 +331,7 @@ class DeltaColumnarTable(ColumnarTable):
             partition_values=partitions.partition_values(self._state.partition_fields, file.key, self.name),
             modification_time=time.time_ns() // 1_000_000,
             data_change=is_change,
-            stats=file_statistics(file.footer, file.nans),
+            stats=file_statistics(file.footer, file.fractions),
         )
 
     def _removed(self, file: DataFile) -> RemoveAction:

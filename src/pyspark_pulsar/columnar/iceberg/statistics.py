@@ -75,7 +75,7 @@ class CommitStatistics:
 
         names = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts", "lower_bounds")
         told: dict[str, dict[int, Any]] = {name: {} for name in (*names, "upper_bounds")}
-        for leaf in leaf_statistics(file.footer, file.nans):
+        for leaf in leaf_statistics(file.footer, file.fractions):
             number = field_id(leaf.field)
             if number is None or number not in self._plan:
                 continue

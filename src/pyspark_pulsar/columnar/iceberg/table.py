@@ -188,8 +188,9 @@ class IcebergTable(ColumnarTable):
         stored, present = stored_schema(columns, iceberg_leaf), self.columns
         former = former_names(self._table.properties) | renamed.keys()
         try:
+            known = frozenset(present.names)
             for column in stored:
-                if column.name in present.names:
+                if column.name in known:
                     check_widened(column.name, present.field(column.name).type, column.type)
             self._evolve(stored, schema, renamed, former)
         except ValueError as fault:

@@ -1,12 +1,13 @@
-"""What a data file's footer says of its columns, for the statistics that a table's commit holds. Pure.
+"""What is known of a data file's columns, for the statistics that a table's commit holds. Pure.
 
 Engines skip files by these statistics, so a bound that leaves out one value loses rows. A column has both bounds or
 none. It has none in these cases:
 
   * It is inside a list or map.
   * A row group that has values of the column does not tell both, as for texts of more than 4 kB.
-  * It has fractions of which one is NaN, or of which nobody counted the NaN: footers leave NaN out of bounds, and some
-    engines sort it after all numbers.
+  * It has fractions of which one is NaN: some engines sort it after all numbers, and some before.
+
+The footer tells all but what fractions there are, which is seen when they are written.
 """
 
 from __future__ import annotations
@@ -30,6 +31,25 @@ _LARGEST_BYTE: Final = 0xFF
 
 
 @dataclass(frozen=True, slots=True)
+class Fractions:
+    """What is known of a leaf of fractions. Picklable."""
+
+    nulls: int
+    nans: int
+    """The number of NaN."""
+    bounds: tuple[float, float] | None
+    """The least and the largest of the others; None where there are none. NaN where there is NaN, in some cases."""
+
+    def joined(self, others: Fractions) -> Fractions:
+        """What is known of both together."""
+        nulls, nans = self.nulls + others.nulls, self.nans + others.nans
+        if self.bounds is None or others.bounds is None:
+            return Fractions(nulls, nans, self.bounds or others.bounds)
+        (least, largest), (low, high) = self.bounds, others.bounds
+        return Fractions(nulls, nans, (min(least, low), max(largest, high)))
+
+
+@dataclass(frozen=True, slots=True)
 class LeafStatistics:
     """Statistics of one leaf column of a file."""
 
@@ -44,45 +64,47 @@ class LeafStatistics:
     """Nulls included."""
     nulls: int | None
     nans: int | None
-    """None for other than fractions, and where the writer did not count."""
+    """None for other than fractions, and where the writer did not tell."""
     bounds: tuple[Any, Any] | None
     """The least and the largest value, both inclusive; dates and times as integers."""
 
 
-def leaf_statistics(footer: pq.FileMetaData, nans: Mapping[Path, int]) -> Iterator[LeafStatistics]:
-    """Yield statistics of each leaf, in the file's order. `nans`: the number of NaN in each leaf of fractions."""
+def leaf_statistics(footer: pq.FileMetaData, fractions: Mapping[Path, Fractions]) -> Iterator[LeafStatistics]:
+    """Yield statistics of each leaf, in the file's order."""
     groups = [footer.row_group(index) for index in range(footer.num_row_groups)]
     for number, (path, field, is_repeated) in enumerate(_leaves((), list(footer.schema.to_arrow_schema()))):
         chunks = [group.column(number) for group in groups]
         statistics = [chunk.statistics if chunk.is_stats_set else None for chunk in chunks]
-        counted = None if is_repeated else nans.get(path)
-        has_bounds = not is_repeated and not (types.is_floating(field.type) and counted != 0)
-        yield LeafStatistics(
-            path,
-            field,
-            is_repeated,
-            sum(chunk.total_compressed_size for chunk in chunks),
-            sum(chunk.num_values for chunk in chunks),
-            _nulls(statistics),
-            counted,
-            _bounds(field.type, statistics) if has_bounds else None,
-        )
+        nulls, nans, bounds = _nulls(statistics), None, None
+        if types.is_floating(field.type):
+            told = None if is_repeated else fractions.get(path)
+            if told is not None:
+                nulls, nans, bounds = told.nulls, told.nans, None if told.nans else told.bounds
+        elif not is_repeated:
+            bounds = _bounds(field.type, statistics)
+        size = sum(chunk.total_compressed_size for chunk in chunks)
+        values = sum(chunk.num_values for chunk in chunks)
+        yield LeafStatistics(path, field, is_repeated, size, values, nulls, nans, bounds)
 
 
-def nan_counts(rows: pa.Table) -> dict[Path, int]:
-    """Count NaN in each leaf of fractions that is in no list and no map."""
-    counts: dict[Path, int] = {}
+def fractions_of(rows: pa.Table) -> dict[Path, Fractions]:
+    """Look at each leaf of fractions that is in no list and no map."""
+    told: dict[Path, Fractions] = {}
     for name, column in zip(rows.column_names, rows.columns, strict=True):
-        _count_nans((name,), column, counts)
-    return counts
+        _look((name,), column, told)
+    return told
 
 
-def _count_nans(path: Path, values: pa.ChunkedArray, counts: dict[Path, int]) -> None:
+def _look(path: Path, values: pa.ChunkedArray, told: dict[Path, Fractions]) -> None:
     if types.is_struct(values.type):
         for index, member in enumerate(values.type):
-            _count_nans((*path, member.name), pc.struct_field(values, [index]), counts)
+            _look((*path, member.name), pc.struct_field(values, [index]), told)
     elif types.is_floating(values.type):
-        counts[path] = pc.sum(pc.is_nan(values)).as_py() or 0
+        nans = pc.sum(pc.is_nan(values)).as_py() or 0
+        least, largest = (pc.min_max(values)[side].as_py() for side in ("min", "max"))
+        # Zero is both -0.0 and 0.0 to some engines and not to others.
+        bounds = None if least is None else (least or -0.0, largest or 0.0)
+        told[path] = Fractions(values.null_count, nans, bounds)
 
 
 def _leaves(path: Path, fields: Sequence[pa.Field]) -> Iterator[tuple[Path, pa.Field, bool]]:

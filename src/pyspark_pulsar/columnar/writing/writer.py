@@ -14,7 +14,6 @@ writes other files. Nothing is ever overwritten.
 from __future__ import annotations
 
 import uuid
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,12 +23,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pyspark_pulsar.columnar.columns.projection import ColumnProjection
+from pyspark_pulsar.columnar.columns.projection import ColumnProjection, FieldIndex
 from pyspark_pulsar.columnar.layout import BY_POSITION, IDENTITY, ORDER_KEY, FileLayout, PartitionKey, by_key
 from pyspark_pulsar.columnar.redaction import one_line, secret_values
 from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.columnar.writing.encoding import ROW_GROUP_ROWS, Encodings, encodings_of
-from pyspark_pulsar.columnar.writing.footer import Path, nan_counts
+from pyspark_pulsar.columnar.writing.footer import Fractions, Path, fractions_of
 from pyspark_pulsar.errors import ColumnsUnavailable, SchemaError
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.topic import TopicPartition
@@ -49,8 +48,8 @@ class WrittenFile:
     size: int
     """Bytes."""
     footer: pq.FileMetaData
-    nans: Mapping[Path, int] = field(default_factory=dict)
-    """The number of NaN in each leaf of fractions outside lists and maps: footers do not tell it."""
+    fractions: Mapping[Path, Fractions] = field(default_factory=dict)
+    """Of each leaf of fractions outside lists and maps: the footer tells nothing of them."""
 
     @property
     def rows(self) -> int:
@@ -69,7 +68,7 @@ class _OpenFile:
     """Of a ledger of which other files hold the rest."""
     held: list[pa.RecordBatch] = field(default_factory=list)
     rows: int = 0
-    nans: Counter[Path] = field(default_factory=Counter)
+    fractions: dict[Path, Fractions] = field(default_factory=dict)
 
 
 class DataFileWriter:
@@ -150,7 +149,8 @@ class DataFileWriter:
         sorted_by = [name for name in self._layout.sort_columns if name in rows.column_names]
         if sorted_by:
             rows = rows.sort_by([(name, "ascending") for name in sorted_by])
-        file.nans.update(nan_counts(rows))
+        for path, told in fractions_of(rows).items():
+            file.fractions[path] = file.fractions[path].joined(told) if path in file.fractions else told
         with self._storing(file.url):
             file.writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
         file.held.clear()
@@ -160,7 +160,7 @@ class DataFileWriter:
         """As the table's columns are; those that the topic no longer has are null. Raises `SchemaError`."""
         try:
             if self._projections is None:
-                fields = list(batch.schema)
+                fields = FieldIndex(batch.schema)
                 self._projections = [
                     ColumnProjection(column, column, fields) for column in self._layout.schema
                 ]
@@ -182,7 +182,7 @@ class DataFileWriter:
             file.sink.close()
         del self._open[key]
         (footer,) = file.footers
-        return WrittenFile(file.url, self._partition, key, size, footer, dict(file.nans))
+        return WrittenFile(file.url, self._partition, key, size, footer, file.fractions)
 
     @contextmanager
     def _storing(self, url: str) -> Iterator[None]:
