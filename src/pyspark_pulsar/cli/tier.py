@@ -309,7 +309,7 @@ def _print_status(known: Sequence[TierStatus]) -> None:
     from pyspark_pulsar.cli.screen import screen, table_of
     from pyspark_pulsar.cli.text import human_bytes, human_count
 
-    numbers = ("rows", "files", "bytes", "ledgers behind", "bytes behind", "seconds behind")
+    numbers = ("rows", "files", "bytes", "ledgers behind", "bytes behind", "seconds behind", "retention used")
     shown = table_of("Tiers", ("topic", "table", "format", *numbers), right=numbers)
     for topic in known:
         shown.add_cells(
@@ -322,8 +322,11 @@ def _print_status(known: Sequence[TierStatus]) -> None:
             human_count(topic.ledgers_behind),
             human_bytes(topic.bytes_behind),
             f"{topic.seconds_behind:,.0f}",
+            "" if topic.retention_used is None else f"{topic.retention_used:.0%}",
         )
     screen().print(shown)
     for topic in known:
         if topic.fault is not None:
             click.echo(f"{printable(str(topic.topic))}: {topic.fault}", err=True)
+        if topic.warning is not None:
+            click.echo(printable(topic.warning), err=True)

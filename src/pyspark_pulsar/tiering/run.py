@@ -22,6 +22,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.topics import discover_topics
 from pyspark_pulsar.tiering.faults import catalog_settings, topic_fault
 from pyspark_pulsar.tiering.round import RoundResult, TierRound
+from pyspark_pulsar.tiering.status import retention_warning
 from pyspark_pulsar.tiering.topic_properties import topics_to_tier
 from pyspark_pulsar.topic import Namespace, TopicName
 
@@ -152,5 +153,20 @@ def _tier_topic(tier_round: TierRound, topic: TopicName) -> TopicOutcome:
             time.sleep(_PAUSE_SECONDS if result.is_lost_race else 0.0)
     except Exception as fault:  # noqa: BLE001 - other topics must not stop for what fails of one
         named = topic_fault(str(topic), fault, catalog_settings(tier_round.options))
+        _warn_of_retention(tier_round.options, topic)
         return TopicOutcome(topic, tuple(rounds), named)
+    if not any(result.files for result in rounds):
+        # An open transaction or a chunked message may hold ledgers back.
+        _warn_of_retention(tier_round.options, topic)
     return TopicOutcome(topic, tuple(rounds))
+
+
+def _warn_of_retention(options: ReadOptions, topic: TopicName) -> None:
+    """Log how close ledgers that are not tiered are to the end of retention, if they are."""
+    try:
+        warning = retention_warning(options, topic)
+    except Exception:  # noqa: BLE001 - a warning must not fail what it warns of
+        _log.debug("%s: the lag against retention was not told", topic, exc_info=True)
+        return
+    if warning is not None:
+        _log.warning("%s", warning)

@@ -11,12 +11,14 @@ from pyspark_pulsar.client.admin.client import AdminClient
 from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.columnar.table import ColumnarTable
 from pyspark_pulsar.columnar.topic_tables import TopicTables
+from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.topics import discover_partitions
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_ledgers
 from pyspark_pulsar.read.planning.tables.known_tables import check_same_topic
 from pyspark_pulsar.tiering.faults import catalog_settings, topic_fault
+from pyspark_pulsar.tiering.retention import WARNING_SHARE, retention_policy, used_share
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 
@@ -34,6 +36,8 @@ class PartitionStatus:
     seconds_behind: float
     """How long the first of them has been closed; 0 where none is."""
     lost: tuple[tuple[Position, Position], ...] = ()
+    retention_used: float | None = None
+    """As `retention.used_share`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,34 @@ class TierStatus:
     def seconds_behind(self) -> float:
         return max((partition.seconds_behind for partition in self.partitions), default=0.0)
 
+    @property
+    def retention_used(self) -> float | None:
+        """The largest of its topic partitions; None where none is known."""
+        return max(
+            (one.retention_used for one in self.partitions if one.retention_used is not None), default=None
+        )
+
+    @property
+    def warning(self) -> str | None:
+        """What to do before retention removes what is not tiered; None while there is enough time."""
+        used = self.retention_used
+        if used is None or used < WARNING_SHARE:
+            return None
+        return (
+            f"{self.topic}: {used:.0%} of retention has passed for the first of {self.ledgers_behind} ledgers that are "
+            f"not tiered yet ({self.bytes_behind} bytes); what retention removes before it is tiered is lost. Tier the "
+            f"topic, or let retention be longer"
+        )
+
+
+def retention_warning(options: ReadOptions, topic: TopicName) -> str | None:
+    """Return the warning of `TierStatus` for a topic; None where there is none, or its state cannot be told."""
+    try:
+        (known,) = tier_status(options, [topic])
+    except PulsarError:
+        return None
+    return known.warning
+
 
 def tier_status(options: ReadOptions, topics: Sequence[TopicName]) -> list[TierStatus]:
     """Of each topic, in their order. What fails of one is told as its `fault`. Raises `OptionError`,
@@ -90,7 +122,8 @@ def _status(
         table = tables.load(topic)
         partitions = discover_partitions(client, [topic])
         ledgers = fetch_ledgers(admin, partitions)
-        behind = tuple(_partition(partition, ledgers[partition], table) for partition in partitions)
+        policy = retention_policy(admin, topic)
+        behind = tuple(_partition(partition, ledgers[partition], table, policy) for partition in partitions)
         files = () if table is None else table.files()
     except Exception as fault:  # noqa: BLE001 - the state of other topics is told all the same
         named = topic_fault(str(topic), fault, settings)
@@ -111,7 +144,10 @@ def _status(
 
 
 def _partition(
-    partition: TopicPartition, ledgers: TopicLedgers, table: ColumnarTable | None
+    partition: TopicPartition,
+    ledgers: TopicLedgers,
+    table: ColumnarTable | None,
+    policy: Mapping[str, int],
 ) -> PartitionStatus:
     """Raises `TierMismatch`."""
     tiered = None if table is None else table.positions.of(partition)
@@ -123,13 +159,13 @@ def _partition(
     ]
     closed = [ledger for ledger in rest if not ledger.is_open]
     since = min((ledger.closed_ms or 0 for ledger in closed), default=0)
-    return PartitionStatus(
-        partition,
-        end,
-        len(closed),
+    size, seconds = (
         sum(ledger.size for ledger in rest),
         max(0.0, time.time() - since / 1000) if since else 0.0,
-        () if tiered is None else tiered.lost,
+    )
+    lost = () if tiered is None else tiered.lost
+    return PartitionStatus(
+        partition, end, len(closed), size, seconds, lost, used_share(policy, seconds, size)
     )
 
 
@@ -145,6 +181,7 @@ def status_rows(known: Sequence[TierStatus]) -> list[dict[str, Any]]:
             "ledgers_behind": None if partition is None else partition.ledgers_behind,
             "bytes_behind": None if partition is None else partition.bytes_behind,
             "seconds_behind": None if partition is None else round(partition.seconds_behind, 3),
+            "retention_used": None if partition is None else partition.retention_used,
             "lost": [] if partition is None else [f"{start} to {end}" for start, end in partition.lost],
             "rows": topic.rows,
             "files": topic.files,
