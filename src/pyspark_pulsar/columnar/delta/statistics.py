@@ -6,8 +6,9 @@ least and the largest value or neither (`writing.footer`). What is not exact is 
   * moments are cut to milliseconds, the least down and the largest up, as other engines cut them;
   * texts of more than 32 letters are cut, and the last letter of the largest is replaced by the one after it.
 
-Bytes and booleans have no bounds in the protocol. Neither have values that JSON or some engine cannot hold: infinite
-fractions, and years outside 1 to 9999. Some engines read a column with one bound as if it had no rows.
+Bytes have no bounds in the protocol. Neither have values that JSON or some engine cannot hold: infinite fractions, and
+years outside 1 to 9999. Both bounds matter: the datasets of delta-rs 1.6 take a bound that a file lacks for null, and
+find none of its rows by that column.
 
 Format: the Delta transaction log protocol, per-file statistics.
 """
@@ -82,8 +83,10 @@ def _texts(kind: pa.DataType, least: Any, largest: Any) -> tuple[str, str] | Non
 
 def _text(kind: pa.DataType, value: Any, direction: int) -> str | None:
     """A value that may be cut down (-1) or up (1), in JSON."""
-    if types.is_boolean(kind) or types.is_binary(kind) or types.is_large_binary(kind):
+    if types.is_binary(kind) or types.is_large_binary(kind):
         return None
+    if types.is_boolean(kind):
+        return json.dumps(value)
     if types.is_floating(kind):
         return json.dumps(value) if math.isfinite(value) else None
     if types.is_string(kind) or types.is_large_string(kind):
@@ -104,10 +107,14 @@ def _moment(microseconds: int, direction: int) -> str | None:
 def _local_moment(microseconds: int, direction: int) -> str | None:
     milliseconds = microseconds // 1000 if direction < 0 else -(-microseconds // 1000)
     try:
-        moment = _EPOCH + timedelta(milliseconds=milliseconds)
+        moment, timespec = _EPOCH + timedelta(milliseconds=milliseconds), "milliseconds"
     except OverflowError:
-        return None
-    return f'"{moment.replace(tzinfo=None).isoformat(timespec="milliseconds")}"'
+        try:
+            # The last millisecond of the year 9999.
+            moment, timespec = _EPOCH + timedelta(microseconds=microseconds), "microseconds"
+        except OverflowError:
+            return None
+    return f'"{moment.replace(tzinfo=None).isoformat(timespec=timespec)}"'
 
 
 def _date(days: int) -> str | None:
