@@ -124,6 +124,10 @@ class WriterKilled(PulsarError):
     """A process that wrote data files of a topic's table was killed. Nothing of its round is committed."""
 
 
+class TieringFailed(PulsarError):
+    """Tiering a topic, or the upkeep of its table, failed for a reason that has no error class of its own. Names it."""
+
+
 class ConnectionFailed(PulsarError):
     """A broker, bookie or REST endpoint cannot be reached, or went away, and retries are used up."""
 

@@ -79,6 +79,7 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
             "ledgers_behind": pa.int64(),
             "bytes_behind": pa.int64(),
             "seconds_behind": pa.float64(),
+            "retention_used": pa.float64(),
             "lost": pa.list_(pa.field("element", pa.string())),
             "rows": pa.int64(),
             "files": pa.int64(),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from pyspark_pulsar.cli.setting import key_and_value
-from pyspark_pulsar.errors import PulsarError, TierMismatch, printable
+from pyspark_pulsar.errors import TierMismatch, printable
 
 if TYPE_CHECKING:
     from pyspark_pulsar.options import ReadOptions
@@ -116,12 +116,13 @@ def run(
     try:
         if every is not None:
             tell = partial(_tell, as_json=as_json)
-            tier_for_ever(tier_round, every, tell, _stopped(), by_property=arguments["namespace"] is not None)
-            return
-        failed = False
-        for outcome in tier_topics(tier_round, _topics(options, arguments)):
-            _tell(outcome, as_json=as_json)
-            failed = failed or outcome.fault is not None
+            by_property = arguments["namespace"] is not None
+            failed = not tier_for_ever(tier_round, every, tell, _stopped(), by_property=by_property)
+        else:
+            failed = False
+            for outcome in tier_topics(tier_round, _topics(options, arguments)):
+                failed = failed or outcome.fault is not None
+                _tell(outcome, as_json=as_json)
     finally:
         writers.close()
     if failed:
@@ -166,6 +167,7 @@ def compact(*, expire_days: float, sweep_days: float, **arguments: Any) -> None:
     """Make few large files of many small ones, and remove what nobody needs any more."""
     from pyspark_pulsar.columnar.table import TableMoved
     from pyspark_pulsar.columnar.topic_tables import TopicTables
+    from pyspark_pulsar.tiering.faults import catalog_settings, topic_fault
     from pyspark_pulsar.tiering.upkeep import keep_up
 
     options = _options(arguments)
@@ -181,9 +183,10 @@ def compact(*, expire_days: float, sweep_days: float, **arguments: Any) -> None:
             )
         except TableMoved:
             click.echo(f"{printable(str(topic))}: somebody else has committed meanwhile; run it again")
-        except PulsarError as fault:
+        except Exception as fault:  # noqa: BLE001 - the upkeep of other tables goes on
             failed = True
-            click.echo(f"{printable(str(topic))}: {fault}", err=True)
+            named = topic_fault(str(topic), fault, catalog_settings(options))
+            click.echo(f"{printable(str(topic))}: {named}", err=True)
         else:
             click.echo(
                 f"{done.table}: {done.compacted} files became {done.made}, {done.swept} orphans deleted, "
@@ -356,7 +359,7 @@ def _print_status(known: Sequence[TierStatus]) -> None:
     from pyspark_pulsar.cli.screen import screen, table_of
     from pyspark_pulsar.cli.text import human_bytes, human_count
 
-    numbers = ("rows", "files", "bytes", "ledgers behind", "bytes behind", "seconds behind")
+    numbers = ("rows", "files", "bytes", "ledgers behind", "bytes behind", "seconds behind", "retention used")
     shown = table_of("Tiers", ("topic", "table", "format", *numbers), right=numbers)
     for topic in known:
         shown.add_cells(
@@ -369,8 +372,11 @@ def _print_status(known: Sequence[TierStatus]) -> None:
             human_count(topic.ledgers_behind),
             human_bytes(topic.bytes_behind),
             f"{topic.seconds_behind:,.0f}",
+            "" if topic.retention_used is None else f"{topic.retention_used:.0%}",
         )
     screen().print(shown)
     for topic in known:
         if topic.fault is not None:
             click.echo(f"{printable(str(topic.topic))}: {topic.fault}", err=True)
+        if topic.warning is not None:
+            click.echo(printable(topic.warning), err=True)

@@ -12,6 +12,7 @@ these are is the business of the table's format, Iceberg or Delta; what lies in 
     delta         ... by delta-rs; driver only
     scan          what Spark's own scan of Parquet must know of a table; driver only
     layout        which rows lie in which file, in which order; names of columns and of marks in files
+    calendar_units  hours, days, months and years of dates and times, by which rows are partitioned
     data_file     what is known of a data file without opening it; travels to executors
     table_files   ... of all files of a table, column by column
     storage       opens data files; executors too, without either library

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field as attribute, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import reduce
@@ -21,11 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from pyspark_pulsar.columnar.calendar_units import units, whole_values
 from pyspark_pulsar.columnar.storage import url_under
 from pyspark_pulsar.errors import OptionError
 
 PartitionKey = tuple[Any, ...]
-"""A value for each partition field: whole numbers since 1970 for times, else the column's own, None for null."""
+"""A value for each partition field: whole numbers for dates and times, else the column's own values; None for null."""
 
 IDENTITY: Final = "__messageId"
 PARTITION: Final = "__partition"
@@ -44,8 +45,6 @@ _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 _MOST_LETTERS: Final = 200
 """Of a folder's name."""
 _EPOCH: Final = date(1970, 1, 1)
-_HOUR_SECONDS: Final = 3600
-_DAY_SECONDS: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +53,10 @@ class PartitionField:
 
     source: str
     transform: str = IDENTITY_TRANSFORM
+    label: str | None = None
+    """The name of the field in the table's partition where a column has its usual name."""
+    kind: pa.DataType | None = attribute(default=None, compare=False)
+    """The type of the source column in the table, where it is known."""
 
     @classmethod
     def parse(cls, text: str) -> PartitionField:
@@ -72,47 +75,53 @@ class PartitionField:
 
     @property
     def name(self) -> str:
-        """Of the field in the table's partition."""
+        """The name of the field in the table's partition."""
         column = self.source.strip("_")
-        return column if self.transform == IDENTITY_TRANSFORM else f"{column}_{self.transform}"
+        usual = column if self.transform == IDENTITY_TRANSFORM else f"{column}_{self.transform}"
+        return self.label or usual
 
     @property
     def column(self) -> str:
-        """Of the table's column that holds the field, in formats that have one."""
+        """The table's column that holds the field, in formats that have one."""
         return self.source if self.transform == IDENTITY_TRANSFORM else self.name
 
     def text(self, value: Any) -> str | None:
-        """A value of the partition key as people read it and folders are called: `2026-01-31-08`, `2026-01-31`,
-        `2026-01`, `2026`, as Iceberg writes them. None for null, and for years outside 1 to 9999."""
+        """Return a value of the partition key as people read it and folders are called.
+
+        Hours, days, months and years are written as in Iceberg: `2026-01-31-08`, `2026-01-31`, `2026-01`, `2026`.
+
+        Returns:
+            None for null, and for hours, days and months outside the years 1 to 9999.
+
+        """
         if value is None:
             return None
-        if self.transform == IDENTITY_TRANSFORM:
+        if self.transform == IDENTITY_TRANSFORM and (self.kind is None or not types.is_date(self.kind)):
             return _plain(value)
+        if self.transform == "year":
+            return str(_EPOCH.year + value)
         try:
             if self.transform == "hour":
                 day, hour = divmod(value, 24)
                 return f"{_EPOCH + timedelta(day)}-{hour:02}"
-            if self.transform == "day":
-                return str(_EPOCH + timedelta(value))
-            year, month = divmod(value, 12) if self.transform == "month" else (value, 0)
-            first = date(_EPOCH.year + year, month + 1, 1)
+            if self.transform == "month":
+                year, month = divmod(value, 12)
+                return str(date(_EPOCH.year + year, month + 1, 1))[:-3]
+            return str(_EPOCH + timedelta(value))
         except (ValueError, OverflowError):
             return None
-        return f"{first.year:04}-{first.month:02}" if self.transform == "month" else str(first.year)
 
     def of(self, batch: pa.RecordBatch) -> pa.Array:
-        """The value of each row."""
+        """Return the value of each row, in integers where the column has dates or times.
+
+        A column that the topic no longer has is null in all rows. Times before 1970 are rounded down. Hours that 32
+        bits do not hold, which are those of years past 246,953, become the largest or the least that they hold: files
+        are still found by comparisons, since the order of values is kept.
+        """
+        if self.source not in batch.schema.names:
+            return pa.nulls(batch.num_rows, pa.int32())
         values = batch.column(self.source)
-        if self.transform == IDENTITY_TRANSFORM:
-            return values
-        if self.transform in ("year", "month"):
-            years = pc.subtract(pc.year(values), 1970)
-            if self.transform == "year":
-                return pc.cast(years, pa.int32())
-            return pc.cast(pc.add(pc.multiply(years, 12), pc.subtract(pc.month(values), 1)), pa.int32())
-        step = _HOUR_SECONDS if self.transform == "hour" else _DAY_SECONDS
-        seconds = pc.cast(pc.cast(values, pa.timestamp("us")), pa.int64())
-        return pc.cast(pc.floor(pc.divide(pc.cast(seconds, pa.float64()), step * 1e6)), pa.int32())
+        return whole_values(values) if self.transform == IDENTITY_TRANSFORM else units(values, self.transform)
 
     def check(self, columns: pa.Schema) -> None:
         """Raises `OptionError` for a column that is not there, or that rows cannot be apart by."""
@@ -131,6 +140,40 @@ class PartitionField:
             )
         if types.is_nested(kind) or types.is_floating(kind):
             raise OptionError(f"partition field {self}: expected a column with single values, got {kind}")
+
+
+def named_fields(fields: Sequence[PartitionField], columns: pa.Schema) -> tuple[PartitionField, ...]:
+    """Return the fields with names that no column and no other field has, in capital or small letters.
+
+    Raises:
+        OptionError: Two of the fields are the same.
+
+    """
+    twice = next((field for number, field in enumerate(fields) if field in fields[:number]), None)
+    if twice is not None:
+        raise OptionError(f"partition field {twice}: expected it once, got it twice; leave one out")
+    taken = {name.lower(): name for name in columns.names}
+    named = []
+    for field in fields:
+        usual, number, name = field.name, 1, field.name
+        is_own = field.transform == IDENTITY_TRANSFORM and usual == field.source
+        while name.lower() in taken and not is_own:
+            number += 1
+            name = f"{usual}_{number}"
+        taken[name.lower()] = name
+        named.append(field if name == usual else replace(field, label=name))
+    return tuple(named)
+
+
+def check_sort_columns(names: Sequence[str], columns: pa.Schema) -> None:
+    """Raise `OptionError` unless the rows of the table can be sorted by each of the columns."""
+    for name in names:
+        kind = columns.field(name).type if name in columns.names else None
+        if kind is None or types.is_nested(kind):
+            raise OptionError(
+                f"sort column {name!r}: expected a column of the table with single values, got "
+                f"{'none of that name' if kind is None else kind}; choose another"
+            )
 
 
 BY_DAY: Final = (PartitionField("__publishTime", "day"),)
@@ -164,7 +207,8 @@ class FileLayout:
             )
         ]
         # No file system takes longer names, and most engines read the values from the table's log.
-        return url_under(self.folder, "/".join(name for name in names if len(name) <= _MOST_LETTERS))
+        name = "/".join(name for name in names if len(name) <= _MOST_LETTERS)
+        return url_under(self.folder, name) if name else self.folder
 
 
 def by_key(

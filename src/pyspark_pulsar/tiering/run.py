@@ -20,7 +20,9 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.topics import discover_topics
+from pyspark_pulsar.tiering.faults import catalog_settings, topic_fault
 from pyspark_pulsar.tiering.round import RoundResult, TierRound
+from pyspark_pulsar.tiering.status import retention_warning
 from pyspark_pulsar.tiering.topic_properties import topics_to_tier
 from pyspark_pulsar.topic import Namespace, TopicName
 
@@ -58,7 +60,7 @@ class TopicOutcome:
 def tier_topics(
     tier_round: TierRound, topics: list[TopicName], at_once: int = TOPICS_AT_ONCE
 ) -> Iterator[TopicOutcome]:
-    """The outcome of each topic when it is done. Raises what is no `PulsarError`."""
+    """Yield the outcome of each topic when it is done. What fails of a topic is its `TopicOutcome.fault`."""
     waiting, running = iter(topics), set[Future[TopicOutcome]]()
     with ThreadPoolExecutor(at_once, thread_name_prefix="tiering") as pool:
         for topic in waiting:
@@ -77,19 +79,44 @@ def tier_for_ever(
     stop: Event,
     *,
     by_property: bool = False,
-) -> None:
-    """Look again so often, until `stop` is set. What fails is told, and tried again the next time; so is the lookup of
-    topics. `by_property`: as `tiered_topics` takes it."""
+) -> bool:
+    """Tier all topics again and again until `stop` is set. Nothing that fails ends it; it is tried again the next time.
+
+    Args:
+        tier_round: What a round of a topic does.
+        every_seconds: The time between the beginnings of two turns.
+        tell: Gets the outcome of each topic. What it raises is logged.
+        stop: Ends the loop after the turn that is under way.
+        by_property: As `tiered_topics` takes it.
+
+    Returns:
+        Whether all topics were found and tiered in the last turn.
+
+    """
+    is_well = True
     while not stop.is_set():
         began = time.monotonic()
-        try:
-            for outcome in tier_topics(
-                tier_round, tiered_topics(tier_round.options, by_property=by_property)
-            ):
-                tell(outcome)
-        except PulsarError as fault:
-            _log.warning("the topics were not looked up: %s", fault)
+        is_well = _turn(tier_round, tell, by_property=by_property)
         stop.wait(max(0.0, every_seconds - (time.monotonic() - began)))
+    return is_well
+
+
+def _turn(tier_round: TierRound, tell: Callable[[TopicOutcome], None], *, by_property: bool) -> bool:
+    """Tier each topic once. Return whether all were found and tiered."""
+    options, is_well = tier_round.options, True
+    try:
+        for outcome in tier_topics(tier_round, tiered_topics(options, by_property=by_property)):
+            is_well = is_well and outcome.fault is None
+            try:
+                tell(outcome)
+            except Exception:  # noqa: BLE001 - such as a full disk or a closed pipe behind standard output
+                _log.warning("the outcome of %s was not written", outcome.topic, exc_info=True)
+    except Exception as fault:  # noqa: BLE001 - the loop must not end
+        _log.warning(
+            "looking up the topics failed: %s", topic_fault("topics", fault, catalog_settings(options))
+        )
+        is_well = False
+    return is_well
 
 
 def tiered_topics(options: ReadOptions, *, by_property: bool = False) -> list[TopicName]:
@@ -124,6 +151,22 @@ def _tier_topic(tier_round: TierRound, topic: TopicName) -> TopicOutcome:
                 break
             races += result.is_lost_race
             time.sleep(_PAUSE_SECONDS if result.is_lost_race else 0.0)
-    except PulsarError as fault:
-        return TopicOutcome(topic, tuple(rounds), fault)
+    except Exception as fault:  # noqa: BLE001 - other topics must not stop for what fails of one
+        named = topic_fault(str(topic), fault, catalog_settings(tier_round.options))
+        _warn_of_retention(tier_round.options, topic)
+        return TopicOutcome(topic, tuple(rounds), named)
+    if not any(result.files for result in rounds):
+        # An open transaction or a chunked message may hold ledgers back.
+        _warn_of_retention(tier_round.options, topic)
     return TopicOutcome(topic, tuple(rounds))
+
+
+def _warn_of_retention(options: ReadOptions, topic: TopicName) -> None:
+    """Log how close ledgers that are not tiered are to the end of retention, if they are."""
+    try:
+        warning = retention_warning(options, topic)
+    except Exception:  # noqa: BLE001 - a warning must not fail what it warns of
+        _log.debug("%s: the lag against retention was not told", topic, exc_info=True)
+        return
+    if warning is not None:
+        _log.warning("%s", warning)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from pyspark_pulsar.read.bounds.topics import discover_partitions
 from pyspark_pulsar.read.planning.ledgers.topic_ledgers import TopicLedgers, fetch_ledgers
 from pyspark_pulsar.read.planning.tables.known_tables import check_same_topic
 from pyspark_pulsar.read.planning.tables.topic_notes import check_note, fetch_note
+from pyspark_pulsar.tiering.faults import catalog_settings, topic_fault
+from pyspark_pulsar.tiering.retention import WARNING_SHARE, retention_policy, used_share
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 
@@ -36,6 +38,8 @@ class PartitionStatus:
     seconds_behind: float
     """How long the first of them has been closed; 0 where none is."""
     lost: tuple[tuple[Position, Position], ...] = ()
+    retention_used: float | None = None
+    """As `retention.used_share`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +72,52 @@ class TierStatus:
     def seconds_behind(self) -> float:
         return max((partition.seconds_behind for partition in self.partitions), default=0.0)
 
+    @property
+    def retention_used(self) -> float | None:
+        """The largest of its topic partitions; None where none is known."""
+        return max(
+            (one.retention_used for one in self.partitions if one.retention_used is not None), default=None
+        )
+
+    @property
+    def warning(self) -> str | None:
+        """What to do before retention removes what is not tiered; None while there is enough time."""
+        used = self.retention_used
+        if used is None or used < WARNING_SHARE:
+            return None
+        return (
+            f"{self.topic}: {used:.0%} of retention has passed for the first of {self.ledgers_behind} ledgers that are "
+            f"not tiered yet ({self.bytes_behind} bytes); what retention removes before it is tiered is lost. Tier the "
+            f"topic, or let retention be longer"
+        )
+
+
+def retention_warning(options: ReadOptions, topic: TopicName) -> str | None:
+    """Return the warning of `TierStatus` for a topic; None where there is none, or its state cannot be told."""
+    try:
+        (known,) = tier_status(options, [topic])
+    except PulsarError:
+        return None
+    return known.warning
+
 
 def tier_status(options: ReadOptions, topics: Sequence[TopicName]) -> list[TierStatus]:
     """Of each topic, in their order. What fails of one is told as its `fault`. Raises `OptionError`,
     `PrerequisiteMissing`, `ConnectionFailed`."""
     tables = TopicTables(options)
     with BrokerClient.for_planning(options) as client, AdminClient.for_planning(options) as admin:
-        return [_status(client, admin, tables, topic.without_partition()) for topic in topics]
+        settings = catalog_settings(options)
+        return [_status(client, admin, tables, settings, topic.without_partition()) for topic in topics]
 
 
-def _status(client: BrokerClient, admin: AdminClient, tables: TopicTables, topic: TopicName) -> TierStatus:
+def _status(
+    client: BrokerClient,
+    admin: AdminClient,
+    tables: TopicTables,
+    settings: Mapping[str, str],
+    topic: TopicName,
+) -> TierStatus:
+    """`settings`: those of the catalog."""
     name = tables.identifier(topic)
     table: ColumnarTable | None = None
     try:
@@ -86,10 +126,14 @@ def _status(client: BrokerClient, admin: AdminClient, tables: TopicTables, topic
         check_note(topic, note, tables, table)
         partitions = discover_partitions(client, [topic])
         ledgers = fetch_ledgers(admin, partitions)
-        behind = tuple(_partition(partition, ledgers[partition], table, note) for partition in partitions)
+        policy = retention_policy(admin, topic)
+        behind = tuple(
+            _partition(partition, ledgers[partition], table, note, policy) for partition in partitions
+        )
         files = () if table is None else table.files()
-    except PulsarError as fault:
-        return TierStatus(topic, name, None if table is None else table.format, fault=str(fault))
+    except Exception as fault:  # noqa: BLE001 - the state of other topics is told all the same
+        named = topic_fault(str(topic), fault, settings)
+        return TierStatus(topic, name, None if table is None else table.format, fault=str(named))
     if table is None:
         return TierStatus(topic, name, None, partitions=behind)
     half = table.layout.file_bytes // 2
@@ -106,7 +150,11 @@ def _status(client: BrokerClient, admin: AdminClient, tables: TopicTables, topic
 
 
 def _partition(
-    partition: TopicPartition, ledgers: TopicLedgers, table: ColumnarTable | None, note: TierNote | None
+    partition: TopicPartition,
+    ledgers: TopicLedgers,
+    table: ColumnarTable | None,
+    note: TierNote | None,
+    policy: Mapping[str, int],
 ) -> PartitionStatus:
     """Raises `TierMismatch`."""
     tiered = None if table is None else table.positions.of(partition)
@@ -118,13 +166,13 @@ def _partition(
     ]
     closed = [ledger for ledger in rest if not ledger.is_open]
     since = min((ledger.closed_ms or 0 for ledger in closed), default=0)
-    return PartitionStatus(
-        partition,
-        end,
-        len(closed),
+    size, seconds = (
         sum(ledger.size for ledger in rest),
         max(0.0, time.time() - since / 1000) if since else 0.0,
-        () if tiered is None else tiered.lost,
+    )
+    lost = () if tiered is None else tiered.lost
+    return PartitionStatus(
+        partition, end, len(closed), size, seconds, lost, used_share(policy, seconds, size)
     )
 
 
@@ -140,6 +188,7 @@ def status_rows(known: Sequence[TierStatus]) -> list[dict[str, Any]]:
             "ledgers_behind": None if partition is None else partition.ledgers_behind,
             "bytes_behind": None if partition is None else partition.bytes_behind,
             "seconds_behind": None if partition is None else round(partition.seconds_behind, 3),
+            "retention_used": None if partition is None else partition.retention_used,
             "lost": [] if partition is None else [f"{start} to {end}" for start, end in partition.lost],
             "rows": topic.rows,
             "files": topic.files,

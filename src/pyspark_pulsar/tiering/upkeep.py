@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from pyspark_pulsar.columnar.columns.projection import ColumnProjection, matching, shared_field
+from pyspark_pulsar.columnar.columns.projection import ColumnProjection, FieldIndex, shared_field
 from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.layout import BY_POSITION, ORDER_KEY, FileLayout
 from pyspark_pulsar.columnar.reading.rows import TableRows
@@ -91,21 +91,17 @@ def compact(table: ColumnarTable) -> tuple[int, int]:
 
 
 def small_neighbours(files: Sequence[DataFile], file_bytes: int) -> Iterator[list[DataFile]]:
-    """Two or more files each, which together are about as large as one may get: of one topic partition, one behind the
-    other by their positions, with the same columns as far as the table tells, and without deleted rows."""
-    chosen = [
-        file
-        for file in files
-        if file.size < file_bytes // 2
-        and not file.deletes
-        and file.last is not None
-        and file.partitions is not None
-        and file.partitions[0] == file.partitions[1]
-    ]
+    """Yield two or more files each, which together are about as large as one may get.
+
+    They are of one topic partition and key, one after the other by their positions, with the same columns as far as the
+    table tells, and without deleted rows. No other file of that key is between them, whatever its size: the new file
+    would overlap it, and each read of the range would merge both.
+    """
     group: list[DataFile] = []
-    for file in sorted(chosen, key=lambda file: (file.partitions or (0, 0), repr(file.key), file.first)):
+    for file in sorted(files, key=lambda file: (file.partitions or (-2, -2), repr(file.key), file.first)):
         fits = group and (
-            group[0].partitions == file.partitions
+            _may_be_joined(file, file_bytes)
+            and group[0].partitions == file.partitions
             and group[0].columns == file.columns
             and group[0].key == file.key
             and sum(member.size for member in group) + file.size <= file_bytes
@@ -115,9 +111,20 @@ def small_neighbours(files: Sequence[DataFile], file_bytes: int) -> Iterator[lis
             if len(group) >= _FEWEST:
                 yield group
             group = []
-        group.append(file)
+        if _may_be_joined(file, file_bytes):
+            group.append(file)
     if len(group) >= _FEWEST:
         yield group
+
+
+def _may_be_joined(file: DataFile, file_bytes: int) -> bool:
+    return (
+        file.size < file_bytes // 2
+        and not file.deletes
+        and file.last is not None
+        and file.partitions is not None
+        and file.partitions[0] == file.partitions[1]
+    )
 
 
 def _is_before(file: DataFile, other: DataFile) -> bool:
@@ -177,12 +184,13 @@ def _open(storage: TableStorage, file: DataFile) -> Iterator[pq.ParquetFile]:
 
 def _shared_columns(columns: pa.Schema, file: pq.ParquetFile) -> pa.Schema:
     """Those columns of the table, at any depth, that the file has."""
+    index = FieldIndex(file.schema_arrow)
     return pa.schema(
         [
             shared
             for column in columns
-            if (source := matching(column, file.schema_arrow)) is not None
-            and (shared := shared_field(column, source)) is not None
+            if (found := index.matching(column)) is not None
+            and (shared := shared_field(column, found[1])) is not None
         ],
         columns.metadata,
     )
@@ -193,7 +201,8 @@ def _rows(
 ) -> Iterator[pa.RecordBatch]:
     """In the order of the files, which is that of positions; `constants`: the values of further columns."""
     for file in files:
-        projections = [ColumnProjection(column, column, file.schema_arrow) for column in columns]
+        index = FieldIndex(file.schema_arrow)
+        projections = [ColumnProjection(column, column, index) for column in columns]
         sources = [projection.source for projection in projections if projection.source is not None]
         for batch in file.iter_batches(_BATCH_ROWS, columns=sources, use_threads=False):
             arrays = [projection.of(batch) for projection in projections]

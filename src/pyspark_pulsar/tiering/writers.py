@@ -17,11 +17,12 @@ from pyspark_pulsar.codec.decode import ChunkedMessages
 from pyspark_pulsar.columnar.layout import FileLayout
 from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.columnar.writing.writer import DataFileWriter, WrittenFile
-from pyspark_pulsar.errors import WriterKilled
+from pyspark_pulsar.errors import PulsarError, WriterKilled
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.split import Split
 from pyspark_pulsar.read.task.reader import read_split
 from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.tiering.faults import topic_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,24 @@ class WrittenSplit:
 
 
 def write_split(task: WriteTask) -> WrittenSplit:
-    """Raises what `read_split` and `DataFileWriter.write` raise."""
-    writer, chunked = DataFileWriter(task.layout, task.storage, task.split.partition), ChunkedMessages()
-    rows = read_split(task.options, task.schema, task.split, chunked=chunked)
-    return WrittenSplit(tuple(writer.write(rows)), chunked)
+    """Write the rows of a split to data files.
+
+    Raises:
+        TieringFailed: An error that is none of ours; the process that wrote may be another one, and some errors of
+            libraries cannot be pickled.
+        PulsarError: What `read_split` and `DataFileWriter.write` raise.
+
+    """
+    split = task.split
+    try:
+        writer, chunked = DataFileWriter(task.layout, task.storage, split.partition), ChunkedMessages()
+        rows = read_split(task.options, task.schema, split, chunked=chunked)
+        return WrittenSplit(tuple(writer.write(rows)), chunked)
+    except PulsarError:
+        raise
+    except Exception as fault:  # noqa: BLE001 - it is named, and pickled by a process
+        where = f"{split.partition}, from {split.start} up to {split.end}"
+        raise topic_fault(where, fault, dict(task.storage.settings)) from None
 
 
 class Writers(Protocol):

@@ -75,7 +75,7 @@ FILTERS = {
     "id < 100 or id > 700": 4, "id < 100 or line.a > 700": FILES, "id > 100 and number = 7": None,
     "number > 9000000000": None, "flag": FILES, "not flag": FILES, "flag is null": 0,
     "name = 'name 00042 ä'": None, "name >= 'name 007'": 2, "name like 'name 000%'": None,
-    "ratio > 1000": None, "ratio < 3": FILES, "ratio < -1": 0,
+    "ratio > 1000": None, "ratio < 3": FILES, "ratio < -1": FILES,
     "ratio = double('NaN')": None, "ratio = 0": None,
     "ratio in (0.0D, double('NaN'), 1.0D)": None, "ratio >= -0.0D and ratio <= 0.0D": None,
     "isnan(ratio)": None,

@@ -8,11 +8,17 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
+from integration.raw_producer import RawProducer
 from integration.tier.conftest import ENTRIES, Tier, both_formats
 
+from pyspark_pulsar.columnar.layout import PartitionField
 from pyspark_pulsar.errors import DataLossError, TierMismatch
+from pyspark_pulsar.tiering.definition import TableSettings
 
 Same = Callable[..., pa.Table]
+_PUBLISH_TIME = 3
+_EVENT_TIME = 12
+"""Numbers of fields of MessageMetadata."""
 
 
 @both_formats
@@ -157,3 +163,27 @@ def test_splits_by_key(tier: Tier, same: Same) -> None:
         assert slots[0] == slots[1]
         assert len(set(slots[0])) == int(splits)
     assert "columns" in tier.places(splitBy="key", minPartitions="2")
+
+
+@both_formats
+def test_any_publish_time_and_event_time_is_tiered_and_read_back(tier: Tier, same: Same) -> None:
+    """Clocks of producers may be wrong by any number of years."""
+    largest = 9_223_372_036_854_775
+    with RawProducer(tier.server.service_url, tier.topic) as raw:
+        for milliseconds in (
+            1,
+            951_782_400_000,
+            9_007_199_254_741,
+            253_402_300_799_999,
+            253_402_300_800_000,
+            largest,
+        ):
+            raw.send(b"x", (_PUBLISH_TIME, milliseconds), (_EVENT_TIME, milliseconds))
+    tier.roll()
+    fields = ("hour(__publishTime)", "day(__eventTime)")
+    assert tier.run(TableSettings(tuple(map(PartitionField.parse, fields)))).rows == 6
+    assert set(tier.places()) == {"columns"}
+    assert same().num_rows == 6
+    assert same(startingTimestamp="253402300799999", endingTimestamp=str(largest - 1)).num_rows == 2
+    tier.trim()
+    assert tier.rows().num_rows == 6

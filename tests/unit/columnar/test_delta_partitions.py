@@ -41,7 +41,7 @@ def field(text: str) -> PartitionField:
         ("year(t)", -969, "1001"),
         ("day(t)", 10**8, None),
         ("month(t)", 12 * 9000, None),
-        ("year(t)", -1970, None),
+        ("year(t)", -1970, "0"),
         ("hour(t)", None, None),
         ("x", True, "true"),
         ("x", -7, "-7"),
@@ -62,7 +62,8 @@ def test_columns_of_a_table_of_its_files_and_of_its_topic() -> None:
     assert columns.field("publishTime_day").type == pa.date32()
     assert partitions.topic_columns(columns, fields) == COLUMNS
     assert partitions.file_columns(columns, fields).names == ["raw", "day", "Amount", "__publishTime"]
-    assert partitions.from_json(partitions.to_json(fields)) == fields
+    names = ["publishTime_day", "item", "day_year"]
+    assert partitions.from_json(partitions.to_json(fields), names, columns) == fields
     values = partitions.partition_values(fields, (20_484, "a b", None), "t")
     assert values == {"publishTime_day": "2026-01-31", "item": "a b", "day_year": None}
     assert partitions.constants(fields, {"publishTime_day": 1, "item": "a b"}) == (("item", "a b"),)

@@ -16,15 +16,19 @@ from deltalake.transaction import AddAction
 from hypothesis import given, strategies as st
 
 from pyspark_pulsar.columnar.delta.statistics import file_statistics
+from pyspark_pulsar.columnar.writing.footer import fractions_of
 
 UTC = dt.UTC
+LAST = "\U0010ffff"
 LOCAL = dt.datetime(2026, 1, 31, 8, tzinfo=UTC).replace(tzinfo=None)
 
 
 def stored(table: pa.Table, path: Path, rows: int = 2) -> dict[str, Any]:
     """The statistics of a file with row groups of so many rows; fractions as texts."""
     pq.write_table(table, path, row_group_size=rows)
-    told: dict[str, Any] = json.loads(file_statistics(pq.read_metadata(path)), parse_float=str)
+    told: dict[str, Any] = json.loads(
+        file_statistics(pq.read_metadata(path), fractions_of(table)), parse_float=str
+    )
     return told
 
 
@@ -36,15 +40,25 @@ def stored(table: pa.Table, path: Path, rows: int = 2) -> dict[str, Any]:
         (pa.decimal128(38, 3), [Decimal("-12345678901234567890123456789012345.123"), Decimal(1)],
          "-12345678901234567890123456789012345.123", "1.000"),
         (pa.string(), ["b", "a" * 33, "ä\n"], "a" * 32, "ä\n"),
-        (pa.string(), ["a" * 33], "a" * 32, "a" * 32 + "\U0010ffff"),
+        (pa.string(), ["a" * 33], "a" * 32, "a" * 31 + "b"),
+        (pa.string(), ["a" + LAST * 40, ""], "", "b"),
+        (pa.string(), ["\ud7ff" + LAST * 31 + "x", "a"], "a", "\ue000"),
+        (pa.string(), [LAST * 33, "a"], None, None),
+        (pa.string(), ["a" * 5000, "b"], None, None),
         (pa.date32(), [dt.date(1, 1, 1), dt.date(9999, 12, 31)], "0001-01-01", "9999-12-31"),
         (pa.timestamp("us", "UTC"), [dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)],
          "1969-12-31T23:59:59.999Z", "1970-01-01T00:00:00.000Z"),
         (pa.timestamp("us"), [LOCAL.replace(microsecond=1)],
          "2026-01-31T08:00:00.000", "2026-01-31T08:00:00.001"),
-        (pa.float64(), [1.5, float("nan"), -2.0], "-2.0", None),
+        (pa.timestamp("us"), [LOCAL.replace(year=9999, month=12, day=31, hour=23, minute=59, second=59,
+         microsecond=999_999)], "9999-12-31T23:59:59.999", "9999-12-31T23:59:59.999999"),
+        (pa.float64(), [1.5, None, -2.0], "-2.0", "1.5"),
+        (pa.float64(), [0.0], "-0.0", "0.0"),
+        (pa.float64(), [-0.0], "-0.0", "0.0"),
+        (pa.float64(), [1.5, float("nan"), -2.0], None, None),
+        (pa.float64(), [1.5, float("inf")], None, None),
         (pa.float32(), [float("-inf")], None, None),
-        (pa.bool_(), [True, False], None, None),
+        (pa.bool_(), [True, False], False, True),
         (pa.binary(), [b"a"], None, None),
         (pa.int32(), [None, None], None, None),
     ],
@@ -134,7 +148,7 @@ def test_delta_rs_reads_them(tmp_path: Path) -> None:
     delta = deltalake.DeltaTable.create(str(tmp_path), table.schema)
     pq.write_table(table, tmp_path / "x.parquet")
     footer = pq.read_metadata(tmp_path / "x.parquet")
-    action = AddAction("x.parquet", 1000, {}, 0, True, file_statistics(footer))
+    action = AddAction("x.parquet", 1000, {}, 0, True, file_statistics(footer, fractions_of(table)))
     delta.create_write_transaction([action], "append", delta.schema())
     (told,) = pa.table(deltalake.DeltaTable(str(tmp_path)).get_add_actions()).to_pylist()
     assert told["num_records"] == 2
@@ -142,5 +156,5 @@ def test_delta_rs_reads_them(tmp_path: Path) -> None:
         "number": 1, "exact": Decimal("1.50"), "text": "b", "moment": dt.datetime(2026, 1, 31, tzinfo=UTC),
         "local": LOCAL, "day": dt.date(2026, 1, 31), "inner": {"x": 1.5},
     }  # fmt: skip
-    assert told["max"] == {**told["min"], "text": "ä" * 32 + "\U0010ffff", "inner": None}
+    assert told["max"] == {**told["min"], "text": "ä" * 31 + "å"}
     assert told["null_count"] == {**dict.fromkeys(table.column_names, 1), "text": 0, "inner": {"x": 1}}

@@ -104,7 +104,6 @@ def test_a_table_made_where_one_was_dropped_has_other_files(folder: DeltaFolder,
     [
         (pa.schema([*COLUMNS, ("a b", pa.int32())]), (), SchemaError),
         (pa.schema([*COLUMNS, ("ITEM", pa.int32())]), (), SchemaError),
-        (pa.schema([*COLUMNS, ("publishTime_day", pa.int32())]), ("day(__publishTime)",), SchemaError),
         (COLUMNS, ("__key",), OptionError),
         (COLUMNS, ("nothing",), OptionError),
     ],

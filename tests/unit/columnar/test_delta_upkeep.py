@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from deltalake import DeltaTable, write_deltalake
 from fixtures.columnar import (
     COLUMNS,
@@ -22,6 +23,7 @@ from fixtures.columnar import (
     written,
 )
 
+from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.delta.table import DeltaFolder
 from pyspark_pulsar.tiering.upkeep import compact, small_neighbours, sweep
 
@@ -57,6 +59,40 @@ def test_files_of_other_engines_stay(folder: DeltaFolder, table: Any) -> None:
     assert [len(group) for group in small_neighbours(theirs.files(), 1 << 20)] == [2]
     assert compact(theirs) == (0, 0)
     assert values(theirs) == ledgers(1, 2)
+
+
+def part(first: int, last: int, size: int = 10, key: str = "k", **further: Any) -> DataFile:
+    """A file with the ledgers from `first` to `last`."""
+    return DataFile(
+        f"{key}{first}",
+        size,
+        1,
+        partitions=(0, 0),
+        ledgers=(first, last),
+        entries=(0, 9),
+        key=(key,),
+        **further,
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "joined"),
+    [
+        ([part(1, 1), part(2, 2), part(3, 3)], [[1, 2, 3]]),
+        # Large, or with deleted rows, or of other columns: it stays, and what is around it stays apart.
+        ([part(1, 1), part(2, 2, size=900), part(3, 3)], []),
+        ([part(1, 1), part(2, 2), part(3, 3, size=900), part(4, 4), part(5, 5)], [[1, 2], [4, 5]]),
+        ([part(1, 1), part(2, 2, deletes=("d",)), part(3, 3)], []),
+        ([part(1, 1), part(2, 2, columns=frozenset([1])), part(3, 3)], []),
+        # Other keys have rows of the same ledgers.
+        ([part(1, 2), part(1, 2, size=900, key="other"), part(3, 4)], [[1, 3]]),
+        ([part(1, 2), part(2, 3)], []),
+    ],
+)
+def test_only_neighbours_are_joined(files: list[DataFile], joined: list[list[int]]) -> None:
+    found = [[file.ledgers[0] for file in group if file.ledgers] for group in small_neighbours(files, 1000)]
+    assert found == joined
+    assert list(small_neighbours(files[::-1], 1000)) == list(small_neighbours(files, 1000))
 
 
 def rows_in(table: Any) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ is still itself; else by name. The names that a reader knows are those of the ta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -20,6 +21,33 @@ FIELD_ID: Final = b"PARQUET:field_id"
 Convert = Callable[[pa.Array], pa.Array]
 
 
+class FieldIndex:
+    """The fields of a file's schema, or the members of a struct in it, by their ids and names. Made once for a file."""
+
+    def __init__(self, fields: Iterable[pa.Field]) -> None:
+        self._by_id: dict[int, tuple[int, pa.Field]] = {}
+        self._by_name: dict[str, tuple[int, pa.Field]] = {}
+        self._without_id: dict[str, tuple[int, pa.Field]] = {}
+        for position, field in enumerate(fields):
+            number, found = field_id(field), (position, field)
+            self._by_name.setdefault(field.name, found)
+            if number is None:
+                self._without_id.setdefault(field.name, found)
+            else:
+                self._by_id.setdefault(number, found)
+
+    def matching(self, table: pa.Field) -> tuple[int, pa.Field] | None:
+        """Return the position and the field that the table's field is; None where the file has none.
+
+        Fields are the same if their ids are, or their names where one of the two has no id. The first one counts.
+        """
+        number = field_id(table)
+        if number is None:
+            return self._by_name.get(table.name)
+        found = [self._by_id.get(number), self._without_id.get(table.name)]
+        return min((one for one in found if one is not None), key=itemgetter(0), default=None)
+
+
 class ColumnProjection:
     """Of one column of a reader's schema, from one file."""
 
@@ -27,7 +55,7 @@ class ColumnProjection:
         self,
         target: pa.Field,
         table: pa.Field | None,
-        file: Iterable[pa.Field],
+        file: FieldIndex,
         absent: Absent = NULL,
         former_names: frozenset[str] = frozenset(),
     ) -> None:
@@ -37,7 +65,8 @@ class ColumnProjection:
             raise ValueError(f"{target.name} has another name there by now")
         self._target = target
         self._absent = absent
-        source = None if table is None else matching(table, file)
+        found = None if table is None else file.matching(table)
+        source = None if found is None else found[1]
         self.source: str | None = None if source is None else source.name
         """The file's column that must be read; None where it has none."""
         self._convert = (
@@ -58,22 +87,12 @@ def constant(target: pa.Field, table: pa.Field, value: Any) -> Absent:
     """A column that has one value in all rows of a file, which does not hold it. `value`: as Python has it for the
     table's type. Raises ValueError where that type cannot be the target's."""
     row = pa.RecordBatch.from_arrays([pa.array([value], table.type)], names=[table.name])
-    return Absent(ColumnProjection(target, table, [table]).of(row))
+    return Absent(ColumnProjection(target, table, FieldIndex([table])).of(row))
 
 
 def field_id(field: pa.Field) -> int | None:
     told = (field.metadata or {}).get(FIELD_ID)
     return None if told is None else int(told)
-
-
-def matching(table: pa.Field, file: Iterable[pa.Field]) -> pa.Field | None:
-    """The field of the file that the table's field is; None where it has none."""
-    number = field_id(table)
-    for field in file:
-        own = field_id(field)
-        if (own == number) if own is not None and number is not None else field.name == table.name:
-            return field
-    return None
 
 
 def shared_field(table: pa.Field, file: pa.Field) -> pa.Field | None:
@@ -84,11 +103,12 @@ def shared_field(table: pa.Field, file: pa.Field) -> pa.Field | None:
 
 def _shared_type(table: pa.DataType, file: pa.DataType) -> pa.DataType | None:
     if types.is_struct(table) and types.is_struct(file):
+        index = FieldIndex(file)
         members = [
             shared
             for member in table
-            if (source := matching(member, list(file))) is not None
-            and (shared := shared_field(member, source)) is not None
+            if (found := index.matching(member)) is not None
+            and (shared := shared_field(member, found[1])) is not None
         ]
         return pa.struct(members) if members else None
     if types.is_map(table) and types.is_map(file):
@@ -127,17 +147,19 @@ class _Conversions:
         self, kind: pa.StructType, table: pa.StructType, target: pa.StructType, absent: Absent, path: str
     ) -> Convert | None:
         parts: list[tuple[int, Convert | None, pa.DataType, Absent]] = []
+        index = FieldIndex(kind)
         for member in target:
             inner, below = absent.members.get(member.name, NULL), f"{path}.{member.name}"
             position = table.get_field_index(member.name)
             if position < 0 and below in self._former_names:
                 raise ValueError(f"{below} has another name there by now")
-            source = None if position < 0 else matching(table.field(position), list(kind))
-            if source is None:
+            found = None if position < 0 else index.matching(table.field(position))
+            if found is None:
                 parts.append((-1, None, member.type, inner))
             else:
+                number, source = found
                 change = self.of(source, table.field(position), member.type, inner, below)
-                parts.append((kind.get_field_index(source.name), change, member.type, inner))
+                parts.append((number, change, member.type, inner))
         as_they_are = [(index, None) for index in range(len(list(kind)))]
         if kind == target and [(index, change) for index, change, *_ in parts] == as_they_are:
             return None

@@ -9,17 +9,21 @@ Delta partitions by columns and knows no transforms. Values of these columns are
     month(__publishTime)  publishTime_month, a string      2026-01
     year(__publishTime)   publishTime_year, an int         2026
 
+Where the topic has a column of that name, a number follows: publishTime_day_2. Hours, days and months outside the years
+1 to 9999 are null. Times of day and intervals are longs in Delta tables (`delta_leaf`), and so are their values here.
 A column for a transform is the table's, and not the topic's: our readers leave it out, other engines see it and skip
 files by it.
 
 Delta cannot tell an empty text from null here, nor a moment without its engine's time zone; so rows cannot be apart
-by times as they are, nor by bytes, and a file of rows whose text is empty is refused.
+by timestamps as they are, nor by bytes. A file of rows whose text is empty is refused, and so is one of rows whose date
+is outside the years 1 to 9999, which engines read in different ways or not at all.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -81,13 +85,24 @@ def file_columns(columns: pa.Schema, fields: Sequence[PartitionField]) -> pa.Sch
 def partition_values(
     fields: Sequence[PartitionField], key: PartitionKey, table: str
 ) -> dict[str, str | None]:
-    """Of a file whose rows have this key, as an add action has them. Raises `SchemaError` for an empty text."""
+    """Return the partition values of an add action for a file whose rows have this key.
+
+    Raises:
+        SchemaError: A value is an empty text, or a date that Delta does not have.
+
+    """
     values = {field.column: field.text(value) for field, value in zip(fields, key, strict=True)}
-    for name, value in values.items():
-        if value == "":
+    for field, value in zip(fields, key, strict=True):
+        text = values[field.column]
+        if text == "":
             raise SchemaError(
-                f"table {table}: expected texts that are not empty in partition column {name!r}, got an empty one, "
-                f"which Delta cannot tell from null; drop the tier and choose another partition"
+                f"table {table}: expected texts that are not empty in partition column {field.column!r}, got an empty "
+                f"one, which Delta cannot tell from null; drop the tier and choose another partition"
+            )
+        if text is None and value is not None and is_own_column(field):
+            raise SchemaError(
+                f"table {table}: expected dates of the years 1 to 9999 in partition column {field.column!r}, got one "
+                f"that is {value} days after 1970-01-01; drop the tier and choose day({field.source})"
             )
     return values
 
@@ -102,6 +117,28 @@ def to_json(fields: Sequence[PartitionField]) -> str:
     return json.dumps([str(field) for field in fields])
 
 
-def from_json(text: str | None) -> tuple[PartitionField, ...]:
-    """Raises ValueError."""
-    return () if text is None else tuple(PartitionField.parse(name) for name in json.loads(text))
+def from_json(text: str | None, names: Sequence[str], columns: pa.Schema) -> tuple[PartitionField, ...]:
+    """Return the partition fields of a table.
+
+    Args:
+        text: The property `PARTITIONED_BY`.
+        names: The table's partition columns.
+        columns: The table's columns.
+
+    Raises:
+        ValueError: The fields are not those of the columns.
+
+    """
+    fields = () if text is None else tuple(PartitionField.parse(field) for field in json.loads(text))
+    named = tuple(
+        field if field.column == name else replace(field, label=name)
+        for field, name in zip(fields, names, strict=True)
+    )
+    if [field.column for field in named] != list(names):
+        raise ValueError(f"expected partition fields of the columns {names}, got {text}")
+    return tuple(_typed(field, columns) for field in named)
+
+
+def _typed(field: PartitionField, columns: pa.Schema) -> PartitionField:
+    position = columns.get_field_index(field.source)
+    return field if position < 0 else replace(field, kind=columns.field(position).type)

@@ -94,17 +94,14 @@ class TableState:
     def partition_fields(self) -> tuple[PartitionField, ...]:
         """Raises `TierMismatch` for what this version does not write."""
         text = self.configuration.get(partitions.PARTITIONED_BY)
-        try:
-            fields = partitions.from_json(text)
-        except ValueError:
-            fields = None
         names = list(self.delta.metadata().partition_columns)
-        if fields is None or [field.column for field in fields] != names:
+        try:
+            return partitions.from_json(text, names, self.columns)
+        except ValueError:
             raise TierMismatch(
                 f"table {self.place.url}: expected the property {partitions.PARTITIONED_BY} to say how its partition "
                 f"columns {names} are made, got {text!r}; drop the table and tier the topic again"
-            )
-        return fields
+            ) from None
 
     @cached_property
     def commits(self) -> int | None:

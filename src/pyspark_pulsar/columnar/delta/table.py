@@ -47,7 +47,7 @@ from pyspark_pulsar.columnar.delta.positions import (
 from pyspark_pulsar.columnar.delta.state import TableState
 from pyspark_pulsar.columnar.delta.statistics import file_statistics
 from pyspark_pulsar.columnar.delta.upkeep import expired, listing, named_urls, removed
-from pyspark_pulsar.columnar.layout import FILE_BYTES, FileLayout
+from pyspark_pulsar.columnar.layout import FILE_BYTES, FileLayout, check_sort_columns, named_fields
 from pyspark_pulsar.columnar.positions import TieredPositions
 from pyspark_pulsar.columnar.reading.rows import TableRows
 from pyspark_pulsar.columnar.table import (
@@ -125,11 +125,12 @@ class DeltaFolder(TableCatalog):
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError
 
-        place, fields = self._table_place(identifier), definition.partition_fields
-        columns = stored_schema(definition.columns, delta_leaf)
+        place, columns = self._table_place(identifier), stored_schema(definition.columns, delta_leaf)
         check_names(columns, place.url)
-        for field in fields:
+        for field in definition.partition_fields:
             partitions.check_partition_field(field, columns)
+        fields = named_fields(definition.partition_fields, columns)
+        check_sort_columns(definition.sort_columns, columns)
         now = pa.schema([column for column in columns if not hides_local_times(column.type)])
         is_whole = len(now) == len(columns)
         configuration = {
@@ -254,8 +255,9 @@ class DeltaColumnarTable(ColumnarTable):
         check_names(stored, self.name, present)
         partitions.table_columns(stored, self._state.partition_fields, self.name)
         try:
+            known = frozenset(present.names)
             for column in stored:
-                if column.name in present.names:
+                if column.name in known:
                     check_widened(column.name, present.field(column.name).type, column.type, may_widen=False)
             self._add_columns(stored)
         except (ValueError, SchemaMismatchError) as fault:
@@ -333,7 +335,7 @@ class DeltaColumnarTable(ColumnarTable):
             partition_values=partitions.partition_values(self._state.partition_fields, file.key, self.name),
             modification_time=time.time_ns() // 1_000_000,
             data_change=is_change,
-            stats=file_statistics(file.footer),
+            stats=file_statistics(file.footer, file.fractions),
         )
 
     def _removed(self, file: DataFile) -> RemoveAction:

@@ -10,11 +10,9 @@ from pyspark_pulsar.columnar.columns.stored_types import iceberg_leaf, stored_sc
 from pyspark_pulsar.columnar.iceberg.faults import told
 from pyspark_pulsar.columnar.iceberg.sessions import bounded_sessions
 from pyspark_pulsar.columnar.iceberg.table import IcebergTable
-from pyspark_pulsar.columnar.layout import (
-    PartitionField,
-)
+from pyspark_pulsar.columnar.layout import PartitionField, check_sort_columns, named_fields
 from pyspark_pulsar.columnar.positions import TieredPositions
-from pyspark_pulsar.columnar.redaction import redacted, secret_values
+from pyspark_pulsar.columnar.redaction import one_line, redacted, secret_values
 from pyspark_pulsar.columnar.table import (
     POSITIONS,
     SCHEMA,
@@ -105,6 +103,8 @@ class IcebergCatalog(TableCatalog):
         columns = stored_schema(definition.columns, iceberg_leaf)
         for field in definition.partition_fields:
             field.check(columns)
+        fields = named_fields(definition.partition_fields, columns)
+        check_sort_columns(definition.sort_columns, columns)
         properties = {
             **_PROPERTIES,
             **dict(definition.properties),
@@ -122,11 +122,16 @@ class IcebergCatalog(TableCatalog):
                     ) as made,
                     made.update_spec() as spec,
                 ):
-                    for field in definition.partition_fields:
+                    for field in fields:
                         spec.add_field(field.source, _transform(field), field.name)
                 return IcebergTable(self._catalog.load_table(identifier), identifier, self._secrets)
         except (TableAlreadyExistsError, CommitFailedException) as fault:
             raise TableMoved(str(fault)) from None
+        except ValueError as fault:
+            raise OptionError(
+                f"table {identifier}: expected columns, partition fields and properties that an Iceberg table can "
+                f"have, got others ({one_line(fault, self._secrets)})"
+            ) from None
         except ColumnsUnavailable as fault:
             # What a database says of two that make one table at once is its own affair.
             if self.load(identifier) is not None:

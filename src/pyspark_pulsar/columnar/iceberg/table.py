@@ -30,6 +30,7 @@ from pyspark_pulsar.columnar.iceberg.faults import told
 from pyspark_pulsar.columnar.iceberg.files import table_files
 from pyspark_pulsar.columnar.iceberg.positions import positions_of_snapshot
 from pyspark_pulsar.columnar.iceberg.statistics import CommitStatistics
+from pyspark_pulsar.columnar.iceberg.summaries import summarized
 from pyspark_pulsar.columnar.layout import (
     FILE_BYTES,
     IDENTITY_TRANSFORM,
@@ -38,7 +39,7 @@ from pyspark_pulsar.columnar.layout import (
 )
 from pyspark_pulsar.columnar.positions import TieredPositions
 from pyspark_pulsar.columnar.reading.rows import TableRows
-from pyspark_pulsar.columnar.redaction import redacted
+from pyspark_pulsar.columnar.redaction import one_line, redacted
 from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.columnar.table import (
     FORMER_NAMES,
@@ -213,14 +214,21 @@ class IcebergTable(ColumnarTable):
         stored, present = stored_schema(columns, iceberg_leaf), self.columns
         former = former_names(self._table.properties) | renamed.keys()
         try:
+            known = frozenset(present.names)
             for column in stored:
-                if column.name in present.names:
+                if column.name in known:
                     check_widened(column.name, present.field(column.name).type, column.type)
+            self._evolve(stored, schema, renamed, former)
         except ValueError as fault:
             raise SchemaError(
                 f"table {self.name}: expected a schema of the topic that only adds fields to the table's, or widens "
-                f"their types, got another: {fault}"
+                f"their types, got another: {one_line(fault, self._secrets)}; drop the tier and make it again"
             ) from None
+
+    def _evolve(
+        self, stored: pa.Schema, schema: str, renamed: Mapping[str, str], former: Collection[str]
+    ) -> None:
+        """Raises `ValueError` for a column that pyiceberg refuses, such as one with the name of a partition field."""
         with self._committing() as transaction:
             if renamed:
                 with transaction.update_schema() as update:
@@ -240,13 +248,13 @@ class IcebergTable(ColumnarTable):
             transaction.set_properties({POSITIONS: document})
             update = transaction.update_snapshot(snapshot_properties={POSITIONS: document})
             if replaced:
-                with update.overwrite() as overwrite:
+                with summarized(update.overwrite()) as overwrite:
                     for old in replaced:
                         overwrite.delete_data_file(self._by_url[old.url])
                     for file in files:
                         overwrite.append_data_file(statistics.data_file(file))
             else:
-                with update.fast_append() as append:
+                with summarized(update.fast_append()) as append:
                     for file in files:
                         append.append_data_file(statistics.data_file(file))
 

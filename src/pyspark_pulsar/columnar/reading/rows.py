@@ -21,7 +21,7 @@ from pyspark_pulsar.codec.payload_rows import BAD_COLUMN
 from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.codec.row_slots import SLOT_COLUMNS, within_slots
 from pyspark_pulsar.columnar.columns.absent import NULL, absent_columns
-from pyspark_pulsar.columnar.columns.projection import ColumnProjection, constant
+from pyspark_pulsar.columnar.columns.projection import ColumnProjection, FieldIndex, constant
 from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.layout import IDENTITY, PARTITION, PAYLOAD_COLUMN
 from pyspark_pulsar.columnar.reading.kept_payloads import PAYLOAD_FIELDS, KeptPayloads
@@ -142,11 +142,12 @@ class TableReader:
 
     def _read(self, group: RowGroup, fields: dict[str, pa.Field]) -> Iterator[pa.RecordBatch]:
         """The columns of `fields`, under its keys."""
-        file_fields = list(group.file.parquet.schema_arrow)
+        file_fields = FieldIndex(group.file.parquet.schema_arrow)
         table, constants = self._table.columns, dict(group.file.file.constants)
+        names = frozenset(table.names)
         projections = {}
         for name, field in fields.items():
-            column = table.field(field.name) if field.name in table.names else None
+            column = table.field(field.name) if field.name in names else None
             absent = self._absent.get(name, NULL)
             try:
                 if field.name in constants:

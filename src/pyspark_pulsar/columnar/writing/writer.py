@@ -14,7 +14,7 @@ writes other files. Nothing is ever overwritten.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -23,11 +23,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pyspark_pulsar.columnar.columns.projection import ColumnProjection
+from pyspark_pulsar.columnar.columns.projection import ColumnProjection, FieldIndex
 from pyspark_pulsar.columnar.layout import BY_POSITION, IDENTITY, ORDER_KEY, FileLayout, PartitionKey, by_key
 from pyspark_pulsar.columnar.redaction import one_line, secret_values
 from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.columnar.writing.encoding import ROW_GROUP_ROWS, Encodings, encodings_of
+from pyspark_pulsar.columnar.writing.footer import Fractions, Path, fractions_of
 from pyspark_pulsar.errors import ColumnsUnavailable, SchemaError
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.topic import TopicPartition
@@ -47,6 +48,8 @@ class WrittenFile:
     size: int
     """Bytes."""
     footer: pq.FileMetaData
+    fractions: Mapping[Path, Fractions] = field(default_factory=dict)
+    """Of each leaf of fractions outside lists and maps: the footer tells nothing of them."""
 
     @property
     def rows(self) -> int:
@@ -65,6 +68,7 @@ class _OpenFile:
     """Of a ledger of which other files hold the rest."""
     held: list[pa.RecordBatch] = field(default_factory=list)
     rows: int = 0
+    fractions: dict[Path, Fractions] = field(default_factory=dict)
 
 
 class DataFileWriter:
@@ -77,6 +81,7 @@ class DataFileWriter:
         self._encodings: Encodings | None = None
         self._projections: list[ColumnProjection] | None = None
         self._open: dict[PartitionKey, _OpenFile] = {}
+        self._begun: list[str] = []
         self._ledger = -1
         self._cut: set[PartitionKey] = set()
         """Of the present ledger, the keys of which a file has been closed."""
@@ -131,6 +136,7 @@ class DataFileWriter:
         schema = self._layout.schema
         if not self._layout.sort_columns:
             schema = schema.with_metadata({**(schema.metadata or {}), ORDER_KEY: BY_POSITION})
+        self._begun.append(url)
         with self._storing(url):
             sink = self._storage.open_output(url)
             writer = pq.ParquetWriter(sink, schema, metadata_collector=footers, **arguments)
@@ -139,38 +145,44 @@ class DataFileWriter:
     def _flush(self, file: _OpenFile) -> None:
         if not file.held:
             return
-        try:
-            rows = pa.Table.from_batches([self._stored(batch) for batch in file.held])
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as fault:
-            raise SchemaError(
-                f"{self._partition}: expected values that the table's columns can hold, got others ({fault}); leave "
-                f"the topic out of tiering"
-            ) from None
-        if self._layout.sort_columns:
-            rows = rows.sort_by([(name, "ascending") for name in self._layout.sort_columns])
+        rows = pa.Table.from_batches([self._stored(batch) for batch in file.held])
+        sorted_by = [name for name in self._layout.sort_columns if name in rows.column_names]
+        if sorted_by:
+            rows = rows.sort_by([(name, "ascending") for name in sorted_by])
+        for path, told in fractions_of(rows).items():
+            file.fractions[path] = file.fractions[path].joined(told) if path in file.fractions else told
         with self._storing(file.url):
             file.writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
         file.held.clear()
         file.rows = 0
 
     def _stored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """As the table's columns are; those that the topic no longer has are null."""
-        if self._projections is None:
-            fields = list(batch.schema)
-            self._projections = [ColumnProjection(column, column, fields) for column in self._layout.schema]
-        columns = [projection.of(batch) for projection in self._projections]
-        return pa.RecordBatch.from_arrays(columns, schema=self._layout.schema)
+        """As the table's columns are; those that the topic no longer has are null. Raises `SchemaError`."""
+        try:
+            if self._projections is None:
+                fields = FieldIndex(batch.schema)
+                self._projections = [
+                    ColumnProjection(column, column, fields) for column in self._layout.schema
+                ]
+            columns = [projection.of(batch) for projection in self._projections]
+            return pa.RecordBatch.from_arrays(columns, schema=self._layout.schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as fault:
+            raise SchemaError(
+                f"{self._partition}: expected values that the table's columns can hold, got others ({fault}); leave "
+                f"the topic out of tiering"
+            ) from None
 
     def _close(self, key: PartitionKey) -> WrittenFile:
-        file = self._open.pop(key)
+        file = self._open[key]
         self._cut.add(key)
         self._flush(file)
         with self._storing(file.url):
             file.writer.close()
             size = file.sink.tell()
             file.sink.close()
+        del self._open[key]
         (footer,) = file.footers
-        return WrittenFile(file.url, self._partition, key, size, footer)
+        return WrittenFile(file.url, self._partition, key, size, footer, file.fractions)
 
     @contextmanager
     def _storing(self, url: str) -> Iterator[None]:
@@ -184,11 +196,17 @@ class DataFileWriter:
             ) from None
 
     def _abandon(self) -> None:
+        """Delete what was written: nobody knows these files, and each round that fails would leave more of them."""
         for file in self._open.values():
-            with suppress(OSError, pa.ArrowException):
+            with suppress(OSError, pa.ArrowException, RuntimeError):
                 file.writer.close()
+            file.writer.is_open = False  # Or it is closed once more when it is collected, and complains.
             with suppress(OSError):
                 file.sink.close()
+        for url in self._begun:
+            with suppress(OSError):
+                system, path = self._storage.located(url)
+                system.delete_file(path)
 
 
 def by_ledger(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:

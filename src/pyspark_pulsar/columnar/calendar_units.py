@@ -1,0 +1,87 @@
+"""Dates and times as integers, and the hours, days, months and years since 1970 that they are in. Pure.
+
+Arrow's own functions for parts of a date are exact for the years -32767 to 32767 only, and its division of integers
+rounds toward zero.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+_HOUR: Final = 3_600_000_000
+_DAY: Final = 24 * _HOUR
+"""Microseconds."""
+_COUNT: Final = pa.int32()
+"""The type of hours, days, months and years in Iceberg."""
+_LARGEST: Final = 2**31 - 1
+_FIRST_YEAR: Final = 1970
+_ERA_DAYS: Final = 146_097
+"""Days in 400 years."""
+_DAYS_BEFORE_1970: Final = 719_468
+"""Days from March 1 of the year 0."""
+
+
+def whole_values(values: pa.Array) -> pa.Array:
+    """Return dates, times and intervals as the integers that Arrow and Iceberg store, and all other values as they
+    are."""
+    if types.is_date(values.type):
+        return values.cast(_COUNT)
+    if types.is_timestamp(values.type):
+        return values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
+    if types.is_time(values.type):
+        return values.cast(pa.time64("us")).cast(pa.int64())
+    if types.is_duration(values.type):
+        return values.cast(pa.duration("us")).cast(pa.int64())
+    return values
+
+
+def units(values: pa.Array, unit: str) -> pa.Array:
+    """Return the whole hours, days, months or years from 1970 to each date or timestamp, in UTC and 32 bits.
+
+    Times before 1970 are rounded down. Hours that 32 bits do not hold, which are those of years past 246,953, become
+    the largest or the least that they hold: files are still found by comparisons, since the order of values is kept.
+    """
+    if types.is_date(values.type):
+        days = values.cast(_COUNT).cast(pa.int64())
+    else:
+        microseconds = whole_values(values)
+        if unit == "hour":
+            return _counted(_floor(microseconds, _HOUR))
+        days = _floor(microseconds, _DAY)
+    if unit == "day":
+        return _counted(days)
+    months = _months(days)
+    return _counted(months if unit == "month" else _floor(months, 12))
+
+
+def _floor(values: pa.Array, step: int) -> pa.Array:
+    """The largest number of steps that is not past each value."""
+    quotients = pc.divide(values, step)
+    is_past = pc.greater(pc.multiply(quotients, step), values)
+    return pc.subtract(quotients, is_past.cast(pa.int64()))
+
+
+def _months(days: pa.Array) -> pa.Array:
+    """Whole months since January 1970 of days since 1970, in the Gregorian calendar.
+
+    Years begin in March here, so that the day that leap years add is their last one.
+    """
+    since = pc.add(days, _DAYS_BEFORE_1970)
+    eras = _floor(since, _ERA_DAYS)
+    day = pc.subtract(since, pc.multiply(eras, _ERA_DAYS))
+    leaps = pc.subtract(pc.add(pc.divide(day, _ERA_DAYS - 1), pc.divide(day, 1460)), pc.divide(day, 36_524))
+    year = pc.divide(pc.subtract(day, leaps), 365)
+    before = pc.subtract(pc.add(pc.multiply(year, 365), pc.divide(year, 4)), pc.divide(year, 100))
+    month = pc.divide(pc.add(pc.multiply(pc.subtract(day, before), 5), 2), 153)
+    years = pc.add(pc.multiply(eras, 400), year)
+    return pc.add(pc.add(pc.multiply(years, 12), month), 2 - 12 * _FIRST_YEAR)
+
+
+def _counted(counts: pa.Array) -> pa.Array:
+    least, largest = pa.scalar(-_LARGEST - 1, pa.int64()), pa.scalar(_LARGEST, pa.int64())
+    capped = pc.min_element_wise(counts, largest, skip_nulls=False)
+    return pc.max_element_wise(capped, least, skip_nulls=False).cast(_COUNT)

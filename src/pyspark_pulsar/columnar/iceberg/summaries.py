@@ -1,0 +1,49 @@
+"""Summaries of snapshots whose partition keys Python cannot write as dates. Driver only.
+
+pyiceberg writes each key of a commit as text to count the keys. It has no text for days and hours outside the years 1
+to 9999, and raises OverflowError or ValueError. Readers need no such text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyiceberg.table.snapshots import Summary
+
+
+def summarized(update: Any) -> Any:
+    """Return an update of a snapshot that counts files and rows without their keys where a key has no text.
+
+    Args:
+        update: What `fast_append` or `overwrite` of pyiceberg returns. It is changed in place.
+
+    """
+    with_keys = update._summary  # noqa: SLF001 - pyiceberg offers no setting for it
+
+    def summary(properties: dict[str, str]) -> Summary:
+        try:
+            told: Summary = with_keys(properties)
+        except (OverflowError, ValueError):
+            told = _without_keys(update, properties)
+        return told
+
+    update._summary = summary  # noqa: SLF001
+    return update
+
+
+def _without_keys(update: Any, properties: dict[str, str]) -> Summary:
+    from pyiceberg.table.snapshots import Summary, UpdateMetrics, update_snapshot_summaries
+
+    counts = UpdateMetrics()
+    for file in update._added_data_files:  # noqa: SLF001
+        counts.add_file(file)
+    for file in update._deleted_data_files:  # noqa: SLF001
+        counts.remove_file(file)
+    parent = update._parent_snapshot_id  # noqa: SLF001
+    metadata = update._transaction.table_metadata  # noqa: SLF001
+    before = None if parent is None else metadata.snapshot_by_id(parent)
+    return update_snapshot_summaries(
+        Summary(operation=update._operation, **counts.to_dict(), **properties),  # noqa: SLF001
+        None if before is None else before.summary,
+    )
