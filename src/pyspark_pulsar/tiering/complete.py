@@ -33,6 +33,8 @@ class CompletePart:
     """Where the rows begin that are to be written."""
     tiered: TieredPartition
     """What the table says when they are there; its `end` is `start` where there are no rows."""
+    is_cut: bool = False
+    """Whether more was complete than one round takes."""
 
     @property
     def is_empty(self) -> bool:
@@ -64,21 +66,22 @@ def complete_part(
     tiered = former or TieredPartition(EARLIEST, created=present.created)
     start, is_loss = _start(partition, tiered, ledgers, now_ms, kept_ms, fail=fail)
     lost = ((tiered.end, start),) if is_loss else ()
-    last, size = None, 0
+    last, size, is_cut = None, 0, False
     for ledger in ledgers:
         if ledger.id < start.ledger or not ledger.entries:
             continue
         if before is not None and ledger.id >= before:
             break
         is_whole = not ledger.is_open and Position(ledger.id, ledger.entries) <= readable_end
-        if not is_whole or (size and size + ledger.size > max_bytes):
+        is_cut = is_whole and size > 0 and size + ledger.size > max_bytes
+        if not is_whole or is_cut:
             break
         last, size = ledger, size + ledger.size
     reached = _reached(tiered, start, last, ledgers, now_ms)
     if reached is None:
         return None
     reached = replace(reached, lost=tiered.lost + lost)
-    return CompletePart(start, reached) if _is_news(former, reached, kept_ms) else None
+    return CompletePart(start, reached, is_cut) if _is_news(former, reached, kept_ms) else None
 
 
 def _reached(

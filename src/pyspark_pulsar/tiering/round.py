@@ -83,6 +83,11 @@ class RoundResult:
         """Whether nothing is left to do for now."""
         return not self.is_lost_race and all(part.is_empty for part in self.parts.values())
 
+    @property
+    def took_all(self) -> bool:
+        """Whether it took all that was complete when it began."""
+        return not self.is_lost_race and not any(part.is_cut for part in self.parts.values())
+
 
 @dataclass(frozen=True, slots=True)
 class TierRound:

@@ -1,7 +1,8 @@
 """Rounds of all topics, once or for ever.
 
 Topics are independent of each other: some are worked on at once, and what fails of one does not stop the others. A
-topic gets rounds until nothing is complete any more that is not tiered.
+topic gets rounds until nothing is complete any more that is not tiered, or until two rounds have taken all that there
+was: ledgers of a busy topic close while a round runs.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ TOPICS_AT_ONCE: Final = 4
 _RACES: Final = 20
 """So often another process may be first before a topic is left to it for this time."""
 _PAUSE_SECONDS: Final = 0.2
+_LAST_ROUNDS: Final = 2
+"""So many rounds of a topic may take all that is complete; what closes meanwhile is left to the next turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +145,15 @@ def namespace_pattern(namespace: str) -> str:
 
 def _tier_topic(tier_round: TierRound, topic: TopicName) -> TopicOutcome:
     rounds: list[RoundResult] = []
-    races = 0
+    races = last_rounds = 0
     try:
-        while races < _RACES:
+        while races < _RACES and last_rounds < _LAST_ROUNDS:
             result = tier_round.run(topic)
             rounds.append(result)
             if result.is_done:
                 break
             races += result.is_lost_race
+            last_rounds += result.took_all
             time.sleep(_PAUSE_SECONDS if result.is_lost_race else 0.0)
     except Exception as fault:  # noqa: BLE001 - other topics must not stop for what fails of one
         named = topic_fault(str(topic), fault, catalog_settings(tier_round.options))

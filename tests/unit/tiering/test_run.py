@@ -9,11 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pyspark_pulsar.columnar.positions import TieredPartition
 from pyspark_pulsar.errors import DataLossError, TieringFailed
 from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.position import Position
 from pyspark_pulsar.tiering import run
+from pyspark_pulsar.tiering.complete import CompletePart
 from pyspark_pulsar.tiering.round import RoundResult
-from pyspark_pulsar.topic import TopicName
+from pyspark_pulsar.topic import TopicName, TopicPartition
 
 TOPICS = [TopicName.parse(f"t{number}") for number in range(6)]
 OPTIONS = parse_options(
@@ -54,7 +57,7 @@ class Rounds:
 def test_any_fault_of_a_topic_is_named_and_the_others_go_on(
     fault: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, logger="pyspark_pulsar")
     outcomes: Any = run.tier_topics(Rounds({TOPICS[0]: fault}), TOPICS)  # type: ignore[arg-type]
     told = {outcome.topic: outcome.fault for outcome in outcomes}
     assert list(map(told.get, TOPICS[1:])) == [None] * 5
@@ -109,3 +112,22 @@ def test_the_last_turn_says_whether_all_is_well(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(run, "tiered_topics", lambda *_, **__: TOPICS[:2])
     rounds = Rounds({TOPICS[0]: pa.ArrowInvalid("hostile")})
     assert not run.tier_for_ever(rounds, 0.001, lambda _: stop.set(), stop)  # type: ignore[arg-type]
+
+
+def test_a_busy_topic_does_not_hold_the_turn() -> None:
+    partition = TopicPartition(TOPICS[0], -1)
+
+    class Busy:
+        options = OPTIONS
+        cut_rounds = 3
+        rounds = 0
+
+        def run(self, topic: TopicName) -> RoundResult:
+            self.rounds += 1
+            start, end = Position(self.rounds, 0), Position(self.rounds + 1, 0)
+            part = CompletePart(start, TieredPartition(end), is_cut=self.rounds <= self.cut_rounds)
+            return RoundResult(topic, "t", {partition: part}, files=1)
+
+    busy = Busy()
+    (outcome,) = run.tier_topics(busy, TOPICS[:1])  # type: ignore[arg-type]
+    assert (len(outcome.rounds), outcome.files) == (5, 5)
