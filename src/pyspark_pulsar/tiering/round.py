@@ -19,7 +19,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -33,7 +33,7 @@ from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.columnar.writing.writer import WrittenFile
 from pyspark_pulsar.errors import ProtocolError
 from pyspark_pulsar.options import ReadOptions
-from pyspark_pulsar.position import Position
+from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.request import RangeRequest
 from pyspark_pulsar.read.bounds.topics import discover_partitions
 from pyspark_pulsar.read.log_end import LogEnds
@@ -77,6 +77,9 @@ class RoundResult:
     size: int = 0
     """Bytes of the files."""
     is_lost_race: bool = False
+    left_over: bool = False
+    """Whether closed ledgers with entries are not tiered: an open transaction or a chunked message holds them back, or
+    they are for the next round."""
 
     @property
     def is_done(self) -> bool:
@@ -131,9 +134,11 @@ class TierRound:
                     break
                 # Rare, and the files of this turn are left to the upkeep.
                 held |= open_since
+        left_over = _leaves_over(table, parts, ledgers)
         if not parts:
-            return RoundResult(topic, table.name)
-        return _commit(topic, table, parts, [file for split in written for file in split.files])
+            return RoundResult(topic, table.name, left_over=left_over)
+        result = _commit(topic, table, parts, [file for split in written for file in split.files])
+        return replace(result, left_over=left_over)
 
     def _complete(
         self,
@@ -174,6 +179,21 @@ class TierRound:
             if part is not None:
                 parts[partition] = part
         return parts, ledgers
+
+
+def _leaves_over(
+    table: ColumnarTable,
+    parts: Mapping[TopicPartition, CompletePart],
+    ledgers: Mapping[TopicPartition, TopicLedgers],
+) -> bool:
+    """Return whether some closed ledger with entries lies behind what is tiered and what is about to be."""
+    for partition, present in ledgers.items():
+        tiered = parts[partition].tiered if partition in parts else table.positions.of(partition)
+        end = EARLIEST if tiered is None else tiered.end
+        for ledger in present.ledgers:
+            if not ledger.is_open and ledger.entries and Position(ledger.id, ledger.entries) > end:
+                return True
+    return False
 
 
 def _check_end(

@@ -159,8 +159,7 @@ def _tier_topic(tier_round: TierRound, topic: TopicName) -> TopicOutcome:
         named = topic_fault(str(topic), fault, catalog_settings(tier_round.options))
         _warn_of_retention(tier_round.options, topic)
         return TopicOutcome(topic, tuple(rounds), named)
-    if not any(result.files for result in rounds):
-        # An open transaction or a chunked message may hold ledgers back.
+    if rounds[-1].left_over:
         _warn_of_retention(tier_round.options, topic)
     return TopicOutcome(topic, tuple(rounds))
 
