@@ -8,6 +8,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST
 from pyspark_pulsar.tiering import run
 from pyspark_pulsar.tiering.retention import used_share
+from pyspark_pulsar.tiering.round import RoundResult
 from pyspark_pulsar.tiering.status import PartitionStatus, TierStatus
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
@@ -70,3 +71,20 @@ def test_a_topic_that_fails_is_warned_of(
     monkeypatch.setattr(run, "retention_warning", lambda *_: 1 / 0)
     assert [outcome.topic for outcome in run.tier_topics(Rounds(), [TOPIC])] == [TOPIC]  # type: ignore[arg-type]
     assert caplog.text == ""
+
+
+@pytest.mark.parametrize("left_over", [True, False])
+def test_only_a_topic_with_ledgers_left_over_is_looked_at(
+    left_over: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[TopicName] = []
+    monkeypatch.setattr(run, "retention_warning", lambda _, topic: asked.append(topic))
+
+    class Rounds:
+        options = ReadOptions(service_url="pulsar://h:1", topic="t")
+
+        def run(self, topic: TopicName) -> RoundResult:
+            return RoundResult(topic, "t", left_over=left_over)
+
+    list(run.tier_topics(Rounds(), [TOPIC]))  # type: ignore[arg-type]
+    assert asked == ([TOPIC] if left_over else [])
