@@ -11,9 +11,11 @@ from typing import Any
 
 import duckdb
 import polars as pl
+import pulsar as official_client
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from fixtures.key_pair import new_key_pair
 from fixtures.position_deletes import delete_rows
 from integration.tier.conftest import ENTRIES, ICEBERG, Tier, both_formats
 from pyiceberg.catalog import Catalog, load_catalog
@@ -24,7 +26,7 @@ from pyspark.sql import SparkSession
 import pyspark_pulsar
 from pyspark_pulsar.cli import cli
 from pyspark_pulsar.columnar.topic_tables import TopicTables
-from pyspark_pulsar.errors import ColumnsUnavailable, DataLossError, DecodeError, TierMismatch
+from pyspark_pulsar.errors import ColumnsUnavailable, DataLossError, DecryptionError, TierMismatch
 from pyspark_pulsar.inspect.plan import planned_splits
 from pyspark_pulsar.inspect.segments import survey
 from pyspark_pulsar.tiering import upkeep
@@ -32,7 +34,6 @@ from pyspark_pulsar.tiering.definition import parse_table_settings
 from pyspark_pulsar.tiering.upkeep import keep_up
 from pyspark_pulsar.topic import TopicName
 
-NUMBER = {"name": "number", "type": "int"}
 Same = Callable[..., pa.Table]
 Call = Callable[..., str]
 
@@ -313,7 +314,7 @@ def test_the_command_line(tier: Tier, call: Call) -> None:
 
 
 @both_formats
-def test_tasks_of_spark_write_the_files(tier: Tier, same: Same, spark: SparkSession) -> None:
+def test_tasks_of_spark_write_the_files(tier: Tier, same: Same, spark: SparkSession, tmp_path: Path) -> None:
     tier.admin.create_partitioned(tier.topic, 2)
     tier.send(range(20 * ENTRIES), batching_enabled=False)
     options = {**tier.texts(), "maxBytesPerPartition": 1000}
@@ -321,16 +322,16 @@ def test_tasks_of_spark_write_the_files(tier: Tier, same: Same, spark: SparkSess
     assert outcome.rows > 15 * ENTRIES
     assert same().num_rows == 20 * ENTRIES
     # What fails of one topic is told with its own words, and does not stop the others.
-    bad, good = f"{tier.topic}-bad", f"{tier.topic}-good"
-    tier.admin.create(bad)
-    tier.admin.register(bad, "JSON", json.dumps({"type": "record", "name": "r", "fields": [NUMBER]}))
-    for topic in (bad, good):
-        producer = tier.official.create_producer(topic)
-        producer.send(b"{broken")
+    bad, good, pair = f"{tier.topic}-bad", f"{tier.topic}-good", new_key_pair(tmp_path)
+    # Nobody gives the tasks the private key.
+    keys = official_client.CryptoKeyReader(pair.public, pair.private)
+    for topic, encryption in ((bad, {"encryption_key": "one", "crypto_key_reader": keys}), (good, {})):
+        producer = tier.official.create_producer(topic, **encryption)
+        producer.send(b"something")
         producer.close()
         tier.admin.unload(topic)
     options = {key: text for key, text in tier.texts().items() if key != "topic"}
-    with pytest.raises(DecodeError):
+    with pytest.raises(DecryptionError):
         pyspark_pulsar.tier(spark, topics=json.dumps([bad, good]), **options)
     tables = TopicTables(tier.options())
     files = [table.files() for topic in (bad, good) if (table := tables.load(TopicName.parse(topic)))]
