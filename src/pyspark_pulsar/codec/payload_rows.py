@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_pulsar._kernel import Encoder, EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
-from pyspark_pulsar.errors import ProtocolError
+from pyspark_pulsar.errors import DecodeError, ProtocolError
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
 from pyspark_pulsar.schema.payload import PayloadSchema
 from pyspark_pulsar.schema.primitive import VALUE_COLUMN
@@ -99,7 +99,7 @@ class PayloadRows:
         ]
         return batch
 
-    def fail(self, rows: pa.RecordBatch, payloads: pa.Array, row: int) -> None:
+    def fail(self, rows: pa.RecordBatch, payloads: pa.Array, row: int) -> NoReturn:
         """Raise the error of one message that does not decode, as a read of the message raises it."""
         identity, version = rows.column(_ID)[row].as_py(), rows.column(_VERSION)[row].as_py()
         entries = EntryBatch()
@@ -109,6 +109,10 @@ class PayloadRows:
         decoder = self._decoder("FAILFAST")
         for _ in chain(decoder.decode(entries), decoder.flush()):
             pass
+        raise DecodeError(
+            f"topic {self._topic}, ledger {identity['ledger']}, entry {identity['entry']}: expected a message that "
+            f"decodes, got one that does not; read around it with mode=PERMISSIVE"
+        )
 
     def _decoder(self, mode: str) -> EntryDecoder:
         return EntryDecoder(
