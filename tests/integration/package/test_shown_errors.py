@@ -100,7 +100,12 @@ def test_the_log_follows_the_level_of_the_session(spoilt: str, pulsar: LocalPuls
     assert done.returncode == 0, done.stderr
     parts = done.stderr.split("LEVEL ")
     ours = {
-        part.split()[0]: {line.split()[2] for line in part.splitlines() if " pyspark_pulsar." in line}
+        part.split()[0]: {
+            line.split()[2]
+            for line in part.splitlines()
+            # The last word of a query may be written by another process behind the next query's first.
+            if " pyspark_pulsar." in line and "has read all that its topics hold" not in line
+        }
         for part in parts[1:]
     }
     # INFO comes from the driver's process, WARN from workers.
