@@ -47,7 +47,7 @@ def test_threads_that_read_on_after_their_task(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr[-5000:]

@@ -24,7 +24,7 @@ from fixtures.columnar_places import in_folder
 from fixtures.odd_rows import SCHEMA, Filter, all_columns, numbers, odd_files, random_filter
 
 FILES = 12
-FILTERS = 40
+FILTERS = 12
 DUCKDB_TIMES = ("cast('{}' as timestamptz)", "cast('{}' as timestamp)")
 DATAFUSION_TIMES = (
     """arrow_cast('{}', 'Timestamp(Microsecond, Some("UTC"))')""",
