@@ -103,8 +103,7 @@ class TierRound:
 
     def run(self, topic: TopicName) -> RoundResult:
         """Raises `DataLossError` for ledgers that are gone and not tiered, `TierMismatch`, `SchemaError`,
-        `ColumnsUnavailable`, `OptionError`, `PermissionDenied` where the topic's note cannot be written, and the errors
-        of planning and reading. Then nothing is committed."""
+        `ColumnsUnavailable`, `OptionError`, and the errors of planning and reading. Then nothing is committed."""
         topic = topic.without_partition()
         options = tiering_options(self.options, topic)
         tables = TopicTables(self.options)

@@ -1,7 +1,8 @@
 """The note of a topic, `columnar.tier_note`, as tiering writes and removes it. Driver only.
 
 A note is written before the first commit of a table, so a table with rows always has one. How far the topic is tiered
-is added at the next round: a round that dies in between leaves a note that is behind its table, which is harmless.
+is added at the next round: a round that dies in between leaves a note that is behind its table, which is harmless. A
+role that may not change the topic tiers it without a note, and is told once what it goes without.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from pyspark_pulsar.read.planning.tables.topic_notes import fetch_note
 from pyspark_pulsar.topic import TopicName
 
 _log: Final = logging.getLogger(__name__)
+_told: Final[set[TopicName]] = set()
+"""The topics of which this process has said that they have no note."""
 
 
 def write_note(
     admin: AdminClient, tables: TopicTables, topic: TopicName, table: ColumnarTable, note: TierNote | None
-) -> TierNote:
+) -> TierNote | None:
     """Write the note of a topic unless it says all already.
 
     Args:
@@ -33,27 +36,24 @@ def write_note(
         note: What the topic says now.
 
     Returns:
-        What the topic says after that.
-
-    Raises:
-        PermissionDenied: The role may not set properties of the topic, and the topic names no table yet.
+        What the topic says after that: the same as before where the role may not set properties of the topic.
 
     """
-    former = note or TierNote("", "")
-    after = former.of_table(table, tables.identifier(topic), tables.catalog_place)
+    after = (note or TierNote("", "")).of_table(table, tables.identifier(topic), tables.catalog_place)
     if after == note:
         return after
     try:
         admin.topics.set_properties(topic, {TIER_NOTE: after.to_json()})
     except PermissionDenied as fault:
-        if former.id != table.id:
-            raise PermissionDenied(
-                f"topic {topic}: expected to note in its property {TIER_NOTE} which table it is tiered to, got: "
-                f"{fault}. Grant the role the right to change the topic's properties, or run the first round with a "
-                f"role that has it"
-            ) from None
-        _log.info("topic %s: how far it is tiered was not noted: %s", topic, fault)
-        return former
+        if note is None and topic not in _told:
+            _told.add(topic)
+            _log.warning(
+                "topic %s: its property %s does not say which table it is tiered to, since the role may not set it "
+                "(%s). A catalog's place that is empty, or another table, will not be noticed. Grant the role the "
+                "right to change the topic's properties, or run one round with a role that has it",
+                topic, TIER_NOTE, fault,
+            )  # fmt: skip
+        return note
     return after
 
 
