@@ -203,8 +203,8 @@ def _check_note(cluster: Cluster, tables: TopicTables, topic: TopicName, table: 
 
 
 def _check_payloads(names: Sequence[str], files: TableFiles) -> None:
-    """Raises `NotScannable` for files that keep payloads, where the query looks at values: these are decoded anew. A
-    query of no column at all decodes one too."""
+    """Raise `NotScannable` if files keep payloads and the query looks at values: Spark's scan cannot decode payloads. A
+    query of no column at all decodes values too."""
     is_noticed = not names or not all(name in metadata_columns.FIELDS for name in names)
     if is_noticed and files.may_have_payloads:
         raise NotScannable("it keeps payloads of messages, which Spark's scan does not decode")

@@ -30,7 +30,7 @@ NO_VERSION: Final = b""
 """The version that a message names which names none."""
 
 _BAD_ROWS: Final = {"FAILFAST": "fail", "PERMISSIVE": "null", "DROPMALFORMED": "drop"}
-_DONE: Final = {"PERMISSIVE": "have no value", "DROPMALFORMED": "were left out"}
+DONE_WITH_BAD_ROWS: Final = {"PERMISSIVE": "have no value", "DROPMALFORMED": "were left out"}
 
 _log: Final = logging.getLogger(__name__)
 
@@ -219,7 +219,8 @@ class EntryDecoder:
             fault: PulsarError = read_error(first, topic=self._full_name)
             _log.warning(
                 "topic %s: messages that did not decode and %s (mode=%s): %d; the first: %s",
-                self._full_name, _DONE[self._mode], self._mode, rows, str(fault).removeprefix(f"{self._prefix}, "),
+                self._full_name, DONE_WITH_BAD_ROWS[self._mode], self._mode, rows,
+                str(fault).removeprefix(f"{self._prefix}, "),
             )  # fmt: skip
 
     def _batches(self, *, flush: bool) -> Iterator[pa.RecordBatch]:

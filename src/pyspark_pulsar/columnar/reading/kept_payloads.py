@@ -1,4 +1,4 @@
-"""Rows of messages whose payloads a table keeps: their values are decoded anew, by the schema of the read.
+"""Decodes the payloads that a table keeps, by the schema of the read.
 
 A table keeps the payload of a message whose value columns do not tell all that it says, or that did not decode
 (`layout.PAYLOAD_COLUMN`). Another schema may make more of it, or less. So what such a message is to a read is decided
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyspark_pulsar.codec.decode import DONE_WITH_BAD_ROWS
 from pyspark_pulsar.codec.payload_rows import BAD_COLUMN, NEEDED_COLUMNS, PayloadRows
 from pyspark_pulsar.columnar.layout import PAYLOAD_COLUMN
 from pyspark_pulsar.schema import metadata_columns
@@ -28,7 +29,6 @@ PAYLOAD_FIELDS: Final = {
     **{name: metadata_columns.FIELDS[name] for name in NEEDED_COLUMNS},
 }
 """The columns of a table that are read to decode payloads."""
-_DONE: Final = {"PERMISSIVE": "have no value", "DROPMALFORMED": "were left out"}
 
 
 class KeptPayloads:
@@ -46,7 +46,7 @@ class KeptPayloads:
         )
 
     def decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows with the values of those that keep a payload decoded anew, as option `mode` says.
+        """Decode the kept payloads, and return all rows with the values that come out.
 
         Args:
             batch: Rows with `PAYLOAD_FIELDS` and the value columns of the read.
@@ -87,7 +87,7 @@ class KeptPayloads:
             _log.warning(
                 "topic partition %s: messages of its table that did not decode and %s (mode=%s): %d",
                 self._partition,
-                _DONE[self._mode],
+                DONE_WITH_BAD_ROWS[self._mode],
                 self._mode,
                 self._bad_rows,
             )

@@ -69,20 +69,12 @@ class RowGroup:
     """Not before the entry of its last row; None where nobody tells."""
     is_within: bool
     """Whether all of its rows are of the range."""
+    keeps_payloads: bool
+    """Whether some row may keep the payload of its message."""
 
     @property
     def rows(self) -> int:
         return int(self.file.parquet.metadata.row_group(self.index).num_rows)
-
-    @property
-    def keeps_payloads(self) -> bool:
-        """Whether some row may have a value in `PAYLOAD_COLUMN`."""
-        metadata = self.file.parquet.metadata
-        paths = [metadata.schema.column(index).path for index in range(len(metadata.schema))]
-        if PAYLOAD_COLUMN not in paths:
-            return False
-        statistics = metadata.row_group(self.index).column(paths.index(PAYLOAD_COLUMN)).statistics
-        return statistics is None or not statistics.has_null_count or statistics.null_count < self.rows
 
     def batches(self, columns: Sequence[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Its rows without those that are deleted, with these columns of the file, in the file's order."""
@@ -114,7 +106,8 @@ def row_groups(file: OpenFile, wanted: RowRange) -> Iterator[RowGroup]:
                 and wanted.start <= bound.first
                 and Position(bound.last.ledger, bound.last.entry + 1) <= wanted.end
             )
-            yield RowGroup(file, index, bound.first, bound.last, is_within)
+            keeps_payloads = _has_values(metadata.row_group(index), leaves.get(PAYLOAD_COLUMN))
+            yield RowGroup(file, index, bound.first, bound.last, is_within, keeps_payloads)
 
 
 def apart(groups: Sequence[RowGroup]) -> list[list[RowGroup]]:
@@ -144,6 +137,14 @@ def _follows(cluster: Sequence[RowGroup], reached: Position | None, group: RowGr
         and reached == group.first
     )
     return reached < group.first or meet
+
+
+def _has_values(group: Any, leaf: int | None) -> bool:
+    """Return whether some row may have a value in the column `leaf`; None is a column that the file lacks."""
+    if leaf is None:
+        return False
+    statistics = group.column(leaf).statistics
+    return statistics is None or not statistics.has_null_count or statistics.null_count < group.num_rows
 
 
 def _bounds(group: Any, leaf: int | None) -> Bounds | None:
