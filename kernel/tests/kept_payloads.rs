@@ -181,7 +181,7 @@ fn versions_of_which_columns_do_not_tell_all() {
     for version in [1, 2] {
         decoder.add_writer_schema(&[0, 0, 0, 0, 0, 0, 0, version], &avro(RECORD)).unwrap();
     }
-    decoder.keep_payloads(&[0, 0, 0, 0, 0, 0, 0, 2]);
+    decoder.keep_payloads(Some(&[0, 0, 0, 0, 0, 0, 0, 2]));
     let payload: &[u8] = b"\x02\x00\x00\x00";
     let mut null = metadata();
     put_bytes(&mut null, 16, &[0, 0, 0, 0, 0, 0, 0, 2]);

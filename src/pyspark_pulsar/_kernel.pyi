@@ -430,8 +430,8 @@ class Decoder:
         messages were written with. Only avro, protobuf and key_value need it. Raises KernelError "schema" when it
         cannot be resolved to the reader's schema."""
 
-    def keep_payloads(self, version: bytes) -> None:
-        """Put the payload of every message of this version into `payload_column`."""
+    def keep_payloads(self, version: bytes | None) -> None:
+        """Put the payload of every message of this version, or of any with None, into `payload_column`."""
 
     def refuse_version(self, version: bytes, why: str) -> None:
         """Make every message of this version a bad row for the reason `why`. Instead of `add_writer_schema`.

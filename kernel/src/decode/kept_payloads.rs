@@ -14,6 +14,7 @@ pub struct KeptPayloads {
     completeness: Completeness,
     /// Versions of which all messages are kept.
     versions: HashSet<Vec<u8>>,
+    keeps_all: bool,
     bytes: Vec<u8>,
     rows: Vec<KeptRow>,
 }
@@ -29,7 +30,7 @@ impl KeptPayloads {
     /// Of messages that are read by `schema`. Raises "schema" for a definition that is not valid.
     pub fn new(schema: &PayloadSchema) -> Result<Self> {
         let completeness = Completeness::new(schema)?;
-        Ok(Self { completeness, versions: HashSet::new(), bytes: Vec::new(), rows: Vec::new() })
+        Ok(Self { completeness, versions: HashSet::new(), keeps_all: false, bytes: Vec::new(), rows: Vec::new() })
     }
 
     /// Keep all messages of a version.
@@ -37,10 +38,16 @@ impl KeptPayloads {
         self.versions.insert(version.to_vec());
     }
 
+    /// Keep all messages.
+    pub fn keep_all(&mut self) {
+        self.keeps_all = true;
+    }
+
     /// Add one message by its own payload, and by the `value` that columns are made of; `None` is a null value.
     pub fn append(&mut self, payload: Option<&[u8]>, value: Option<&[u8]>, version: &[u8]) {
         let is_kept = value.is_some_and(|value| {
-            (!self.versions.is_empty() && self.versions.contains(version))
+            self.keeps_all
+                || (!self.versions.is_empty() && self.versions.contains(version))
                 || !self.completeness.tells_all(value)
         });
         self.push(payload, is_kept);

@@ -132,7 +132,7 @@ impl Decoder {
     }
 
     /// Keep the payloads of all messages of a version, since the columns do not tell all of them.
-    pub fn keep_payloads(&mut self, version: &[u8]) {
+    pub fn keep_payloads(&mut self, version: Option<&[u8]>) {
         self.values.keep_payloads(version);
     }
 

@@ -92,10 +92,12 @@ impl ValueColumns {
         self.refuses = true;
     }
 
-    /// Keep the payloads of all messages of a version.
-    pub fn keep_payloads(&mut self, version: &[u8]) {
-        if let Some(kept) = &mut self.kept {
-            kept.add_version(version);
+    /// Keep the payloads of all messages of a version, or of any version.
+    pub fn keep_payloads(&mut self, version: Option<&[u8]>) {
+        match (&mut self.kept, version) {
+            (Some(kept), Some(version)) => kept.add_version(version),
+            (Some(kept), None) => kept.keep_all(),
+            (None, _) => {}
         }
     }
 

@@ -116,7 +116,8 @@ impl PyDecoder {
         Ok(py.detach(|| decoder.add_writer_schema(version, &written))?)
     }
 
-    fn keep_payloads(&mut self, version: &[u8]) {
+    #[pyo3(signature = (version))]
+    fn keep_payloads(&mut self, version: Option<&[u8]>) {
         self.inner().keep_payloads(version);
     }
 

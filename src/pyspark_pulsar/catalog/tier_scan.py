@@ -8,7 +8,8 @@ What makes them the same:
 
     rows       all files of one state of the table; the data source begins at the positions of that very state
     times      filters beside the scan, exactly as the data source filters messages
-    columns    `columnar.spark_columns`
+    columns    `columnar.scan.spark_columns`
+    schemas    each one that tiered rows has the query's fields under the query's names: `columnar.scan.tiered_columns`
     payloads   files that keep some are left to the data source, where the query looks at values
     topic      the topic says that the table is its own, or the data source compares times of creation
     rights     asking for the ends of the topic partitions shows the broker that the role may consume
@@ -32,8 +33,10 @@ from pyspark_pulsar.columnar.layout import PARTITION
 from pyspark_pulsar.columnar.positions import TieredPositions
 from pyspark_pulsar.columnar.scan.hadoop import hadoop_settings, hadoop_url
 from pyspark_pulsar.columnar.scan.spark_columns import ScannedColumn, scanned_column
+from pyspark_pulsar.columnar.scan.tiered_columns import check_tiered
 from pyspark_pulsar.columnar.table import ColumnarTable
 from pyspark_pulsar.columnar.table_files import LEDGER, Bound, NotScannable, TableFiles
+from pyspark_pulsar.columnar.tiered_schema import TieredSchema, parse_tiered_schema
 from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions, parse_options
@@ -93,6 +96,8 @@ def _planned(
     _check_rows(table.positions, partitions, files)
     _check_payloads(columns.names, files)
     absent, stored = absent_columns(schema.value), table.columns
+    values = [field for name, field in fields.items() if name in schema.value_columns.names]
+    check_tiered(values, schema.value, _schemas(table), files, absent)
     scanned = [scanned_column(field, stored, files, absent.get(name, NULL)) for name, field in fields.items()]
     with closing(LogEnds(cluster.client, cluster.admin)) as log_ends:
         ends = log_ends.ends(partitions)
@@ -101,6 +106,13 @@ def _planned(
         # No ledger is asked for then, which would tell that the topic was made again.
         _check_note(cluster, tables, topic, table)
     return _answer(texts, table, files, scanned, windows, is_all=is_all)
+
+
+def _schemas(table: ColumnarTable) -> dict[int, TieredSchema]:
+    return {
+        number: parse_tiered_schema(text, f"table {table.name}")
+        for number, text in table.schema_texts.items()
+    }
 
 
 # Whether
@@ -285,7 +297,7 @@ def _answer(
             for column in scanned
         ],
         "windows": [_window(window, indexes) for window, indexes in windows],
-        "settings": hadoop_settings(table.rows.storage, files.urls[0]),
+        "settings": hadoop_settings(table.storage, files.urls[0]),
         "rest": None if is_all else _rest(texts, table),
     }
 

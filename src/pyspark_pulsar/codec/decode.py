@@ -120,6 +120,8 @@ class EntryDecoder:
                     )
                 )
             )
+            if schema.keeps_all_payloads:
+                self._decoder.keep_payloads(None)
         except KernelError as error:
             raise read_error(error, topic=self._full_name) from None
 

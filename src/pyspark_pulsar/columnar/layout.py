@@ -37,6 +37,8 @@ BY_POSITION: Final = b"position"
 PAYLOAD_COLUMN: Final = "__payload"
 """The column of a table that keeps the payload of a message whose value columns do not tell all that it says, or that
 did not decode. It is null for all others."""
+TIERED_BY: Final = "__tieredBy"
+"""The column of a table that names the schema by which a row was tiered (`tiered_schema`)."""
 IDENTITY_TRANSFORM: Final = "identity"
 _UNITS: Final = ("hour", "day", "month", "year")
 _FIELD: Final = re.compile(r"(?:(?P<transform>\w+)\((?P<source>.+)\))|(?P<column>[^()]+)")
@@ -190,6 +192,8 @@ class FileLayout:
     partition_fields: tuple[PartitionField, ...] = BY_DAY
     sort_columns: tuple[str, ...] = ()
     """Rows of a row group are in the order of these."""
+    tiered_by: int | None = None
+    """The id of the schema by which rows are decoded, for `TIERED_BY`; None where rows say it themselves."""
     file_bytes: int = FILE_BYTES
     """About how large a file may get."""
     has_folders: bool = False

@@ -6,7 +6,7 @@ commit of somebody else makes it stale: then its next commit is refused (`TableM
 
 from __future__ import annotations
 
-import json
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,24 +17,21 @@ import pyarrow as pa
 from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.layout import BY_DAY, FileLayout, PartitionField
 from pyspark_pulsar.columnar.positions import TieredPositions
-from pyspark_pulsar.columnar.reading.rows import TableRows
+from pyspark_pulsar.columnar.reading.request import TableRows
+from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.columnar.table_files import NotScannable, Parts, TableFiles
+from pyspark_pulsar.columnar.tiered_schema import TieredSchema
 from pyspark_pulsar.columnar.writing.writer import WrittenFile
+from pyspark_pulsar.errors import SchemaError
+from pyspark_pulsar.schema.payload import PayloadSchema
+
+_log: Final = logging.getLogger(__name__)
 
 POSITIONS: Final = "pulsar.positions"
 """The property, and the field of a commit's summary, that holds `TieredPositions`."""
 TOPIC: Final = "pulsar.topic"
-SCHEMA: Final = "pulsar.schema"
-"""The property that holds what the columns were made from: the topic's schema, as JSON of its type and its text."""
-FORMER_NAMES: Final = "pulsar.former-names"
-"""The property that holds, as a JSON list, the paths of fields that have another name by now."""
 SORTED_BY: Final = "pulsar.sorted-by"
 """The property that holds the sort columns, with commas between them."""
-
-
-def former_names(properties: Mapping[str, str]) -> frozenset[str]:
-    """Of the property `FORMER_NAMES`."""
-    return frozenset(json.loads(properties.get(FORMER_NAMES, "[]")))
 
 
 class TableMoved(Exception):
@@ -49,12 +46,33 @@ class TableDefinition:
     """The full name without partition suffix."""
     columns: pa.Schema
     """In Spark's types."""
-    schema: str
-    """For the property `SCHEMA`."""
     partition_fields: tuple[PartitionField, ...] = BY_DAY
     sort_columns: tuple[str, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
     """Further ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewSchema:
+    """A schema of a topic that a table is to tier by."""
+
+    digest: str
+    """Equal for equal schemas of the topic."""
+    payload: PayloadSchema
+    columns: pa.Schema
+    """All columns of its rows, in Spark's types."""
+    values: pa.Schema
+    """Those of the values."""
+
+    def tiered(self, stored: pa.Schema, *, is_whole: bool) -> TieredSchema:
+        """Return the schema as the table keeps it.
+
+        Args:
+            stored: The columns that hold its fields.
+            is_whole: Whether there is a column for each field.
+
+        """
+        return TieredSchema(self.digest, self.payload, self.values, stored, keeps_all=not is_whole)
 
 
 class ColumnarTable(ABC):
@@ -87,8 +105,8 @@ class ColumnarTable(ABC):
 
     @property
     @abstractmethod
-    def schema(self) -> str | None:
-        """The property `SCHEMA`."""
+    def schema_texts(self) -> Mapping[int, str]:
+        """The schemas by which its rows were tiered (`tiered_schema`), by their ids."""
 
     @property
     @abstractmethod
@@ -96,14 +114,28 @@ class ColumnarTable(ABC):
         """As they lie in files, with field ids where the format has them."""
 
     @property
-    @abstractmethod
     def rows(self) -> TableRows:
         """What tasks read it with."""
+        return TableRows(self.name, self.storage, self.schema_texts)
 
     @property
     @abstractmethod
-    def layout(self) -> FileLayout:
-        """How tasks write its files."""
+    def storage(self) -> TableStorage:
+        """Where its files are."""
+
+    @property
+    @abstractmethod
+    def folder(self) -> str:
+        """The URL of the folder of its data files."""
+
+    @property
+    @abstractmethod
+    def file_bytes(self) -> int:
+        """About how large a data file may get."""
+
+    @abstractmethod
+    def layout(self, schema: str) -> FileLayout:
+        """Return how tasks write rows that are tiered by one of `schema_texts`."""
 
     @property
     @abstractmethod
@@ -123,10 +155,24 @@ class ColumnarTable(ABC):
         raise NotScannable(f"nobody tells that of a table of format {self.format}")
 
     @abstractmethod
-    def evolve(self, columns: pa.Schema, schema: str, renamed: Mapping[str, str]) -> None:
-        """Give it the columns that these add, and the types that they widen, and let fields have other names:
-        `renamed` is from the path of one, with dots, to its new name. A commit of its own; the files stay. Raises
-        `SchemaError` for what cannot become these, `TableMoved`."""
+    def holds(self, stored: pa.Schema) -> bool:
+        """Return whether the table still has all columns that a schema's fields went to (`TieredSchema.stored`)."""
+
+    @abstractmethod
+    def add_schema(self, schema: NewSchema) -> str:
+        """Add the columns of a schema of the topic, and widen types, in a commit of its own; data files stay.
+
+        A field for which the table cannot have a column, since its type conflicts with the table's, gets none.
+
+        Returns:
+            The schema as the table keeps it from now on (`tiered_schema`).
+
+        Raises:
+            SchemaError: A column that rows are apart or sorted by conflicts with the table's.
+            TableMoved: Another process has committed meanwhile.
+            ColumnsUnavailable: It is not known whether the commit was done.
+
+        """
 
     @abstractmethod
     def commit(
@@ -167,3 +213,36 @@ class TableCatalog(ABC):
     @abstractmethod
     def drop(self, identifier: str, *, keep_files: bool) -> bool:
         """Whether there was one. Raises `ColumnsUnavailable`."""
+
+
+def check_conflicts(
+    table: str, stored: Sequence[pa.Field], fitting: Sequence[pa.Field], decisive: Collection[str]
+) -> None:
+    """Log which columns of a schema a table cannot hold.
+
+    Args:
+        table: Its name.
+        stored: The columns of the schema.
+        fitting: The part of them that the table can hold.
+        decisive: The names of columns that rows are apart or sorted by.
+
+    Raises:
+        SchemaError: One of these conflicts with the table's.
+
+    """
+    there = {column.name: column for column in fitting}
+    conflicts = [column for column in stored if column.name not in there or there[column.name] != column]
+    lost = [column.name for column in conflicts if column.name in decisive]
+    if lost:
+        raise SchemaError(
+            f"table {table}: expected column {lost[0]!r}, which rows are partitioned or sorted by, to keep its type, "
+            f"got another type in the topic's schema; drop the tier and make it again (pyspark-pulsar tier drop)"
+        )
+    if conflicts:
+        _log.warning(
+            "table %s cannot hold columns of the topic's schema, because their types or names conflict with the "
+            "table's: %s; it keeps the payloads of all messages that are tiered by this schema, so reads of the topic "
+            "lose nothing, and other engines see no values in these columns",
+            table,
+            ", ".join(f"{column.name} ({column.type})" for column in conflicts),
+        )

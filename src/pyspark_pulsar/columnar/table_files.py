@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pyspark_pulsar.columnar.data_file import Bounds
 from pyspark_pulsar.columnar.layout import IDENTITY
 
 LEDGER: Final = f"{IDENTITY}.ledger"
@@ -59,8 +60,11 @@ class TableFiles:
     rows: Sequence[int]
     statistics: Mapping[str, ColumnStatistics]
     """By the paths of columns: `LEDGER`, `__partition`, and of those that were asked for the ones with simple types."""
-    leaves: frozenset[frozenset[int] | None]
-    """The ids of leaf columns that files have, each set of them once; None for a file of which nobody tells."""
+    layouts: frozenset[tuple[Bounds | None, frozenset[int] | None]]
+    """The ids of the schemas that tiered a file's rows, and the ids of the leaf columns that the file has, each pair
+    once; None where the table does not tell."""
+    least_size: int | None
+    """The least `__messageSize` of a row, in bytes; None where the table does not tell."""
     may_have_payloads: bool
     """Whether there may be rows that keep the payload of their message (`layout.PAYLOAD_COLUMN`)."""
     unclear_names: frozenset[str]
@@ -68,6 +72,11 @@ class TableFiles:
     names of fields have changed in the table."""
     changed_ms: int
     """When this state came to be, in Unix milliseconds."""
+
+    @property
+    def leaves(self) -> frozenset[frozenset[int] | None]:
+        """The ids of leaf columns that files have, each set of them once."""
+        return frozenset(leaves for _, leaves in self.layouts)
 
     def __len__(self) -> int:
         return len(self.urls)

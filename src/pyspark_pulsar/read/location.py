@@ -31,7 +31,8 @@ from pyspark_pulsar.topic import TopicPartition
 if TYPE_CHECKING:
     from pyspark_pulsar.client.broker.client import BrokerClient
     from pyspark_pulsar.client.broker.transport import EntryBatch
-    from pyspark_pulsar.columnar.reading.rows import RowBatch, RowRequest
+    from pyspark_pulsar.columnar.reading.request import RowRequest
+    from pyspark_pulsar.columnar.reading.rows import RowBatch
     from pyspark_pulsar.read.sources.ahead import ConsumersAhead
 
 

@@ -32,7 +32,8 @@ class ReadSchema:
     of messages that do not decode, None where a value field has that name. `own_schemas` is a digest of the
     schemas that the topics have each for itself, where the read may have several topics; empty where it is of one.
     `payload_column` is the name of an output column that keeps the payload of each message whose value columns do not
-    tell all that it says to a later reader, as of each that does not decode; None where none are kept.
+    tell all that it says to a later reader, as of each that does not decode; None where none are kept. With
+    `keeps_all_payloads` it keeps those of all messages.
     """
 
     value: PayloadSchema
@@ -42,6 +43,7 @@ class ReadSchema:
     corrupt_column: str | None = None
     own_schemas: str = ""
     payload_column: str | None = None
+    keeps_all_payloads: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """The columns of a topic's table: those of the topic's schema as it is now, and how the table follows when it changes.
 
-The table has all value columns, then all metadata columns, then the payloads of messages of which the value columns do
-not tell all (`PAYLOAD_COLUMN`). Columns that the topic no longer has stay in the table. Files that are written then
-lack them, as files lack what came later, so that a reader can tell "there was none" from null. Driver only.
+The table has all value columns, then all metadata columns, the payloads of messages of which the value columns do not
+tell all (`PAYLOAD_COLUMN`), and the schema that each row was tiered by (`TIERED_BY`). Columns that the topic no longer
+has stay in the table, and files that are written later lack them. Driver only.
 """
 
 from __future__ import annotations
@@ -13,22 +13,23 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
-from pyarrow import types
 
 from pyspark_pulsar.client.broker.client import BrokerClient
-from pyspark_pulsar.columnar.columns.aliases import renamed_fields
-from pyspark_pulsar.columnar.layout import BY_DAY, PAYLOAD_COLUMN, FileLayout, PartitionField
-from pyspark_pulsar.columnar.table import ColumnarTable, TableDefinition
+from pyspark_pulsar.columnar.layout import BY_DAY, PAYLOAD_COLUMN, TIERED_BY, PartitionField
+from pyspark_pulsar.columnar.table import ColumnarTable, NewSchema, TableDefinition
+from pyspark_pulsar.columnar.tiered_schema import parse_tiered_schema, texts_of
 from pyspark_pulsar.errors import OptionError, SchemaError
 from pyspark_pulsar.options import ReadOptions, option_fields
 from pyspark_pulsar.read.bounds.schema import schema_of_topics
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.family.same_schema import identity
 from pyspark_pulsar.schema.protobuf.descriptor_file import read_descriptor_file
+from pyspark_pulsar.schema.protobuf.registry import PROTOBUF_VALUE
 from pyspark_pulsar.schema.read_schema import ALL_VALUE_COLUMNS, ReadSchema
 from pyspark_pulsar.schema.unfolding import DEPTH_OPTION
 from pyspark_pulsar.topic import TopicName
 
+_DIGEST_DIGITS: Final = 32
 _BOUNDS: Final = (
     "starting_offsets",
     "starting_subscription",
@@ -120,10 +121,12 @@ def topic_schema(client: BrokerClient, options: ReadOptions) -> ReadSchema:
     schema = schema_of_topics(
         client, [TopicName.parse(str(options.topic))], options, read_descriptor_file(options)
     )
-    if PAYLOAD_COLUMN in schema.value_columns.names:
+    taken = {PAYLOAD_COLUMN, TIERED_BY} & set(schema.value_columns.names)
+    if taken:
         raise SchemaError(
-            f"topic {options.topic}: expected value fields with other names than {PAYLOAD_COLUMN}, where tables "
-            f"keep payloads, got that one; rename the field in the topic's schema, or leave the topic out of tiering"
+            f"topic {options.topic}: expected value fields with other names than {PAYLOAD_COLUMN} and {TIERED_BY}, "
+            f"which are columns of each table, got {', '.join(sorted(taken))}; rename the field in the topic's schema, "
+            f"or leave the topic out of tiering"
         )
     output = schema.output_schema.append(pa.field(PAYLOAD_COLUMN, pa.binary()))
     return replace(schema, output_schema=output, payload_column=PAYLOAD_COLUMN)
@@ -139,51 +142,39 @@ def definition_of(schema: ReadSchema, topic: TopicName, settings: TableSettings)
             )
     return TableDefinition(
         str(topic.without_partition()),
-        schema.output_schema,
-        schema_mark(schema),
+        _table_columns(schema),
         settings.partition_fields,
         settings.sort_columns,
         settings.properties,
     )
 
 
-def follow(table: ColumnarTable, schema: ReadSchema) -> None:
-    """Give the table what the topic's schema has and it lacks. Raises `SchemaError`, `TableMoved`."""
-    mark = schema_mark(schema)
-    if table.schema != mark:
-        table.evolve(schema.output_schema, mark, renamed_fields(schema.value, table.columns))
+def _table_columns(schema: ReadSchema) -> pa.Schema:
+    return schema.output_schema.append(pa.field(TIERED_BY, pa.int64()))
 
 
-def schema_mark(schema: ReadSchema) -> str:
-    """Equal for equal schemas with equal columns."""
-    made_from = json.dumps([identity(schema.info), schema.output_schema.to_string()])
-    return hashlib.sha256(made_from.encode()).hexdigest()
+def follow(table: ColumnarTable, schema: ReadSchema) -> str:
+    """Give the table the columns of the topic's schema that it lacks.
+
+    Returns:
+        The schema as the table keeps it (`columnar.tiered_schema`).
+
+    Raises:
+        SchemaError: A column that rows are partitioned or sorted by has another type now.
+        TableMoved: Another process has committed since the table was loaded.
+
+    """
+    digest = schema_digest(schema)
+    for text in texts_of(table.schema_texts, digest):
+        if table.holds(parse_tiered_schema(text, f"table {table.name}").stored):
+            return text
+    columns = _table_columns(schema)
+    return table.add_schema(NewSchema(digest, schema.value, columns, schema.value_columns))
 
 
-def present_layout(layout: FileLayout, columns: pa.Schema) -> FileLayout:
-    """Without the columns that the topic does not have now, at any depth."""
-    fields = [
-        _present(field, columns.field(field.name)) for field in layout.schema if field.name in columns.names
-    ]
-    return replace(layout, schema=pa.schema(fields, layout.schema.metadata))
-
-
-def _present(table: pa.Field, column: pa.Field) -> pa.Field:
-    return table.with_type(_present_type(table.type, column.type))
-
-
-def _present_type(table: pa.DataType, column: pa.DataType) -> pa.DataType:
-    if types.is_struct(table) and types.is_struct(column):
-        return pa.struct(
-            [
-                _present(member, column.field(column.get_field_index(member.name)))
-                for member in table
-                if column.get_field_index(member.name) >= 0
-            ]
-        )
-    if types.is_map(table) and types.is_map(column):
-        return pa.map_(table.key_field, _present(table.item_field, column.item_field))
-    if types.is_list(column) and (types.is_list(table) or types.is_large_list(table)):
-        item = _present(table.value_field, column.value_field)
-        return pa.list_(item) if types.is_list(table) else pa.large_list(item)
-    return table
+def schema_digest(schema: ReadSchema) -> str:
+    """Return a digest that is equal for equal schemas with equal columns."""
+    # A plan may come from a descriptor file, of which the registry knows nothing.
+    plan = json.loads(schema.value.definition or "{}") if schema.value.value_type == PROTOBUF_VALUE else {}
+    made_from = [identity(schema.info), {**plan, "version": None}, schema.output_schema.to_string()]
+    return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:_DIGEST_DIGITS]

@@ -29,6 +29,7 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.columnar.positions import TieredPartition
 from pyspark_pulsar.columnar.table import ColumnarTable, TableMoved
 from pyspark_pulsar.columnar.tier_note import TierNote
+from pyspark_pulsar.columnar.tiered_schema import parse_tiered_schema
 from pyspark_pulsar.columnar.topic_tables import TopicTables
 from pyspark_pulsar.columnar.writing.writer import WrittenFile
 from pyspark_pulsar.errors import ProtocolError
@@ -49,7 +50,6 @@ from pyspark_pulsar.tiering.definition import (
     TableSettings,
     definition_of,
     follow,
-    present_layout,
     tiering_options,
     topic_schema,
 )
@@ -117,10 +117,12 @@ class TierRound:
                     catalog = tables.catalog
                     settings = topic_settings(admin, topic, catalog.format, self.settings)
                     table = catalog.create(tables.identifier(topic), definition_of(schema, topic, settings))
-                follow(table, schema)
+                text = follow(table, schema)
             except TableMoved as moved:
                 return _lost_race(topic, tables.identifier(topic), moved)
-            storage, layout = table.rows.storage, present_layout(table.layout, schema.output_schema)
+            storage, layout = table.storage, table.layout(text)
+            keeps_all = parse_tiered_schema(text, f"table {table.name}").keeps_all
+            schema = replace(schema, keeps_all_payloads=keeps_all)
             held: dict[TopicPartition, int] = {}
             while True:
                 parts, ledgers = self._complete(client, admin, options, topic, table, note, held)

@@ -136,7 +136,7 @@ def _status(
         return TierStatus(topic, name, None if table is None else table.format, fault=str(named))
     if table is None:
         return TierStatus(topic, name, None, partitions=behind)
-    half = table.layout.file_bytes // 2
+    half = table.file_bytes // 2
     return TierStatus(
         topic,
         name,

@@ -8,8 +8,8 @@ None of it moves what is tiered (`columnar.positions`), and any process may do i
 commits; the other leaves its files to the next sweep. A query that has been planned reads the files that there were
 then: they stay until their state expires.
 
-Only files with the same columns go together: that a file lacks a column says that its rows are older than it. And
-only such as are in the order of positions, since the new file says that it is: not what another engine has rewritten.
+Only files whose rows one schema tiered go together, and only files that are in the order of positions, since the new
+file says that it is: not files that another engine has rewritten.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from pyspark_pulsar.columnar.columns.projection import ColumnProjection, FieldIndex, shared_field
+from pyspark_pulsar.columnar.columns.projection import ColumnProjection, FieldIndex
 from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.layout import BY_POSITION, ORDER_KEY, FileLayout
-from pyspark_pulsar.columnar.reading.rows import TableRows
 from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.columnar.table import ColumnarTable
 from pyspark_pulsar.columnar.writing.writer import DataFileWriter, WrittenFile
@@ -76,26 +75,27 @@ def keep_up(
 
 def compact(table: ColumnarTable) -> tuple[int, int]:
     """How many files became how many. Raises `ColumnsUnavailable`, `TableMoved`."""
-    rows, layout = table.rows, table.layout
+    storage = table.rows.storage
     groups = [
-        group
-        for neighbours in small_neighbours(table.files(), layout.file_bytes)
-        for group in _like_files(neighbours, layout, rows.storage)
+        (group, layout)
+        for neighbours in small_neighbours(table.files(), table.file_bytes)
+        if (layout := _layout_of(neighbours[0], table)) is not None
+        for group in _like_files(neighbours, layout, storage)
     ]
     if not groups:
         return 0, 0
     topic = TopicName.parse(table.topic or "")
-    made = [file for group in groups for file in _rewritten(group, layout, rows, topic)]
-    table.commit(made, table.positions, replaced=[file for group in groups for file in group])
-    return sum(map(len, groups)), len(made)
+    made = [file for group, layout in groups for file in _rewritten(group, layout, storage, topic)]
+    table.commit(made, table.positions, replaced=[file for group, _ in groups for file in group])
+    return sum(len(group) for group, _ in groups), len(made)
 
 
 def small_neighbours(files: Sequence[DataFile], file_bytes: int) -> Iterator[list[DataFile]]:
     """Yield two or more files each, which together are about as large as one may get.
 
-    They are of one topic partition and key, one after the other by their positions, with the same columns as far as the
-    table tells, and without deleted rows. No other file of that key is between them, whatever its size: the new file
-    would overlap it, and each read of the range would merge both.
+    They are of one topic partition, key and schema, one after the other by their positions, with the same columns as
+    far as the table tells, and without deleted rows. No other file of that key is between them, whatever its size: the
+    new file would overlap it, and each read of the range would merge both.
     """
     group: list[DataFile] = []
     for file in sorted(files, key=lambda file: (file.partitions or (-2, -2), repr(file.key), file.first)):
@@ -104,6 +104,7 @@ def small_neighbours(files: Sequence[DataFile], file_bytes: int) -> Iterator[lis
             and group[0].partitions == file.partitions
             and group[0].columns == file.columns
             and group[0].key == file.key
+            and group[0].tiered_by == file.tiered_by
             and sum(member.size for member in group) + file.size <= file_bytes
             and _is_before(group[-1], file)
         )
@@ -124,6 +125,8 @@ def _may_be_joined(file: DataFile, file_bytes: int) -> bool:
         and file.last is not None
         and file.partitions is not None
         and file.partitions[0] == file.partitions[1]
+        and file.tiered_by is not None
+        and file.tiered_by[0] == file.tiered_by[1]
     )
 
 
@@ -132,23 +135,37 @@ def _is_before(file: DataFile, other: DataFile) -> bool:
     return file.last is not None and file.last < other.first
 
 
+def _layout_of(file: DataFile, table: ColumnarTable) -> FileLayout | None:
+    """Return how files by the schema of a file's rows are written; None for a schema that the table has lost."""
+    (number, _) = file.tiered_by or (None, None)
+    text = None if number is None else table.schema_texts.get(number)
+    return None if text is None else replace(table.layout(text), tiered_by=None)
+
+
 def _like_files(
     files: Sequence[DataFile], layout: FileLayout, storage: TableStorage
 ) -> Iterator[Sequence[DataFile]]:
-    """Of neighbours, those whose rows may follow each other in one file, two or more each, by their footers. Raises
-    `ColumnsUnavailable`."""
-    for (_, is_ordered), alike in groupby(files, lambda file: _columns_and_order(file, storage)):
+    """Yield those neighbours, two or more each, whose rows may follow each other in one file, by their footers.
+
+    Raises:
+        ColumnsUnavailable: A file cannot be read.
+
+    """
+    for may_be_joined, alike in groupby(files, lambda file: _is_whole(file, layout, storage)):
         group = list(alike)
-        if len(group) >= _FEWEST and (is_ordered or layout.sort_columns):
+        if len(group) >= _FEWEST and may_be_joined:
             yield group
 
 
-def _columns_and_order(file: DataFile, storage: TableStorage) -> tuple[pa.Schema | None, bool]:
-    """None for the columns where the table tells which they are."""
+def _is_whole(file: DataFile, layout: FileLayout, storage: TableStorage) -> bool:
+    """Return whether a file has all columns of its schema, and its rows in order. Other engines leave columns out."""
     try:
         with _open(storage, file) as opened:
-            columns = opened.schema_arrow.remove_metadata() if file.columns is None else None
-            return columns, (opened.metadata.metadata or {}).get(ORDER_KEY) == BY_POSITION
+            _projections(opened, layout.schema)
+            is_ordered = (opened.metadata.metadata or {}).get(ORDER_KEY) == BY_POSITION
+            return is_ordered or bool(layout.sort_columns)
+    except ValueError:
+        return False
     except (OSError, pa.ArrowException) as fault:
         raise ColumnsUnavailable(
             f"data file {file.url} cannot be read: {type(fault).__name__}: {fault}"
@@ -156,19 +173,16 @@ def _columns_and_order(file: DataFile, storage: TableStorage) -> tuple[pa.Schema
 
 
 def _rewritten(
-    group: Sequence[DataFile], layout: FileLayout, table: TableRows, topic: TopicName
+    group: Sequence[DataFile], layout: FileLayout, storage: TableStorage, topic: TopicName
 ) -> list[WrittenFile]:
-    """The rows of the files in new ones. Raises `ColumnsUnavailable`."""
+    """Write the rows of the files to new ones. Raises `ColumnsUnavailable`."""
     (index, _) = group[0].partitions or (-1, -1)
-    partition, storage = TopicPartition(topic, index), table.storage
-    # What the files do not hold is needed too: by it rows are apart.
-    constants = {name: pa.scalar(value, table.columns.field(name).type) for name, value in group[0].constants}
+    partition = TopicPartition(topic, index)
     try:
         with ExitStack() as opened:
             files = [opened.enter_context(_open(storage, file)) for file in group]
-            layout = replace(layout, schema=_shared_columns(layout.schema, files[0]))
             writer = DataFileWriter(layout, storage, partition)
-            return list(writer.write(_rows(files, layout.schema, constants)))
+            return list(writer.write(_rows(files, layout, dict(group[0].constants))))
     except (OSError, pa.ArrowException) as fault:
         raise ColumnsUnavailable(
             f"{partition}: expected to read and write data files at {layout.folder}, got {type(fault).__name__}: "
@@ -182,38 +196,38 @@ def _open(storage: TableStorage, file: DataFile) -> Iterator[pq.ParquetFile]:
         yield opened
 
 
-def _shared_columns(columns: pa.Schema, file: pq.ParquetFile) -> pa.Schema:
-    """Those columns of the table, at any depth, that the file has."""
+def _projections(file: pq.ParquetFile, columns: pa.Schema) -> list[ColumnProjection]:
+    """Raises ValueError for a column that the file lacks."""
     index = FieldIndex(file.schema_arrow)
-    return pa.schema(
-        [
-            shared
-            for column in columns
-            if (found := index.matching(column)) is not None
-            and (shared := shared_field(column, found[1])) is not None
-        ],
-        columns.metadata,
-    )
+    return [ColumnProjection(column, column, index) for column in columns]
 
 
 def _rows(
-    files: Sequence[pq.ParquetFile], columns: pa.Schema, constants: Mapping[str, pa.Scalar]
+    files: Sequence[pq.ParquetFile], layout: FileLayout, constants: Mapping[str, Any]
 ) -> Iterator[pa.RecordBatch]:
-    """In the order of the files, which is that of positions; `constants`: the values of further columns."""
+    """Yield the rows in the order of the files, which is that of positions.
+
+    Args:
+        files: The files.
+        layout: How they are rewritten.
+        constants: The values of columns that the files do not hold. Rows are apart by them.
+
+    """
+    fields = {field.source: field.kind for field in layout.partition_fields}
+    apart = {name: pa.scalar(value, fields[name]) for name, value in constants.items()}
     for file in files:
-        index = FieldIndex(file.schema_arrow)
-        projections = [ColumnProjection(column, column, index) for column in columns]
+        projections = _projections(file, layout.schema)
         sources = [projection.source for projection in projections if projection.source is not None]
         for batch in file.iter_batches(_BATCH_ROWS, columns=sources, use_threads=False):
             arrays = [projection.of(batch) for projection in projections]
-            arrays += [pa.repeat(value, batch.num_rows) for value in constants.values()]
-            yield pa.RecordBatch.from_arrays(arrays, names=[*columns.names, *constants])
+            arrays += [pa.repeat(value, batch.num_rows) for value in apart.values()]
+            yield pa.RecordBatch.from_arrays(arrays, names=[*layout.schema.names, *apart])
 
 
 def sweep(table: ColumnarTable, older_than: float = SWEEP_AFTER_SECONDS) -> int:
     """Delete files of ours that no state of the table names, and that are older (seconds). How many. Raises
     `ColumnsUnavailable`."""
-    storage, folder = table.rows.storage, table.layout.folder
+    storage, folder = table.rows.storage, table.folder
     try:
         system, path = storage.located(folder)
         listed = system.get_file_info(fs.FileSelector(path, allow_not_found=True, recursive=True))

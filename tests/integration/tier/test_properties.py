@@ -31,8 +31,9 @@ def test_tables_that_are_made_to_be_tiered(sql: SqlTable) -> None:
     tables = TopicTables(tier.options())
     table = tables.load(TopicName.parse(f"persistent://{namespace}/orders"))
     assert table is not None
-    assert [str(field.source) for field in table.layout.partition_fields] == ["country"]
-    assert table.layout.sort_columns == ("id",)
+    layout = table.layout(next(iter(table.schema_texts.values())))
+    assert [str(field.source) for field in layout.partition_fields] == ["country"]
+    assert layout.sort_columns == ("id",)
     assert {file.key for file in table.files()} == {("fr",), ("pt",)}
     properties = dict(spark.sql(f"SHOW TBLPROPERTIES {prefix}.orders").collect())
     assert properties["tier"] == "iceberg"

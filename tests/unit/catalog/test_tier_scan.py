@@ -33,7 +33,13 @@ from pyspark_pulsar.read.log_end import LogEnds
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
 from pyspark_pulsar.schema.types.spark import spark_schema
-from pyspark_pulsar.tiering.definition import TableSettings, definition_of, tiering_options, topic_schema
+from pyspark_pulsar.tiering.definition import (
+    TableSettings,
+    definition_of,
+    follow,
+    tiering_options,
+    topic_schema,
+)
 from pyspark_pulsar.topic import TopicName, TopicPartition
 
 TOPIC = "persistent://public/default/orders"
@@ -65,19 +71,21 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     options = parse_options(ReadOptions, given)
     of_tier = tiering_options(options, TopicName.parse(TOPIC))
     broker: Any = Broker(there={TOPIC: (2, SCHEMA)})
-    definition = definition_of(topic_schema(broker, of_tier), TopicName.parse(TOPIC), TableSettings())
+    schema, topic = topic_schema(broker, of_tier), TopicName.parse(TOPIC)
     tables = TopicTables(options)
-    table = tables.catalog.create(tables.identifier(TopicName.parse(TOPIC)), definition)
-    commit(table, definition.columns, END)
+    table = tables.catalog.create(tables.identifier(topic), definition_of(schema, topic, TableSettings()))
+    follow(table, schema)
+    commit(table, schema.output_schema, END)
     return given
 
 
 def commit(table: ColumnarTable, columns: pa.Schema, end: Position) -> None:
+    layout = table.layout(next(iter(table.schema_texts.values())))
     files = [
         file
         for partition in PARTITIONS
         for ledger in range(7, 7 + LEDGERS)
-        for file in DataFileWriter(table.layout, table.rows.storage, partition).write(
+        for file in DataFileWriter(layout, table.storage, partition).write(
             [batch(columns, partition.index, ledger)]
         )
     ]
@@ -92,6 +100,7 @@ def batch(columns: pa.Schema, partition: int, ledger: int) -> pa.RecordBatch:
             "__messageId": {"ledger": ledger, "entry": entry, "batchIndex": 0, "partition": partition},
             "__partition": partition,
             "__publishTime": ledger * 1_000_000,
+            "__messageSize": 9,
             "__eventTime": None if entry else 5,
         }
         for entry in range(ROWS_PER_FILE)
@@ -314,7 +323,8 @@ def test_manifests_are_read_once(texts: dict[str, str], monkeypatch: pytest.Monk
     assert known.of(table, ["id", "name"]) is both
     assert set(read.values()) == {2}
     of_both = dict(read)
-    commit(table, table.columns, END)
+    columns = [column for column in table.columns if column.name != "__tieredBy"]
+    commit(table, pa.schema(columns), END)
     later = known.of(load(), ["id"])
     assert (len(files), len(later)) == (4, 8)
     assert sorted(later.statistics["id"].lower) == [700] * 4 + [800] * 4  # type: ignore[type-var]

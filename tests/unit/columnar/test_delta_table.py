@@ -19,10 +19,13 @@ from fixtures.columnar import (
     TOPIC,
     add_ledger,
     append_commit,
+    behind,
     definition,
     deletion_vector,
+    layout_of,
     ledgers,
     loaded,
+    new_schema,
     rows_of,
     values,
     written,
@@ -31,6 +34,7 @@ from fixtures.columnar import (
 from pyspark_pulsar.columnar.delta.table import DeltaFolder
 from pyspark_pulsar.columnar.positions import TieredPositions
 from pyspark_pulsar.columnar.table import TableMoved
+from pyspark_pulsar.columnar.tiered_schema import parse_tiered_schema
 from pyspark_pulsar.errors import ColumnsUnavailable, OptionError, SchemaError, TierMismatch
 
 
@@ -40,13 +44,13 @@ def test_a_table_is_what_it_was_made_as(folder: DeltaFolder) -> None:
     )
     table = loaded(folder)
     for one in (made, table):
-        assert (one.format, one.topic, one.schema) == ("delta", TOPIC, "mark")
+        assert (one.format, one.topic, one.schema_texts) == ("delta", TOPIC, {})
         assert one.positions == TieredPositions()
         assert one.files() == ()
         assert one.columns == COLUMNS
         assert one.version == made.version
-    layout = table.layout
-    assert layout.schema.names == [name for name in COLUMNS.names if name != "item"]
+    layout = layout_of(table)
+    assert layout.schema.names == [*(name for name in COLUMNS.names if name != "item"), "__tieredBy"]
     assert layout.file_bytes == 1000
     assert [str(field) for field in layout.partition_fields] == ["day(__publishTime)", "item"]
     with pytest.raises(TableMoved, match="already exists"):
@@ -73,7 +77,7 @@ def test_bad_rows_are_told(folder: DeltaFolder) -> None:
     columns = pa.schema([*COLUMNS, ("__payload", pa.binary())])
     table = folder.create(IDENTIFIER, definition(columns=columns))
     add_ledger(table, 1, __payload=b"?")
-    add_ledger(table, 2)
+    table.commit(written(table, rows_of(2).append_column("__payload", pa.nulls(3, pa.binary()))), behind(2))
     assert [file.has_payloads for file in sorted(table.files(), key=lambda file: file.first)] == [True, False]
 
 
@@ -96,7 +100,7 @@ def test_a_table_is_dropped(folder: DeltaFolder, table: Any, tmp_path: Path) -> 
 
 def test_a_table_made_where_one_was_dropped_has_other_files(folder: DeltaFolder, table: Any) -> None:
     folder.drop(IDENTIFIER, keep_files=True)
-    assert folder.create(IDENTIFIER, definition()).layout.folder != table.layout.folder
+    assert folder.create(IDENTIFIER, definition()).folder != table.folder
 
 
 @pytest.mark.parametrize(
@@ -142,9 +146,9 @@ def test_columns_are_added_at_any_depth(folder: DeltaFolder) -> None:
     evolved = pa.schema(
         [("first", pa.time64("us")), *COLUMNS, ("deep", pa.map_(pa.string(), pa.list_(more)))]
     )
-    table.evolve(evolved, "later", {})
+    text = table.add_schema(new_schema(evolved))
     for one in (table, loaded(folder)):
-        assert one.schema == "later"
+        assert list(one.schema_texts.values()) == [text]
         assert one.columns.field("first").type == pa.int64()
         assert one.columns.field("deep").type.item_type.value_type == pa.struct(
             [("x", pa.int32()), ("y", pa.timestamp("us"))]
@@ -157,43 +161,52 @@ def test_moments_without_zone_in_maps(folder: DeltaFolder) -> None:
     """With which delta-rs makes, and leaves, a table that it cannot read."""
     deep = pa.map_(pa.string(), pa.struct([("x", pa.timestamp("us"))]))
     table = folder.create(IDENTIFIER, definition(columns=pa.schema([*COLUMNS, ("deep", deep)])))
-    assert (table.schema, loaded(folder).schema) == ("mark", "mark")
+    table.add_schema(new_schema(pa.schema([*COLUMNS, ("deep", deep)])))
     assert loaded(folder).columns.field("deep").type == deep
     add_ledger(table, 1)
     assert values(table) == ledgers(1)
 
 
 @pytest.mark.parametrize(
-    "columns",
+    "column",
     [
-        pa.schema([("value", pa.int32())]),
-        pa.schema([("value", pa.decimal128(9, 2))]),
-        pa.schema([("item", pa.struct([("x", pa.int32())]))]),
-        pa.schema([("a b", pa.int32())]),
-        pa.schema([("Value", pa.int64())]),
-        pa.schema([("__messageId", pa.struct([("LEDGER", pa.int64())]))]),
-        pa.schema([("publishTime_day", pa.int32())]),
+        ("value", pa.decimal128(9, 2)),
+        ("item", pa.struct([("x", pa.int32())])),
+        ("a b", pa.int32()),
+        ("Value", pa.int64()),
+        ("publishTime_day", pa.int32()),
+        ("n", pa.int64()),
     ],
 )
-def test_columns_that_a_table_cannot_get(columns: pa.Schema, folder: DeltaFolder, table: Any) -> None:
-    version = table.version
-    with pytest.raises(SchemaError):
-        table.evolve(columns, "later", {})
-    assert loaded(folder).version == version
+def test_columns_that_a_table_cannot_get(
+    column: tuple[str, pa.DataType], folder: DeltaFolder, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It keeps payloads instead, and a column as it is: Delta does not widen either."""
+    columns = pa.schema([*COLUMNS, ("n", pa.int32())])
+    table = folder.create(IDENTIFIER, definition(columns=columns))
+    text = table.add_schema(
+        new_schema(pa.schema([*(one for one in columns if one.name != column[0]), column]))
+    )
+    schema = parse_tiered_schema(text, "table")
+    assert schema.keeps_all
+    assert column[0] not in schema.stored.names
+    assert set(columns) <= set(loaded(folder).columns)
+    assert f"types or names conflict with the table's: {column[0]} " in caplog.text
 
 
-def test_types_are_not_widened(folder: DeltaFolder) -> None:
-    table = folder.create(IDENTIFIER, definition(columns=pa.schema([*COLUMNS, ("n", pa.int32())])))
-    with pytest.raises(SchemaError, match=r"n is int32 in the table, and int64 .*tier the topic to Iceberg"):
-        table.evolve(pa.schema([*COLUMNS, ("n", pa.int64())]), "later", {})
+def test_a_column_that_rows_are_apart_by_keeps_its_type(folder: DeltaFolder) -> None:
+    table = folder.create(IDENTIFIER, definition("item"))
+    columns = pa.schema([*(one for one in COLUMNS if one.name != "item"), ("item", pa.int64())])
+    with pytest.raises(SchemaError, match=r"expected column 'item', which rows are partitioned or sorted by"):
+        table.add_schema(new_schema(columns))
 
 
 def test_of_two_that_add_columns_one_wins(folder: DeltaFolder, table: Any) -> None:
     first, second = loaded(folder), loaded(folder)
-    first.evolve(pa.schema([*COLUMNS, ("x", pa.int32())]), "later", {})
+    first.add_schema(new_schema(pa.schema([*COLUMNS, ("x", pa.int32())])))
     with pytest.raises(TableMoved):
-        second.evolve(pa.schema([*COLUMNS, ("x", pa.string())]), "other", {})
-    assert loaded(folder).schema == "later"
+        second.add_schema(new_schema(pa.schema([*COLUMNS, ("x", pa.string())])))
+    assert loaded(folder).columns.field("x").type == pa.int32()
 
 
 # What is not read
@@ -273,7 +286,8 @@ def test_tables_need_no_more_features_than_their_columns(
     """Or engines that do not have them would refuse to read."""
     table = folder.create(IDENTIFIER, definition(columns=pa.schema([*COLUMNS, ("x", kind)])))
     add_ledger(table, 1)
-    table.evolve(pa.schema([*COLUMNS, ("y", kind)]), "later", {})
+    text = table.add_schema(new_schema(pa.schema([*COLUMNS, ("y", kind)])))
     table.commit(written(table, rows_of(1)), table.positions, table.files())
     assert DeltaTable(table.name).protocol().reader_features == features
-    assert table.schema == loaded(folder).schema == "later"
+    assert text in table.schema_texts.values()
+    assert table.schema_texts == loaded(folder).schema_texts

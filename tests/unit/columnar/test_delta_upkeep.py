@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from fixtures.columnar import (
-    COLUMNS,
     IDENTIFIER,
     add_ledger,
     behind,
@@ -29,11 +28,10 @@ from pyspark_pulsar.tiering.upkeep import compact, small_neighbours, sweep
 
 
 def test_neighbours_become_one_file(folder: DeltaFolder) -> None:
-    """Those of one partition with equal columns: a file that lacks one says that its rows are older."""
+    """Those of one partition whose rows one schema tiered."""
     table = folder.create(IDENTIFIER, definition("day(__publishTime)", "item"))
     for ledger, item in enumerate(("a", "a", None, None), 1):
         add_ledger(table, ledger, item=item)
-    table.evolve(pa.schema([*COLUMNS, ("more", pa.int32())]), "later", {})
     for ledger in (5, 6):
         add_ledger(table, ledger, item=None, more=ledger)
     before = rows_in(table)
@@ -71,7 +69,7 @@ def part(first: int, last: int, size: int = 10, key: str = "k", **further: Any) 
         ledgers=(first, last),
         entries=(0, 9),
         key=(key,),
-        **further,
+        **{"tiered_by": (7, 7), **further},
     )
 
 
@@ -84,6 +82,8 @@ def part(first: int, last: int, size: int = 10, key: str = "k", **further: Any) 
         ([part(1, 1), part(2, 2), part(3, 3, size=900), part(4, 4), part(5, 5)], [[1, 2], [4, 5]]),
         ([part(1, 1), part(2, 2, deletes=("d",)), part(3, 3)], []),
         ([part(1, 1), part(2, 2, columns=frozenset([1])), part(3, 3)], []),
+        ([part(1, 1), part(2, 2, tiered_by=(8, 8)), part(3, 3), part(4, 4)], [[3, 4]]),
+        ([part(1, 1), part(2, 2, tiered_by=(7, 8)), part(3, 3, tiered_by=None)], []),
         # Other keys have rows of the same ledgers.
         ([part(1, 2), part(1, 2, size=900, key="other"), part(3, 4)], [[1, 3]]),
         ([part(1, 2), part(2, 3)], []),

@@ -12,13 +12,23 @@ from typing import Any
 import deltalake
 import pyarrow as pa
 import pytest
-from fixtures.columnar import COLUMNS, IDENTIFIER, PARTITION, add_ledger, behind, definition, loaded, rows_of
+from fixtures.columnar import (
+    COLUMNS,
+    IDENTIFIER,
+    add_ledger,
+    behind,
+    definition,
+    loaded,
+    new_schema,
+    rows_of,
+    written,
+)
 from fixtures.columnar_places import in_folder
 
 from pyspark_pulsar.columnar.iceberg.table import IcebergTable
 from pyspark_pulsar.columnar.layout import PartitionField
 from pyspark_pulsar.columnar.table import ColumnarTable, TableCatalog
-from pyspark_pulsar.columnar.writing.writer import DataFileWriter
+from pyspark_pulsar.columnar.tiered_schema import parse_tiered_schema
 from pyspark_pulsar.errors import OptionError, SchemaError
 from pyspark_pulsar.tiering.upkeep import compact
 
@@ -67,8 +77,7 @@ def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> TableCatalog:
 
 
 def tier(table: ColumnarTable, ledger: int) -> None:
-    writer = DataFileWriter(table.layout, table.rows.storage, PARTITION)
-    table.commit(list(writer.write([hostile_rows(ledger)])), behind(ledger))
+    table.commit(written(table, hostile_rows(ledger)), behind(ledger))
 
 
 def cells(table: Any, name: str) -> list[Any]:
@@ -113,10 +122,8 @@ def test_a_column_that_the_topic_no_longer_has_is_null_in_the_key(catalog: Table
     table = catalog.create(IDENTIFIER, replace(definition("text", columns=ALL), sort_columns=("whole",)))
     tier(table, 1)
     table = loaded(catalog)
-    kept = [name for name in table.layout.schema.names if name not in ("text", "whole")]
-    layout = replace(table.layout, schema=pa.schema([table.layout.schema.field(name) for name in kept]))
     rows = hostile_rows(2).select([name for name in ALL.names if name not in ("text", "whole")])
-    table.commit(list(DataFileWriter(layout, table.rows.storage, PARTITION).write([rows])), behind(2))
+    table.commit(written(table, rows), behind(2))
     assert cells(loaded(catalog), "text") == [*expected("text", 1), *[None] * rows.num_rows]
 
 
@@ -132,14 +139,13 @@ def test_a_field_with_the_name_of_a_column_gets_another(catalog: TableCatalog) -
     assert names == ["ts_day_2", "publishTime_day_2"]
 
 
-def test_a_column_that_comes_later_under_the_name_of_a_field_is_refused_by_name(
-    catalog: TableCatalog,
-) -> None:
-    table = catalog.create(IDENTIFIER, definition())
-    add_ledger(table, 1)
-    columns = pa.schema([*COLUMNS, ("publishTime_day", pa.string())])
-    with pytest.raises(SchemaError, match=r"publishTime_day.*drop the tier|publishTime_day' twice"):
-        loaded(catalog).evolve(columns, "later", {})
+def test_a_later_column_with_the_name_of_a_partition_field(catalog: TableCatalog) -> None:
+    """The table keeps payloads: both formats have one namespace for columns and partition fields."""
+    add_ledger(catalog.create(IDENTIFIER, definition()), 1)
+    text = loaded(catalog).add_schema(new_schema(pa.schema([*COLUMNS, ("publishTime_day", pa.string())])))
+    stored = parse_tiered_schema(text, "table")
+    assert stored.keeps_all
+    assert "publishTime_day" not in stored.stored.names
     add_ledger(loaded(catalog), 2)
 
 

@@ -19,7 +19,7 @@ STRUCT = pa.struct([("a", pa.int32()), ("b", pa.string())])
 def files(
     leaves: frozenset[int] | None = frozenset({1}), unclear: frozenset[str] = frozenset()
 ) -> TableFiles:
-    return TableFiles(["u"], [1], [1], {}, frozenset({leaves}), False, unclear, 0)
+    return TableFiles(["u"], [1], [1], {}, frozenset({((1, 1), leaves)}), 1, False, unclear, 0)
 
 
 def stored(kind: pa.DataType, number: int = 1) -> pa.Schema:

@@ -7,7 +7,7 @@ from unit.schema.protobuf.test_recursive import traces_info
 from unit.schema.test_unheld_fields import ANY, NODE, ORDER, schema_of
 
 from pyspark_pulsar.columnar.columns.absent import absent_columns
-from pyspark_pulsar.columnar.columns.aliases import renamed_fields
+from pyspark_pulsar.columnar.columns.resolution import resolve
 from pyspark_pulsar.schema.read_schema import resolve_read_schema
 
 
@@ -27,4 +27,5 @@ def test_a_renamed_field_beside_a_branch_that_is_left_out() -> None:
     text = json.dumps(ANY).replace('"int"', json.dumps(inner))
     schema = schema_of(json.loads(text))
     before = pa.struct([("member0", pa.string()), ("member4", pa.struct([("old", pa.int32())]))])
-    assert renamed_fields(schema.value, pa.schema([("any", before)])) == {"any.member4.old": "new"}
+    former = schema_of(json.loads(text.replace('"name": "new", "aliases": ["old"]', '"name": "old"')))
+    assert resolve(former.value, pa.schema([("any", before)]), schema.value).columns is None

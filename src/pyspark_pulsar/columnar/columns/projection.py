@@ -1,7 +1,7 @@
-"""Columns of a data file as a reader's schema has them, at any depth.
+"""Converts columns of a data file to those of a reader's schema, at any depth.
 
-Columns are found by field id where the table's format has ids, so that a column which somebody renamed in the table
-is still itself; else by name. The names that a reader knows are those of the table. What a file lacks is `absent`.
+Columns are found by field id where the table's format has ids, so that a column which another engine renamed is still
+itself, and by name otherwise. A field of the reader that the table has no column for is `absent`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from pyspark_pulsar.columnar.columns.absent import ITEM, NULL, Absent
+from pyspark_pulsar.columnar.columns.matching import stored_name
 
 FIELD_ID: Final = b"PARQUET:field_id"
 
@@ -41,53 +42,80 @@ class FieldIndex:
 
         Fields are the same if their ids are, or their names where one of the two has no id. The first one counts.
         """
-        number = field_id(table)
+        number, name = field_id(table), stored_name(table)
         if number is None:
-            return self._by_name.get(table.name)
-        found = [self._by_id.get(number), self._without_id.get(table.name)]
+            return self._by_name.get(name)
+        found = [self._by_id.get(number), self._without_id.get(name)]
         return min((one for one in found if one is not None), key=itemgetter(0), default=None)
 
 
 class ColumnProjection:
-    """Of one column of a reader's schema, from one file."""
+    """Converts one column of a file to one of a reader's schema."""
 
     def __init__(
-        self,
-        target: pa.Field,
-        table: pa.Field | None,
-        file: FieldIndex,
-        absent: Absent = NULL,
-        former_names: frozenset[str] = frozenset(),
+        self, target: pa.Field, table: pa.Field | None, file: FieldIndex, absent: Absent = NULL
     ) -> None:
-        """`table`: the column of that name in the table, None for one that it does not have; `file`: the columns of the
-        file. Raises ValueError where what the table holds cannot be the target, or has it under another name by now."""
-        if table is None and target.name in former_names:
-            raise ValueError(f"{target.name} has another name there by now")
+        """Find the column, and how it is converted.
+
+        Args:
+            target: The column of the reader.
+            table: The table's column, under the reader's names at every depth; None where the table has none.
+            file: The columns of the file.
+            absent: The value where the table has none.
+
+        Raises:
+            ValueError: The file lacks the table's column, or its values cannot be those of `target`.
+
+        """
         self._target = target
         self._absent = absent
-        found = None if table is None else file.matching(table)
-        source = None if found is None else found[1]
+        source = None if table is None else _found(file, table, target.name)[1]
         self.source: str | None = None if source is None else source.name
-        """The file's column that must be read; None where it has none."""
+        """The file's column that must be read; None where the table has none."""
         self._convert = (
             None
             if source is None or table is None
-            else _Conversions(former_names).of(source, table, target.type, absent, target.name)
+            else _conversion(source.type, table.type, target.type, absent, target.name)
         )
 
+    @property
+    def default(self) -> pa.Array | None:
+        """The value of all rows, in one row; None for null, and where the values are read."""
+        return None if self.source is not None else self._absent.value
+
     def of(self, batch: pa.RecordBatch) -> pa.Array:
-        """Of exactly the target's type."""
+        """Return the values of exactly the target's type."""
         if self.source is None:
             return _constant(self._absent, self._target.type, batch.num_rows)
         values = batch.column(self.source)
         return values if self._convert is None else self._convert(values)
 
 
+def _found(file: FieldIndex, table: pa.Field, path: str) -> tuple[int, pa.Field]:
+    found = file.matching(table)
+    if found is None:
+        raise ValueError(
+            f"the file lacks column {path}, which another engine has dropped from the table or left out of it"
+        )
+    return found
+
+
 def constant(target: pa.Field, table: pa.Field, value: Any) -> Absent:
-    """A column that has one value in all rows of a file, which does not hold it. `value`: as Python has it for the
-    table's type. Raises ValueError where that type cannot be the target's."""
-    row = pa.RecordBatch.from_arrays([pa.array([value], table.type)], names=[table.name])
-    return Absent(ColumnProjection(target, table, FieldIndex([table])).of(row))
+    """Return a column that has one value in all rows of a file, which does not hold it.
+
+    Args:
+        target: The column of the reader.
+        table: The table's column.
+        value: The value as Python has it for the table's type.
+
+    Raises:
+        ValueError: The table's type cannot be the target's.
+
+    """
+    name = stored_name(table)
+    row = pa.RecordBatch.from_arrays([pa.array([value], table.type)], names=[name])
+    file = FieldIndex([pa.field(name, table.type)])
+    return Absent(ColumnProjection(target, table, file).of(row))
 
 
 def field_id(field: pa.Field) -> int | None:
@@ -95,129 +123,101 @@ def field_id(field: pa.Field) -> int | None:
     return None if told is None else int(told)
 
 
-def shared_field(table: pa.Field, file: pa.Field) -> pa.Field | None:
-    """The table's field with the members, at any depth, that the file's has; None where none is left."""
-    kind = _shared_type(table.type, file.type)
-    return None if kind is None else table.with_type(kind)
+def _conversion(
+    kind: pa.DataType, table: pa.DataType, target: pa.DataType, absent: Absent, path: str
+) -> Convert | None:
+    """Return the conversion of values of a file; None where they are right as they are."""
+    if types.is_struct(target) and types.is_struct(kind):
+        return _struct(kind, table, target, absent, path)
+    if types.is_map(target) and types.is_map(kind):
+        return _map(kind, table, target, absent, path)
+    if types.is_list(target) and types.is_list(kind):
+        return _list(kind, table, target, absent, path)
+    if kind == target:
+        return None
+    if types.is_nested(kind) or types.is_nested(target):
+        raise ValueError(f"{path}: expected {target}, got {kind}")
+    return _leaf(kind, target)
 
 
-def _shared_type(table: pa.DataType, file: pa.DataType) -> pa.DataType | None:
-    if types.is_struct(table) and types.is_struct(file):
-        index = FieldIndex(file)
-        members = [
-            shared
-            for member in table
-            if (found := index.matching(member)) is not None
-            and (shared := shared_field(member, found[1])) is not None
-        ]
-        return pa.struct(members) if members else None
-    if types.is_map(table) and types.is_map(file):
-        item = shared_field(table.item_field, file.item_field)
-        return None if item is None else pa.map_(table.key_field, item)
-    if types.is_list(table) and types.is_list(file):
-        item = shared_field(table.value_field, file.value_field)
-        return None if item is None else pa.list_(item)
-    return table
+def _struct(
+    kind: pa.StructType, table: pa.StructType, target: pa.StructType, absent: Absent, path: str
+) -> Convert | None:
+    parts: list[tuple[int, Convert | None, pa.DataType, Absent]] = []
+    index = FieldIndex(kind)
+    for member in target:
+        inner, below = absent.members.get(member.name, NULL), f"{path}.{member.name}"
+        position = table.get_field_index(member.name)
+        if position < 0:
+            parts.append((-1, None, member.type, inner))
+            continue
+        number, source = _found(index, table.field(position), below)
+        change = _conversion(source.type, table.field(position).type, member.type, inner, below)
+        parts.append((number, change, member.type, inner))
+    as_they_are = [(index, None) for index in range(len(list(kind)))]
+    if kind == target and [(index, change) for index, change, *_ in parts] == as_they_are:
+        return None
 
-
-class _Conversions:
-    """Of values of a file to those of a reader's schema."""
-
-    def __init__(self, former_names: frozenset[str]) -> None:
-        self._former_names = former_names
-
-    def of(
-        self, source: pa.Field, table: pa.Field, target: pa.DataType, absent: Absent, path: str
-    ) -> Convert | None:
-        """None where the values are right as they are."""
-        kind = source.type
-        if types.is_struct(target) and types.is_struct(kind):
-            return self._struct(kind, table.type, target, absent, path)
-        if types.is_map(target) and types.is_map(kind):
-            return self._map(kind, table.type, target, absent, path)
-        if types.is_list(target) and types.is_list(kind):
-            return self._list(kind, table.type, target, absent, path)
-        if kind == target:
-            return None
-        if types.is_nested(kind) or types.is_nested(target):
-            raise ValueError(f"{path}: expected {target}, got {kind}")
-        return _leaf(kind, target)
-
-    def _struct(
-        self, kind: pa.StructType, table: pa.StructType, target: pa.StructType, absent: Absent, path: str
-    ) -> Convert | None:
-        parts: list[tuple[int, Convert | None, pa.DataType, Absent]] = []
-        index = FieldIndex(kind)
-        for member in target:
-            inner, below = absent.members.get(member.name, NULL), f"{path}.{member.name}"
-            position = table.get_field_index(member.name)
-            if position < 0 and below in self._former_names:
-                raise ValueError(f"{below} has another name there by now")
-            found = None if position < 0 else index.matching(table.field(position))
-            if found is None:
-                parts.append((-1, None, member.type, inner))
+    def convert(values: pa.StructArray) -> pa.StructArray:
+        children = []
+        for index, change, inner_type, inner in parts:
+            if index < 0:
+                children.append(_constant(inner, inner_type, len(values)))
             else:
-                number, source = found
-                change = self.of(source, table.field(position), member.type, inner, below)
-                parts.append((number, change, member.type, inner))
-        as_they_are = [(index, None) for index in range(len(list(kind)))]
-        if kind == target and [(index, change) for index, change, *_ in parts] == as_they_are:
-            return None
+                child = values.field(index)
+                children.append(child if change is None else change(child))
+        mask = pc.is_null(values) if values.null_count else None
+        if not children:
+            # An array of structs without members has no other length than that of its mask.
+            valid = None if mask is None else pc.is_valid(values).buffers()[1]
+            return pa.Array.from_buffers(target, len(values), [valid], values.null_count)
+        return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
 
-        def convert(values: pa.StructArray) -> pa.StructArray:
-            children = []
-            for index, change, inner_type, inner in parts:
-                if index < 0:
-                    children.append(_constant(inner, inner_type, len(values)))
-                else:
-                    child = values.field(index)
-                    children.append(child if change is None else change(child))
-            mask = pc.is_null(values) if values.null_count else None
-            return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
+    return convert
 
-        return convert
 
-    def _list(
-        self, kind: pa.ListType, table: pa.ListType, target: pa.ListType, absent: Absent, path: str
-    ) -> Convert | None:
-        item = absent.members.get(ITEM, NULL)
-        inner = self.of(kind.value_field, table.value_field, target.value_type, item, f"{path}.element")
-        if inner is None and kind == target:
-            return None
+def _list(
+    kind: pa.ListType, table: pa.ListType, target: pa.ListType, absent: Absent, path: str
+) -> Convert | None:
+    item = absent.members.get(ITEM, NULL)
+    inner = _conversion(kind.value_type, table.value_type, target.value_type, item, f"{path}.{ITEM}")
+    if inner is None and kind == target:
+        return None
 
-        def convert(values: pa.ListArray) -> pa.ListArray:
-            items = values.values if inner is None else inner(values.values)
-            buffers = values.buffers()[:2]
-            return pa.Array.from_buffers(
-                target, len(values), buffers, values.null_count, values.offset, [items]
-            )
+    def convert(values: pa.ListArray) -> pa.ListArray:
+        items = values.values if inner is None else inner(values.values)
+        buffers = values.buffers()[:2]
+        return pa.Array.from_buffers(target, len(values), buffers, values.null_count, values.offset, [items])
 
-        return convert
+    return convert
 
-    def _map(
-        self, kind: pa.MapType, table: pa.MapType, target: pa.MapType, absent: Absent, path: str
-    ) -> Convert | None:
-        item = absent.members.get(ITEM, NULL)
-        keys = self.of(kind.key_field, table.key_field, target.key_type, NULL, f"{path}.key")
-        items = self.of(kind.item_field, table.item_field, target.item_type, item, f"{path}.value")
-        if keys is None and items is None and kind == target:
-            return None
 
-        def convert(values: pa.MapArray) -> pa.MapArray:
-            sides = [
-                side if inner is None else inner(side)
-                for side, inner in ((values.keys, keys), (values.items, items))
-            ]
-            entries = pa.StructArray.from_arrays(sides, fields=[target.key_field, target.item_field])
-            buffers = values.buffers()[:2]
-            return pa.Array.from_buffers(
-                target, len(values), buffers, values.null_count, values.offset, [entries]
-            )
+def _map(
+    kind: pa.MapType, table: pa.MapType, target: pa.MapType, absent: Absent, path: str
+) -> Convert | None:
+    item = absent.members.get(ITEM, NULL)
+    keys = _conversion(kind.key_type, table.key_type, target.key_type, NULL, f"{path}.key")
+    items = _conversion(kind.item_type, table.item_type, target.item_type, item, f"{path}.value")
+    if keys is None and items is None and kind == target:
+        return None
 
-        return convert
+    def convert(values: pa.MapArray) -> pa.MapArray:
+        sides = [
+            side if inner is None else inner(side)
+            for side, inner in ((values.keys, keys), (values.items, items))
+        ]
+        entries = pa.StructArray.from_arrays(sides, fields=[target.key_field, target.item_field])
+        buffers = values.buffers()[:2]
+        return pa.Array.from_buffers(
+            target, len(values), buffers, values.null_count, values.offset, [entries]
+        )
+
+    return convert
 
 
 def _leaf(kind: pa.DataType, target: pa.DataType) -> Convert:
+    if types.is_null(target):
+        return lambda values: pa.nulls(len(values))
     if types.is_time(target) and types.is_int64(kind):
         return lambda values: values.cast(pa.time64("us")).cast(target)
     if types.is_duration(target) and types.is_int64(kind):

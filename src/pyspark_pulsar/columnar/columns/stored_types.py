@@ -4,20 +4,25 @@
     tinyint, smallint int                              the same numbers
     time              microseconds (Delta: as long)    the same; a finer value is refused when it is written
     interval          microseconds, as long            the same
-    void              is left out                      null
+    void              is left out; a boolean in lists  null
+                      and maps
+    struct<>          struct<__empty: boolean>         the same, since Parquet has no structs without members
 
-All else is stored as it is.
+All other types are stored as they are.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Final
 
 import pyarrow as pa
 from pyarrow import types
 
 from pyspark_pulsar.schema.avro.to_arrow import list_of
+
+_EMPTY: Final = pa.field("__empty", pa.bool_())
+"""The member of a struct that has no other."""
 
 Leaf = Callable[[pa.DataType], pa.DataType | None]
 
@@ -41,50 +46,83 @@ def delta_leaf(kind: pa.DataType) -> pa.DataType | None:
 
 
 def stored_schema(columns: pa.Schema, leaf: Leaf) -> pa.Schema:
-    """Of a table that holds `columns`; those that it cannot hold are left out. All fields are nullable but keys of
-    maps."""
+    """Return the columns of a table that holds `columns`, without those of type void.
+
+    All fields are nullable but keys of maps.
+    """
     return pa.schema([field for column in columns if (field := _stored_field(column, leaf)) is not None])
 
 
 def _stored_field(field: pa.Field, leaf: Leaf) -> pa.Field | None:
-    kind = stored_type(field.type, leaf)
+    kind = _stored_type(field.type, leaf)
     return None if kind is None else pa.field(field.name, kind, field.nullable)
 
 
-def stored_type(kind: pa.DataType, leaf: Leaf) -> pa.DataType | None:
-    """None for a type that nothing is left of."""
+def _stored_type(kind: pa.DataType, leaf: Leaf) -> pa.DataType | None:
+    """Return the type in files; None for void."""
     if types.is_struct(kind):
         members = [member for field in kind if (member := _stored_field(field, leaf)) is not None]
-        return pa.struct(members) if members else None
+        return pa.struct(members or [_EMPTY])
     if types.is_list(kind):
-        item = stored_type(kind.value_type, leaf)
-        return None if item is None else list_of(item, nullable=True)
+        return list_of(_item_type(kind.value_type, leaf), nullable=True)
     if types.is_map(kind):
-        key, item = stored_type(kind.key_type, leaf), stored_type(kind.item_type, leaf)
-        if key is None or item is None:
-            return None
+        key, item = _item_type(kind.key_type, leaf), _item_type(kind.item_type, leaf)
         return pa.map_(pa.field("key", key, nullable=False), pa.field("value", item))
     return leaf(kind)
 
 
-def check_widened(name: str, table: pa.DataType, column: pa.DataType, *, may_widen: bool = True) -> None:
-    """Raises ValueError unless values of type `column`, and those that are there of type `table`, go into one column
-    which is only ever widened, as open table formats allow: int to long, float to double, more digits, more members.
-    Without `may_widen` only more members."""
-    if types.is_struct(table) and types.is_struct(column):
-        for member in column:
-            position = table.get_field_index(member.name)
-            if position >= 0:
-                check_widened(
-                    f"{name}.{member.name}", table.field(position).type, member.type, may_widen=may_widen
-                )
-    elif types.is_map(table) and types.is_map(column):
-        check_widened(f"{name}.key", table.key_type, column.key_type, may_widen=may_widen)
-        check_widened(f"{name}.value", table.item_type, column.item_type, may_widen=may_widen)
-    elif types.is_list(table) and types.is_list(column):
-        check_widened(f"{name}.element", table.value_type, column.value_type, may_widen=may_widen)
-    elif not (_is_wider if may_widen else operator.eq)(table, column):
-        raise ValueError(f"{name} is {table} in the table, and {column} in the topic's schema")
+def _item_type(kind: pa.DataType, leaf: Leaf) -> pa.DataType:
+    return _stored_type(kind, leaf) or pa.bool_()
+
+
+def fitting_field(column: pa.Field, table: pa.Field | None, *, may_widen: bool) -> pa.Field | None:
+    """Return the part of a column that a table can hold beside the column that it has under the name.
+
+    Open table formats only ever widen a column: int to long, float to double, more digits, more members.
+
+    Args:
+        column: A stored column.
+        table: The table's column of that name; None where there is none.
+        may_widen: Whether the format also widens leaves; otherwise it only adds members.
+
+    Returns:
+        The column without the members, at any depth, whose types conflict; None where nothing is left.
+
+    """
+    if table is None:
+        return column
+    kind = _fitting_type(column.type, table.type, may_widen=may_widen)
+    return None if kind is None else column.with_type(kind)
+
+
+def _fitting_type(kind: pa.DataType, table: pa.DataType, *, may_widen: bool) -> pa.DataType | None:
+    if types.is_struct(table) and types.is_struct(kind):
+        there = {member.name: member for member in table}
+        members = [
+            fitting
+            for member in kind
+            if (fitting := fitting_field(member, there.get(member.name), may_widen=may_widen)) is not None
+        ]
+        return pa.struct(members) if members else None
+    if types.is_map(table) and types.is_map(kind):
+        key = _fitting_type(kind.key_type, table.key_type, may_widen=may_widen)
+        item = fitting_field(kind.item_field, table.item_field, may_widen=may_widen)
+        # Half a map is none, and its keys tell entries apart.
+        return None if item is None or key != kind.key_type else pa.map_(kind.key_field, item)
+    if types.is_list(table) and types.is_list(kind):
+        item = _fitting_type(kind.value_type, table.value_type, may_widen=may_widen)
+        return None if item is None else pa.list_(kind.value_field.with_type(item))
+    fits = _is_narrower(kind, table) or (kind == table if not may_widen else _is_wider(table, kind))
+    return kind if fits else None
+
+
+def inner_fields(kind: pa.DataType) -> list[pa.Field]:
+    """Return the fields that a type has inside: members, the key and the value of a map, the items of a list."""
+    if types.is_struct(kind):
+        return list(kind)
+    if types.is_map(kind):
+        return [kind.key_field, kind.item_field]
+    return [kind.value_field] if types.is_list(kind) or types.is_large_list(kind) else []
 
 
 def plain_schema(columns: pa.Schema) -> pa.Schema:
@@ -110,8 +148,34 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
+def columns_of_table(columns: Iterable[pa.Field], table: Iterable[pa.Field]) -> list[pa.Field]:
+    """Return the table's columns of the same names, without the members, at any depth, that `columns` lack."""
+    there = {column.name: column for column in table}
+    return [
+        there[column.name].with_type(_type_of_table(column.type, there[column.name].type))
+        for column in columns
+    ]
+
+
+def _type_of_table(kind: pa.DataType, table: pa.DataType) -> pa.DataType:
+    if types.is_struct(kind) and types.is_struct(table):
+        return pa.struct(columns_of_table(kind, table))
+    if types.is_map(kind) and types.is_map(table):
+        (item,) = columns_of_table([kind.item_field], [table.item_field])
+        return pa.map_(table.key_field, item)
+    if types.is_list(kind) and types.is_list(table):
+        item = table.value_field
+        return pa.list_(item.with_type(_type_of_table(kind.value_type, item.type)))
+    return table
+
+
+def _is_narrower(column: pa.DataType, table: pa.DataType) -> bool:
+    """Return whether the table's type holds all values of `column`, such as after another schema has widened it."""
+    return not types.is_nested(column) and _is_wider(column, table)
+
+
 def _is_wider(table: pa.DataType, column: pa.DataType) -> bool:
-    """Whether `column` is the same or can stand for both."""
+    """Return whether `column` is the same type, or can stand for both."""
     if types.is_decimal(table) and types.is_decimal(column):
         return bool(column.scale == table.scale and column.precision >= table.precision)
     return table == column or (table, column) in ((pa.int32(), pa.int64()), (pa.float32(), pa.float64()))

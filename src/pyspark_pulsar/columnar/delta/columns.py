@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyarrow import types
 
+from pyspark_pulsar.columnar.columns.stored_types import inner_fields
 from pyspark_pulsar.columnar.layout import IDENTITY
 from pyspark_pulsar.errors import SchemaError
 
@@ -21,9 +22,8 @@ _FORBIDDEN: Final = re.compile(r"[ ,;{}()\n\t=]")
 """In names of columns: the protocol, without column mapping."""
 
 
-def delta_schema(columns: pa.Schema, table: str, notes: Mapping[str, str] | None = None) -> Schema:
-    """As delta-rs has it. `notes`: metadata of the column `NOTED`. Raises `SchemaError` for a type that Delta does not
-    have."""
+def delta_schema(columns: pa.Schema, table: str) -> Schema:
+    """Return the columns as delta-rs has them. Raises `SchemaError` for a type that Delta does not have."""
     from deltalake import Field, Schema
 
     fields = []
@@ -35,23 +35,36 @@ def delta_schema(columns: pa.Schema, table: str, notes: Mapping[str, str] | None
                 f"table {table}: expected columns of types that Delta has, got {column.name!r} of type {column.type} "
                 f"({str(fault).splitlines()[0]}); tier the topic to Iceberg, or leave the column out"
             ) from None
-        metadata = dict(notes) if notes and field.name == NOTED else None
-        fields.append(Field(field.name, field.type, nullable=field.nullable, metadata=metadata))
+        fields.append(Field(field.name, field.type, nullable=field.nullable))
     return Schema(fields)
+
+
+def allowed_columns(columns: pa.Schema, table: str, present: Iterable[pa.Field]) -> list[pa.Field]:
+    """Return the columns that a Delta table can have beside those that are there, by their names and types."""
+    there = list(present)
+    allowed: list[pa.Field] = []
+    for column in columns:
+        try:
+            check_names(pa.schema([column]), table, [*there, *allowed])
+            delta_schema(pa.schema([column]), table)
+        except SchemaError:
+            continue
+        allowed.append(column)
+    return allowed
 
 
 def has_local_times(kind: pa.DataType) -> bool:
     """Whether there are moments without zone in it, which only tables with the feature `timestampNtz` may have."""
     if types.is_timestamp(kind):
         return kind.tz is None
-    return any(has_local_times(inner.type) for inner in _inner(kind))
+    return any(has_local_times(inner.type) for inner in inner_fields(kind))
 
 
 def hides_local_times(kind: pa.DataType) -> bool:
     """Whether there are such in a map: delta-rs 1.6 does not see those, and makes a table that cannot be read."""
     if types.is_map(kind):
         return has_local_times(kind)
-    return any(hides_local_times(inner.type) for inner in _inner(kind))
+    return any(hides_local_times(inner.type) for inner in inner_fields(kind))
 
 
 def check_names(columns: pa.Schema, table: str, present: Iterable[pa.Field] = ()) -> None:
@@ -81,12 +94,4 @@ def _paths(path: tuple[str, ...], fields: Iterable[pa.Field]) -> Iterator[tuple[
     """Of columns and of members at any depth."""
     for field in fields:
         yield (*path, field.name)
-        yield from _paths((*path, field.name), _inner(field.type))
-
-
-def _inner(kind: pa.DataType) -> list[pa.Field]:
-    if types.is_struct(kind):
-        return list(kind)
-    if types.is_map(kind):
-        return [kind.key_field, kind.item_field]
-    return [kind.value_field] if types.is_list(kind) or types.is_large_list(kind) else []
+        yield from _paths((*path, field.name), inner_fields(field.type))

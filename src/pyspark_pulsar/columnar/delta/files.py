@@ -16,7 +16,7 @@ from pyarrow import types
 from pyspark_pulsar.columnar.data_file import Bounds, DataFile
 from pyspark_pulsar.columnar.delta.partitions import constants
 from pyspark_pulsar.columnar.delta.place import TablePlace
-from pyspark_pulsar.columnar.layout import IDENTITY, PARTITION, PAYLOAD_COLUMN, PartitionField
+from pyspark_pulsar.columnar.layout import IDENTITY, PARTITION, PAYLOAD_COLUMN, TIERED_BY, PartitionField
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -46,7 +46,14 @@ def added_files(
     partitions = _values(actions, "partition") or [None] * len(paths)
     bounds = {
         name: _bounds(actions, *name)
-        for name in ((PARTITION,), (IDENTITY, "ledger"), (IDENTITY, "entry"), (_PUBLISHED,), (_HAPPENED,))
+        for name in (
+            (PARTITION,),
+            (IDENTITY, "ledger"),
+            (IDENTITY, "entry"),
+            (_PUBLISHED,),
+            (_HAPPENED,),
+            (TIERED_BY,),
+        )
     }
     has_payload_column = PAYLOAD_COLUMN in columns.names
     added = []
@@ -67,6 +74,7 @@ def added_files(
             has_payloads=_is_fewer(nulls[index] if nulls else None, rows[index])
             if has_payload_column
             else False,
+            tiered_by=bounds[TIERED_BY,][index],
             key=tuple(values.get(field.column) for field in fields),
             constants=own,
         )

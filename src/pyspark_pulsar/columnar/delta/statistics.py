@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types
 
-from pyspark_pulsar.columnar.layout import PAYLOAD_COLUMN
+from pyspark_pulsar.columnar.layout import PAYLOAD_COLUMN, TIERED_BY
 from pyspark_pulsar.columnar.writing.footer import (
     Fractions,
     LeafStatistics,
@@ -39,7 +39,7 @@ _LETTERS: Final = 32
 _MOST_COLUMNS: Final = 256
 """Of which a commit tells, beside the metadata columns: it is read as a whole."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_ALWAYS: Final = frozenset([PAYLOAD_COLUMN, *metadata_columns.FIELDS])
+_ALWAYS: Final = frozenset([PAYLOAD_COLUMN, TIERED_BY, *metadata_columns.FIELDS])
 
 
 def file_statistics(footer: pq.FileMetaData, fractions: Mapping[Path, Fractions]) -> str:

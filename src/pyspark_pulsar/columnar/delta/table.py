@@ -4,7 +4,7 @@ A Delta table is a folder, `path/<namespace>/<table>`, and has no catalog. What 
 its log:
 
     the topic, the sort columns        the table's properties, as in Iceberg
-    what the columns were made from    metadata of a column                     delta_log.state
+    the schemas that tiered rows       metadata of a column                     delta_log.state
     positions                          transaction identifiers                  delta_log.positions
     partitions by times                columns made from them                   delta_log.partitions
     bounds of files                    statistics of add actions                delta_log.statistics, delta_log.files
@@ -24,11 +24,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 
-from pyspark_pulsar.columnar.columns.stored_types import check_widened, delta_leaf, stored_schema
+from pyspark_pulsar.columnar.columns.matching import by_name
+from pyspark_pulsar.columnar.columns.stored_types import (
+    columns_of_table,
+    delta_leaf,
+    fitting_field,
+    stored_schema,
+)
 from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.delta import partitions
 from pyspark_pulsar.columnar.delta.columns import (
     NOTED,
+    allowed_columns,
     check_names,
     delta_schema,
     has_local_times,
@@ -49,15 +56,22 @@ from pyspark_pulsar.columnar.delta.statistics import file_statistics
 from pyspark_pulsar.columnar.delta.upkeep import expired, listing, named_urls, removed
 from pyspark_pulsar.columnar.layout import FILE_BYTES, FileLayout, check_sort_columns, named_fields
 from pyspark_pulsar.columnar.positions import TieredPositions
-from pyspark_pulsar.columnar.reading.rows import TableRows
+from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.columnar.table import (
-    SCHEMA,
     SORTED_BY,
     TOPIC,
     ColumnarTable,
+    NewSchema,
     TableCatalog,
     TableDefinition,
     TableMoved,
+    check_conflicts,
+)
+from pyspark_pulsar.columnar.tiered_schema import (
+    parse_tiered_schema,
+    property_of,
+    schema_id,
+    schema_texts,
 )
 from pyspark_pulsar.columnar.writing.writer import WrittenFile
 from pyspark_pulsar.errors import OptionError, PrerequisiteMissing, SchemaError
@@ -131,8 +145,8 @@ class DeltaFolder(TableCatalog):
             partitions.check_partition_field(field, columns)
         fields = named_fields(definition.partition_fields, columns)
         check_sort_columns(definition.sort_columns, columns)
+        # Those with local times inside are added to a table that allows them.
         now = pa.schema([column for column in columns if not hides_local_times(column.type)])
-        is_whole = len(now) == len(columns)
         configuration = {
             **_DEFAULTS,
             **dict(definition.properties),
@@ -141,8 +155,7 @@ class DeltaFolder(TableCatalog):
             partitions.PARTITIONED_BY: partitions.to_json(fields),
         }
         partitions.table_columns(columns, fields, place.url)
-        notes = {SCHEMA: definition.schema} if is_whole else {}
-        table_columns = delta_schema(partitions.table_columns(now, fields, place.url), place.url, notes)
+        table_columns = delta_schema(partitions.table_columns(now, fields, place.url), place.url)
         positions = TieredPositions()
         with place.told():
             try:
@@ -162,10 +175,7 @@ class DeltaFolder(TableCatalog):
                 if self.load(identifier) is not None:
                     raise TableMoved(place.reason(fault)) from None
                 raise
-            table = DeltaColumnarTable(TableState(place.load(), place))
-        if not is_whole:
-            table.evolve(definition.columns, definition.schema, {})
-        return table
+            return DeltaColumnarTable(TableState(place.load(), place))
 
     def drop(self, identifier: str, *, keep_files: bool) -> bool:
         """With `keep_files` the log stays too, under another name: who gives it its own back has the table again."""
@@ -205,8 +215,8 @@ class DeltaColumnarTable(ColumnarTable):
         return self._state.positions
 
     @property
-    def schema(self) -> str | None:
-        return self._state.notes.get(SCHEMA)
+    def schema_texts(self) -> Mapping[int, str]:
+        return schema_texts(self._state.notes)
 
     @property
     def columns(self) -> pa.Schema:
@@ -214,20 +224,35 @@ class DeltaColumnarTable(ColumnarTable):
         return partitions.topic_columns(self._state.columns, self._state.partition_fields)
 
     @property
-    def rows(self) -> TableRows:
-        return TableRows(self.name, self.columns, self._state.place.storage)
+    def storage(self) -> TableStorage:
+        return self._state.place.storage
 
     @property
-    def layout(self) -> FileLayout:
+    def folder(self) -> str:
+        return self._state.data
+
+    @property
+    def file_bytes(self) -> int:
+        size = self._state.configuration.get(_FILE_BYTES, "")
+        return int(size) if size.isdecimal() else FILE_BYTES
+
+    def layout(self, schema: str) -> FileLayout:
         state, fields = self._state, self._state.partition_fields
-        columns = partitions.file_columns(state.columns, fields)
+        stored = parse_tiered_schema(schema, f"table {self.name}").stored
+        columns = partitions.file_columns(stored, fields)
         # A column of the partition has one value in a file.
         sort_columns = [
             name for name in state.configuration.get(SORTED_BY, "").split(",") if name in columns.names
         ]
-        size = state.configuration.get(_FILE_BYTES, "")
-        file_bytes = int(size) if size.isdecimal() else FILE_BYTES
-        return FileLayout(state.data, columns, fields, tuple(sort_columns), file_bytes, has_folders=True)
+        return FileLayout(
+            self.folder,
+            columns,
+            fields,
+            tuple(sort_columns),
+            schema_id(schema),
+            self.file_bytes,
+            has_folders=True,
+        )
 
     @property
     def version(self) -> str:
@@ -241,32 +266,42 @@ class DeltaColumnarTable(ColumnarTable):
         self._names = {one.file.url: one.name for one in added}
         return tuple(one.file for one in added)
 
-    def evolve(self, columns: pa.Schema, schema: str, renamed: Mapping[str, str]) -> None:
+    def holds(self, stored: pa.Schema) -> bool:
+        try:
+            return columns_of_table(stored, self.columns) == list(stored)
+        except KeyError:
+            return False
+
+    def add_schema(self, schema: NewSchema) -> str:
         from deltalake.exceptions import SchemaMismatchError
 
-        if renamed:
-            names = ", ".join(f"{path} (now {name})" for path, name in sorted(renamed.items()))
-            raise SchemaError(
-                f"table {self.name}: expected a schema of the topic that keeps the names of fields, as files of Delta "
-                f"tables are read by these, got other names for {names}; drop the tier and make it again, or tier the "
-                f"topic to Iceberg, which renames columns"
-            )
-        stored, present = stored_schema(columns, delta_leaf), self._state.columns
-        check_names(stored, self.name, present)
-        partitions.table_columns(stored, self._state.partition_fields, self.name)
+        stored, there = stored_schema(schema.columns, delta_leaf), by_name(self.columns)
+        apart = {name.lower() for name in self._state.columns.names if name not in there}
+        fitting = [
+            part
+            for column in allowed_columns(stored, self.name, self._state.columns)
+            if column.name.lower() not in apart
+            and (part := fitting_field(column, there.get(column.name), may_widen=False)) is not None
+        ]
+        check_conflicts(self.name, stored, fitting, self._decisive_columns)
         try:
-            known = frozenset(present.names)
-            for column in stored:
-                if column.name in known:
-                    check_widened(column.name, present.field(column.name).type, column.type, may_widen=False)
-            self._add_columns(stored)
-        except (ValueError, SchemaMismatchError) as fault:
+            if not self.holds(pa.schema(fitting)):
+                self._add_columns(pa.schema(fitting))
+        except SchemaMismatchError as fault:
             raise SchemaError(
-                f"table {self.name}: expected a schema of the topic that only adds fields to the table's, got another: "
-                f"{fault}; Delta tables keep the types that columns have: drop the tier and make it again, or tier "
-                f"the topic to Iceberg, which widens them"
+                f"table {self.name}: expected a schema of the topic whose fields can be columns of the table, got one "
+                f"that delta-rs refuses ({fault}); drop the tier and make it again"
             ) from None
-        self._note({SCHEMA: schema})
+        columns = columns_of_table(fitting, self.columns)
+        text = schema.tiered(pa.schema(columns), is_whole=fitting == list(stored)).text
+        self._note({property_of(text): text})
+        return text
+
+    @property
+    def _decisive_columns(self) -> set[str]:
+        """The columns at the top that rows are apart or sorted by."""
+        sources = {field.source for field in self._state.partition_fields}
+        return sources | set(self._state.configuration.get(SORTED_BY, "").split(","))
 
     def _add_columns(self, columns: pa.Schema) -> None:
         """And, before them, what they need. Raises `deltalake.exceptions.SchemaMismatchError`."""

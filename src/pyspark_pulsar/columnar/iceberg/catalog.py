@@ -15,7 +15,6 @@ from pyspark_pulsar.columnar.positions import TieredPositions
 from pyspark_pulsar.columnar.redaction import one_line, redacted, secret_values
 from pyspark_pulsar.columnar.table import (
     POSITIONS,
-    SCHEMA,
     SORTED_BY,
     TOPIC,
     TableCatalog,
@@ -109,7 +108,6 @@ class IcebergCatalog(TableCatalog):
             **_PROPERTIES,
             **dict(definition.properties),
             TOPIC: definition.topic,
-            SCHEMA: definition.schema,
             SORTED_BY: ",".join(definition.sort_columns),
             POSITIONS: TieredPositions().to_json(),
         }

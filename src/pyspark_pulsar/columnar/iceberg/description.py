@@ -9,6 +9,7 @@ from pyspark_pulsar.columnar.layout import (
     IDENTITY,
     PARTITION,
     PAYLOAD_COLUMN,
+    TIERED_BY,
 )
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 _PUBLISHED: Final = "__publishTime"
 _HAPPENED: Final = "__eventTime"
-BOUNDED: Final = (f"{IDENTITY}.ledger", f"{IDENTITY}.entry")
-"""Nested columns whose least and largest values a commit names: files are found by them."""
+BOUNDED: Final = (f"{IDENTITY}.ledger", f"{IDENTITY}.entry", TIERED_BY)
+"""Columns whose least and largest values each commit names, whatever the table's properties say."""
 
 
 class FileDescription:
@@ -30,7 +31,7 @@ class FileDescription:
         self._fields = {name: field for name in names if (field := _field(schema, name)) is not None}
 
     def of(self, file: IcebergFile, deletes: tuple[str, ...]) -> DataFile:
-        ledgers, entries = (self._bounds(file, name) for name in BOUNDED)
+        ledgers, entries, tiered_by = (self._bounds(file, name) for name in BOUNDED)
         published, happened = (self._bounds(file, name) for name in (_PUBLISHED, _HAPPENED))
         return DataFile(
             url=file.file_path,
@@ -43,6 +44,7 @@ class FileDescription:
             event_from=None if happened is None else happened[0] // 1000,
             columns=frozenset(file.value_counts) if file.value_counts else None,
             has_payloads=self._has_values(file, PAYLOAD_COLUMN),
+            tiered_by=tiered_by,
             key=tuple(file.partition[index] for index in range(len(file.partition))),
             deletes=deletes,
         )

@@ -12,12 +12,13 @@ from __future__ import annotations
 import gc
 import math
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark_pulsar.columnar.layout import PARTITION, PAYLOAD_COLUMN
+from pyspark_pulsar.columnar.data_file import Bounds
+from pyspark_pulsar.columnar.layout import PARTITION, PAYLOAD_COLUMN, TIERED_BY
 from pyspark_pulsar.columnar.table_files import (
     LEDGER,
     Bound,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _FLOATS: Final = {4: struct.Struct("<f"), 8: struct.Struct("<d")}
+_MESSAGE_SIZE: Final = "__messageSize"
 Decode = Callable[[bytes], Bound | None]
 
 
@@ -63,7 +65,8 @@ def table_files(table: Table, columns: Collection[str], known: Parts) -> TableFi
         sizes=collected.sizes,
         rows=collected.rows,
         statistics={path: column.statistics for path, column in collected.columns.items()},
-        leaves=frozenset(collected.leaves),
+        layouts=frozenset(collected.layouts),
+        least_size=collected.least_size,
         may_have_payloads=collected.may_have_payloads,
         unclear_names=unclear_names(schema, table.metadata.schemas),
         changed_ms=0 if snapshot is None else snapshot.timestamp_ms,
@@ -105,10 +108,16 @@ class _Collected:
     columns: dict[str, _Column]
     payload: int | None
     """The field id of the column `PAYLOAD_COLUMN`; None where the table lacks it."""
+    tiered_by: int | None
+    """The field id of the column `TIERED_BY`; None where the table lacks it."""
+    message_size: int | None
+    """The field id of the column `__messageSize`; None where the table lacks it."""
     urls: list[str] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
-    leaves: set[frozenset[int] | None] = field(default_factory=set)
+    layouts: set[tuple[Bounds | None, frozenset[int] | None]] = field(default_factory=set)
+    sizes_of_messages: set[int | None] = field(default_factory=set)
+    """The least of each file."""
     may_have_payloads: bool = False
 
     @classmethod
@@ -118,22 +127,28 @@ class _Collected:
             decoder = _decoder(column.field_type) if column.name in (PARTITION, *names) else None
             if decoder is not None:
                 columns[column.name] = _Column(column.field_id, *decoder)
-        payload = next((column.field_id for column in schema.fields if column.name == PAYLOAD_COLUMN), None)
-        return cls(columns, payload)
+        numbers = {column.name: column.field_id for column in schema.fields}
+        return cls(columns, numbers.get(PAYLOAD_COLUMN), numbers.get(TIERED_BY), numbers.get(_MESSAGE_SIZE))
+
+    @property
+    def least_size(self) -> int | None:
+        """The least `__messageSize` of a row; None where some file does not tell."""
+        known = [size for size in self.sizes_of_messages if size is not None]
+        return None if len(known) < len(self.sizes_of_messages) else min(known, default=0)
 
     def covers(self, asked: _Collected) -> bool:
         """Whether all is there that is asked for."""
         numbers = {column.number for column in self.columns.values()}
-        return asked.payload in (None, self.payload) and all(
-            column.number in numbers for column in asked.columns.values()
-        )
+        mine, others = ((one.payload, one.tiered_by, one.message_size) for one in (self, asked))
+        return mine == others and all(column.number in numbers for column in asked.columns.values())
 
     def join(self, part: _Collected) -> None:
         """Add the files of a part that covers this."""
         self.urls += part.urls
         self.sizes += part.sizes
         self.rows += part.rows
-        self.leaves |= part.leaves
+        self.layouts |= part.layouts
+        self.sizes_of_messages |= part.sizes_of_messages
         self.may_have_payloads |= part.may_have_payloads
         by_number = {column.number: column for column in part.columns.values()}
         for column in self.columns.values():
@@ -150,7 +165,11 @@ class _Collected:
         nulls = [file.null_value_counts or {} for file in files]
         lower = [file.lower_bounds or {} for file in files]
         upper = [file.upper_bounds or {} for file in files]
-        self.leaves |= {frozenset(told) if told else None for told in counts}
+        for told, absent, least, largest in zip(counts, nulls, lower, upper, strict=True):
+            bounds = self._tiered_by(absent, least, largest)
+            self.layouts.add((bounds, frozenset(told) if told else None))
+            size = least.get(self.message_size) if self.message_size is not None else None
+            self.sizes_of_messages.add(None if size is None else _whole(size))
         for column in self.columns.values():
             number = column.number
             column.lower += [bounds.get(number) for bounds in lower]
@@ -161,6 +180,15 @@ class _Collected:
                 not values or not absent or values.get(self.payload, 0) > absent.get(self.payload, 0)
                 for values, absent in zip(counts, nulls, strict=True)
             )
+
+    def _tiered_by(
+        self, nulls: Mapping[int, int], lower: Mapping[int, bytes], upper: Mapping[int, bytes]
+    ) -> Bounds | None:
+        """Return the bounds of the column `TIERED_BY` where each row of a file has a value."""
+        number = self.tiered_by
+        if number is None or nulls.get(number, 1) or number not in lower or number not in upper:
+            return None
+        return _whole(lower[number]), _whole(upper[number])
 
 
 def _decoder(kind: Any) -> tuple[Decode, bool] | None:

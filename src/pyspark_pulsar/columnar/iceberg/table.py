@@ -10,17 +10,20 @@ Format: the Iceberg table specification, version 2. Field ids of a file are thos
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pyspark_pulsar.columnar.columns.matching import by_name
+from pyspark_pulsar.columnar.columns.projection import field_id
 from pyspark_pulsar.columnar.columns.stored_types import (
-    check_widened,
+    columns_of_table,
+    fitting_field,
     iceberg_leaf,
+    inner_fields,
     plain_schema,
     stored_schema,
 )
@@ -38,20 +41,24 @@ from pyspark_pulsar.columnar.layout import (
     PartitionField,
 )
 from pyspark_pulsar.columnar.positions import TieredPositions
-from pyspark_pulsar.columnar.reading.rows import TableRows
 from pyspark_pulsar.columnar.redaction import one_line, redacted
 from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.columnar.table import (
-    FORMER_NAMES,
     POSITIONS,
-    SCHEMA,
     SORTED_BY,
     TOPIC,
     ColumnarTable,
+    NewSchema,
     TableMoved,
-    former_names,
+    check_conflicts,
 )
 from pyspark_pulsar.columnar.table_files import Parts, TableFiles
+from pyspark_pulsar.columnar.tiered_schema import (
+    parse_tiered_schema,
+    property_of,
+    schema_id,
+    schema_texts,
+)
 from pyspark_pulsar.columnar.writing.writer import WrittenFile
 from pyspark_pulsar.errors import (
     ColumnsUnavailable,
@@ -62,6 +69,7 @@ from pyspark_pulsar.errors import (
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile as IcebergFile
+    from pyiceberg.schema import Schema
     from pyiceberg.table import Table
 
 
@@ -122,40 +130,41 @@ class IcebergTable(ColumnarTable):
         return claimed
 
     @property
-    def schema(self) -> str | None:
-        return self._table.properties.get(SCHEMA)
+    def schema_texts(self) -> Mapping[int, str]:
+        return schema_texts(self._table.properties)
 
     @property
     def columns(self) -> pa.Schema:
-        from pyiceberg.io.pyarrow import schema_to_pyarrow
-
-        columns = schema_to_pyarrow(self._table.schema(), include_field_ids=True)
-        assert isinstance(columns, pa.Schema)  # noqa: S101 - of a schema it makes a schema
-        return plain_schema(columns)
+        return _columns(self._table.schema())
 
     @property
-    def rows(self) -> TableRows:
-        return TableRows(self.name, self.columns, self._storage, former_names(self._table.properties))
+    def storage(self) -> TableStorage:
+        return TableStorage.of(self._table.io.properties)
 
     @property
-    def layout(self) -> FileLayout:
-        spec, schema = self._table.spec(), self._table.schema()
+    def folder(self) -> str:
+        return f"{self._table.location().rstrip('/')}/data"
+
+    @property
+    def file_bytes(self) -> int:
+        return int(self._table.properties.get("write.target-file-size-bytes", FILE_BYTES))
+
+    def layout(self, schema: str) -> FileLayout:
+        stored, table = parse_tiered_schema(schema, f"table {self.name}").stored, self._table.schema()
+        names = {field_id(column): column.name for column in stored}
         fields = tuple(
-            PartitionField(schema.find_column_name(field.source_id) or "", transform_name(field.transform))
-            for field in spec.fields
+            PartitionField(
+                names.get(field.source_id) or table.find_column_name(field.source_id) or "",
+                transform_name(field.transform),
+            )
+            for field in self._table.spec().fields
         )
-        sorted_by = self._table.properties.get(SORTED_BY, "")
-        folder = f"{self._table.location().rstrip('/')}/data"
-        size = int(self._table.properties.get("write.target-file-size-bytes", FILE_BYTES))
-        return FileLayout(folder, self.columns, fields, tuple(filter(None, sorted_by.split(","))), size)
+        sorted_by = tuple(filter(None, self._table.properties.get(SORTED_BY, "").split(",")))
+        return FileLayout(self.folder, stored, fields, sorted_by, schema_id(schema), self.file_bytes)
 
     @property
     def version(self) -> str:
         return f"{self._table.metadata.table_uuid}/{self._table.metadata_location}"
-
-    @property
-    def _storage(self) -> TableStorage:
-        return TableStorage.of(self._table.io.properties)
 
     def files(self) -> Sequence[DataFile]:
         snapshot = self._table.current_snapshot()
@@ -210,34 +219,43 @@ class IcebergTable(ColumnarTable):
             for task in tasks
         )
 
-    def evolve(self, columns: pa.Schema, schema: str, renamed: Mapping[str, str]) -> None:
-        stored, present = stored_schema(columns, iceberg_leaf), self.columns
-        former = former_names(self._table.properties) | renamed.keys()
+    def holds(self, stored: pa.Schema) -> bool:
+        present = set(_ids(self.columns))
+        return all(number in present for number in _ids(stored))
+
+    def add_schema(self, schema: NewSchema) -> str:
+        stored, present = stored_schema(schema.columns, iceberg_leaf), by_name(self.columns)
+        taken = {field.name.lower() for field in self._table.spec().fields} - {
+            name.lower() for name in present
+        }
+        fitting = [
+            part
+            for column in stored
+            if column.name.lower() not in taken
+            and (part := fitting_field(column, present.get(column.name), may_widen=True)) is not None
+        ]
+        check_conflicts(self.name, stored, fitting, self._decisive_columns)
         try:
-            known = frozenset(present.names)
-            for column in stored:
-                if column.name in known:
-                    check_widened(column.name, present.field(column.name).type, column.type)
-            self._evolve(stored, schema, renamed, former)
+            with self._committing() as transaction:
+                with transaction.update_schema() as update:
+                    update.union_by_name(pa.schema(fitting))
+                columns = columns_of_table(fitting, _columns(transaction.table_metadata.schema()))
+                text = schema.tiered(pa.schema(columns), is_whole=fitting == list(stored)).text
+                transaction.set_properties({property_of(text): text})
         except ValueError as fault:
             raise SchemaError(
-                f"table {self.name}: expected a schema of the topic that only adds fields to the table's, or widens "
-                f"their types, got another: {one_line(fault, self._secrets)}; drop the tier and make it again"
+                f"table {self.name}: expected a schema of the topic whose fields can be columns of the table, got one "
+                f"that pyiceberg refuses ({one_line(fault, self._secrets)}); drop the tier and make it again"
             ) from None
+        return text
 
-    def _evolve(
-        self, stored: pa.Schema, schema: str, renamed: Mapping[str, str], former: Collection[str]
-    ) -> None:
-        """Raises `ValueError` for a column that pyiceberg refuses, such as one with the name of a partition field."""
-        with self._committing() as transaction:
-            if renamed:
-                with transaction.update_schema() as update:
-                    # Those inside others first: a path begins with names as they are now.
-                    for path in sorted(renamed, key=lambda path: -path.count(".")):
-                        update.rename_column(path, renamed[path])
-            with transaction.update_schema() as update:
-                update.union_by_name(stored)
-            transaction.set_properties({SCHEMA: schema, FORMER_NAMES: json.dumps(sorted(former))})
+    @property
+    def _decisive_columns(self) -> set[str]:
+        """The columns at the top that rows are apart or sorted by."""
+        sources = [
+            self._table.schema().find_column_name(field.source_id) for field in self._table.spec().fields
+        ]
+        return {name for name in sources if name} | set(self._table.properties.get(SORTED_BY, "").split(","))
 
     def commit(
         self, files: Sequence[WrittenFile], positions: TieredPositions, replaced: Collection[DataFile] = ()
@@ -311,6 +329,22 @@ class IcebergTable(ColumnarTable):
                         for entry in manifest.fetch_manifest_entry(self._table.io, discard_deleted=True)
                     }
         return urls
+
+
+def _columns(schema: Schema) -> pa.Schema:
+    """Return the columns of a table, with their field ids."""
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+    columns = schema_to_pyarrow(schema, include_field_ids=True)
+    assert isinstance(columns, pa.Schema)  # noqa: S101 - of a schema it makes a schema
+    return plain_schema(columns)
+
+
+def _ids(fields: Iterable[pa.Field]) -> Iterator[int | None]:
+    """Yield the field ids of all fields, at every depth."""
+    for field in fields:
+        yield field_id(field)
+        yield from _ids(inner_fields(field.type))
 
 
 def transform_name(transform: object) -> str:

@@ -2,13 +2,14 @@
 
 A table keeps the payload of a message whose value columns do not tell all that it says, or that did not decode
 (`layout.PAYLOAD_COLUMN`). Another schema may make more of it, or less. So what such a message is to a read is decided
-when it is read, as for a message that a broker gives. Executor only.
+when it is read, as for a message that a broker gives. Rows that `tiered_rows` has made payloads of are decoded with
+them. Executor only.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,16 +17,16 @@ import pyarrow.compute as pc
 from pyspark_pulsar.codec.decode import DONE_WITH_BAD_ROWS
 from pyspark_pulsar.codec.payload_rows import BAD_COLUMN, NEEDED_COLUMNS, PayloadRows
 from pyspark_pulsar.columnar.layout import PAYLOAD_COLUMN
+from pyspark_pulsar.columnar.reading.request import RowRequest
+from pyspark_pulsar.columnar.reading.tiered_rows import IS_DECODED
 from pyspark_pulsar.schema import metadata_columns
 from pyspark_pulsar.topic import TopicPartition
-
-if TYPE_CHECKING:
-    from pyspark_pulsar.columnar.reading.rows import RowRequest
 
 _log: Final = logging.getLogger(__name__)
 
 PAYLOAD_FIELDS: Final = {
     PAYLOAD_COLUMN: pa.field(PAYLOAD_COLUMN, pa.binary()),
+    IS_DECODED: pa.field(IS_DECODED, pa.bool_()),
     **{name: metadata_columns.FIELDS[name] for name in NEEDED_COLUMNS},
 }
 """The columns of a table that are read to decode payloads."""
@@ -59,7 +60,7 @@ class KeptPayloads:
             PulsarError: The error of the first bad row where the mode is FAILFAST.
 
         """
-        is_kept = pc.is_valid(batch.column(PAYLOAD_COLUMN))
+        is_kept = batch.column(IS_DECODED)
         rows = batch.filter(is_kept)
         if not rows.num_rows:
             return batch

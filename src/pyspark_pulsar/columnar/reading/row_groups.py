@@ -16,7 +16,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pyspark_pulsar.columnar.data_file import Bounds, DataFile
-from pyspark_pulsar.columnar.layout import BY_POSITION, IDENTITY, ORDER_KEY, PARTITION, PAYLOAD_COLUMN
+from pyspark_pulsar.columnar.layout import (
+    BY_POSITION,
+    IDENTITY,
+    ORDER_KEY,
+    PARTITION,
+    PAYLOAD_COLUMN,
+    TIERED_BY,
+)
 from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.position import Position
 
@@ -71,6 +78,8 @@ class RowGroup:
     """Whether all of its rows are of the range."""
     keeps_payloads: bool
     """Whether some row may keep the payload of its message."""
+    tiered_by: Bounds | None
+    """The least and the largest id of the schemas that tiered its rows; None where the footer does not tell."""
 
     @property
     def rows(self) -> int:
@@ -107,7 +116,8 @@ def row_groups(file: OpenFile, wanted: RowRange) -> Iterator[RowGroup]:
                 and Position(bound.last.ledger, bound.last.entry + 1) <= wanted.end
             )
             keeps_payloads = _has_values(metadata.row_group(index), leaves.get(PAYLOAD_COLUMN))
-            yield RowGroup(file, index, bound.first, bound.last, is_within, keeps_payloads)
+            tiered_by = _bounds_of_all(metadata.row_group(index), leaves.get(TIERED_BY))
+            yield RowGroup(file, index, bound.first, bound.last, is_within, keeps_payloads, tiered_by)
 
 
 def apart(groups: Sequence[RowGroup]) -> list[list[RowGroup]]:
@@ -154,6 +164,14 @@ def _bounds(group: Any, leaf: int | None) -> Bounds | None:
     if statistics is None or not statistics.has_min_max:
         return None
     return int(statistics.min), int(statistics.max)
+
+
+def _bounds_of_all(group: Any, leaf: int | None) -> Bounds | None:
+    """Return the bounds of a column that has a value in each row; None where the footer does not tell that."""
+    bounds = _bounds(group, leaf)
+    if bounds is None or not group.column(leaf).statistics.has_null_count:
+        return None
+    return None if group.column(leaf).statistics.null_count else bounds
 
 
 def _deleted(storage: TableStorage, file: DataFile) -> pa.Array | None:

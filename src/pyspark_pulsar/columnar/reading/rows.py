@@ -3,13 +3,13 @@ give.
 
 Executor only. A row group that lies in the range as a whole, and overlaps no other, is read alone, and only the
 columns that the query has; all others are merged by position (`merge`). Rows are converted to the reader's schema
-(`projection`) and filtered as the kernel filters messages. Messages whose payloads the table keeps are decoded anew
-(`kept_payloads`).
+(`tiered_rows`) and filtered as the kernel filters messages. Messages whose payloads the table keeps are decoded by the
+reader's schema (`kept_payloads`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
@@ -18,51 +18,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_pulsar.codec.payload_rows import BAD_COLUMN
-from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.codec.row_slots import SLOT_COLUMNS, within_slots
-from pyspark_pulsar.columnar.columns.absent import NULL, absent_columns
-from pyspark_pulsar.columnar.columns.projection import ColumnProjection, FieldIndex, constant
 from pyspark_pulsar.columnar.data_file import DataFile
 from pyspark_pulsar.columnar.layout import IDENTITY, PARTITION, PAYLOAD_COLUMN
 from pyspark_pulsar.columnar.reading.kept_payloads import PAYLOAD_FIELDS, KeptPayloads
 from pyspark_pulsar.columnar.reading.merge import merged
+from pyspark_pulsar.columnar.reading.request import RowRequest, TableRows
 from pyspark_pulsar.columnar.reading.row_groups import OpenFile, RowGroup, RowRange, apart, row_groups
-from pyspark_pulsar.columnar.storage import TableStorage
-from pyspark_pulsar.errors import ColumnsUnavailable, SchemaError
+from pyspark_pulsar.columnar.reading.tiered_rows import TieredRows
+from pyspark_pulsar.errors import ColumnsUnavailable
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.schema import metadata_columns
-from pyspark_pulsar.schema.info import SchemaInfo
-from pyspark_pulsar.schema.read_schema import ReadSchema
 from pyspark_pulsar.topic import TopicPartition
 
 _PUBLISHED: Final = "__publishTime"
 _HAPPENED: Final = "__eventTime"
 _KEY: Final = "__key"
-
-
-@dataclass(frozen=True, slots=True)
-class TableRows:
-    """What a task must know of a table. Picklable."""
-
-    name: str
-    columns: pa.Schema
-    """With field ids where the format has them."""
-    storage: TableStorage
-    former_names: frozenset[str] = frozenset()
-    """Paths of fields that the topic's schema has renamed since."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowRequest:
-    """How a query wants its rows."""
-
-    schema: ReadSchema
-    row_filter: RowFilter
-    mode: str
-    """What becomes of messages that do not decode: option `mode`."""
-    batch_rows: int
-    fetch_schema: Callable[[bytes], SchemaInfo | None] = lambda _: None
-    """Returns the registry's schema of a version, for payloads that the table keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +66,9 @@ class TableReader:
         for name in [*needed, *(SLOT_COLUMNS if row_filter.slots is not None else ())]:
             fields.setdefault(name, metadata_columns.FIELDS[name])
         self._fields = fields
-        self._absent = absent_columns(request.schema.value)
+        self._rows = TieredRows(table, request, partition)
         self._payloads: KeptPayloads | None = None
-        if PAYLOAD_COLUMN in table.columns.names and fields.keys() & set(request.schema.value_columns.names):
+        if fields.keys() & set(request.schema.value_columns.names):
             self._payloads = KeptPayloads(request, partition)
 
     def rows(self, files: Sequence[DataFile], wanted: RowRange) -> Generator[RowBatch, None, None]:
@@ -129,42 +100,19 @@ class TableReader:
 
     def _cluster(self, cluster: Sequence[RowGroup], wanted: RowRange) -> Iterator[pa.RecordBatch]:
         only, fields = cluster[0], self._fields
-        if self._payloads is not None and any(group.keeps_payloads for group in cluster):
+        names = frozenset(fields)
+        if self._payloads is not None and any(
+            group.keeps_payloads or self._rows.decodes(group, names) for group in cluster
+        ):
             fields = {**PAYLOAD_FIELDS, **fields}
         if len(cluster) == 1 and only.is_within and only.file.is_ordered:
-            return self._read(only, fields)
+            return self._rows.batches(only, fields)
         needed = {
             **fields,
             IDENTITY: metadata_columns.FIELDS[IDENTITY],
             PARTITION: metadata_columns.FIELDS[PARTITION],
         }
-        return merged(cluster, wanted, lambda group: self._read(group, needed))
-
-    def _read(self, group: RowGroup, fields: dict[str, pa.Field]) -> Iterator[pa.RecordBatch]:
-        """The columns of `fields`, under its keys."""
-        file_fields = FieldIndex(group.file.parquet.schema_arrow)
-        table, constants = self._table.columns, dict(group.file.file.constants)
-        names = frozenset(table.names)
-        projections = {}
-        for name, field in fields.items():
-            column = table.field(field.name) if field.name in names else None
-            absent = self._absent.get(name, NULL)
-            try:
-                if field.name in constants:
-                    absent = constant(field, column, constants[field.name])
-                    column = None
-                projections[name] = ColumnProjection(
-                    field, column, file_fields, absent, self._table.former_names
-                )
-            except ValueError as fault:
-                raise SchemaError(
-                    f"{self._where}: expected columns of table {self._table.name} that can be read by the topic's "
-                    f"schema, got others ({fault}); read with readFrom=broker, or drop the tier and make it again"
-                ) from None
-        sources = list(dict.fromkeys(p.source for p in projections.values() if p.source is not None))
-        for batch in group.batches(sources or [IDENTITY], self._request.batch_rows):
-            columns = [projection.of(batch) for projection in projections.values()]
-            yield pa.RecordBatch.from_arrays(columns, names=list(projections))
+        return merged(cluster, wanted, lambda group: self._rows.batches(group, needed))
 
     def _output(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """As the query wants them; no batch is empty, nor has more than `batch_rows` rows."""

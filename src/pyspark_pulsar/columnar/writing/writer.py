@@ -24,7 +24,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pyspark_pulsar.columnar.columns.projection import ColumnProjection, FieldIndex
-from pyspark_pulsar.columnar.layout import BY_POSITION, IDENTITY, ORDER_KEY, FileLayout, PartitionKey, by_key
+from pyspark_pulsar.columnar.layout import (
+    BY_POSITION,
+    IDENTITY,
+    ORDER_KEY,
+    TIERED_BY,
+    FileLayout,
+    PartitionKey,
+    by_key,
+)
 from pyspark_pulsar.columnar.redaction import one_line, secret_values
 from pyspark_pulsar.columnar.storage import TableStorage
 from pyspark_pulsar.columnar.writing.encoding import ROW_GROUP_ROWS, Encodings, encodings_of
@@ -91,13 +99,20 @@ class DataFileWriter:
         cannot be written, and `SchemaError` for a value that the table's columns cannot hold."""
         with ExitStack() as broken:
             broken.callback(self._abandon)
-            for batch in batches:
+            for batch in map(self._labelled, batches):
                 for ledger, rows in by_ledger(batch):
                     yield from self._begin_ledger(ledger)
                     yield from self._take(ledger, rows)
             for key in list(self._open):
                 yield self._close(key)
             broken.pop_all()
+
+    def _labelled(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the batch with the column that names the schema of its rows."""
+        number = self._layout.tiered_by
+        if number is None:
+            return batch
+        return batch.append_column(TIERED_BY, pa.repeat(pa.scalar(number, pa.int64()), batch.num_rows))
 
     def _begin_ledger(self, ledger: int) -> Iterator[WrittenFile]:
         """Files that hold a part of the ledger before, or enough, end with it."""
@@ -157,7 +172,7 @@ class DataFileWriter:
         file.rows = 0
 
     def _stored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """As the table's columns are; those that the topic no longer has are null. Raises `SchemaError`."""
+        """Return the columns as the table has them. Raises `SchemaError`."""
         try:
             if self._projections is None:
                 fields = FieldIndex(batch.schema)

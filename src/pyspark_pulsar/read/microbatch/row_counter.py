@@ -17,8 +17,9 @@ from pyspark_pulsar.codec.backlog import UNLIMITED, CountedRange
 from pyspark_pulsar.codec.row_filter import RowFilter
 from pyspark_pulsar.columnar.layout import IDENTITY
 from pyspark_pulsar.columnar.reading.merge import position_at
+from pyspark_pulsar.columnar.reading.request import RowRequest
 from pyspark_pulsar.columnar.reading.row_groups import RowRange
-from pyspark_pulsar.columnar.reading.rows import RowRequest, TableReader
+from pyspark_pulsar.columnar.reading.rows import TableReader
 from pyspark_pulsar.read.microbatch.admission import MeasureRequest
 from pyspark_pulsar.read.planning.tables.file_range import FileRange
 from pyspark_pulsar.read.planning.tables.known_tables import KnownTables

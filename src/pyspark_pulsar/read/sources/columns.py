@@ -15,8 +15,9 @@ from typing import ClassVar
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.client.ledger import Ledger
 from pyspark_pulsar.columnar.data_file import DataFile
+from pyspark_pulsar.columnar.reading.request import RowRequest, TableRows
 from pyspark_pulsar.columnar.reading.row_groups import RowRange
-from pyspark_pulsar.columnar.reading.rows import RowBatch, RowRequest, TableReader, TableRows
+from pyspark_pulsar.columnar.reading.rows import RowBatch, TableReader
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.location import (
     FilePart,

@@ -59,7 +59,7 @@ import pyarrow as pa
 from pyspark_pulsar.client.broker.transport import EntryBatch
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.codec.intake import TransactionsUnknown
-from pyspark_pulsar.columnar.reading.rows import RowRequest
+from pyspark_pulsar.columnar.reading.request import RowRequest
 from pyspark_pulsar.errors import (
     ColumnsUnavailable,
     ConnectionFailed,

@@ -13,7 +13,7 @@ from pyspark_pulsar.codec.data_keys import DataKeys
 from pyspark_pulsar.codec.decode import NO_VERSION, ChunkedMessages, EntryDecoder
 from pyspark_pulsar.codec.intake import Intake
 from pyspark_pulsar.codec.row_filter import RowFilter
-from pyspark_pulsar.columnar.reading.rows import RowRequest
+from pyspark_pulsar.columnar.reading.request import RowRequest
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import Position
 from pyspark_pulsar.read.location import PartitionAccess

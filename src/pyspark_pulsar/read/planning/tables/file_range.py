@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark_pulsar.columnar.data_file import DataFile, overlapping
-from pyspark_pulsar.columnar.reading.rows import TableRows
+from pyspark_pulsar.columnar.reading.request import TableRows
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.sources.columns import FromColumns
 from pyspark_pulsar.time_window import TimeWindow
@@ -84,7 +84,7 @@ def file_ranges(
         return [FileRange(start, end, FromColumns(table, ()))]
     borders = [start, *(_first(group) for group in groups[1:]), end]
     return [
-        FileRange(begin, behind, FromColumns(table, tuple(group)))
+        FileRange(begin, behind, FromColumns(table.of_files(group), tuple(group)))
         for begin, behind, group in zip(borders, borders[1:], groups, strict=False)
     ]
 

@@ -1,0 +1,116 @@
+"""Matches the fields of two Protobuf plans by their numbers, which are all that a message has. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import types
+
+from pyspark_pulsar.columnar.columns.matching import Found, by_name, renamed
+
+_WIDENED: Final = (("int32", "int64"),)
+_OF_BYTES: Final = ("bytes", "string")
+_MESSAGES: Final = ("message", "group")
+
+Node = Mapping[str, Any]
+"""A part of a plan's document (`schema.protobuf.plan`)."""
+
+
+class ProtobufFields:
+    """The fields of a reader's plan in those of the plan by which rows were tiered."""
+
+    def __init__(self, tiered: str, reader: str) -> None:
+        self._tiered: Node = json.loads(tiered)
+        self._reader: Node = json.loads(reader)
+
+    def columns(self, stored: Sequence[pa.Field], found: Found) -> list[pa.Field]:
+        """Return the stored columns under the reader's names; `found` gets the outcome."""
+        return self._message(0, 0, stored, found)
+
+    def _message(self, tiered: int, reader: int, stored: Sequence[pa.Field], found: Found) -> list[pa.Field]:
+        written = {node["number"]: node for node in self._tiered["messages"][tiered]["fields"]}
+        columns, out = by_name(stored), []
+        for member in self._reader["messages"][reader]["fields"]:
+            source = written.get(member["number"])
+            if source is None:
+                # The kernel keeps the payload of a message with such a field; in all others it is absent.
+                if member["shape"] == "required":
+                    found.decode()
+                continue
+            below = found.below(member["name"])
+            column = columns.get(source["name"])
+            kind = self._field(source, member, pa.null() if column is None else column.type, below)
+            if column is not None:
+                out.append(renamed(column, member["name"], kind))
+        return out
+
+    def _field(self, tiered: Node, reader: Node, kind: pa.DataType, found: Found) -> pa.DataType:
+        reason = self._unclear(tiered, reader)
+        if reason is not None:
+            found.give_up(f"field number {reader['number']} {reason}, and the table does not tell its bytes")
+            return kind
+        if any(tiered.get(name) != reader.get(name) for name in ("shape", "absent")):
+            found.decode()
+            return kind
+        if tiered["shape"] == "map":
+            return self._map(tiered, reader, kind, found)
+        if tiered["shape"] == "repeated":
+            is_list = types.is_list(kind)
+            item = self._item(tiered, reader, kind.value_type if is_list else pa.null(), found)
+            return pa.list_(kind.value_field.with_type(item)) if is_list else kind
+        return self._item(tiered, reader, kind, found)
+
+    def _map(self, tiered: Node, reader: Node, kind: pa.DataType, found: Found) -> pa.DataType:
+        key, value = self._tiered["messages"][tiered["type"]]["fields"]
+        reader_key, reader_value = self._reader["messages"][reader["type"]]["fields"]
+        if key["kind"] != reader_key["kind"] or value.get("absent") != reader_value.get("absent"):
+            found.decode()
+            return kind
+        item = self._item(value, reader_value, kind.item_type if types.is_map(kind) else pa.null(), found)
+        return pa.map_(kind.key_field, kind.item_field.with_type(item)) if types.is_map(kind) else kind
+
+    def _item(self, tiered: Node, reader: Node, kind: pa.DataType, found: Found) -> pa.DataType:
+        if tiered["kind"] != reader["kind"]:
+            if (tiered["kind"], reader["kind"]) not in _WIDENED:
+                found.decode()
+            return kind
+        if tiered["kind"] == "enum":
+            if self._enum(self._tiered, tiered) != self._enum(self._reader, reader):
+                found.decode()
+            return kind
+        if tiered["kind"] not in _MESSAGES or tiered.get("type") is None or reader.get("type") is None:
+            if tiered.get("type") != reader.get("type"):
+                found.decode()
+            return kind
+        members = list(kind) if types.is_struct(kind) else []
+        inner = self._message(tiered["type"], reader["type"], members, found)
+        return pa.struct(inner) if types.is_struct(kind) else kind
+
+    def _unclear(self, tiered: Node, reader: Node) -> str | None:
+        """Return why a field's bytes matter to the reader; None where its value is enough."""
+        if (tiered["shape"] == "map") != (reader["shape"] == "map"):
+            return "became a map, or is one no longer"
+        if tiered["kind"] not in _MESSAGES or tiered.get("type") is None:
+            return None
+        if reader["kind"] in _OF_BYTES or (reader["kind"] in _MESSAGES and reader.get("type") is None):
+            return f"was a message, and is read as {reader['kind']}"
+        if reader["kind"] in _MESSAGES and tiered["kind"] != reader["kind"]:
+            return f"was a {tiered['kind']}, and is a {reader['kind']} now"
+        if reader["kind"] in _MESSAGES and self._differ_in_meaning(tiered, reader):
+            return "is a message of another type"
+        return None
+
+    def _differ_in_meaning(self, tiered: Node, reader: Node) -> bool:
+        """Return whether one of two messages is a well-known type, and the other one is not the same."""
+        message, other = self._tiered["messages"][tiered["type"]], self._reader["messages"][reader["type"]]
+        meaning = message.get("meaning")
+        return bool(
+            meaning != other.get("meaning")
+            or (meaning == "wrapper" and message["fields"][0]["kind"] != other["fields"][0]["kind"])
+        )
+
+    def _enum(self, plan: Node, field: Node) -> Any:
+        return None if field.get("type") is None else plan["enums"][field["type"]]

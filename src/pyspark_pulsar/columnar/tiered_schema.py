@@ -1,0 +1,147 @@
+"""The schemas by which rows of a table were tiered, as the table keeps them.
+
+A column of a table has a name, and names change their meaning: a field is renamed, another one gets its name, or an
+engine renames the column. So each row says by which schema of the topic it was tiered (`layout.TIERED_BY`), and the
+table keeps each of these schemas with the columns that its fields went to.
+
+A schema is known by its content. So of two processes that tier by different schemas at once, neither can give the
+other's rows another meaning.
+
+Format of the property `pulsar.schema.<id>`, the id in hexadecimal digits: `<digest>:<document>`. The digest is that of
+the topic's schema. The document is JSON, compressed by zlib, in base64; its Arrow schemas are IPC messages in base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import types
+
+from pyspark_pulsar.errors import ProtocolError
+from pyspark_pulsar.schema.payload import KeyValuePair, PayloadSchema
+
+PREFIX: Final = "pulsar.schema."
+"""The beginning of the names of properties that hold a schema each."""
+_ID_BYTES: Final = 8
+_LARGEST: Final = 1 << 28
+"""Bytes of a document. It is read from a table, which other programs can write to."""
+
+
+@dataclass(frozen=True)
+class TieredSchema:
+    """One schema of a topic, and the columns of a table that hold its fields."""
+
+    digest: str
+    """Equal for equal schemas of the topic."""
+    payload: PayloadSchema
+    """How messages lie in bytes; its columns have Spark's types."""
+    values: pa.Schema
+    """The value columns of a read by this schema, in Spark's types."""
+    stored: pa.Schema
+    """The columns of its rows' files, under the names that the schema gives them: with field ids where the table's
+    format has them. A field that the table has no column for is not among them."""
+    keeps_all: bool
+    """Whether all payloads are kept, because the table lacks a column for some field."""
+
+    @property
+    def text(self) -> str:
+        """The value of the property."""
+        document = {
+            "payload": _payload_json(self.payload),
+            "values": _columns_text(self.values),
+            "stored": _columns_text(self.stored),
+            "keepsAll": self.keeps_all,
+        }
+        packed = zlib.compress(json.dumps(document, sort_keys=True).encode(), 9)
+        return f"{self.digest}:{base64.b64encode(packed).decode()}"
+
+
+def schema_id(text: str) -> int:
+    """Return the id of the schema that a property's value holds: 64 bits, signed, the value of `layout.TIERED_BY`."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:_ID_BYTES], "big", signed=True)
+
+
+def property_of(text: str) -> str:
+    """Return the name of the property that holds `text`."""
+    return f"{PREFIX}{schema_id(text) & (1 << 8 * _ID_BYTES) - 1:016x}"
+
+
+def schema_texts(properties: Mapping[str, str]) -> dict[int, str]:
+    """Return the texts of the schemas among a table's properties, by their ids."""
+    texts = [text for name, text in properties.items() if name.startswith(PREFIX)]
+    return {schema_id(text): text for text in texts}
+
+
+def texts_of(texts: Mapping[int, str], digest: str) -> Iterator[str]:
+    """Yield the texts of the schemas that have this digest."""
+    for text in texts.values():
+        if text.partition(":")[0] == digest:
+            yield text
+
+
+@lru_cache(maxsize=256)
+def parse_tiered_schema(text: str, where: str) -> TieredSchema:
+    """Return the schema of a property's value.
+
+    Args:
+        text: The property's value.
+        where: The table, for errors.
+
+    Raises:
+        ProtocolError: This version cannot read the value.
+
+    """
+    digest, _, packed = text.partition(":")
+    try:
+        unpacker = zlib.decompressobj()
+        document = json.loads(unpacker.decompress(base64.b64decode(packed, validate=True), _LARGEST))
+        values = _columns(document["values"])
+        return TieredSchema(
+            digest,
+            _payload(document["payload"], list(values)),
+            values,
+            _columns(document["stored"]),
+            bool(document["keepsAll"]),
+        )
+    except (ValueError, KeyError, TypeError, zlib.error, pa.ArrowException) as fault:
+        raise ProtocolError(
+            f"{where}: expected a schema in its property {property_of(text)}, got one that this version cannot read "
+            f"({fault!r}); upgrade pyspark-pulsar, or drop the table and tier the topic again"
+        ) from None
+
+
+def _payload_json(payload: PayloadSchema) -> dict[str, Any]:
+    pair = payload.pair
+    if pair is None:
+        return {"type": payload.value_type, "definition": payload.definition}
+    sides = {"key": _payload_json(pair.key), "value": _payload_json(pair.value)}
+    return {"type": payload.value_type, "separated": pair.separated, **sides}
+
+
+def _payload(document: Mapping[str, Any], columns: Sequence[pa.Field]) -> PayloadSchema:
+    """Return a schema with these columns, which are one where it is no record."""
+    if "key" in document:
+        key, value = (
+            _payload(document[name], list(column.type) if types.is_struct(column.type) else [column])
+            for name, column in zip(("key", "value"), columns, strict=True)
+        )
+        pair = KeyValuePair(key, value, separated=bool(document["separated"]))
+        return PayloadSchema(document["type"], pair=pair)
+    definition = document["definition"]
+    return PayloadSchema(document["type"], None if definition is None else pa.schema(columns), definition)
+
+
+def _columns_text(columns: pa.Schema) -> str:
+    return base64.b64encode(columns.serialize().to_pybytes()).decode()
+
+
+def _columns(text: str) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text, validate=True)))
