@@ -1,8 +1,10 @@
-"""A soak on servers of its own: source, exactly-once sink, tiering, checkpoints in Pulsar, or growth of a session.
+"""A soak on servers of its own: source, exactly-once sink, tiering, schemas of topics with tables, checkpoints in Pulsar, or
+growth of a session.
 
     make soak             (or: python tests/soak/run.py source --minutes 30 --seed 1)
     make soak-sink        (or: python tests/soak/run.py sink --kills 100 --seed 1)
     make soak-tier        (or: python tests/soak/run.py tier --kills 100 --seed 1)
+    make soak-evolutions  (or: python tests/soak/run.py evolutions --evolutions 2000 --seed 1)
     make soak-checkpoint  (or: python tests/soak/run.py checkpoint --rounds 100)
     make soak-epochs      (or: python tests/soak/run.py epochs --epochs 2000)
     make soak-growth      (or: python tests/soak/run.py growth --epochs 10000 --queries 500)
@@ -29,6 +31,8 @@ from fixtures.cluster.pulsar_cluster import PulsarCluster
 from fixtures.spark_cluster import spark_cluster
 from soak.checkpoint_soaking import checkpoint_soak
 from soak.epochs_soaking import epochs_soak
+from soak.evolution.damage import DAMAGES
+from soak.evolutions_soaking import evolutions_soak
 from soak.growth_soaking import growth_soak
 from soak.sink_soaking import sink_soak
 from soak.soaking import soak
@@ -37,7 +41,9 @@ from soak.tier_soaking import tier_soak
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    arguments.add_argument("what", choices=("source", "sink", "tier", "checkpoint", "epochs", "growth"))
+    arguments.add_argument(
+        "what", choices=("source", "sink", "tier", "checkpoint", "epochs", "growth", "evolutions")
+    )
     arguments.add_argument("--minutes", type=float, default=30.0, help="of source")
     arguments.add_argument("--checkpoint", default="folder", choices=("folder", "pulsar"), help="of source")
     arguments.add_argument("--rounds", type=int, default=100, help="of checkpoint")
@@ -48,6 +54,10 @@ def main() -> int:
     arguments.add_argument("--guarantee", default="exactly-once", choices=("exactly-once", "at-least-once"))
     arguments.add_argument("--format", default="iceberg", choices=("iceberg", "delta"), help="of tier")
     arguments.add_argument("--retries", action="store_true", help="of tier: the control")
+    arguments.add_argument("--evolutions", type=int, default=2_000, help="of evolutions")
+    arguments.add_argument(
+        "--damage", default=None, choices=sorted(DAMAGES), help="of evolutions: the control"
+    )
     arguments.add_argument("--seed", type=int, default=None)
     arguments.add_argument("--result", type=Path, default=None, help="a file for the report, in JSON")
     given = arguments.parse_args()
@@ -69,6 +79,8 @@ def main() -> int:
 def _report(given: argparse.Namespace, folder: Path, seed: int) -> dict[str, Any]:
     if given.what == "tier":
         return asdict(tier_soak(folder, seed, given.kills, given.format, _say, retries=given.retries))
+    if given.what == "evolutions":
+        return asdict(evolutions_soak(folder, seed, given.evolutions, _say, given.damage))
     if given.what == "checkpoint":
         return asdict(checkpoint_soak(folder, given.rounds, _say))
     if given.what == "epochs":

@@ -1,0 +1,126 @@
+"""A schema evolution of a topic as data: its versions, and what is done in which order. It prints in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+AVRO = "AVRO"
+JSON = "JSON"
+PROTOBUF = "PROTOBUF_NATIVE"
+ICEBERG = "iceberg"
+DELTA = "delta"
+PERMISSIVE = "PERMISSIVE"
+FAILFAST = "FAILFAST"
+DROPMALFORMED = "DROPMALFORMED"
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of the topic's schema."""
+
+    document: str
+    """The schema as the registry takes it."""
+    text: str
+    """The schema as a person reads it."""
+    changes: tuple[str, ...]
+    """What differs from the version before, in words."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message's payload, as a producer of some version encodes it. None is a tombstone."""
+
+    payload: bytes | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Register:
+    """Register a version of the schema, which is the topic's latest one from then on."""
+
+    version: int
+
+
+@dataclass(frozen=True)
+class Send:
+    """Send messages by a producer of a registered version."""
+
+    version: int
+    messages: tuple[Message, ...]
+    is_batch: bool
+    """One entry holds all messages."""
+    names_version: bool = True
+    """The entries name the version that they were written with. Other entries are read by the topic's latest schema."""
+
+
+@dataclass(frozen=True)
+class Close:
+    """Close the ledger that is written to."""
+
+
+@dataclass(frozen=True)
+class Tier:
+    """Tier all closed ledgers."""
+
+
+@dataclass(frozen=True)
+class Trim:
+    """Remove all closed ledgers, unless one of them is not in the table."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """Read table and topic together, and compare them with the topic of which no ledger is removed."""
+
+    mode: str = PERMISSIVE
+    share: float = 1.0
+    """The probability of each value column to be read."""
+    version: int | None = None
+    """The registered version by whose columns the topic is read; None for the latest."""
+    is_stream: bool = False
+
+
+Step = Register | Send | Close | Tier | Trim | Read
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """What happens to one topic and its table."""
+
+    seed: int
+    kind: str
+    table_format: str
+    versions: tuple[Version, ...]
+    steps: tuple[Step, ...]
+
+    def lines(self) -> Iterator[str]:
+        """The evolution in words, a line for each step."""
+        yield f"seed {self.seed}: {self.kind} topic, {self.table_format} table"
+        for step in self.steps:
+            yield from _words(step, self.versions)
+
+    def __str__(self) -> str:
+        return "\n  ".join(self.lines())
+
+
+def _words(step: Step, versions: tuple[Version, ...]) -> Iterator[str]:
+    match step:
+        case Register(number):
+            version = versions[number]
+            changed = f" ({'; '.join(version.changes)})" if version.changes else ""
+            yield f"register v{number}{changed}: {version.text}"
+        case Send(number, messages, is_batch, names_version):
+            unnamed = "" if names_version else ", which the entries do not name"
+            yield f"send {len(messages)} messages by v{number}{' in one entry' if is_batch else ''}{unnamed}:"
+            yield from (f"    {message.text}" for message in messages)
+        case Close():
+            yield "close the ledger"
+        case Tier():
+            yield "tier"
+        case Trim():
+            yield "trim"
+        case Read(mode, share, number, is_stream):
+            what = "all columns" if share == 1.0 else f"columns with probability {share}"
+            by = "" if number is None else f" by the columns of v{number}"
+            yield f"read {what}{by}, {mode}{', as a stream' if is_stream else ''}"

@@ -1,0 +1,184 @@
+"""A topic whose ledgers are removed, and its twin, which keeps all ledgers: what the broker would give at any time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from integration.official import Admin, await_true
+from integration.tier.conftest import tables_in
+from integration.tier.test_streams import Query
+from soak.evolution.compare import Positions
+from soak.evolution.entries import EntrySender, Sent
+from soak.evolution.steps import Message, Read
+
+from pyspark_pulsar.columnar.topic_tables import TopicTables
+from pyspark_pulsar.options import ReadOptions, parse_options
+from pyspark_pulsar.read.batch.plan import plan_batch
+from pyspark_pulsar.read.bounds.schema import resolve_source_schema
+from pyspark_pulsar.read.task.reader import read_split
+from pyspark_pulsar.schema.metadata_columns import FIELDS
+from pyspark_pulsar.tiering.definition import TableSettings
+from pyspark_pulsar.tiering.round import TierRound
+from pyspark_pulsar.tiering.run import tier_topics
+from pyspark_pulsar.tiering.writers import ProcessWriters
+from pyspark_pulsar.topic import TopicName
+
+BAD_ROWS = "bad_rows"
+_FOR_EVER = {"retentionTimeInMinutes": -1, "retentionSizeInMB": -1}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A server, a folder for tables, and connections. Used by one thread."""
+
+    service_url: str
+    admin_url: str
+    folder: Path
+    name: str
+    """Begins the names of namespaces; no two places of a server have the same."""
+    admin: Admin
+    sender: EntrySender
+
+    @classmethod
+    def open(cls, service_url: str, admin_url: str, folder: Path, name: str) -> Place:
+        folder.mkdir(parents=True, exist_ok=True)
+        return cls(service_url, admin_url, folder, name, Admin(admin_url), EntrySender(service_url))
+
+    def make_namespace(self, name: str) -> None:
+        policies = {"schema_compatibility_strategy": "ALWAYS_COMPATIBLE", "retention_policies": _FOR_EVER}
+        answer = self.admin.request("PUT", f"namespaces/{name}", policies)
+        assert answer.status in (204, 409), (answer.status, answer.data)
+
+
+@dataclass
+class Twins:
+    """The two topics of one evolution."""
+
+    place: Place
+    namespace: str
+    table_format: str
+    positions: Positions = field(default_factory=dict)
+    registered: dict[int, int] = field(default_factory=dict)
+    """The registry's number of each version."""
+    damaged: set[Path] = field(default_factory=set)
+    """The data files that a control has harmed."""
+
+    @classmethod
+    def make(cls, place: Place, name: str, table_format: str) -> Twins:
+        twins = cls(place, f"public/{place.name}-{name}", table_format)
+        for namespace in (twins.namespace, f"{twins.namespace}-kept"):
+            place.make_namespace(namespace)
+        for topic in (twins.topic, twins.kept):
+            place.admin.create(topic)
+        return twins
+
+    @property
+    def topic(self) -> str:
+        return f"persistent://{self.namespace}/t"
+
+    @property
+    def kept(self) -> str:
+        return f"persistent://{self.namespace}-kept/t"
+
+    @property
+    def catalog(self) -> dict[str, str]:
+        return tables_in(self.place.folder, self.table_format)
+
+    def texts(self, topic: str) -> dict[str, str]:
+        """Options as Spark takes them."""
+        texts = {"service.url": self.place.service_url, "admin.url": self.place.admin_url, "topic": topic}
+        if topic == self.topic:
+            texts["tierCatalog"] = json.dumps(self.catalog)
+        return texts
+
+    def read_options(self) -> ReadOptions:
+        return parse_options(ReadOptions, {**self.texts(self.topic), "columns": ",".join(["*", *FIELDS])})
+
+    def register(self, version: int, kind: str, document: str) -> None:
+        for topic in (self.topic, self.kept):
+            self.place.admin.register(topic, kind, document)
+        self.registered[version] = len(self.registered)
+
+    def send(self, version: int | None, messages: Sequence[Message], *, is_batch: bool) -> None:
+        number = None if version is None else self.registered[version]
+        first = len(self.positions)
+        sent = [Sent(first + index, each.payload, number) for index, each in enumerate(messages)]
+        self.place.sender.send(self.kept, sent, is_batch=is_batch)
+        receipts = self.place.sender.send(self.topic, sent, is_batch=is_batch)
+        self.positions |= {each.number: place for each, place in zip(sent, receipts, strict=True)}
+
+    def close_ledger(self) -> None:
+        self.place.admin.unload(self.topic)
+
+    def tier(self) -> Exception | None:
+        """Tier what is complete. Return why nothing was committed."""
+        tier_round = TierRound(self.read_options(), TableSettings(), ProcessWriters(1))
+        (outcome,) = tier_topics(tier_round, [TopicName.parse(self.topic)], 1)
+        return outcome.fault
+
+    def trim(self) -> None:
+        """Remove all ledgers but the last."""
+        admin, path = self.place.admin, f"persistent/{self.namespace}/t"
+        admin.retain_nothing(self.topic)
+
+        def is_trimmed() -> bool:
+            if len(json.loads(admin.request("GET", f"{path}/internalStats").data)["ledgers"]) == 1:
+                return True
+            admin.request("POST", f"{path}/trim")
+            return False
+
+        await_true("trimming", is_trimmed)
+        admin.keep_for(self.topic, minutes=-1)
+
+    def data_files(self) -> list[Path]:
+        """The data files of the table."""
+        table = TopicTables(self.read_options()).load(TopicName.parse(self.topic))
+        return [] if table is None else [Path(urlsplit(file.url).path) for file in table.files()]
+
+    def delete(self) -> None:
+        for topic in (self.topic, self.kept):
+            self.place.admin.delete(topic)
+
+    def options(self, topic: str, read: Read, columns: Sequence[str] | None) -> dict[str, str]:
+        """The options of a read of one of the topics."""
+        shown = [*(["*"] if columns is None else columns), *([BAD_ROWS] if read.mode == "PERMISSIVE" else [])]
+        return {
+            **self.texts(topic),
+            "mode": read.mode,
+            "columnNameOfCorruptRecord": BAD_ROWS,
+            "columns": ",".join([*shown, *FIELDS]),
+            **({"readFrom": "broker"} if topic == self.kept else {}),
+        }
+
+
+def rows(texts: dict[str, str], columns: pa.Schema | None = None) -> pa.Table:
+    """The rows of a batch, without Spark. `columns`: as `.schema(...)` takes them."""
+    options = parse_options(ReadOptions, texts)
+    schema = resolve_source_schema(options, columns)
+    batches = [batch for split in plan_batch(options).splits for batch in read_split(options, schema, split)]
+    return pa.Table.from_batches(batches, schema.output_schema)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What `Query` wants of a tier."""
+
+    texts: dict[str, str]
+
+    def options(self, **further: str) -> ReadOptions:
+        return parse_options(ReadOptions, {**self.texts, **further})
+
+
+def stream_rows(texts: dict[str, str]) -> pa.Table:
+    """The rows of all micro-batches of a stream from the beginning, without Spark."""
+    query = Query(_Options(texts))  # type: ignore[arg-type]
+    try:
+        tables = list(query.rest())
+        return pa.concat_tables(tables) if tables else query.schema.output_schema.empty_table()
+    finally:
+        query.close()

@@ -1,0 +1,187 @@
+"""Thousands of schema evolutions of topics with tables: each cell of table and topic together is the broker's.
+
+Each evolution has a seed of its own, and the seeds of a run follow each other, so the run of one evolution from its
+seed repeats it. Processes play most evolutions at once. The process that runs them plays the others itself, and reads
+their topics by Spark too: as a batch, a stream and in SQL.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from integration.tier.conftest import SMALL_LEDGERS
+from soak.evolution.damage import DAMAGES
+from soak.evolution.draw import draw_evolution
+from soak.evolution.play import Outcome, Player
+from soak.evolution.shrink import shrunk
+from soak.evolution.spark_reads import SparkReads, spark_session
+from soak.evolution.steps import Evolution
+from soak.evolution.topics import Place
+
+from pyspark_pulsar.standalone import LocalPulsar
+
+PROCESSES: Final = 4
+"""They wait for the server most of the time."""
+_BY_SPARK_EVERY: Final = 10
+_TOLD_EVERY: Final = 100
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What each process needs to play evolutions. Picklable."""
+
+    service_url: str
+    admin_url: str
+    folder: Path
+    damage: str | None = None
+    """The control: the name of a harm to tables, of `DAMAGES`."""
+    shrunk: int = 5
+    """So many evolutions with a difference are shrunk by each process."""
+
+    def player(self, name: str) -> Player:
+        place = Place.open(self.service_url, self.admin_url, self.folder / name, name)
+        return Player(place, DAMAGES[self.damage] if self.damage else None)
+
+
+@dataclass
+class EvolutionsReport:
+    """What was done, and what was wrong."""
+
+    seed: int
+    evolutions: int = 0
+    by_spark: int = 0
+    reads: int = 0
+    cells: int = 0
+    """Cells that are those of the broker."""
+    rows_after_trim: int = 0
+    """Rows that were read after their ledgers were removed."""
+    seconds: float = 0.0
+    differences: dict[str, int] = field(default_factory=dict)
+    """Evolutions with a difference, by class."""
+    errors: dict[str, int] = field(default_factory=dict)
+    """Named errors of tiering, and of reads for which the broker has rows, by class."""
+    faults: list[str] = field(default_factory=list)
+
+    def add(self, played: Played) -> None:
+        """Count an evolution."""
+        outcome = played.outcome
+        self.evolutions += 1
+        self.reads += outcome.reads
+        self.cells += outcome.cells
+        self.rows_after_trim += outcome.rows_after_trim
+        topic = f"{outcome.kind} in {outcome.table_format}"
+        for error, count in outcome.errors.items():
+            self.errors[f"{topic}: {error}"] = self.errors.get(f"{topic}: {error}", 0) + count
+        if outcome.difference is not None:
+            found = f"{topic}: {outcome.difference.kind}"
+            self.differences[found] = self.differences.get(found, 0) + 1
+            self.faults.append(played.text)
+
+
+@dataclass(frozen=True)
+class Played:
+    """An evolution that was played. Picklable."""
+
+    outcome: Outcome
+    text: str
+    """The difference, and the shortest evolution that was found to show it."""
+
+
+class _Playing:
+    """Plays evolutions of a process."""
+
+    def __init__(self, setting: Setting, name: str, reads: SparkReads | None = None) -> None:
+        self._player = setting.player(name)
+        self._reads = reads
+        self._left_to_shrink = setting.shrunk
+
+    def play(self, seed: int) -> Played:
+        evolution = draw_evolution(seed)
+        outcome = self._player.play(evolution, self._reads)
+        found = outcome.difference
+        if found is None:
+            return Played(outcome, "")
+        if self._left_to_shrink:
+            self._left_to_shrink -= 1
+            evolution, outcome = self._shrunk(evolution, outcome)
+        return Played(outcome, f"seed {seed}: {found.kind}: {found.text}\n  {evolution}")
+
+    def _shrunk(self, evolution: Evolution, outcome: Outcome) -> tuple[Evolution, Outcome]:
+        assert outcome.difference is not None
+        last, kind = outcome, outcome.difference.kind
+
+        def shows_it(shorter: Evolution) -> bool:
+            nonlocal last
+            again = self._player.play(shorter, self._reads)
+            if again.difference is None or again.difference.kind != kind:
+                return False
+            last = again
+            return True
+
+        return shrunk(evolution, shows_it), last
+
+
+def evolutions_soak(
+    folder: Path, seed: int, evolutions: int, say: Say, damage: str | None = None
+) -> EvolutionsReport:
+    """Play evolutions on a server of their own. `damage`: as `Setting` takes it."""
+    with LocalPulsar(data=folder / "pulsar", config=SMALL_LEDGERS) as server, spark_session(folder) as spark:
+        setting = Setting(server.service_url, server.admin_url, folder, damage)
+        return play_all(
+            setting, SparkReads(spark, folder / "checkpoints"), range(seed, seed + evolutions), say
+        )
+
+
+def play_all(setting: Setting, reads: SparkReads | None, seeds: range, say: Say) -> EvolutionsReport:
+    """Play the evolutions of the seeds, every tenth by Spark too where there are `reads`."""
+    report, began = EvolutionsReport(seeds.start), time.monotonic()
+    for played in _played(setting, reads, seeds, report):
+        report.add(played)
+        if played.text:
+            say(played.text)
+        if report.evolutions % _TOLD_EVERY == 0:
+            seconds = time.monotonic() - began
+            say(
+                f"{seconds:.0f} s: {report.evolutions} evolutions, {report.cells} cells, {report.differences}"
+            )
+    report.seconds = round(time.monotonic() - began, 1)
+    return report
+
+
+def _played(
+    setting: Setting, reads: SparkReads | None, seeds: range, report: EvolutionsReport
+) -> Iterator[Played]:
+    by_spark = seeds[::_BY_SPARK_EVERY] if reads is not None else range(0)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(PROCESSES, context, _begin, (setting,)) as pool:
+        futures = [pool.submit(_play, seed) for seed in seeds if seed not in by_spark]
+        here = _Playing(setting, f"spark-{seeds.start}", reads)
+        for seed in by_spark:
+            report.by_spark += 1
+            yield here.play(seed)
+        for future in as_completed(futures):
+            yield future.result()
+
+
+_playing: _Playing
+
+
+def _begin(setting: Setting) -> None:
+    """Prepare a process of the pool."""
+    global _playing  # noqa: PLW0603 - the state of a process that does nothing else
+    # Tiering and reading warn of what evolutions are drawn to do.
+    logging.disable(logging.WARNING)
+    _playing = _Playing(setting, f"process-{multiprocessing.current_process().pid}")
+
+
+def _play(seed: int) -> Played:
+    return _playing.play(seed)
