@@ -1,7 +1,8 @@
-"""Payloads that a table keeps of single messages, decoded by a reader's schema as the messages themselves would be.
+"""Messages that a table stores, decoded by a reader's schema as the messages themselves would be.
 
-The kernel decodes entries. So the payloads become entries again, of the messages' schema versions and keys: what comes
-out is what decoding the messages gives. Executor only.
+A table stores a message as its payload, or as columns of the schema that its topic had. The kernel decodes entries. So
+payloads and columns become entries again, of the messages' schema versions and keys, and decoding these gives what
+decoding the messages gives. Executor only.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_pulsar._kernel import Encoder, EntryBatch
+from pyspark_pulsar._kernel import Encoder, EntryBatch, KernelError
 from pyspark_pulsar.codec.decode import EntryDecoder
 from pyspark_pulsar.errors import DecodeError, ProtocolError
 from pyspark_pulsar.schema.info import VERSION_BYTES, SchemaInfo
-from pyspark_pulsar.schema.payload import PayloadSchema
+from pyspark_pulsar.schema.metadata_columns import TOMBSTONE
+from pyspark_pulsar.schema.payload import PayloadSchema, columns_of
 from pyspark_pulsar.schema.primitive import VALUE_COLUMN
 from pyspark_pulsar.schema.read_schema import ReadSchema
+from pyspark_pulsar.schema.types.exchange import readable_type
 
 if TYPE_CHECKING:
     from pyspark_pulsar._kernel import SendFrames
@@ -38,7 +41,7 @@ _MAX_MESSAGE_BYTES: Final = 1 << 30
 
 
 class PayloadRows:
-    """Decodes payloads of one topic partition. Used by one task."""
+    """Decodes messages of one topic partition. Used by one task."""
 
     def __init__(
         self,
@@ -68,7 +71,7 @@ class PayloadRows:
         self._fetch_schema = fetch_schema
 
     def decode(self, rows: pa.RecordBatch, payloads: pa.Array) -> pa.RecordBatch:
-        """Return the value columns of each row, and `BAD_COLUMN`.
+        """Return the value columns of messages whose payloads are kept, and `BAD_COLUMN`.
 
         Args:
             rows: The messages, with `NEEDED_COLUMNS`.
@@ -78,14 +81,27 @@ class PayloadRows:
             SchemaError: A version that the registry should hold is lost.
 
         """
+        return self.decode_columns(_with_payloads(rows, payloads), _BYTES)
+
+    def decode_columns(self, rows: pa.RecordBatch, written: PayloadSchema) -> pa.RecordBatch:
+        """Return the value columns of messages that are stored as columns of another schema, and `BAD_COLUMN`.
+
+        Args:
+            rows: The messages as `entries_of` accepts them, with `NEEDED_COLUMNS`.
+            written: The schema that the stored columns were made by, as `entries_of` accepts it.
+
+        Raises:
+            SchemaError: A version that the registry should hold is lost.
+            ProtocolError: A row has no message of `written`.
+
+        """
         versions = rows.column(_VERSION)
         parts: list[pa.RecordBatch] = []
         indices: list[pa.Array] = []
         for version in pc.unique(versions).to_pylist():
             is_same = pc.is_null(versions) if version is None else pc.equal(versions, version)
             chosen = pc.indices_nonzero(pc.fill_null(is_same, fill_value=False))
-            keys = rows.column(_KEY).take(chosen)
-            parts += self._decoded(payloads.take(chosen), keys, version)
+            parts += self._decoded(rows.take(chosen), written, version)
             indices.append(chosen)
         table = pa.Table.from_batches(parts, self._schema.output_schema).combine_chunks()
         if table.num_rows != rows.num_rows:
@@ -100,11 +116,15 @@ class PayloadRows:
         return batch
 
     def fail(self, rows: pa.RecordBatch, payloads: pa.Array, row: int) -> NoReturn:
-        """Raise the error of one message that does not decode, as a read of the message raises it."""
+        """Raise the error of one kept payload that does not decode, as a read of the message raises it."""
+        self.fail_columns(_with_payloads(rows, payloads), _BYTES, row)
+
+    def fail_columns(self, rows: pa.RecordBatch, written: PayloadSchema, row: int) -> NoReturn:
+        """Raise the error of one message of `decode_columns` that does not decode, as a read of the message raises
+        it."""
         identity, version = rows.column(_ID)[row].as_py(), rows.column(_VERSION)[row].as_py()
         entries = EntryBatch()
-        keys = rows.column(_KEY).slice(row, 1)
-        for data in _entries(payloads.slice(row, 1), keys, version, batching="none"):
+        for data in entries_of(rows.slice(row, 1), written, version, batching="none"):
             entries.push(identity["ledger"], identity["entry"], data)
         decoder = self._decoder("FAILFAST")
         for _ in chain(decoder.decode(entries), decoder.flush()):
@@ -123,26 +143,63 @@ class PayloadRows:
             mode=mode,
         )
 
-    def _decoded(self, payloads: pa.Array, keys: pa.Array, version: int | None) -> Iterator[pa.RecordBatch]:
+    def _decoded(
+        self, rows: pa.RecordBatch, written: PayloadSchema, version: int | None
+    ) -> Iterator[pa.RecordBatch]:
         entries, decoder = EntryBatch(), self._decoder("PERMISSIVE")
-        for number, data in enumerate(_entries(payloads, keys, version)):
+        for number, data in enumerate(entries_of(rows, written, version)):
             entries.push(0, number, data)
         yield from decoder.decode(entries)
         yield from decoder.flush()
 
 
-def _entries(
-    payloads: pa.Array, keys: pa.Array, version: int | None, batching: str = "default"
+def entries_of(
+    rows: pa.RecordBatch, written: PayloadSchema, version: int | None, *, batching: str = "default"
 ) -> Iterator[bytes]:
-    """Yield entries with these messages, in order."""
-    schema = pa.schema([pa.field(VALUE_COLUMN, pa.binary()), pa.field(_KEY, pa.binary())])
-    encoder = Encoder(schema, value=_BYTES, partitions=1, max_message_bytes=_MAX_MESSAGE_BYTES)
-    encoder.set_producing(batching=batching)
+    """Yield entries, as a bookie stores them, whose messages are these rows in the same order.
+
+    Args:
+        rows: The value columns of `written` in Spark's types (`ReadSchema.value_columns`), and `__key`. A value column
+            that is missing, or a member of one, is null in all rows. The key of a separated pair is the column `key`
+            and not `__key`. A row is a null value where the boolean column `__tombstone`, which may be missing, is
+            true; a primitive also where `value` is null, and a pair where its sides are: both sides of an inline
+            pair, the value of a separated one. Further columns whose names begin with two underscores are ignored.
+        written: The schema that the value columns were made by (`ReadSchema.value`).
+        version: The schema version that all the messages name; None for none.
+        batching: What shares an entry, as in `Encoder.set_producing`.
+
+    Raises:
+        ProtocolError: A row has no message of `written`.
+
+    """
+    columns = [pa.field(field.name, readable_type(field.type)) for field in columns_of(written)]
+    if written.pair is None or not written.pair.separated:
+        columns.append(pa.field(_KEY, pa.binary()))
+    columns.append(pa.field(TOMBSTONE, pa.bool_()))
+    arrays = [
+        rows.column(field.name) if field.name in rows.schema.names else pa.nulls(rows.num_rows, field.type)
+        for field in columns
+    ]
+    batch = pa.RecordBatch.from_arrays(arrays, names=[field.name for field in columns])
     named = None if version is None else version.to_bytes(VERSION_BYTES, "big", signed=True)
-    encoder.set_producer(0, producer_id=0, producer_name="", next_sequence_id=0, schema_version=named)
-    batch = pa.RecordBatch.from_arrays([payloads, keys], schema=schema)
-    for sent in encoder.encode(batch, 0):
+    try:
+        encoder = Encoder(batch.schema, value=written, partitions=1, max_message_bytes=_MAX_MESSAGE_BYTES)
+        encoder.set_producing(batching=batching)
+        encoder.set_producer(0, producer_id=0, producer_name="", next_sequence_id=0, schema_version=named)
+        frames = encoder.encode(batch, 0)
+    except KernelError as error:
+        raise ProtocolError(
+            f"expected columns of the schema that messages were written with, got others: {error.message}; please "
+            f"report this"
+        ) from None
+    for sent in frames:
         yield from _stored(sent)
+
+
+def _with_payloads(rows: pa.RecordBatch, payloads: pa.Array) -> pa.RecordBatch:
+    """Return messages of type bytes with the `NEEDED_COLUMNS` of `rows`."""
+    needed = [rows.column(name) for name in NEEDED_COLUMNS]
+    return pa.RecordBatch.from_arrays([payloads, *needed], names=[VALUE_COLUMN, *NEEDED_COLUMNS])
 
 
 def _stored(sent: SendFrames) -> Iterator[bytes]:
