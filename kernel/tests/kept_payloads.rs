@@ -83,7 +83,7 @@ fn kept(value: &PayloadSchema, fields: &[Field], payloads: &[&[u8]]) -> Vec<bool
 
 #[test]
 fn json_with_members_that_no_column_holds() {
-    let cases: [(&[u8], bool); 16] = [
+    let cases: [(&[u8], bool); 23] = [
         (br#"{"a": 1}"#, false),
         (br#"{"s": "t", "a": 1}"#, false),
         (br#"{"a": 1, "s": null, "in": null}"#, false),
@@ -99,6 +99,15 @@ fn json_with_members_that_no_column_holds() {
         // Names are told apart by capitals, and read without escapes.
         (br#"{"A": 2, "a": 1}"#, true),
         (br#"{"\u0061": 1}"#, false),
+        // Another schema may read a number as text, or as a fraction.
+        (br#"{"a": -1}"#, false),
+        (br#"{"a": "1"}"#, true),
+        (br#"{"a": 1.0}"#, true),
+        (br#"{"a": 1e1}"#, true),
+        (br#"{"a": -0}"#, true),
+        // Of members with one name the last counts.
+        (br#"{"a": 1, "a": 2}"#, true),
+        (br#"{"a": 1, "list": [{"x": 2, "x": 3}]}"#, true),
         // Bad rows.
         (br#"{"a": "x"}"#, true),
         (b"not JSON", true),
@@ -127,6 +136,46 @@ fn objects_of_unions() {
     assert_eq!(kept(&value, &fields, &payloads), [false, false, true]);
 }
 
+#[test]
+fn json_of_types_that_lose_something() {
+    let definition = r#"{"type": "record", "name": "R", "fields": [
+      {"name": "e", "type": ["null", {"type": "enum", "name": "E", "symbols": ["A", "B"]}]},
+      {"name": "m", "type": ["null", {"type": "map", "values": "int"}]},
+      {"name": "empty", "type": ["null", {"type": "record", "name": "N", "fields": []}]},
+      {"name": "nulls", "type": ["null", {"type": "map", "values": "null"}]},
+      {"name": "d", "type": ["null", "double"]}]}"#;
+    let fields = nullable([
+        ("e", DataType::Utf8),
+        ("m", map_between(DataType::Utf8, DataType::Int32)),
+        ("empty", DataType::Struct(nullable([]).into())),
+        ("nulls", map_between(DataType::Utf8, DataType::Null)),
+        ("d", DataType::Float64),
+    ]);
+    let value = PayloadSchema {
+        value_schema: Some(Arc::new(Schema::new(fields.clone()))),
+        definition: Some(definition.to_owned()),
+        ..PayloadSchema::of_type("json")
+    };
+    let cases: [(&[u8], bool); 12] = [
+        (br#"{}"#, false),
+        (br#"{"e": "A"}"#, false),
+        (br#"{"e": "\u0041"}"#, false),
+        (br#"{"e": "C"}"#, true),
+        (br#"{"m": {"a": 1, "b": 2}}"#, false),
+        (br#"{"m": {"a": 1, "\u0061": 2}}"#, true),
+        (br#"{"m": {"a": "1"}}"#, true),
+        (br#"{"empty": null, "nulls": null}"#, false),
+        (br#"{"empty": {}}"#, true),
+        (br#"{"nulls": {}}"#, true),
+        // Only another fraction reads a fraction.
+        (br#"{"d": "1.50"}"#, false),
+        (br#"{"d": 1e0}"#, false),
+    ];
+    for (payload, is_kept) in cases {
+        assert_eq!(kept(&value, &fields, &[payload]), [is_kept], "{}", String::from_utf8_lossy(payload));
+    }
+}
+
 fn protobuf(payloads: &[&[u8]]) -> Vec<bool> {
     // Without the field whose absence stands for a default of the writer's choice.
     let plan = message::PLAN
@@ -136,8 +185,9 @@ fn protobuf(payloads: &[&[u8]]) -> Vec<bool> {
 
 #[test]
 fn protobuf_with_fields_that_no_column_holds() {
-    let cases: [(&[u8], bool); 16] = [
-        (b"", false),
+    let cases: [(&[u8], bool); 17] = [
+        // Nothing is set, as in the columns of a null value.
+        (b"", true),
         (b"\x08\x05", false),
         // Field 17, at the top, in a message, in an item of a map.
         (b"\x88\x01\x01", true),
@@ -152,10 +202,11 @@ fn protobuf_with_fields_that_no_column_holds() {
         // `text` does.
         (b"\x12\x00", false),
         // Microseconds, and what is finer.
-        (b"\x5a\x05\x08\x05\x10\xe8\x07\x08\x05", false),
+        (b"\x5a\x05\x08\x05\x10\xe8\x07", false),
         (b"\x5a\x05\x08\x05\x10\xe9\x07", true),
         // Packed numbers and single ones.
-        (b"\x1a\x02\x01\x02\x18\x03", false),
+        (b"\x1a\x02\x01\x02", false),
+        (b"\x1a\x02\x01\x02\x18\x03", true),
         // A wrapper with its value left out, and with one that says the same.
         (b"\x6a\x00", false),
         (b"\x6a\x02\x0a\x00", true),
@@ -170,9 +221,116 @@ fn protobuf_with_fields_that_no_column_holds() {
 }
 
 #[test]
+fn protobuf_that_the_encoder_writes_otherwise() {
+    let cases: [(&[u8], bool); 29] = [
+        (b"\x08\x05\x12\x01x", false),
+        // Another order, and a field twice: another schema may have both in one oneof.
+        (b"\x12\x01x\x08\x05", true),
+        (b"\x08\x05\x08\x06", true),
+        (b"\x22\x02\x08\x05\x22\x02\x08\x06", true),
+        // Two members of a oneof, of which the last counts.
+        (b"\x3d\x01\x00\x00\x00", false),
+        (b"\x3d\x01\x00\x00\x00\x42\x02\x08\x05", true),
+        // Numbers of 32 bits in more, and the sign of a negative one in less.
+        (b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", false),
+        (b"\x08\xff\xff\xff\xff\x0f", true),
+        (b"\x08\x80\x80\x80\x80\x10", true),
+        // A boolean that is not 1, a longer form of a number, a tag and a length.
+        (b"\x80\x01\x01", false),
+        (b"\x80\x01\x02", true),
+        (b"\x08\x85\x00", true),
+        (b"\x88\x00\x05", true),
+        (b"\x12\x81\x00x", true),
+        // An open enum holds any number of 32 bits.
+        (b"\x30\x07", false),
+        (b"\x30\x80\x80\x80\x80\x10", true),
+        // Lists of messages; packed lists that are empty, or come twice.
+        (b"\x6a\x03\x0a\x01a\x6a\x03\x0a\x01b", false),
+        (b"\x1a\x00", true),
+        (b"\x1a\x01\x02\x1a\x01\x02", true),
+        // A list that is packed in its schema, sent otherwise, and the other way around.
+        (b"\x18\x02", true),
+        (b"\x78\x01\x78\x02", false),
+        (b"\x7a\x02\x01\x02", true),
+        // Maps: a key twice, no key, no value, value before key.
+        (b"\x2a\x07\x0a\x01k\x12\x02\x08\x05\x2a\x07\x0a\x01l\x12\x02\x08\x05", false),
+        (b"\x2a\x07\x0a\x01k\x12\x02\x08\x05\x2a\x07\x0a\x01k\x12\x02\x08\x05", true),
+        (b"\x2a\x04\x12\x02\x08\x05", true),
+        (b"\x2a\x03\x0a\x01k", true),
+        (b"\x2a\x07\x12\x02\x08\x05\x0a\x01k", true),
+        // A duration whose parts have two signs; a negative one.
+        (b"\x62\x0e\x08\x01\x10\x98\xf8\xff\xff\xff\xff\xff\xff\xff\x01", true),
+        (b"\x62\x0b\x10\x98\xf8\xff\xff\xff\xff\xff\xff\xff\x01", false),
+    ];
+    for (payload, kept) in cases {
+        assert_eq!(protobuf(&[payload]), [kept], "{payload:x?}");
+    }
+}
+
+#[test]
 fn a_default_of_the_writers_choice() {
-    let payloads: [&[u8]; 2] = [b"", b"\x30\x02"];
-    assert_eq!(kept(&message::schema(message::PLAN), &message::columns(), &payloads), [true, true]);
+    // The column has the default in both; the encoder writes it.
+    let payloads: [&[u8]; 2] = [b"\x08\x05", b"\x08\x05\x30\x02"];
+    assert_eq!(kept(&message::schema(message::PLAN), &message::columns(), &payloads), [true, false]);
+}
+
+#[test]
+fn numbers_that_a_closed_enum_does_not_have() {
+    let plan = r#"{"messages": [{"name": "M", "oneofs": [], "fields": [
+        {"name": "e", "number": 1, "kind": "enum", "type": 0, "shape": "optional"}]}],
+      "enums": [{"closed": true, "values": [["A", 0], ["B", 2]]}]}"#;
+    let columns = nullable([("e", DataType::Utf8)]);
+    assert_eq!(
+        kept(&message::schema(plan), &columns, &[b"\x08\x02", b"\x08\x00", b"\x08\x01"]),
+        [false, false, true]
+    );
+}
+
+#[test]
+fn messages_without_a_column_inside() {
+    let plan = r#"{"messages": [
+      {"name": "M", "oneofs": ["o"], "fields": [
+        {"name": "x", "number": 1, "kind": "int32", "shape": "optional"},
+        {"name": "empty", "number": 2, "kind": "message", "type": 1, "shape": "optional", "oneof": 0},
+        {"name": "around", "number": 3, "kind": "message", "type": 2, "shape": "optional"},
+        {"name": "list", "number": 4, "kind": "message", "type": 1, "shape": "repeated"},
+        {"name": "map", "number": 5, "kind": "message", "type": 3, "shape": "map"},
+        {"name": "some", "number": 6, "kind": "message", "type": 4, "shape": "optional"}]},
+      {"name": "Empty", "oneofs": [], "fields": []},
+      {"name": "Around", "oneofs": [], "fields": [
+        {"name": "e", "number": 1, "kind": "message", "type": 1, "shape": "optional"}]},
+      {"name": "Entry", "oneofs": [], "fields": [
+        {"name": "key", "number": 1, "kind": "int32", "shape": "implicit", "absent": "0"},
+        {"name": "value", "number": 2, "kind": "message", "type": 1, "shape": "implicit"}]},
+      {"name": "Some", "oneofs": [], "fields": [
+        {"name": "e", "number": 1, "kind": "message", "type": 1, "shape": "optional"},
+        {"name": "x", "number": 2, "kind": "int32", "shape": "optional"}]}],
+      "enums": []}"#;
+    let empty = || DataType::Struct(nullable([]).into());
+    let around = DataType::Struct(nullable([("e", empty())]).into());
+    let some = DataType::Struct(nullable([("e", empty()), ("x", DataType::Int32)]).into());
+    let columns = nullable([
+        ("x", DataType::Int32),
+        ("empty", empty()),
+        ("around", around),
+        ("list", list_of(empty())),
+        ("map", map_between(DataType::Int32, empty())),
+        ("some", some),
+    ]);
+    let cases: [(&[u8], bool); 8] = [
+        (b"\x08\x05", false),
+        (b"\x12\x00", true),
+        (b"\x1a\x00", true),
+        (b"\x22\x00", true),
+        // A map without values has no column.
+        (b"\x2a\x04\x08\x01\x12\x00", true),
+        (b"\x32\x00", false),
+        (b"\x32\x02\x10\x01", false),
+        (b"\x32\x02\x0a\x00", true),
+    ];
+    for (payload, is_kept) in cases {
+        assert_eq!(kept(&message::schema(plan), &columns, &[payload]), [is_kept], "{payload:x?}");
+    }
 }
 
 #[test]
@@ -192,6 +350,18 @@ fn versions_of_which_columns_do_not_tell_all() {
     let some = |bytes: &[u8]| Some(bytes.to_vec());
     assert_eq!(column(&batches, "kept"), [None, some(payload), some(b"\x02"), None]);
     assert_eq!(column(&batches, "bad"), [None, None, some(b"\x02"), None]);
+}
+
+#[test]
+fn avro_without_bytes() {
+    let definition = r#"{"type": "record", "name": "R", "fields": [{"name": "n", "type": "null"}]}"#;
+    let fields = nullable([("n", DataType::Null)]);
+    let value =
+        PayloadSchema { value_schema: Some(Arc::new(Schema::new(fields.clone()))), ..avro(definition) };
+    assert_eq!(kept(&value, &fields, &[b""]), [true]);
+    // Bytes and texts without bytes have a value in their column.
+    let column = nullable([("value", DataType::Utf8)]);
+    assert_eq!(kept(&PayloadSchema::of_type("string"), &column, &[b""]), [false]);
 }
 
 #[test]

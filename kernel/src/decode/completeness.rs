@@ -10,11 +10,13 @@ use super::protobuf::completeness::ProtobufCompleteness;
 use crate::error::Result;
 use crate::payload_schema::PayloadSchema;
 
-/// Of one schema whose fields all have columns.
+/// What to look for in messages of one schema.
 #[derive(Debug)]
 pub enum Completeness {
-    /// Primitives are their bytes. An Avro record is what its writer's schema says, so that the caller knows.
+    /// Primitives are their bytes.
     Always,
+    /// An Avro record is what its writer's schema says, so that the caller knows.
+    Avro,
     Json(JsonCompleteness),
     Protobuf(ProtobufCompleteness),
     /// The sides of a pair in its inline form.
@@ -25,6 +27,7 @@ impl Completeness {
     /// Raises "schema" for a definition that is not valid.
     pub fn new(schema: &PayloadSchema) -> Result<Self> {
         Ok(match schema.value_type.as_str() {
+            "avro" => Self::Avro,
             "json" => Self::Json(JsonCompleteness::new(schema.definition()?)?),
             "protobuf" => Self::Protobuf(ProtobufCompleteness::new(schema.definition()?)?),
             "key_value" => {
@@ -39,12 +42,26 @@ impl Completeness {
     pub fn tells_all(&self, payload: &[u8]) -> bool {
         match self {
             Self::Always => true,
+            // The columns of a record without bytes could be those of a null value.
+            Self::Avro => !payload.is_empty(),
             Self::Json(json) => json.tells_all(payload),
             Self::Protobuf(protobuf) => protobuf.tells_all(payload),
             Self::Pair(sides) => {
                 let Ok(parts) = split(payload) else { return false };
-                sides.iter().zip(parts).all(|(side, part)| part.is_none_or(|part| side.tells_all(part)))
+                sides
+                    .iter()
+                    .zip(parts)
+                    .all(|(side, part)| part.is_none_or(|part| side.is_stored() && side.tells_all(part)))
             }
+        }
+    }
+
+    /// Whether the column of a side can be stored: a struct without members cannot.
+    fn is_stored(&self) -> bool {
+        match self {
+            Self::Json(json) => json.is_stored(),
+            Self::Protobuf(protobuf) => protobuf.is_stored(),
+            _ => true,
         }
     }
 }

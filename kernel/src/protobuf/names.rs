@@ -45,7 +45,12 @@ impl EnumNames {
             return Some(*number);
         }
         let number = text.parse().ok()?;
-        (!self.closed || self.name(number).is_some()).then_some(number)
+        self.holds(number).then_some(number)
+    }
+
+    /// Whether the enum may hold the number.
+    pub fn holds(&self, number: i32) -> bool {
+        !self.closed || self.name(number).is_some()
     }
 
     /// What [`EnumNames::number`] accepts.

@@ -1,24 +1,34 @@
 //! Whether the columns of a JSON message tell all that the message says.
 //!
-//! They do not where an object has a member that is no field, or lacks a field whose default stands for it. The branch
-//! of a union that an object or array belongs to depends on the reader, so these are not looked into.
+//! They tell less where an object has a member that is no field or comes twice, or lacks a field whose default stands
+//! for it, and where a number is written otherwise than the encoder writes it. Objects and arrays of a union are not
+//! looked into, because the branch that they belong to depends on the reader. A type without a leaf inside has no
+//! column in a table, so only null is told of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::cursor::{JsonCursor, JsonResult, ValueStart};
-use crate::avro_schema::{AvroField, AvroType};
+use super::cursor::{JsonCursor, JsonResult, ValueStart, as_text};
+use crate::avro_schema::{AvroField, AvroType, LogicalType};
 use crate::error::Result;
 
-/// Of one schema.
+/// What to look for in messages of one schema.
 #[derive(Debug)]
 pub struct JsonCompleteness {
     root: Shape,
+    is_stored: bool,
 }
 
 /// What a value may have inside.
 #[derive(Debug)]
 enum Shape {
+    /// Any value that the decoder accepts.
     Leaf,
+    /// A whole number without a meaning, which another reader may take for text or a fraction.
+    Whole,
+    /// A text that is one of these.
+    Enum(Vec<String>),
+    /// Nothing but null.
+    Null,
     Union,
     Items(Box<Shape>),
     Values(Box<Shape>),
@@ -27,16 +37,31 @@ enum Shape {
 
 #[derive(Debug)]
 struct RecordShape {
-    members: Vec<(Vec<u8>, Shape)>,
+    members: Vec<Member>,
     by_name: HashMap<Vec<u8>, usize>,
-    /// Whether the absence of some member stands for a value other than null.
-    has_defaults: bool,
+    /// Members that have a default.
+    defaults: usize,
+}
+
+#[derive(Debug)]
+struct Member {
+    name: Vec<u8>,
+    shape: Shape,
+    /// Whether its absence stands for a value other than null.
+    has_default: bool,
 }
 
 impl JsonCompleteness {
     /// Raises "schema" for a definition that is not valid.
     pub fn new(definition: &str) -> Result<Self> {
-        Ok(Self { root: Shape::new(&AvroType::parse_for_json(definition)?) })
+        let kind = AvroType::parse_for_json(definition)?;
+        let root = RecordShape::new(kind.fields()?);
+        Ok(Self { root: Shape::Record(root), is_stored: is_stored(&kind) })
+    }
+
+    /// Whether a struct of the message's columns has any.
+    pub fn is_stored(&self) -> bool {
+        self.is_stored
     }
 
     /// Whether the columns tell all of a payload. False for a text that is no JSON.
@@ -45,14 +70,35 @@ impl JsonCompleteness {
     }
 }
 
+/// Whether a column of the type has a leaf inside; a table cannot store another one.
+fn is_stored(kind: &AvroType) -> bool {
+    match kind {
+        AvroType::Null | AvroType::Reference(_) | AvroType::Omitted(_) => false,
+        AvroType::Nullable { inner, .. } => is_stored(inner),
+        AvroType::Array(item) => is_stored(item),
+        AvroType::Map(value) => is_stored(value),
+        AvroType::Record(record) => record.fields.iter().any(|field| is_stored(&field.kind)),
+        AvroType::Union(branches) => branches.iter().any(is_stored),
+        _ => true,
+    }
+}
+
 impl Shape {
     fn new(kind: &AvroType) -> Self {
         match kind {
+            kind if !is_stored(kind) => Self::Null,
             AvroType::Nullable { inner, .. } => Self::new(inner),
             AvroType::Array(item) => Self::Items(Box::new(Self::new(item))),
             AvroType::Map(value) => Self::Values(Box::new(Self::new(value))),
             AvroType::Record(record) => Self::Record(RecordShape::new(&record.fields)),
-            AvroType::Union(_) => Self::Union,
+            AvroType::Union(_) => match kind.members().as_slice() {
+                [only] => Self::new(only),
+                members if members.iter().all(|member| is_stored(member)) => Self::Union,
+                // A value of a branch without a column is null in the others.
+                _ => Self::Null,
+            },
+            AvroType::Enum(kind) => Self::Enum(kind.symbols.clone()),
+            AvroType::Int(LogicalType::Number) | AvroType::Long(LogicalType::Number) => Self::Whole,
             _ => Self::Leaf,
         }
     }
@@ -60,16 +106,30 @@ impl Shape {
     fn tells_all(&self, cursor: &mut JsonCursor<'_>) -> JsonResult<bool> {
         let mut whole = true;
         match (self, cursor.start()?) {
+            (_, ValueStart::Null) => cursor.null()?,
             (Self::Record(record), ValueStart::Object) => return record.tells_all(cursor),
             (Self::Items(item), ValueStart::Array) => cursor.items(|cursor| {
                 whole &= item.tells_all(cursor)?;
                 Ok(())
             })?,
-            (Self::Values(value), ValueStart::Object) => cursor.members(|cursor, _| {
-                whole &= value.tells_all(cursor)?;
-                Ok(())
-            })?,
-            (Self::Union, ValueStart::Object | ValueStart::Array) => {
+            (Self::Values(value), ValueStart::Object) => {
+                let mut keys = HashSet::new();
+                cursor.members(|cursor, key| {
+                    // Of equal keys a map has the last.
+                    whole &= keys.insert(key);
+                    whole &= value.tells_all(cursor)?;
+                    Ok(())
+                })?;
+            }
+            (Self::Whole, ValueStart::Number) => {
+                let number = cursor.number()?;
+                whole = number != "-0" && !number.contains(['.', 'e', 'E']);
+            }
+            (Self::Enum(symbols), ValueStart::Text) => {
+                let text = cursor.text()?;
+                whole = symbols.iter().any(|symbol| *symbol == as_text(&text));
+            }
+            (Self::Null | Self::Whole, _) | (Self::Union, ValueStart::Object | ValueStart::Array) => {
                 cursor.skip()?;
                 whole = false;
             }
@@ -81,31 +141,62 @@ impl Shape {
 
 impl RecordShape {
     fn new(fields: &[AvroField]) -> Self {
-        let name = |field: &AvroField| field.name.clone().into_bytes();
+        let members: Vec<Member> = fields.iter().map(Member::new).collect();
+        let by_name = members.iter().enumerate().map(|(index, member)| (member.name.clone(), index));
         Self {
-            members: fields.iter().map(|field| (name(field), Shape::new(&field.kind))).collect(),
-            by_name: fields.iter().enumerate().map(|(index, field)| (name(field), index)).collect(),
-            has_defaults: fields
-                .iter()
-                .any(|field| field.default.as_ref().is_some_and(|text| !text.is_null())),
+            by_name: by_name.collect(),
+            defaults: members.iter().filter(|member| member.has_default).count(),
+            members,
         }
     }
 
     fn tells_all(&self, cursor: &mut JsonCursor<'_>) -> JsonResult<bool> {
         // Most objects have their members in the schema's order.
-        let (mut whole, mut next, mut seen) = (true, 0, 0);
+        let (mut whole, mut next, mut defaults) = (true, 0, 0);
+        let mut seen = Seen::default();
         cursor.members(|cursor, key| {
-            let expected = self.members.get(next).filter(|(name, _)| **name == *key).map(|_| next);
+            let expected = self.members.get(next).filter(|member| *member.name == *key).map(|_| next);
             let found = expected.or_else(|| self.by_name.get(key.as_ref()).copied());
-            let Some((index, (_, shape))) = found.and_then(|index| Some((index, self.members.get(index)?)))
+            let Some((index, member)) = found.and_then(|index| Some((index, self.members.get(index)?)))
             else {
                 whole = false;
                 return cursor.skip();
             };
-            (next, seen) = (index + 1, seen + 1);
-            whole &= shape.tells_all(cursor)?;
+            next = index + 1;
+            defaults += usize::from(member.has_default);
+            whole &= seen.insert(index);
+            whole &= member.shape.tells_all(cursor)?;
             Ok(())
         })?;
-        Ok(whole && (!self.has_defaults || seen == self.members.len()))
+        Ok(whole && defaults == self.defaults)
+    }
+}
+
+impl Member {
+    fn new(field: &AvroField) -> Self {
+        Self {
+            name: field.name.clone().into_bytes(),
+            shape: Shape::new(&field.kind),
+            has_default: field.default.as_ref().is_some_and(|text| !text.is_null()),
+        }
+    }
+}
+
+/// Indices of the members that an object has; most records have at most as many as a number has bits.
+#[derive(Default)]
+struct Seen {
+    low: u64,
+    high: HashSet<usize>,
+}
+
+impl Seen {
+    /// Whether the index is new.
+    fn insert(&mut self, index: usize) -> bool {
+        let Some(bit) = u32::try_from(index).ok().and_then(|shift| 1u64.checked_shl(shift)) else {
+            return self.high.insert(index);
+        };
+        let is_new = self.low & bit == 0;
+        self.low |= bit;
+        is_new
     }
 }

@@ -1,20 +1,28 @@
 //! Whether the columns of a Protobuf message tell all that the message says.
 //!
-//! They do not where the message has a field that the plan does not know, carries the value that an absent field stands
-//! for, or a time of which digits are cut. Groups are not looked into, nor messages whose absent fields stand for a
-//! default of the writer's choice.
+//! They do where the encoder writes the message again, byte for byte, from its columns. So every other schema reads the
+//! same from both. The encoder writes known fields in the order of their numbers, each once, in as few bytes as
+//! possible, and no zero of a field without presence. Most official libraries write such messages.
+//!
+//! A message type without a column inside it is a struct without members, which no table stores: its presence is not
+//! told. Groups are not looked into.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::cursor::{ProtobufCursor, ProtobufResult};
 use crate::error::Result;
-use crate::protobuf::{Absent, DELIMITED, FieldPlan, Kind, Meaning, ProtobufPlan, Shape, VARINT, wrapped};
+use crate::protobuf::names::EnumNames;
+use crate::protobuf::{
+    Absent, DELIMITED, FieldPlan, GROUP, Kind, Meaning, MessagePlan, ProtobufPlan, Shape, VARINT, wrapped,
+};
 
-const NANOS_PER_MICRO: u64 = 1000;
+const NANOS_PER_MICRO: i32 = 1000;
+const NANOS_PER_SECOND: i32 = 1_000_000_000;
 /// Messages inside each other; nothing deeper has a column.
 const MAX_DEPTH: usize = 100;
 
-/// Of one plan.
+/// The messages of one plan, as the encoder writes them.
 #[derive(Debug)]
 pub struct ProtobufCompleteness {
     messages: Vec<MessageShape>,
@@ -22,112 +30,256 @@ pub struct ProtobufCompleteness {
 
 #[derive(Debug)]
 struct MessageShape {
-    is_time: bool,
-    has_defaults: bool,
-    fields: HashMap<u32, FieldShape>,
+    meaning: Meaning,
+    /// Whether its column has a leaf inside.
+    is_stored: bool,
+    /// Ascending by number.
+    fields: Vec<FieldShape>,
 }
 
 #[derive(Debug)]
 struct FieldShape {
+    number: u32,
+    /// The wire type of the field, of a packed list that of its items.
     wire: u32,
-    absent: Option<Absent>,
-    message: Option<usize>,
+    is_packed: bool,
+    /// Whether the field may come again.
+    is_list: bool,
+    is_map: bool,
+    /// Whether the encoder writes the field into every message.
+    is_always_written: bool,
+    oneof: Option<usize>,
+    /// What the encoder leaves out.
+    zero: Option<Absent>,
+    value: ValueShape,
+}
+
+#[derive(Debug)]
+enum ValueShape {
+    /// A varint that its kind holds whole.
+    Number(Kind),
+    Enum(Arc<EnumNames>),
+    /// Any number or content.
+    Any,
+    Message(usize),
 }
 
 impl ProtobufCompleteness {
     /// Raises "schema" for a definition that is no plan.
     pub fn new(definition: &str) -> Result<Self> {
         let plan = ProtobufPlan::parse(definition)?;
-        let mut messages = Vec::with_capacity(plan.messages.len());
-        for message in &plan.messages {
-            let is_time = matches!(message.meaning, Meaning::Timestamp | Meaning::Duration);
-            let fields = match message.meaning {
-                Meaning::Wrapper => vec![wrapped(message)?],
-                _ => message.fields.iter().collect(),
-            };
-            let has_defaults = fields.iter().any(|f| f.shape == Shape::Optional && f.absent.is_some());
-            let fields = fields.into_iter().map(|field| (field.number, FieldShape::new(field))).collect();
-            messages.push(MessageShape { is_time, has_defaults, fields });
-        }
+        let mut messages =
+            plan.messages.iter().map(|m| MessageShape::new(&plan, m)).collect::<Result<Vec<_>>>()?;
         for field in plan.messages.iter().flat_map(|message| &message.fields) {
             if let (Shape::Map, Kind::Message(entry)) = (field.shape, field.kind)
                 && let Some(entry) = messages.get_mut(entry)
             {
-                // Writers of entries leave nothing out.
-                entry.fields.values_mut().for_each(|side| side.absent = None);
+                for side in &mut entry.fields {
+                    (side.is_always_written, side.zero) = (true, None);
+                }
             }
+        }
+        // Messages refer to each other in any order.
+        while let Some(found) = messages.iter().position(|message| message.gains_column(&messages)) {
+            messages.iter_mut().skip(found).take(1).for_each(|message| message.is_stored = true);
         }
         Ok(Self { messages })
     }
 
-    /// Whether the columns tell all of a payload. False for bytes that are no message.
-    pub fn tells_all(&self, payload: &[u8]) -> bool {
-        self.message(0, 0, &mut ProtobufCursor::new(payload)).unwrap_or(false)
+    /// Whether a struct of the message's columns has any.
+    pub fn is_stored(&self) -> bool {
+        self.messages.first().is_some_and(|root| root.is_stored)
     }
 
-    fn message(&self, index: usize, depth: usize, cursor: &mut ProtobufCursor<'_>) -> ProtobufResult<bool> {
-        let Some(shape) = self.messages.get(index) else { return Ok(false) };
-        if shape.is_time {
-            return time(cursor);
+    /// Whether the columns tell all of a payload. False for bytes that are no message, and for a payload without bytes:
+    /// its columns could be those of a null value.
+    pub fn tells_all(&self, payload: &[u8]) -> bool {
+        !payload.is_empty() && self.message(0, 0, &mut ProtobufCursor::new(payload)).unwrap_or(false)
+    }
+
+    fn message<'a>(
+        &self,
+        index: usize,
+        depth: usize,
+        cursor: &mut ProtobufCursor<'a>,
+    ) -> ProtobufResult<bool> {
+        let Some(shape) = self.messages.get(index).filter(|_| depth <= MAX_DEPTH) else { return Ok(false) };
+        if matches!(shape.meaning, Meaning::Timestamp | Meaning::Duration) {
+            return time(cursor, shape.meaning == Meaning::Duration);
         }
-        if shape.has_defaults || depth > MAX_DEPTH {
-            return Ok(false);
-        }
+        let mut ahead = shape.fields.as_slice();
+        let mut oneofs = Vec::new();
+        let mut keys: HashSet<&'a [u8]> = HashSet::new();
         while !cursor.is_empty() {
+            let is_shortest = cursor.is_shortest();
             let tag = cursor.tag()?;
-            let Some(field) = shape.fields.get(&(tag >> 3)) else { return Ok(false) };
-            if !self.field(field, tag & 7, depth, cursor)? {
+            let passed = ahead.iter().take_while(|field| field.number < tag >> 3).count();
+            let (left_out, rest) = ahead.split_at(passed);
+            let Some(field) = rest.first().filter(|field| field.number == tag >> 3) else { return Ok(false) };
+            if !is_shortest || left_out.iter().any(|field| field.is_always_written) {
                 return Ok(false);
             }
+            if let Some(oneof) = field.oneof {
+                if oneofs.contains(&oneof) {
+                    return Ok(false);
+                }
+                oneofs.push(oneof);
+            }
+            if passed > 0 {
+                keys.clear();
+            }
+            let is_whole = match &field.value {
+                ValueShape::Message(index) => self.item(field, *index, tag & 7, depth, cursor, &mut keys)?,
+                _ => field.is_whole(tag & 7, cursor)?,
+            };
+            if !is_whole {
+                return Ok(false);
+            }
+            ahead = if field.is_list { rest } else { rest.get(1..).unwrap_or_default() };
         }
-        Ok(true)
+        Ok(!ahead.iter().any(|field| field.is_always_written))
     }
 
-    fn field(
+    /// Look into a message in a field; `keys` are those of the entries before it in a map.
+    fn item<'a>(
         &self,
         field: &FieldShape,
+        index: usize,
         wire: u32,
         depth: usize,
-        cursor: &mut ProtobufCursor<'_>,
+        cursor: &mut ProtobufCursor<'a>,
+        keys: &mut HashSet<&'a [u8]>,
     ) -> ProtobufResult<bool> {
-        match (field.message, wire) {
-            (Some(index), DELIMITED) => self.message(index, depth + 1, &mut cursor.message()?),
-            (Some(_), _) => Ok(false),
-            // A packed list, or content.
-            (None, DELIMITED) => {
-                let content = cursor.delimited()?;
-                Ok(!matches!(&field.absent, Some(Absent::Bytes(bytes)) if bytes == content))
-            }
-            (None, _) if wire == field.wire => {
-                let number = cursor.number(wire)?;
-                Ok(!matches!(&field.absent, Some(Absent::Number(absent)) if *absent == number))
-            }
-            _ => Ok(false),
+        let is_stored = self.messages.get(index).is_some_and(|message| message.is_stored);
+        if !is_stored || wire != DELIMITED || !cursor.is_shortest() {
+            return Ok(false);
         }
+        let mut message = cursor.message()?;
+        // Of equal keys a map has the last.
+        let is_new = !field.is_map || keys.insert(message.next_field()?);
+        Ok(is_new && self.message(index, depth + 1, &mut message)?)
+    }
+}
+
+impl MessageShape {
+    fn new(plan: &ProtobufPlan, message: &MessagePlan) -> Result<Self> {
+        let fields = match message.meaning {
+            Meaning::Wrapper => vec![wrapped(message)?],
+            _ => message.fields.iter().collect(),
+        };
+        let mut fields: Vec<_> =
+            fields.into_iter().map(|field| FieldShape::new(plan, field)).collect::<Result<_>>()?;
+        fields.sort_by_key(|field| field.number);
+        Ok(Self { meaning: message.meaning, is_stored: message.meaning != Meaning::Struct, fields })
+    }
+
+    /// Whether some field has a column, though that was not known until now.
+    fn gains_column(&self, messages: &[Self]) -> bool {
+        let is_stored = |field: &FieldShape| match field.value {
+            ValueShape::Message(index) => messages.get(index).is_some_and(|message| message.is_stored),
+            ValueShape::Number(_) | ValueShape::Enum(_) | ValueShape::Any => true,
+        };
+        !self.is_stored && self.fields.iter().any(is_stored)
     }
 }
 
 impl FieldShape {
-    fn new(field: &FieldPlan) -> Self {
-        let message = match field.kind {
-            Kind::Message(index) => Some(index),
-            _ => None,
+    fn new(plan: &ProtobufPlan, field: &FieldPlan) -> Result<Self> {
+        let value = match field.kind {
+            Kind::Message(index) => ValueShape::Message(index),
+            Kind::Enum(index) => ValueShape::Enum(plan.names(index)?.clone()),
+            kind if kind.wire() == VARINT => ValueShape::Number(kind),
+            _ => ValueShape::Any,
         };
-        Self { wire: field.kind.wire(), absent: field.absent.clone(), message }
+        let is_list = matches!(field.shape, Shape::Repeated | Shape::Map);
+        let is_packed = field.shape == Shape::Repeated && field.packed && field.kind.is_packable();
+        Ok(Self {
+            number: field.number,
+            wire: field.kind.wire(),
+            is_packed,
+            is_list: is_list && !is_packed,
+            is_map: field.shape == Shape::Map,
+            // The column has the default of the writer's choice where the message has nothing.
+            is_always_written: field.shape == Shape::Optional && field.absent.is_some(),
+            oneof: field.oneof,
+            zero: field.absent.clone().filter(|_| field.shape == Shape::Implicit),
+            value,
+        })
+    }
+}
+
+impl FieldShape {
+    /// Read a field that is no message: whether the encoder writes it so.
+    fn is_whole(&self, wire: u32, cursor: &mut ProtobufCursor<'_>) -> ProtobufResult<bool> {
+        let expected = if self.is_packed { DELIMITED } else { self.wire };
+        if wire != expected || wire == GROUP || (wire == DELIMITED && !cursor.is_shortest()) {
+            return Ok(false);
+        }
+        if self.is_packed {
+            let mut items = cursor.message()?;
+            let mut whole = !items.is_empty();
+            while whole && !items.is_empty() {
+                whole = self.value.is_whole(self.wire, &mut items)?.is_some();
+            }
+            return Ok(whole);
+        }
+        let is_zero = match wire {
+            DELIMITED => {
+                let content = cursor.delimited()?;
+                matches!(&self.zero, Some(Absent::Bytes(zero)) if zero == content)
+            }
+            _ => match self.value.is_whole(wire, cursor)? {
+                Some(raw) => self.zero == Some(Absent::Number(raw)),
+                None => return Ok(false),
+            },
+        };
+        Ok(!is_zero)
+    }
+}
+
+impl ValueShape {
+    /// Read a number; `None` for one that the encoder would not write from its column.
+    fn is_whole(&self, wire: u32, cursor: &mut ProtobufCursor<'_>) -> ProtobufResult<Option<u64>> {
+        let is_shortest = wire != VARINT || cursor.is_shortest();
+        let raw = cursor.number(wire)?;
+        let is_signed = raw as i32 as i64 as u64 == raw;
+        let is_held = match self {
+            Self::Number(Kind::Int32 | Kind::EnumNumber) => is_signed,
+            Self::Number(Kind::UInt32 | Kind::SInt32) => u32::try_from(raw).is_ok(),
+            Self::Number(Kind::Bool) => raw <= 1,
+            Self::Enum(names) => is_signed && names.holds(raw as i32),
+            _ => true,
+        };
+        Ok((is_shortest && is_held).then_some(raw))
     }
 }
 
 /// Seconds and nanoseconds, of which a column has microseconds.
-fn time(cursor: &mut ProtobufCursor<'_>) -> ProtobufResult<bool> {
+fn time(cursor: &mut ProtobufCursor<'_>, is_duration: bool) -> ProtobufResult<bool> {
+    let mut parts = [0i64; 2];
+    let mut next = 1;
     while !cursor.is_empty() {
+        let is_tag_shortest = cursor.is_shortest();
         let tag = cursor.tag()?;
-        if !matches!(tag >> 3, 1 | 2) || tag & 7 != VARINT {
+        if !is_tag_shortest || tag & 7 != VARINT || !(next..=2).contains(&(tag >> 3)) || !cursor.is_shortest()
+        {
             return Ok(false);
         }
-        let number = cursor.number(VARINT)?;
-        if tag >> 3 == 2 && number % NANOS_PER_MICRO != 0 {
+        let raw = cursor.varint()? as i64;
+        if raw == 0 {
             return Ok(false);
         }
+        if let Some(part) = parts.get_mut((tag >> 3) as usize - 1) {
+            *part = raw;
+        }
+        next = (tag >> 3) + 1;
     }
-    Ok(true)
+    let [seconds, nanos] = parts;
+    let Ok(nanos) = i32::try_from(nanos) else { return Ok(false) };
+    let fits = match is_duration {
+        // Both parts have one sign.
+        true => (seconds >= 0 || nanos <= 0) && (seconds <= 0 || nanos >= 0) && nanos > -NANOS_PER_SECOND,
+        false => nanos >= 0,
+    };
+    Ok(fits && nanos < NANOS_PER_SECOND && nanos % NANOS_PER_MICRO == 0)
 }

@@ -75,6 +75,17 @@ impl<'a> ProtobufCursor<'a> {
         }
     }
 
+    /// Whether the varint here has as few bytes as its value needs.
+    #[inline]
+    pub fn is_shortest(&self) -> bool {
+        let rest = self.bytes.get(self.position..).unwrap_or_default();
+        match rest.iter().take(10).position(|byte| *byte < 0x80) {
+            None | Some(0) => true,
+            // The tenth byte has the last of 64 bits.
+            Some(last) => rest.get(last).is_some_and(|byte| *byte != 0 && (last < 9 || *byte == 1)),
+        }
+    }
+
     /// Wire type 0.
     #[inline]
     pub fn varint(&mut self) -> ProtobufResult<u64> {
@@ -139,6 +150,14 @@ impl<'a> ProtobufCursor<'a> {
                 self.fault(format!("expected a field of {length} bytes, got {left} to the end"))
             }
         }
+    }
+
+    /// The bytes of the next field with its tag; the cursor stays before them.
+    pub fn next_field(&self) -> ProtobufResult<&'a [u8]> {
+        let mut ahead = Self { bytes: self.bytes, position: self.position };
+        let tag = ahead.tag()?;
+        ahead.skip(tag)?;
+        Ok(self.bytes.get(self.position..ahead.position).unwrap_or_default())
     }
 
     /// Pass over the value of a field that nobody asked for.

@@ -1,0 +1,94 @@
+"""Messages as a table stores them: their columns, or their payloads where the columns do not tell all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from unit.codec.stored_entries import stored
+
+from pyspark_pulsar._kernel import EntryBatch
+from pyspark_pulsar.codec.decode import EntryDecoder
+from pyspark_pulsar.codec.payload_rows import entries_of
+from pyspark_pulsar.columnar.columns.stored_types import Leaf, stored_type
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.read_schema import ReadSchema, resolve_read_schema
+
+TOPIC = "persistent://public/default/orders"
+VERSION = 4
+VERSION_BYTES = VERSION.to_bytes(8, "big")
+KEPT = "__kept"
+BAD = "__bad"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Messages of one schema, a row each."""
+
+    schema: ReadSchema
+    rows: pa.RecordBatch
+    """Value columns and `__key` of the messages whose payloads are not kept."""
+    told: list[int]
+    """Which messages these are."""
+
+    @classmethod
+    def of(cls, info: SchemaInfo, entries: EntryBatch, leaf: Leaf) -> "Stored":
+        """Decode messages as tiering does, and take them through the types of a table.
+
+        Args:
+            info: The schema that messages are written with and tiered by.
+            entries: The messages, each in an entry of its own.
+            leaf: The types of the table's leaves.
+
+        """
+        schema = resolve_read_schema(info, topic=TOPIC, columns=["*", "__key"])
+        table = decoded(with_columns(schema), entries, info)
+        told = [index for index, kept in enumerate(table.column(KEPT).to_pylist()) if kept is None]
+        rows = table.take(pa.array(told, pa.int64())).combine_chunks()
+        columns = {}
+        for name in (*schema.value_columns.names, "__key"):
+            column = rows.column(name).combine_chunks()
+            kind = stored_type(column.type, leaf)
+            if kind is not None:
+                columns[name] = column.cast(kind).cast(column.type)
+        batch = pa.record_batch(columns) if columns else pa.RecordBatch.from_pylist([{}] * len(told))
+        return cls(schema, batch, told)
+
+    def entries(self) -> EntryBatch:
+        """The rows as messages again, each in an entry of its own."""
+        found = EntryBatch()
+        for number, data in enumerate(
+            entries_of(self.rows, self.schema.value, VERSION, batching="none") if self.told else ()
+        ):
+            found.push(7, number, data)
+        return found
+
+
+def with_columns(schema: ReadSchema) -> ReadSchema:
+    """The same with the columns `KEPT` and `BAD`."""
+    further = [pa.field(name, pa.binary()) for name in (KEPT, BAD)]
+    output = pa.schema([*schema.output_schema, *further])
+    return replace(schema, output_schema=output, payload_column=KEPT, corrupt_column=BAD)
+
+
+def decoded(schema: ReadSchema, entries: EntryBatch, written: SchemaInfo) -> pa.Table:
+    """All messages, bad rows null."""
+    decoder = EntryDecoder(
+        schema, topic=TOPIC, partition=-1, fetch_schema=lambda _: written, mode="PERMISSIVE"
+    )
+    batches = [*decoder.decode(entries), *decoder.finish()]
+    for batch in batches:
+        batch.validate(full=True)
+    return pa.Table.from_batches(batches, schema.output_schema)
+
+
+def messages(payloads: Sequence[bytes | None]) -> EntryBatch:
+    """Messages of version `VERSION`."""
+    return stored(payloads, VERSION_BYTES)
+
+
+def payloads_of(entries: EntryBatch) -> list[bytes | None]:
+    """The payloads in entries."""
+    info = SchemaInfo("", SchemaType.BYTES)
+    found = decoded(resolve_read_schema(info, topic=TOPIC, columns=["value"]), entries, info)
+    payloads: list[bytes | None] = found.column("value").to_pylist()
+    return payloads

@@ -1,0 +1,101 @@
+"""A message whose payload a table does not keep can be made again of its columns.
+
+So a reader with any other schema gets from the columns what the message gives it. `PYSPARK_PULSAR_EXAMPLES` multiplies
+the number of examples.
+"""
+
+import json
+import os
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from google.protobuf import descriptor_pb2
+from hypothesis import Phase, event, given, settings, strategies as st
+from property import json_strategies
+from property.protobuf_strategies import files, fill, loaded, native_info, new_message
+from property.protobuf_wire import odd
+from property.stored_columns import (
+    BAD,
+    KEPT,
+    TOPIC,
+    VERSION,
+    VERSION_BYTES,
+    Stored,
+    decoded,
+    messages,
+    payloads_of,
+    with_columns,
+)
+
+from pyspark_pulsar._kernel import EntryBatch
+from pyspark_pulsar.columnar.columns.stored_types import Leaf, delta_leaf, iceberg_leaf, stored_type
+from pyspark_pulsar.schema.info import SchemaInfo, SchemaType
+from pyspark_pulsar.schema.read_schema import resolve_read_schema
+
+TIMES = int(os.environ.get("PYSPARK_PULSAR_EXAMPLES", "1"))
+LEAVES = st.sampled_from([delta_leaf, iceberg_leaf])
+
+
+@settings(print_blob=True, deadline=None, phases=[Phase.generate, Phase.shrink], max_examples=200 * TIMES)
+@given(file=files(), data=st.data(), leaf=LEAVES)
+def test_protobuf(file: descriptor_pb2.FileDescriptorProto, data: st.DataObject, leaf: Leaf) -> None:
+    descriptor = loaded(file)
+    payloads: list[bytes] = []
+    for _ in range(data.draw(st.integers(1, 4))):
+        payload = fill(data.draw, new_message(descriptor)).SerializeToString()
+        is_odd = data.draw(st.booleans())
+        payloads.append(data.draw(odd(payload, descriptor)) if is_odd else payload)
+    found = Stored.of(native_info(file, VERSION), messages(payloads), leaf)
+    event("told" if found.told else "kept")
+    assert b"" not in [payloads[index] for index in found.told]
+    assert payloads_of(found.entries()) == [payloads[index] for index in found.told]
+
+
+@settings(print_blob=True, deadline=None, phases=[Phase.generate, Phase.shrink], max_examples=100 * TIMES)
+@given(file=files(), data=st.data())
+def test_protobuf_of_official_libraries_is_not_kept(
+    file: descriptor_pb2.FileDescriptorProto, data: st.DataObject
+) -> None:
+    payload = fill(data.draw, new_message(loaded(file))).SerializeToString()
+    found = Stored.of(native_info(file, VERSION), messages([payload]), delta_leaf)
+    kinds = found.schema.value_columns.types
+    if payload and file.syntax == "proto3" and all(map(is_held, kinds)):
+        assert found.told == [0]
+
+
+@settings(print_blob=True, deadline=None, phases=[Phase.generate, Phase.shrink], max_examples=300 * TIMES)
+@given(written=json_strategies.records(), data=st.data(), leaf=LEAVES)
+def test_json(written: json_strategies.Document, data: st.DataObject, leaf: Leaf) -> None:
+    payloads = [
+        data.draw(json_strategies.messages(written)).encode() for _ in range(data.draw(st.integers(1, 4)))
+    ]
+    own, later = (
+        SchemaInfo("R", SchemaType.JSON, json.dumps(document).encode(), version=VERSION_BYTES)
+        for document in (written, data.draw(json_strategies.evolved_record(written)))
+    )
+    found = Stored.of(own, messages(payloads), leaf)
+    event("told" if found.told else "kept")
+    for reader in (own, later):
+        expected = as_read(reader, messages([payloads[index] for index in found.told]), own)
+        assert as_read(reader, found.entries(), own) == expected, (reader, payloads)
+
+
+def as_read(reader: SchemaInfo, entries: EntryBatch, written: SchemaInfo) -> Any:
+    """Return the columns of a read, and which rows are bad."""
+    table = decoded(
+        with_columns(resolve_read_schema(reader, topic=TOPIC, columns=["*", "__key"])), entries, written
+    )
+    bad = pc.is_valid(table.column(BAD)).to_pylist()
+    # As text, in which NaN is itself, and -0.0 is not 0.0.
+    columns = table.drop_columns([BAD, KEPT]).combine_chunks().columns
+    return [column.to_string(window=99, container_window=99) for column in columns], bad
+
+
+def is_held(kind: pa.DataType) -> bool:
+    """Whether a table has a column for the whole of the type."""
+    return stored_type(kind, without_change) == kind
+
+
+def without_change(kind: pa.DataType) -> Any:
+    return kind
