@@ -61,8 +61,6 @@ class NewSchema:
     payload: PayloadSchema
     columns: pa.Schema
     """All columns of its rows, in Spark's types."""
-    values: pa.Schema
-    """Those of the values."""
 
     def tiered(self, stored: pa.Schema, *, is_whole: bool) -> TieredSchema:
         """Return the schema as the table keeps it.
@@ -72,7 +70,7 @@ class NewSchema:
             is_whole: Whether there is a column for each field.
 
         """
-        return TieredSchema(self.digest, self.payload, self.values, stored, keeps_all=not is_whole)
+        return TieredSchema(self.digest, self.payload, stored, keeps_all=not is_whole)
 
 
 class ColumnarTable(ABC):

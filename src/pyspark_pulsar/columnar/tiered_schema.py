@@ -19,14 +19,15 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
 from pyarrow import types
 
 from pyspark_pulsar.errors import ProtocolError
-from pyspark_pulsar.schema.payload import KeyValuePair, PayloadSchema
+from pyspark_pulsar.schema.payload import KeyValuePair, PayloadSchema, columns_of
+from pyspark_pulsar.schema.types.exchange import readable
 
 PREFIX: Final = "pulsar.schema."
 """The beginning of the names of properties that hold a schema each."""
@@ -42,21 +43,30 @@ class TieredSchema:
     digest: str
     """Equal for equal schemas of the topic."""
     payload: PayloadSchema
-    """How messages lie in bytes; its columns have Spark's types."""
-    values: pa.Schema
-    """The value columns of a read by this schema, in Spark's types."""
+    """How messages lie in bytes."""
     stored: pa.Schema
     """The columns of its rows' files, under the names that the schema gives them: with field ids where the table's
     format has them. A field that the table has no column for is not among them."""
     keeps_all: bool
     """Whether all payloads are kept, because the table lacks a column for some field."""
 
+    @cached_property
+    def values(self) -> pa.Schema:
+        """The value columns of a read by this schema, in Spark's types."""
+        return pa.schema([readable(column) for column in columns_of(self.payload)])
+
+    @cached_property
+    def stored_values(self) -> pa.Schema:
+        """Those of `stored` that hold value columns."""
+        names = frozenset(self.values.names)
+        return pa.schema([column for column in self.stored if column.name in names])
+
     @property
     def text(self) -> str:
         """The value of the property."""
         document = {
             "payload": _payload_json(self.payload),
-            "values": _columns_text(self.values),
+            "values": _columns_text(columns_of(self.payload)),
             "stored": _columns_text(self.stored),
             "keepsAll": self.keeps_all,
         }
@@ -103,11 +113,9 @@ def parse_tiered_schema(text: str, where: str) -> TieredSchema:
     try:
         unpacker = zlib.decompressobj()
         document = json.loads(unpacker.decompress(base64.b64decode(packed, validate=True), _LARGEST))
-        values = _columns(document["values"])
         return TieredSchema(
             digest,
-            _payload(document["payload"], list(values)),
-            values,
+            _payload(document["payload"], list(_columns(document["values"]))),
             _columns(document["stored"]),
             bool(document["keepsAll"]),
         )
@@ -127,7 +135,7 @@ def _payload_json(payload: PayloadSchema) -> dict[str, Any]:
 
 
 def _payload(document: Mapping[str, Any], columns: Sequence[pa.Field]) -> PayloadSchema:
-    """Return a schema with these columns, which are one where it is no record."""
+    """Return a schema with these columns, in the units of its definition; one column where it is no record."""
     if "key" in document:
         key, value = (
             _payload(document[name], list(column.type) if types.is_struct(column.type) else [column])

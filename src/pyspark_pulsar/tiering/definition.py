@@ -168,8 +168,7 @@ def follow(table: ColumnarTable, schema: ReadSchema) -> str:
     for text in texts_of(table.schema_texts, digest):
         if table.holds(parse_tiered_schema(text, f"table {table.name}").stored):
             return text
-    columns = _table_columns(schema)
-    return table.add_schema(NewSchema(digest, schema.value, columns, schema.value_columns))
+    return table.add_schema(NewSchema(digest, schema.value, _table_columns(schema)))
 
 
 def schema_digest(schema: ReadSchema) -> str:

@@ -133,7 +133,9 @@ def test_a_field_with_the_name_of_the_column_of_payloads(tier: Tier) -> None:
     _register(tier, "JSON", field("__payload", "int"))
     _send_json(tier, {"__payload": 0})
     tier.roll()
-    with pytest.raises(SchemaError, match="other names than __payload, where tables keep payloads"):
+    with pytest.raises(
+        SchemaError, match="other names than __payload and __tieredBy, which are columns of each table"
+    ):
         tier.run()
 
 

@@ -44,8 +44,11 @@ def snapshots(catalog: IcebergCatalog, theirs: Catalog) -> list[int]:
 def append(theirs: Catalog) -> None:
     """A commit of another engine."""
     table = theirs.load_table(IDENTIFIER)
-    rows = pa.Table.from_batches([rows_of(9)]).append_column("__tieredBy", pa.nulls(3, pa.int64()))
-    table.append(rows.cast(table.schema().as_arrow()))
+    kinds = table.schema().as_arrow()
+    rows = pa.Table.from_batches([rows_of(9)])
+    if "__tieredBy" in kinds.names:
+        rows = rows.append_column("__tieredBy", pa.nulls(3, pa.int64()))
+    table.append(rows.cast(kinds))
 
 
 def roll_back(theirs: Catalog, snapshot: int) -> None:

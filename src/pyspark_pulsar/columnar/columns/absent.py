@@ -66,7 +66,9 @@ def _of_record(record: tree.RecordType, fields: Sequence[pa.Field]) -> dict[str,
         kind = kinds.get(member.name)
         if kind is None:
             continue
-        value = None if member.default is None else default_scalar(json.loads(member.default), kind)
+        # A default of a union of several types is given by the decoder alone.
+        is_told = member.default is not None and not tree.has_several_types(member.type)
+        value = default_scalar(json.loads(member.default or "null"), kind) if is_told else None
         absent[member.name] = Absent(_row(value, kind), _within(member.type, kind))
     return absent
 

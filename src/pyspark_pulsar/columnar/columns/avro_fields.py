@@ -42,11 +42,16 @@ class AvroFields:
         for member in reader.fields:
             source = sources.get(member.name)
             if source is None:
-                if member.default is None and not self._is_json:
+                if not self._is_told(member):
                     found.decode()  # The decoder knows what becomes of a message without the field.
                 continue
             below = found.below(member.name)
-            if self._is_json and _has_default(member) and not _has_default(source):
+            if (
+                self._is_json
+                and tree.is_nullable(source.type)
+                and _has_default(member)
+                and not _has_default(source)
+            ):
                 below.give_up(
                     f"field {member.name} got a default, and the table does not tell null from none"
                 )
@@ -58,6 +63,12 @@ class AvroFields:
                 # No column holds it: all its values are null, or each row keeps its payload.
                 self._type(source.type, member.type, pa.null(), below)
         return out
+
+    def _is_told(self, member: tree.Field) -> bool:
+        """Return whether the value of a field that the rows' schema lacks is null or a default (`columns.absent`)."""
+        if member.default is None:
+            return self._is_json and tree.is_nullable(member.type)
+        return not (_has_default(member) and tree.has_several_types(member.type))
 
     def _sources(
         self, written: Mapping[str, tree.Field], reader: tree.RecordType, found: Found
@@ -86,7 +97,7 @@ class AvroFields:
         if len(written) != 1 or len(wanted) != 1:
             self._differ(tiered, reader, found)
             return kind
-        if tree.is_nullable(tiered) and not tree.is_nullable(reader) and not self._is_json:
+        if tree.is_nullable(tiered) and not tree.is_nullable(reader):
             found.decode()
         return self._value(written[0], wanted[0], kind, found)
 

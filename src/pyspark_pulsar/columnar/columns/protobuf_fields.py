@@ -1,4 +1,7 @@
-"""Matches the fields of two Protobuf plans by their numbers, which are all that a message has. Pure."""
+"""Matches the fields of two Protobuf plans by their numbers, which are all that a message has. Pure.
+
+No field is unclear: the kernel keeps the payload of a message unless its columns give back its very bytes.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ from pyarrow import types
 from pyspark_pulsar.columnar.columns.matching import Found, by_name, renamed
 
 _WIDENED: Final = (("int32", "int64"),)
-_OF_BYTES: Final = ("bytes", "string")
 _MESSAGES: Final = ("message", "group")
 
 Node = Mapping[str, Any]
@@ -48,10 +50,6 @@ class ProtobufFields:
         return out
 
     def _field(self, tiered: Node, reader: Node, kind: pa.DataType, found: Found) -> pa.DataType:
-        reason = self._unclear(tiered, reader)
-        if reason is not None:
-            found.give_up(f"field number {reader['number']} {reason}, and the table does not tell its bytes")
-            return kind
         if any(tiered.get(name) != reader.get(name) for name in ("shape", "absent")):
             found.decode()
             return kind
@@ -85,31 +83,22 @@ class ProtobufFields:
             if tiered.get("type") != reader.get("type"):
                 found.decode()
             return kind
+        if self._differ_in_meaning(tiered, reader):
+            found.decode()
+            return kind
         members = list(kind) if types.is_struct(kind) else []
         inner = self._message(tiered["type"], reader["type"], members, found)
         return pa.struct(inner) if types.is_struct(kind) else kind
 
-    def _unclear(self, tiered: Node, reader: Node) -> str | None:
-        """Return why a field's bytes matter to the reader; None where its value is enough."""
-        if (tiered["shape"] == "map") != (reader["shape"] == "map"):
-            return "became a map, or is one no longer"
-        if tiered["kind"] not in _MESSAGES or tiered.get("type") is None:
-            return None
-        if reader["kind"] in _OF_BYTES or (reader["kind"] in _MESSAGES and reader.get("type") is None):
-            return f"was a message, and is read as {reader['kind']}"
-        if reader["kind"] in _MESSAGES and tiered["kind"] != reader["kind"]:
-            return f"was a {tiered['kind']}, and is a {reader['kind']} now"
-        if reader["kind"] in _MESSAGES and self._differ_in_meaning(tiered, reader):
-            return "is a message of another type"
-        return None
-
     def _differ_in_meaning(self, tiered: Node, reader: Node) -> bool:
         """Return whether one of two messages is a well-known type, and the other one is not the same."""
         message, other = self._tiered["messages"][tiered["type"]], self._reader["messages"][reader["type"]]
-        meaning = message.get("meaning")
         return bool(
-            meaning != other.get("meaning")
-            or (meaning == "wrapper" and message["fields"][0]["kind"] != other["fields"][0]["kind"])
+            message.get("meaning") != other.get("meaning")
+            or (
+                message.get("meaning") == "wrapper"
+                and message["fields"][0]["kind"] != other["fields"][0]["kind"]
+            )
         )
 
     def _enum(self, plan: Node, field: Node) -> Any:

@@ -131,8 +131,7 @@ class TieredRows:
     def _resolution(self, number: int, names: frozenset[str]) -> Resolution:
         if number not in self._resolutions:
             tiered = self._tiered(number)
-            values = pa.schema([column for column in tiered.stored if column.name in tiered.values.names])
-            self._resolutions[number] = resolve(tiered.payload, values, self._reader.value)
+            self._resolutions[number] = resolve(tiered.payload, tiered.stored_values, self._reader.value)
         found = self._resolutions[number]
         unclear = sorted(found.unclear.keys() & names)
         if unclear:
@@ -257,10 +256,10 @@ class _SchemaRows:
 
     def _encoded(self, batch: pa.RecordBatch, payloads: pa.Array, is_kept: pa.Array) -> pa.Array:
         """Return the payloads, with those of the other rows made of their columns."""
-        if self.payloads is None or not batch.num_rows:
-            return payloads
         rest = pc.invert(is_kept)
         rows = batch.filter(rest)
+        if self.payloads is None or not rows.num_rows:
+            return payloads
         columns = {name: one.of(rows) for name, one in self.tiered.items()}
         columns[_KEY] = self.further[_KEY].of(rows)
         columns |= {

@@ -61,7 +61,7 @@ def _check(
     absent: Mapping[str, Absent],
     least_size: int | None,
 ) -> None:
-    values = pa.schema([column for column in tiered.stored if column.name in tiered.values.names])
+    values = tiered.stored_values
     resolution = resolve(tiered.payload, values, reader)
     if resolution.columns is None:
         raise NotScannable("it has rows of an earlier schema, which must be decoded by the query's")

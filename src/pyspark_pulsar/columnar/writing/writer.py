@@ -177,11 +177,12 @@ class DataFileWriter:
             if self._projections is None:
                 fields = FieldIndex(batch.schema)
                 self._projections = [
-                    ColumnProjection(column, column, fields) for column in self._layout.schema
+                    ColumnProjection(column, batch.schema.field(column.name), fields)
+                    for column in self._layout.schema
                 ]
             columns = [projection.of(batch) for projection in self._projections]
             return pa.RecordBatch.from_arrays(columns, schema=self._layout.schema)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as fault:
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError, KeyError) as fault:
             raise SchemaError(
                 f"{self._partition}: expected values that the table's columns can hold, got others ({fault}); leave "
                 f"the topic out of tiering"

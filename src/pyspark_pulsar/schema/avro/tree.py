@@ -152,6 +152,20 @@ def held_members(kind: Type) -> tuple[Type, ...]:
     return tuple(branch for branch in branches(kind) if not isinstance(branch, Omitted))
 
 
+def has_several_types(kind: Type) -> bool:
+    """Whether a union of several types besides null is in a type, at any depth."""
+    match kind:
+        case Union():
+            return len(branches(kind)) > 1 or any(map(has_several_types, branches(kind)))
+        case RecordType():
+            return any(has_several_types(member.type) for member in kind.fields)
+        case Array():
+            return has_several_types(kind.items)
+        case Map():
+            return has_several_types(kind.values)
+    return False
+
+
 def is_nullable(kind: Type) -> bool:
     """Whether null is among the values."""
     return kind == NULL or (isinstance(kind, Union) and NULL in kind.branches)
