@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -17,6 +16,8 @@ from pyspark_pulsar.cli.setting import key_and_value
 from pyspark_pulsar.errors import TierMismatch, printable
 
 if TYPE_CHECKING:
+    from pyspark_pulsar.monitoring.exposition import Exposition
+    from pyspark_pulsar.monitoring.tier_metrics import TierMetrics
     from pyspark_pulsar.options import ReadOptions
     from pyspark_pulsar.tiering.definition import TableSettings
     from pyspark_pulsar.tiering.run import TopicOutcome
@@ -91,10 +92,16 @@ def tier_arguments(command: Command) -> Command:
 @click.option(
     "--property", "properties", multiple=True, metavar="KEY=VALUE", help="Of new tables; repeatable."
 )
+@click.option(
+    "--metrics",
+    metavar="HOST:PORT",
+    help="With --every: answer at this address with metrics for Prometheus.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object for each topic, one a line.")
 def run(
     *,
     every: float | None,
+    metrics: str | None,
     processes: int,
     partition_by: str | None,
     sort_by: str | None,
@@ -111,13 +118,27 @@ def run(
     from pyspark_pulsar.tiering.writers import ProcessWriters
 
     options = _options(arguments)
+    if metrics is not None and every is None:
+        msg = "--metrics is for a service: give --every too."
+        raise click.UsageError(msg)
+    counts, exposition = _exposed(metrics)
     writers = ProcessWriters(processes)
     tier_round = TierRound(options, _table_settings(partition_by, sort_by, properties), writers)
     try:
         if every is not None:
-            tell = partial(_tell, as_json=as_json)
-            by_property = arguments["namespace"] is not None
-            failed = not tier_for_ever(tier_round, every, tell, _stopped(), by_property=by_property)
+
+            def tell(outcome: TopicOutcome) -> None:
+                _count(counts, outcome)
+                _tell(outcome, as_json=as_json)
+
+            failed = not tier_for_ever(
+                tier_round,
+                every,
+                tell,
+                _stopped(),
+                by_property=arguments["namespace"] is not None,
+                turn_ended=counts.turn_ended,
+            )
         else:
             failed = False
             for outcome in tier_topics(tier_round, _topics(options, arguments)):
@@ -125,6 +146,8 @@ def run(
                 _tell(outcome, as_json=as_json)
     finally:
         writers.close()
+        if exposition is not None:
+            exposition.close()
     if failed:
         raise SystemExit(_FAILED)
 
@@ -322,6 +345,31 @@ def _stopped() -> Event:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     return stop
+
+
+def _exposed(address: str | None) -> tuple[TierMetrics, Exposition | None]:
+    """Return the metrics of this process, and the endpoint that answers with them. Raises `OptionError`,
+    `PrerequisiteMissing`."""
+    from pyspark_pulsar.monitoring.exposition import Exposition
+    from pyspark_pulsar.monitoring.tier_metrics import TierMetrics
+
+    counts = TierMetrics()
+    if address is None:
+        return counts, None
+    exposition = Exposition(counts.metrics)
+    click.echo(f"metrics at http://{exposition.serve(address)}/metrics", err=True)
+    return counts, exposition
+
+
+def _count(counts: TierMetrics, outcome: TopicOutcome) -> None:
+    counts.record(
+        str(outcome.topic),
+        rows=outcome.rows,
+        files=outcome.files,
+        size=outcome.size,
+        is_fault=outcome.fault is not None,
+        retention_used=outcome.retention_used,
+    )
 
 
 def _tell(outcome: TopicOutcome, *, as_json: bool) -> None:

@@ -23,7 +23,7 @@ from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.read.bounds.topics import discover_topics
 from pyspark_pulsar.tiering.faults import catalog_settings, topic_fault
 from pyspark_pulsar.tiering.round import RoundResult, TierRound
-from pyspark_pulsar.tiering.status import retention_warning
+from pyspark_pulsar.tiering.status import tier_status
 from pyspark_pulsar.tiering.topic_properties import topics_to_tier
 from pyspark_pulsar.topic import Namespace, TopicName
 
@@ -45,6 +45,9 @@ class TopicOutcome:
     rounds: tuple[RoundResult, ...] = ()
     fault: PulsarError | None = None
     """Why its last round committed nothing."""
+    retention_used: float | None = None
+    """The used share of retention of the first ledger that is not tiered (`retention.used_share`); None where no ledger
+    is left over, or where it is not known."""
 
     @property
     def rows(self) -> int:
@@ -82,6 +85,7 @@ def tier_for_ever(
     stop: Event,
     *,
     by_property: bool = False,
+    turn_ended: Callable[[], None] = lambda: None,
 ) -> bool:
     """Tier all topics again and again until `stop` is set. Nothing that fails ends it; it is tried again the next time.
 
@@ -91,6 +95,7 @@ def tier_for_ever(
         tell: Gets the outcome of each topic. What it raises is logged.
         stop: Ends the loop after the turn that is under way.
         by_property: As `tiered_topics` takes it.
+        turn_ended: Called after each turn in which the topics were found.
 
     Returns:
         Whether all topics were found and tiered in the last turn.
@@ -99,12 +104,18 @@ def tier_for_ever(
     is_well = True
     while not stop.is_set():
         began = time.monotonic()
-        is_well = _turn(tier_round, tell, by_property=by_property)
+        is_well = _turn(tier_round, tell, turn_ended, by_property=by_property)
         stop.wait(max(0.0, every_seconds - (time.monotonic() - began)))
     return is_well
 
 
-def _turn(tier_round: TierRound, tell: Callable[[TopicOutcome], None], *, by_property: bool) -> bool:
+def _turn(
+    tier_round: TierRound,
+    tell: Callable[[TopicOutcome], None],
+    turn_ended: Callable[[], None],
+    *,
+    by_property: bool,
+) -> bool:
     """Tier each topic once. Return whether all were found and tiered."""
     options, is_well = tier_round.options, True
     try:
@@ -114,6 +125,7 @@ def _turn(tier_round: TierRound, tell: Callable[[TopicOutcome], None], *, by_pro
                 tell(outcome)
             except Exception:  # noqa: BLE001 - such as a full disk or a closed pipe behind standard output
                 _log.warning("the outcome of %s was not written", outcome.topic, exc_info=True)
+        turn_ended()
     except Exception as fault:  # noqa: BLE001 - the loop must not end
         _log.warning(
             "looking up the topics failed: %s", topic_fault("topics", fault, catalog_settings(options))
@@ -157,19 +169,19 @@ def _tier_topic(tier_round: TierRound, topic: TopicName) -> TopicOutcome:
             time.sleep(_PAUSE_SECONDS if result.is_lost_race else 0.0)
     except Exception as fault:  # noqa: BLE001 - other topics must not stop for what fails of one
         named = topic_fault(str(topic), fault, catalog_settings(tier_round.options))
-        _warn_of_retention(tier_round.options, topic)
-        return TopicOutcome(topic, tuple(rounds), named)
-    if rounds[-1].left_over:
-        _warn_of_retention(tier_round.options, topic)
-    return TopicOutcome(topic, tuple(rounds))
+        used = _retention_used(tier_round.options, topic)
+        return TopicOutcome(topic, tuple(rounds), named, used)
+    used = _retention_used(tier_round.options, topic) if rounds[-1].left_over else None
+    return TopicOutcome(topic, tuple(rounds), retention_used=used)
 
 
-def _warn_of_retention(options: ReadOptions, topic: TopicName) -> None:
-    """Log how close ledgers that are not tiered are to the end of retention, if they are."""
+def _retention_used(options: ReadOptions, topic: TopicName) -> float | None:
+    """Return the used share of retention of the first ledger that is not tiered, and log a warning if it is large."""
     try:
-        warning = retention_warning(options, topic)
+        (status,) = tier_status(options, [topic])
     except Exception:  # noqa: BLE001 - a warning must not fail what it warns of
-        _log.debug("%s: the lag against retention was not told", topic, exc_info=True)
-        return
-    if warning is not None:
-        _log.warning("%s", warning)
+        _log.debug("%s: the lag against retention is not known", topic, exc_info=True)
+        return None
+    if status.warning is not None:
+        _log.warning("%s", status.warning)
+    return status.retention_used

@@ -12,7 +12,6 @@ from pyspark_pulsar.client.broker.client import BrokerClient
 from pyspark_pulsar.columnar.table import ColumnarTable
 from pyspark_pulsar.columnar.tier_note import TierNote
 from pyspark_pulsar.columnar.topic_tables import TopicTables
-from pyspark_pulsar.errors import PulsarError
 from pyspark_pulsar.options import ReadOptions
 from pyspark_pulsar.position import EARLIEST, Position
 from pyspark_pulsar.read.bounds.topics import discover_partitions
@@ -90,15 +89,6 @@ class TierStatus:
             f"not tiered yet ({self.bytes_behind} bytes); what retention removes before it is tiered is lost. Tier the "
             f"topic, or let retention be longer"
         )
-
-
-def retention_warning(options: ReadOptions, topic: TopicName) -> str | None:
-    """Return the warning of `TierStatus` for a topic; None where there is none, or its state cannot be told."""
-    try:
-        (known,) = tier_status(options, [topic])
-    except PulsarError:
-        return None
-    return known.warning
 
 
 def tier_status(options: ReadOptions, topics: Sequence[TopicName]) -> list[TierStatus]:

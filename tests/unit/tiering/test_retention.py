@@ -56,7 +56,7 @@ def test_half_of_retention_is_a_warning() -> None:
 def test_a_topic_that_fails_is_warned_of(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(run, "retention_warning", lambda *_: status(0.9).warning)
+    monkeypatch.setattr(run, "tier_status", lambda *_: [status(0.9)])
 
     class Rounds:
         options = ReadOptions(service_url="pulsar://h:1", topic="t")
@@ -66,9 +66,10 @@ def test_a_topic_that_fails_is_warned_of(
 
     (outcome,) = run.tier_topics(Rounds(), [TOPIC])  # type: ignore[arg-type]
     assert outcome.fault is not None
+    assert outcome.retention_used == 0.9
     assert "90% of retention has passed" in caplog.text
     caplog.clear()
-    monkeypatch.setattr(run, "retention_warning", lambda *_: 1 / 0)
+    monkeypatch.setattr(run, "tier_status", lambda *_: 1 / 0)
     assert [outcome.topic for outcome in run.tier_topics(Rounds(), [TOPIC])] == [TOPIC]  # type: ignore[arg-type]
     assert caplog.text == ""
 
@@ -78,7 +79,7 @@ def test_only_a_topic_with_ledgers_left_over_is_looked_at(
     left_over: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[TopicName] = []
-    monkeypatch.setattr(run, "retention_warning", lambda _, topic: asked.append(topic))
+    monkeypatch.setattr(run, "tier_status", lambda _, topics: [asked.extend(topics), status(0.1)][1:])
 
     class Rounds:
         options = ReadOptions(service_url="pulsar://h:1", topic="t")
