@@ -44,7 +44,7 @@ class Setting:
     folder: Path
     damage: str | None = None
     """The control: the name of a harm to tables, of `DAMAGES`."""
-    shrunk: int = 5
+    shrunk: int = 2
     """So many evolutions with a difference are shrunk by each process."""
 
     def player(self, name: str) -> Player:
@@ -112,16 +112,19 @@ class _Playing:
             return Played(outcome, "")
         if self._left_to_shrink:
             self._left_to_shrink -= 1
-            evolution, outcome = self._shrunk(evolution, outcome)
+            evolution, shortest = self._shrunk(evolution, outcome)
+            found = shortest.difference or found
         return Played(outcome, f"seed {seed}: {found.kind}: {found.text}\n  {evolution}")
 
     def _shrunk(self, evolution: Evolution, outcome: Outcome) -> tuple[Evolution, Outcome]:
         assert outcome.difference is not None
         last, kind = outcome, outcome.difference.kind
+        # Only what Spark alone shows needs Spark to be shown again.
+        reads = self._reads if outcome.step is None else None
 
         def shows_it(shorter: Evolution) -> bool:
             nonlocal last
-            again = self._player.play(shorter, self._reads)
+            again = self._player.play(shorter, reads)
             if again.difference is None or again.difference.kind != kind:
                 return False
             last = again

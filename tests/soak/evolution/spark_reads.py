@@ -81,7 +81,7 @@ class SparkReads:
         return self._spark.read.format("pulsar").options(**options).load()
 
     def _in_sql(self, twins: Twins, read: Read) -> DataFrame:
-        name = f"{self._catalog(twins)}.`{twins.namespace}`.t"
+        name = f"{self._catalog(twins)}.`{twins.place.namespace}`.`{twins.name}`"
         return self._spark.read.options(mode=read.mode, columnNameOfCorruptRecord=BAD_ROWS).table(name)
 
     def _stream(self, twins: Twins, read: Read, names: list[str]) -> pa.Table:
