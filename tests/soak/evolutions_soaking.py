@@ -27,9 +27,6 @@ from soak.evolution.topics import Place
 
 from pyspark_pulsar.standalone import LocalPulsar
 
-PROCESSES: Final = 4
-"""They wait for the server most of the time."""
-_BY_SPARK_EVERY: Final = 10
 _TOLD_EVERY: Final = 100
 
 Say = Callable[[str], None]
@@ -44,6 +41,9 @@ class Setting:
     folder: Path
     damage: str | None = None
     """The control: the name of a harm to tables, of `DAMAGES`."""
+    processes: int = 4
+    """They wait for the server half of the time."""
+    by_spark_every: int = 10
     shrunk: int = 2
     """So many evolutions with a difference are shrunk by each process."""
 
@@ -145,7 +145,7 @@ def evolutions_soak(
 
 
 def play_all(setting: Setting, reads: SparkReads | None, seeds: range, say: Say) -> EvolutionsReport:
-    """Play the evolutions of the seeds, every tenth by Spark too where there are `reads`."""
+    """Play the evolutions of the seeds, some by Spark too where there are `reads`."""
     report, began = EvolutionsReport(seeds.start), time.monotonic()
     for played in _played(setting, reads, seeds, report):
         report.add(played)
@@ -163,9 +163,9 @@ def play_all(setting: Setting, reads: SparkReads | None, seeds: range, say: Say)
 def _played(
     setting: Setting, reads: SparkReads | None, seeds: range, report: EvolutionsReport
 ) -> Iterator[Played]:
-    by_spark = seeds[::_BY_SPARK_EVERY] if reads is not None else range(0)
+    by_spark = seeds[:: setting.by_spark_every] if reads is not None else range(0)
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(PROCESSES, context, _begin, (setting,)) as pool:
+    with ProcessPoolExecutor(setting.processes, context, _begin, (setting,)) as pool:
         futures = [pool.submit(_play, seed) for seed in seeds if seed not in by_spark]
         here = _Playing(setting, f"spark-{seeds.start}", reads)
         for seed in by_spark:
