@@ -137,6 +137,7 @@ def evolutions_soak(
     folder: Path, seed: int, evolutions: int, say: Say, damage: str | None = None
 ) -> EvolutionsReport:
     """Play evolutions on a server of their own. `damage`: as `Setting` takes it."""
+    _silence()
     with LocalPulsar(data=folder / "pulsar", config=SMALL_LEDGERS) as server, spark_session(folder) as spark:
         setting = Setting(server.service_url, server.admin_url, folder, damage)
         return play_all(
@@ -181,9 +182,13 @@ _playing: _Playing
 def _begin(setting: Setting) -> None:
     """Prepare a process of the pool."""
     global _playing  # noqa: PLW0603 - the state of a process that does nothing else
-    # Tiering and reading warn of what evolutions are drawn to do.
-    logging.disable(logging.WARNING)
+    _silence()
     _playing = _Playing(setting, f"process-{multiprocessing.current_process().pid}")
+
+
+def _silence() -> None:
+    """Log no warnings: tiering and reading warn of what evolutions are drawn to do."""
+    logging.disable(logging.WARNING)
 
 
 def _play(seed: int) -> Played:
