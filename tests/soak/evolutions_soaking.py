@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from integration.tier.conftest import SMALL_LEDGERS
+from soak.evolution.compare import Difference
 from soak.evolution.damage import DAMAGES
 from soak.evolution.draw import draw_evolution
 from soak.evolution.play import Outcome, Player
@@ -60,6 +62,8 @@ class EvolutionsReport:
     evolutions: int = 0
     by_spark: int = 0
     reads: int = 0
+    refused: int = 0
+    """Reads that fail as the broker's do."""
     cells: int = 0
     """Cells that are those of the broker."""
     rows_after_trim: int = 0
@@ -76,6 +80,7 @@ class EvolutionsReport:
         outcome = played.outcome
         self.evolutions += 1
         self.reads += outcome.reads
+        self.refused += outcome.refused
         self.cells += outcome.cells
         self.rows_after_trim += outcome.rows_after_trim
         topic = f"{outcome.kind} in {outcome.table_format}"
@@ -106,7 +111,13 @@ class _Playing:
 
     def play(self, seed: int) -> Played:
         evolution = draw_evolution(seed)
-        outcome = self._player.play(evolution, self._reads)
+        try:
+            outcome = self._player.play(evolution, self._reads)
+        except Exception as fault:  # noqa: BLE001 - it must not end the others
+            outcome = Outcome(seed, evolution.kind, evolution.table_format)
+            text = "".join(traceback.format_exception(fault, limit=-5))
+            outcome.difference = Difference(f"{type(fault).__name__} of the soak itself", text)
+            return Played(outcome, f"seed {seed}: {text}")
         found = outcome.difference
         if found is None:
             return Played(outcome, "")
